@@ -7,7 +7,10 @@ import { Ended, endedByMachine, exitCodes, exitMeanings } from './commands/exit-
 import { commands } from './commands/table.ts';
 import { isOtherStart } from './commands/take-over-options.ts';
 
-/** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
+/**
+ * Runs the command that the arguments name; `run` if the first one is an option. Returns the exit code and never
+ * throws.
+ */
 export async function commandLine(argv: readonly string[], env: Io['env']): Promise<number> {
   const stdout = writerTo(process.stdout);
   const stderr = writerTo(process.stderr);
@@ -15,7 +18,7 @@ export async function commandLine(argv: readonly string[], env: Io['env']): Prom
   try {
     return await choose(argv, io);
   } catch (error) {
-    // Of what runs for years, the whole story has to stand in the journal.
+    // A process that runs for years logs the full error with its stack to the journal.
     const known = isLasting(argv) ? error : (endedByMachine(error) ?? error);
     return complain(known, argv.includes('--json'), io);
   } finally {
@@ -28,14 +31,16 @@ const isLasting = ([name = '']: readonly string[]): boolean =>
 
 interface Writer {
   write(text: string): void;
-  /** The reader has seen enough. */
+  /** Aborts when the reader has closed the stream. */
   gone: AbortSignal;
-  /** A pipe takes what its reader has room for; the end of the process would cut off the rest. */
+  /**
+   * Resolves when the last text is written. A pipe blocks when its buffer is full; exiting would truncate the output.
+   */
   flushed(): Promise<unknown>;
 }
 
 function writerTo(stream: NodeJS.WriteStream): Writer {
-  // A reader that has seen enough, such as head, or a journal that is gone, is no reason to fail.
+  // A reader that closes the pipe, such as head, or a stopped journal does not fail the command.
   const gone = new AbortController();
   stream.on('error', (error) => gone.abort(error));
   let last: Promise<unknown> = Promise.resolve();
@@ -102,7 +107,7 @@ const forPeople = new Set([
   'FolderLocked',
 ]);
 
-/** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
+/** Writes the error to stderr, as JSON with --json. Returns the exit code. */
 function complain(error: unknown, isJson: boolean, io: Io): number {
   if (error instanceof Usage && error.exitCode === 0) {
     io.out(error.message);

@@ -8,35 +8,35 @@ const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
 const tellSkewMs = 2 * 60_000;
 
-/** The time of a line was not known when it was written: it came `at` ms of the monotonic clock of this run. */
+/** The time of a line was unknown when it was written: the monotonic clock of this run was at `at` ms. */
 export interface UnsureTime {
   run: string;
   at: number;
 }
 
-/** A log line with the time that it was written at. */
+/** A log line with the time at which it was written. */
 export interface TimedLine extends LogLine {
   unsure?: UnsureTime;
 }
 
-/** What the management server says that the time is, ms since 1970. */
+/** The management server's time, ms since 1970. */
 export interface HeardTime {
   wall: number;
-  /** It proved who it is by certificates that do not hold at the time of this machine's clock. */
+  /** The server's certificate chain is not valid at the time of this machine's clock. */
   isClockRefuted: boolean;
 }
 
 /**
- * What time it is on a device that may have no clock of its own. The wall clock of the system is believed unless it
- * contradicts what is known: the age of this program, the last time that was stored, and what the cloud says.
+ * The current time on a device that may have no real-time clock. The system clock is used unless it contradicts the
+ * build time of this program, the last stored time, or the server's time.
  */
 export class DeviceTime {
   readonly #parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log };
-  /** Names this run: times of its monotonic clock mean nothing to another. */
+  /** Identifies this run: its monotonic times are meaningless in another run. */
   readonly #run: string;
   #floor = sourceWall;
   #floorAt: number;
-  /** The cloud said `wall` at `at` of the monotonic clock. */
+  /** The server reported `wall` when the monotonic clock was at `at`. */
   #heard: (HeardTime & { at: number }) | undefined;
 
   constructor(parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log; run: string }) {
@@ -45,7 +45,7 @@ export class DeviceTime {
     this.#floorAt = parts.clock.now();
   }
 
-  /** Takes over what an earlier run knew. */
+  /** Restores the last stored time of an earlier run. */
   async load(): Promise<void> {
     const { disk, clock } = this.#parts;
     const { value } = await readChecked(disk, file, (v) => Number((v as { last_seen?: unknown }).last_seen));
@@ -53,7 +53,7 @@ export class DeviceTime {
     this.#floorAt = clock.now();
   }
 
-  /** Whole ms since 1970, as well as it is known. */
+  /** Whole ms since 1970, the best estimate. */
   wall(): number {
     const { clock } = this.#parts;
     const now = clock.now();
@@ -65,19 +65,22 @@ export class DeviceTime {
     return Math.round(this.#floor + (now - this.#floorAt));
   }
 
-  /** For lines that are written now: undefined when their time is good. */
+  /** For lines that are written now: undefined if their time is reliable. */
   unsure(): UnsureTime | undefined {
     const { clock } = this.#parts;
     if (this.#heard || this.#isPlausible(clock.wall())) return undefined;
     return { run: this.#run, at: clock.now() };
   }
 
-  /** What an expiry may be measured by; not trusted: it may be later than this. */
+  /** The time against which an expiry is checked. If `trusted` is false, the true time may be later. */
   trusted(): { now: number; trusted: boolean } {
     return { now: Math.max(this.wall(), this.#floor), trusted: this.#isPlausible(this.#parts.clock.wall()) };
   }
 
-  /** The cloud's `Date`. Good to a second, and only as honest as the way to the cloud: log lines and people use it. */
+  /**
+   * Takes the server's `Date` header. It has a resolution of a second and is no safer than the connection; log lines
+   * and users rely on it.
+   */
   heard({ wall, isClockRefuted }: HeardTime): void {
     const { clock, troubles, log } = this.#parts;
     if (wall < sourceWall || wall > sourceWall + longestLifeMs) return;
@@ -88,13 +91,13 @@ export class DeviceTime {
     if (Math.abs(skewMs) < tellSkewMs) return clearTrouble(troubles, 'CLOCK_WRONG');
     const message = `The clock of this machine says ${shown(system)}, the management server ${shown(wall)}.`;
     if (isFirst) log.warn('the clock of this machine is wrong', { system: shown(system), cloud: shown(wall) });
-    // The difference changes by seconds; the condition is told once.
+    // The difference varies by seconds; set the condition once.
     if (troubles.get().some((t) => t.code === 'CLOCK_WRONG')) return;
     const remedy = 'Set the clock of this machine; a time server does it by itself. Certificates depend on it.';
     setTrouble(troubles, { code: 'CLOCK_WRONG', severity: 'warning', message, remedy, sinceWall: wall });
   }
 
-  /** A stored line as it is sent: with the time that is known by now, or a mark that it is not. */
+  /** A stored line as it is sent: with the corrected time, or marked as estimated. */
   corrected<T extends TimedLine>(record: T): T {
     const { unsure } = record;
     if (!unsure) return record;
@@ -104,12 +107,12 @@ export class DeviceTime {
     return { ...record, fields: { ...record.fields, time_is: 'estimated' } };
   }
 
-  /** The time is known by now, be it by the system or by the cloud. */
+  /** The time is known from the system clock or from the server. */
   get isKnown(): boolean {
     return this.#heard !== undefined || this.#isPlausible(this.#parts.clock.wall());
   }
 
-  /** Stores the time now and then, so that a later start without a clock begins no earlier. */
+  /** Stores the time periodically, so that a later start without a clock does not begin earlier. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     await clock.sleep(firstSaveMs, signal);
@@ -122,7 +125,7 @@ export class DeviceTime {
   async save(): Promise<void> {
     const { disk } = this.#parts;
     if (!this.isKnown) return;
-    // A failure costs a worse estimate after a start without a clock: no reason to disturb anybody.
+    // A failure only makes the estimate worse after a start without a clock.
     await writeChecked(disk, file, { last_seen: Math.floor(this.wall()) }).catch(() => {});
   }
 

@@ -34,7 +34,7 @@ test('what was proven is the floor from then on, also after a start in 1970', as
   await settled();
   const next = await openProvenTime(disk, new FakeClock(0));
   assert.equal(next.floor(), sourceWall + year + 2 * day);
-  // Signed documents expire by the same time.
+  // The expiry of signed documents uses the same floor.
   const { certain, isTrusted } = await releaseTime(disk, new FakeClock(0), false);
   assert.deepEqual([certain, isTrusted], [sourceWall + year + 2 * day, false]);
 });

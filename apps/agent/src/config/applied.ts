@@ -21,10 +21,11 @@ interface AppliedParts {
 }
 
 /**
- * Keeps in `actual` which slices have put the desired configuration in effect, since when, and why the others have not. What was in
- * effect survives the agent: else a failed revision would look like a machine without any configuration after each restart.
+ * Keeps in `actual` which slices have put the desired configuration in effect, since when, and why the others have not.
+ * The applied revision is stored: otherwise a failed revision would look like no configuration at all after each
+ * restart.
  *
- * @returns the loop that goes on with it; a first answer stands in `actual` by then.
+ * @returns the loop that continues; `actual` holds a first result by then.
  */
 export async function openApplied(parts: AppliedParts): Promise<(signal: AbortSignal) => Promise<void>> {
   const { wanted, actual, actor, disk, clock, log } = parts;
@@ -49,7 +50,7 @@ export async function openApplied(parts: AppliedParts): Promise<(signal: AbortSi
         await eitherChanged(wanted, actual, signal);
         continue;
       }
-      // On changes of revisions only: a server that crashes again and again must not wear the disk out.
+      // Write on changes of revisions only: a server in a crash loop must not wear out the flash.
       stored = revisions;
       const whole = { at: 'in effect', revision: now.applied, sinceWall: 0 };
       await writeChecked(disk, appliedFile, { ...now.slices, whole }).catch((error: unknown) =>
@@ -75,7 +76,7 @@ export function nextSlices(
     sliceNames.map((name): [string, SliceStatus] => {
       const look = looks[name];
       const last = before[name] ?? kept[name];
-      // What is left out now must not count as far behind once it acts.
+      // A slice that does nothing now must not count as lagging once it acts.
       const revision = look.at === 'lagging' ? Math.min(last?.revision ?? 0, wanted.revision) : wanted.revision;
       const isSame = last?.at === look.at && (look.at !== 'in effect' || last.revision === revision);
       return [name, { ...look, revision, sinceWall: isSame ? last.sinceWall : wall }];

@@ -20,7 +20,7 @@ const answer = (revision: number, psk = '', fingerprint = `f${revision}`) =>
 function world() {
   const wanted = new Cell({ revision: 0 } as Wanted);
   const hidden: (readonly string[])[] = [];
-  /** How many times secrets had been told of when a line was written. */
+  /** How many times `hide` had been called when a line was written. */
   const toldAt: number[] = [];
   const { log } = captureLog(new FakeClock());
   const info = log.info.bind(log);
@@ -40,7 +40,7 @@ test('an answer that was asked for before another one came in does not undo it',
   const { intake, wanted } = world();
   assert.equal(await intake.accept(answer(1), ''), true);
   const asked = intake.fingerprint;
-  // A check and a report, asked with the same: the newer answer overtakes the older one.
+  // A check and a report sent the same fingerprint: the newer answer arrives before the older one.
   assert.equal(await intake.accept(answer(3), asked), true);
   assert.equal(await intake.accept(answer(2), asked), false);
   assert.deepEqual([wanted.get().revision, intake.fingerprint], [3, 'f3']);

@@ -20,20 +20,20 @@ import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
 export const cacheFile = 'state/config.json';
 
-/** The layers that are not the cloud's. */
+/** The layers that do not come from the management server. */
 export interface OwnLayers {
   commandLine: unknown;
   manufacturer: unknown;
-  /** The file that the manufacturer's layer was read from. */
+  /** The file from which the manufacturer's layer was read. */
   manufacturerFile?: string;
   isFastStart: boolean;
-  /** Why the manufacturer's layer is missing, though it should not be. */
+  /** Why the manufacturer's layer could not be read. */
   problem?: string;
-  /** Platform of this machine, linux/amd64 …; left out: unknown. */
+  /** Platform of this machine, linux/amd64 …; undefined: unknown. */
   platform?: string;
 }
 
-/** What an answer of the cloud makes wanted on this machine. */
+/** The desired state that an answer of the management server results in on this machine. */
 function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
   const { config, corrections } = resolveAgentConfig({
     commandLine: layers.commandLine,
@@ -88,7 +88,7 @@ function cloudLayer(answer: DeviceAgentConfigResponse): unknown {
 }
 
 function releaseOf(update: UpdateInfo | undefined): Release | undefined {
-  // An empty version once reached devices by mistake; nothing could be installed from it.
+  // An empty version once reached devices by mistake; it could not be installed.
   if (!update || update.version === '' || update.url === '') return undefined;
   const { url, version, target, wish, unsigned, deltas } = update;
   return {
@@ -110,7 +110,7 @@ function releaseOf(update: UpdateInfo | undefined): Release | undefined {
 
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** What is stored; members that a newer agent adds are passed over. */
+/** Parses the stored answer. Ignores members that a newer agent adds. */
 export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
   const bytes = typeof value === 'object' && value !== null && 'answer' in value ? value.answer : undefined;
   if (typeof bytes !== 'string') throw new Error('it holds no answer of the management server');
@@ -122,29 +122,29 @@ export interface IntakeParts {
   wanted: Cell<Wanted>;
   layers: OwnLayers;
   troubles: Troubles;
-  /** Told at once which texts no log may show, before anything of them could be logged. Left out: nobody has to know. */
+  /** Called with the secrets of the configuration before any of them could be logged. Undefined: no masking. */
   hide?: (secrets: readonly string[]) => void;
   log: Log;
 }
 
-/** Takes the cloud's answers in: cache first, then what is wanted. */
+/** Accepts the management server's answers: sets the desired state and caches the answer on disk. */
 export class Intake {
   readonly #parts: IntakeParts;
   #fingerprint = '';
   #bytes = '';
-  /** The newest answer is on disk, too. */
+  /** The newest answer is also on disk. */
   #isStored = true;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
-  /** Of the answer that is in effect; empty: none. */
+  /** Fingerprint of the answer that is in effect; empty: none. */
   get fingerprint(): string {
     return this.#fingerprint;
   }
 
-  /** Starts from the last answer of an earlier run. Without a usable one, the defaults hold. */
+  /** Starts from the last answer of an earlier run. Without a usable one, the defaults apply. */
   async loadCache(): Promise<void> {
     const { disk, wanted, layers, troubles, log } = this.#parts;
     this.#learn();
@@ -174,15 +174,15 @@ export class Intake {
     if (problem === undefined) {
       this.#fingerprint = value.answer.fingerprint;
       this.#bytes = value.bytes;
-    } // else an older one: it must not be taken for the newest
+    } // otherwise it is an older answer, which must not be taken for the newest
     log.info('starting from the cached configuration', { revision: wanted.get().revision });
   }
 
   /**
-   * True when it was news.
+   * Returns true if the answer changed the configuration.
    *
-   * @param askedWith - fingerprint with which the answer was asked for. When another answer came in since, by the other of two calls,
-   *   this one may be the older: it is left, and the next question tells.
+   * @param askedWith - fingerprint that the request carried. If the other of the two calls has brought another answer
+   * since, this one may be older: it is ignored, and the next request gets the newest.
    */
   async accept(answer: DeviceAgentConfigResponse, askedWith: string): Promise<boolean> {
     const { wanted, layers, troubles, log } = this.#parts;
@@ -193,7 +193,7 @@ export class Intake {
       if (!wanted.get().isFresh) wanted.update((w) => ({ ...w, isFresh: true }));
       return false;
     }
-    this.#bytes = bytes; // at once: the same answer may come by two calls
+    this.#bytes = bytes; // at once: the same answer may arrive by two calls
     this.#fingerprint = answer.fingerprint;
     this.#learn(answer);
     const next = wantedOf(answer, layers, true);
@@ -204,7 +204,7 @@ export class Intake {
     });
     for (const correction of next.corrections)
       log.warn('a bad value of the configuration was replaced', { ...correction });
-    wanted.set(next); // before it is stored: who hears the same answer meanwhile must not take the old one for it
+    wanted.set(next); // before it is stored: a second call with the same answer must not see the old state
     await this.#store();
     clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     return true;
@@ -215,7 +215,7 @@ export class Intake {
     hide?.(secretsIn(answer && cloudLayer(answer), layers.commandLine, layers.manufacturer));
   }
 
-  /** A disk that takes nothing keeps no configuration from being used: only the next start without a network misses it. */
+  /** A full or read-only disk does not stop a configuration from being used; only the next start offline lacks it. */
   async #store(): Promise<void> {
     const { disk, troubles, log } = this.#parts;
     try {

@@ -37,8 +37,8 @@ const journalLines = 3000;
 const serverLines = 2000;
 
 /**
- * What someone who helps from afar wants to see, by file name. Secrets of the credentials, the configuration, its defaults
- * and the proxies are taken out of every text, wherever they stand. What cannot be had is told in its place.
+ * Collects the diagnostics for remote support, by file name. Secrets of the credentials, the configuration, its
+ * defaults and the proxies are masked in every text. A file that cannot be read holds the error instead.
  */
 export async function collect(parts: CollectParts): Promise<Map<string, string>> {
   const { root, credentialsFile, system, clock } = parts;
@@ -112,14 +112,14 @@ async function tailOf(file: string): Promise<string> {
   return found.lines.join('\n');
 }
 
-/** Line by line, so that a name on one line and a value on the next are not taken for one another. */
+/** Masks line by line: a name and a value on different lines must not be taken for a pair. */
 const maskedText = (mask: Mask, text: string): string =>
   text
     .split('\n')
     .map((line) => mask.text(line))
     .join('\n');
 
-/** Finds everything that must not get out, and the configuration, which holds some of it. */
+/** Finds all secrets, and the configuration, which contains some of them. */
 async function readSecrets({
   root,
   credentialsFile,

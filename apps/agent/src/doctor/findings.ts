@@ -1,7 +1,7 @@
 import type { AgentStatus } from '@platform/contract/agent-status';
 import type { FoundCredentials } from '../install/facts.ts';
 
-/** What the doctor looks at, without an opinion. Undefined: it could not be found out, or there is no such thing. */
+/** What the doctor observes, without evaluating it. Undefined: it could not be determined, or does not exist. */
 export interface Findings {
   root: string;
   isRoot: boolean;
@@ -14,12 +14,12 @@ export interface Findings {
   programs: { name: string; id: string | null; problem: string }[];
   freeBytes: number;
   spoolBytes: number;
-  /** Of the running agent; undefined: none answers. */
+  /** Status of the running agent; undefined: no agent answers. */
   status: AgentStatus | undefined;
-  /** An agent is there and gives no answer. */
+  /** An agent runs, but does not answer. */
   isSilent: boolean;
   cloud: CloudFindings | undefined;
-  /** Proxies that somebody wants and that are not used, for people. */
+  /** Configured proxies that cannot be used, as text for users. */
   unusableProxies: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface SystemdFindings {
   activeState: string;
   isEnabled: boolean;
   needsReload: boolean;
-  /** How it ended last: success, exit-code, signal, watchdog … */
+  /** How its last run ended: success, exit-code, signal, watchdog … */
   result: string;
   restarts: number;
 }
@@ -37,10 +37,10 @@ export interface CloudFindings {
   address: string;
   /** Proxies in use, without passwords; empty: none. */
   proxy: string;
-  /** What is wrong with the way there or with the credentials; undefined: nothing. */
+  /** The connection or authentication error; undefined: none. */
   problem: { code: string; what: string; remedy: string } | undefined;
-  /** Ms until the answer. */
+  /** Latency of the answer in ms. */
   tookMs: number;
-  /** What this machine's clock is ahead of the server's; undefined: the server did not say. */
+  /** How far this machine's clock is ahead of the server's; undefined: the server sent no date. */
   aheadMs: number | undefined;
 }

@@ -26,7 +26,7 @@ import type { CloudFindings, Findings, SystemdFindings } from './findings.ts';
 
 const answerMs = 15_000;
 
-/** Looks at everything and changes nothing. */
+/** Inspects everything and changes nothing. */
 export async function examine(
   {
     root,
@@ -41,7 +41,7 @@ export async function examine(
   const mode = (await stat(credentialsFile).catch(() => undefined))?.mode;
   const isClosed = credentialsText === undefined && mode !== undefined;
   const unitProxies = proxiesIn(await readFile(at(unitEnvironmentFile), 'utf8').catch(() => ''));
-  for (const [name, value] of Object.entries(unitProxies)) process.env[name] ??= value; // the agent's way is looked at
+  for (const [name, value] of Object.entries(unitProxies)) process.env[name] ??= value; // connect as the agent does
   useProxiesOf(process.env);
   const proxies = { ...unitProxies, ...env };
   const unusable = useProxiesOf(proxies);
@@ -93,7 +93,7 @@ async function gateFindings(file: string, system: System): Promise<Findings['gat
   return { isThere: true, isCurrent: text === gateText, problem: read.code === 0 ? '' : read.text };
 }
 
-/** Reads the whole program in use: a disk that goes bad is found only so. */
+/** Reads the whole program in use: only this detects a failing disk. */
 async function programFindings(files: FileSystem, program: Program): Promise<Findings['programs'][number]> {
   const name = nameOf(program);
   const id = (await linkedId(files, program).catch(() => undefined)) ?? null;
@@ -116,7 +116,7 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes;
 }
 
-/** Signs in as the machine would. */
+/** Authenticates as the machine would. */
 async function cloudFindings(
   credentialsText: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -129,7 +129,7 @@ async function cloudFindings(
   const began = clock.now();
   const onDate = (date: number): void => heard.set({ date, at: clock.wall() });
   const validityOf = (url: string) => peerValidity(url, clock);
-  // As the agent does, and nothing is kept.
+  // As the agent does, but nothing is stored.
   const proven = { floor: () => sourceWall, prove: () => {} };
   const send = tolerantFetch({ clock, system, proven, trusted: trustedBy(parsed.value) });
   const auth = createClient(AuthService, connectTransport(address, { clock, onDate, validityOf, fetch: send }));

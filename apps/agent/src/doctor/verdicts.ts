@@ -3,7 +3,7 @@ import { unusableRemedy } from '../os/proxies.ts';
 import type { Findings } from './findings.ts';
 
 export interface Verdict {
-  /** What was looked at; a constant name for programs. */
+  /** The check; a constant name that programs can rely on. */
   name: string;
   at: 'ok' | 'note' | 'warning' | 'failed';
   says: string;
@@ -14,7 +14,7 @@ const leastBytes = 50_000_000;
 const spoolLimitBytes = 12 * 2 ** 20;
 const mostAheadMs = 5 * 60_000;
 
-/** What the findings mean, in the order in which a person would look. */
+/** Evaluates the findings, in the order in which an operator would check. */
 export function verdictsOf(f: Findings): Verdict[] {
   return [
     account(f),
@@ -36,7 +36,7 @@ export function verdictsOf(f: Findings): Verdict[] {
   ];
 }
 
-/** The worst of them. */
+/** The worst state among them; ok if there is none. */
 export const worstOf = (verdicts: readonly Verdict[]): Verdict['at'] =>
   (['failed', 'warning', 'note'] as const).find((at) => verdicts.some((v) => v.at === at)) ?? 'ok';
 

@@ -4,13 +4,13 @@ import { checksum } from './checksum.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** One line: checksum, blank, JSON. */
+/** One line: checksum, space, JSON. */
 export function encodeChecked(value: unknown): Uint8Array {
   const json = JSON.stringify(value);
   return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
 }
 
-/** Undefined: damaged, or not such a file. */
+/** Returns undefined if the file is damaged or has another format. */
 export function decodeChecked(bytes: Uint8Array | undefined): { value: unknown } | undefined {
   const text = decoder.decode(bytes ?? new Uint8Array()).trimEnd();
   const json = text.slice(9);
@@ -24,18 +24,21 @@ export function decodeChecked(bytes: Uint8Array | undefined): { value: unknown }
 
 const lastGood = (file: string): string => `${file}.last-good`;
 
-/** `value` undefined: neither the file nor its copy can be used; `problem` undefined: the file was whole, or never there. */
+/**
+ * `value` undefined: neither the file nor its copy can be used. `problem` undefined: the file was intact, or never
+ * existed.
+ */
 export interface Checked<T> {
   value: T | undefined;
-  /** What was wrong with the file, for people. */
+  /** What was wrong with the file, for users. */
   problem: string | undefined;
 }
 
 /**
- * Reads what `writeChecked` wrote. A file that is damaged, or that `parse` throws at, is passed over for the copy of
- * the last one that was good. Never throws: an unreadable state must not end the agent.
+ * Reads what `writeChecked` wrote. If the file is damaged or `parse` throws, the copy of the last intact one is used.
+ * Never throws: an unreadable state must not stop the agent.
  *
- * @param parse - makes a T of the JSON value; may accept members that it does not know (a newer agent wrote them).
+ * @param parse - makes a T of the JSON value. It should accept unknown members (a newer agent wrote them).
  */
 export async function readChecked<T>(disk: Disk, file: string, parse: (value: unknown) => T): Promise<Checked<T>> {
   const attempt = async (name: string): Promise<Checked<T> & { isThere: boolean }> => {
@@ -57,15 +60,15 @@ export async function readChecked<T>(disk: Disk, file: string, parse: (value: un
   return { value: copy.value, problem: first.problem ?? copy.problem ?? `${file} is gone` };
 }
 
-/** Removes the file and its copy, so far as the disk lets it. Never throws. */
+/** Removes the file and its copy. Ignores errors of the disk and never throws. */
 export async function forgetChecked(disk: Disk, file: string): Promise<void> {
   for (const name of [file, lastGood(file)]) await disk.remove(name).catch(() => {});
 }
 
 /**
- * Replaces the file; what it held before, if it was whole, becomes the copy. Durable when it resolves.
+ * Replaces the file; its previous content, if intact, becomes the copy. Durable when it resolves.
  *
- * @throws what the disk throws; then the old file or the new one is there.
+ * @throws what the disk throws; then the file has its old or its new content.
  */
 export async function writeChecked(disk: Disk, file: string, value: unknown): Promise<void> {
   const bytes = encodeChecked(value);

@@ -8,7 +8,7 @@ import { isTold, stopWord, watchdogVariable } from './words.ts';
 const lastLinesMs = 500;
 const tailCharacters = 8_192;
 
-/** Starts an agent as a child that can tell and be told. Its log lines are written where ours are. */
+/** Starts an agent as a child with an IPC channel. Its output goes where ours goes. */
 export async function startChild(
   file: string,
   args: readonly string[],
@@ -16,7 +16,7 @@ export async function startChild(
     cwd: string;
     watchdogMs: number;
     output: 'inherit' | number;
-    /** What the agent starts on Windows ends with it; on other systems a machine server outlives its agent. */
+    /** On Windows, a job object ends the agent's children with it; elsewhere a machine server outlives its agent. */
     createJob: (() => Promise<Job>) | undefined;
   },
   told: (line: string) => void,
@@ -24,7 +24,7 @@ export async function startChild(
   const child = spawn(file, [...args], {
     cwd: of.cwd,
     env: { ...process.env, [watchdogVariable]: String(of.watchdogMs) },
-    // Passed on, so that its last lines are known should it crash; a file of its own is written without us.
+    // Piped through this process, to have the last lines after a crash; a file of its own is written directly.
     stdio: ['ignore', of.output, of.output === 'inherit' ? 'pipe' : of.output, 'ipc'],
     windowsHide: true,
   });
@@ -36,14 +36,15 @@ export async function startChild(
   const isRead = child.stderr ? once(child.stderr, 'close') : Promise.resolve([]);
   const exited = new Promise<string>((resolve) =>
     child.once('exit', (code, signal) => {
-      // What it wrote last may come after the news of its end; somebody else may hold the pipe open.
+      // The last output may arrive after the exit event, and another process may hold the pipe open: wait for a limited
+      // time.
       void Promise.race([isRead, systemClock.sleep(lastLinesMs)]).then(() =>
         resolve(signal === null ? `exit ${code}` : `signal ${signal}`),
       );
     }),
   );
   await once(child, 'spawn'); // rejects with the error event
-  child.on('error', () => undefined); // a word that cannot be said any more; its end is told anyway
+  child.on('error', () => undefined); // a message that cannot be delivered; the exit event follows anyway
   child.on('message', (message: unknown) => {
     if (isTold(message)) for (const line of message.tell.split('\n')) told(line);
   });
@@ -52,7 +53,7 @@ export async function startChild(
   try {
     await job?.add(pid);
   } catch (error) {
-    child.kill('SIGKILL'); // nobody could end it later, with what it starts
+    child.kill('SIGKILL'); // outside the job nothing could end it and its children later
     throw error;
   }
   return {
@@ -64,7 +65,7 @@ export async function startChild(
   };
 }
 
-/** The end of what a child wrote. */
+/** The last characters of a child's output. */
 class Tail {
   #text = '';
 

@@ -3,7 +3,7 @@ import { replaceFile } from '../os/file-disk.ts';
 import { decodeChecked, encodeChecked } from '../storage/checked-file.ts';
 import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
 
-/** How the last agent ended that was not asked to: its supervisor writes it, the next agent reads it. */
+/** The unexpected exit of the last agent: its supervisor writes the file, the next agent reads it. */
 const exitFile = 'state/platform-agent.exit';
 
 export interface KeptExit {
@@ -17,7 +17,7 @@ export interface KeptExit {
 export const writeKeptExit = (files: FileSystem, exit: KeptExit): Promise<void> =>
   replaceFile(files, exitFile, encodeChecked(exit));
 
-/** What was written of an agent before says nothing of one that ended as asked. */
+/** Removes the record after a requested exit: an older crash report would mislead. */
 export const forgetKeptExit = (files: FileSystem): Promise<void> => files.unlink(exitFile);
 
 export async function readKeptExit(disk: Disk): Promise<PreviousRun> {

@@ -12,10 +12,10 @@ export interface KeptAgent {
   readonly pid: number;
   /** "exit 3", "signal SIGKILL". */
   readonly exited: Promise<string>;
-  /** What it wrote last, oldest first; left out: it is not seen. */
+  /** The last lines of its output, oldest first; undefined: the output is not read. */
   lines?(): readonly string[];
   askToStop(): void;
-  /** Ends it and what it started where the system allows that. */
+  /** Kills it, and its children where the system allows that. */
   kill(): void;
 }
 
@@ -24,28 +24,27 @@ export interface KeeperParts {
   /** Starts the program at this path below the root; `told` gets lines as in sd_notify(3). @throws Error */
   start(program: string, told: (line: string) => void): Promise<KeptAgent>;
   limits: machine.KeptLimits;
-  /** Another text after each start of the machine, or of the keeper. */
+  /** Differs after each boot of the machine, or each start of the supervisor. */
   boot: string;
   clock: Clock;
   log: Log;
-  /** Takes secrets out of what the agent wrote; left out: nothing is taken out. */
+  /** Masks secrets in the agent's output; undefined: no masking. */
   mask?: () => Promise<(text: string) => string>;
-  /** Hears each new state, for whoever keeps the keeper. */
+  /** Called with each new state. */
   publish?: (state: machine.KeptState) => void;
 }
 
 /**
- * Does for the agent what systemd does where there is one: runs the gate before each start, starts it again when it ends,
- * and kills it when it does not get ready or shows no life. So a version that fails is left here, too.
- *
- * Returns after `signal`, when the agent has ended.
+ * Supervises the agent where there is no systemd. It runs the gate before each start and restarts the agent when it
+ * exits. It kills an agent that does not become ready or misses its watchdog. The gate rolls back a version that fails.
+ * Returns after `signal`, when the agent has exited.
  */
 export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promise<void> {
   const { files, limits, clock, log } = parts;
   const inbox = new Inbox<machine.KeptEvent>();
   const end = new AbortController();
   let agent: KeptAgent | undefined;
-  let starts = 0; // since one showed that it lives
+  let starts = 0; // since the last watchdog message
 
   const told = (line: string): void => {
     if (line === 'READY=1') inbox.push({ is: 'ready' });
@@ -61,7 +60,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
     const how = await started.exited;
     log.info('the agent has ended', { id, how });
     const isAsked = state.at === 'stopping' && killed === '';
-    // A running agent ends by itself when another version takes over.
+    // A running agent exits with 0 when another version takes over.
     const isInOrder = how === 'exit 0' && state.at === 'running';
     const reason =
       killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;

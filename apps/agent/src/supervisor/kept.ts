@@ -1,16 +1,16 @@
 import { isStopWord, watchdogVariable } from './words.ts';
 import type { Supervisor } from '../os/supervisor.ts';
 
-/** The keeper that started this agent. */
+/** The supervisor that started this agent. */
 export interface Keeper extends Supervisor {
-  /** Aborts when the keeper wants the agent to stop. */
+  /** Aborts when the supervisor requests a stop. */
   readonly stopped: AbortSignal;
 }
 
 /**
- * Undefined when no keeper started this process. Takes its variable out of `env`, which children get.
+ * Returns undefined if no supervisor started this process. Removes the variable from `env`, which children inherit.
  *
- * @param lost - called when the keeper has died: the next one starts an agent of its own.
+ * @param lost - called when the supervisor has died: the next one starts its own agent.
  */
 export function keeperOf(env: Record<string, string | undefined>, lost: () => void): Keeper | undefined {
   const watchdogMs = Number(env[watchdogVariable]);

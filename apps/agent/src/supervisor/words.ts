@@ -1,13 +1,13 @@
-/** What an agent and its keeper say to each other over the channel between parent and child. */
+/** The messages between an agent and its supervisor, over the IPC channel between parent and child. */
 
-/** Set for an agent that was started by a keeper: ms within which it has to show that it lives. */
+/** Set by the supervisor: the agent must send a watchdog message within this time, in ms. */
 export const watchdogVariable = 'PLATFORM_AGENT_KEEPER_WATCHDOG_MS';
 
 /** From the agent, lines as in sd_notify(3). */
 export interface Told {
   tell: string;
 }
-/** To the agent: it is to stop. */
+/** To the agent: a request to stop. */
 export const stopWord = { stop: true } as const;
 
 export const isTold = (message: unknown): message is Told =>

@@ -4,7 +4,7 @@ import { agentUnit } from '../install/unit.ts';
 import { otherUnit } from './other-agent.ts';
 
 export interface BesideParts {
-  /** Lays down and starts our own service beside the other one. @throws Error why not */
+  /** Installs and starts our own service beside the other one. @throws Error with the reason */
   install(): Promise<void>;
   /** Whether our own agent runs and has reached the management server. */
   isReached(): Promise<boolean>;
@@ -12,12 +12,14 @@ export interface BesideParts {
   clock: Clock;
 }
 
-/** Systemd ends this process with the service that it belongs to. */
+/** systemd kills this process with the service that it belongs to. */
 const stopMs = 120_000;
 
 /**
- * With systemd: our own service is installed, runs and has reached the management server before the other one is disabled and stopped.
- * Until then nothing of the other one is changed. @throws Error; then our own service is stopped and disabled again
+ * Takes over under systemd: installs our own service and waits until it has reached the management server. Then it
+ * disables and stops the other one, which is unchanged until then.
+ *
+ * @throws Error; then our own service is stopped and disabled again
  */
 export async function takeOverBeside(parts: BesideParts, signal: AbortSignal): Promise<void> {
   const { system, clock } = parts;

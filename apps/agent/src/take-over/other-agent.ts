@@ -4,26 +4,26 @@ import { isObject } from '@platform/contract/json-object';
 import { atomicWrite } from '@platform/kit/node';
 import { placeLink } from '../install/changes.ts';
 
-/** Units of the other product: its agent, and its machine server where that runs alone. */
+/** Unit of the other product's agent. */
 export const otherUnit = 'viam-agent.service';
 const otherProgram = 'viam-agent';
 
-/** Where another product's agent keeps its programs, and the version that it would go back to. */
+/** Where another product's agent keeps its programs, and the version to restore. */
 export interface OtherAgent {
   root: string;
-  /** What its service starts: a link to the version in use. */
+  /** A link to the version in use, which its service starts. */
   link: string;
-  /** The program that ran before this one took its place; undefined: nothing names it, or it is gone. */
+  /** The program that ran before this one replaced it; undefined: no record names it, or the file is missing. */
   previous: { file: string; version: string } | undefined;
 }
 
-/** Starts that a program gets to take over, before the other agent is put back. */
+/** How often a program may start without a take-over before the other agent is restored. */
 export const mostTries = 3;
 
 /**
- * The other agent's folder: that of which this program was started, when it was fetched there.
+ * Finds the other agent's folder: the one that this program was downloaded to and started from.
  *
- * @param given - for a program that lies elsewhere.
+ * @param given - the folder if this program is elsewhere.
  */
 export async function findOtherAgent(program: string, given: string): Promise<OtherAgent> {
   const folder = path.dirname(await realpath(program));
@@ -41,7 +41,7 @@ const exists = (file: string): Promise<boolean> =>
 
 type Known = { [key: string]: unknown };
 
-/** What its own record says of its agent; undefined: there is none that can be read. */
+/** The other agent's record of its versions; undefined: it is missing or unreadable. */
 async function readCache(root: string): Promise<{ cache: Known; agent: Known } | undefined> {
   try {
     const cache: unknown = JSON.parse(await readFile(cacheFile(root), 'utf8'));
@@ -64,7 +64,7 @@ async function previousOf(root: string): Promise<OtherAgent['previous']> {
   return undefined;
 }
 
-/** Puts the program of before back in its place, also in the record, so that the other agent knows what it runs. */
+/** Restores the previous program, also in the record, so that the other agent knows its version. */
 export async function putBack({ root, link, previous }: OtherAgent): Promise<void> {
   if (!previous) throw new Error('nothing names the program that ran before');
   await placeLink(link, previous.file);
@@ -79,8 +79,8 @@ const countFile = (root: string): string => path.join(root, 'etc', 'platform-age
 const dropInFile = (unitFolder: string): string => path.join(unitFolder, `${otherUnit}.d`, '50-platform-agent.conf');
 
 /**
- * Runs before each start of the other agent's service. A program that cannot take over, whatever keeps it from it, gets three starts;
- * then the other agent's own program is back. In a shell: a program that crashes cannot skip it.
+ * Runs before each start of the other agent's service. A program that cannot take over for any reason gets three
+ * starts; then the other agent's own program is restored. A shell script: a program that crashes cannot skip it.
  */
 const guardText = `#!/bin/sh
 # usage: platform-agent-guard.sh LINK PREVIOUS COUNT
@@ -97,7 +97,7 @@ fi
 echo $((starts + 1)) >"$count" && sync
 `;
 
-/** Lays the guard before the next start. */
+/** Installs the guard before the next start. Returns false if there is no previous program to restore. */
 export async function guard({ root, link, previous }: OtherAgent, unitFolder: string): Promise<boolean> {
   if (!previous) return false;
   await rm(countFile(root), { force: true });
@@ -110,12 +110,12 @@ export async function guard({ root, link, previous }: OtherAgent, unitFolder: st
   return true;
 }
 
-/** Takes the guard away again. */
+/** Removes the guard. */
 export async function removeGuard(root: string, unitFolder: string): Promise<void> {
   for (const file of [dropInFile(unitFolder), guardFile(root), countFile(root)]) await rm(file, { force: true });
 }
 
-/** As systemd reads it. */
+/** Quotes a word for systemd. */
 const word = (text: string): string => {
   const plain = text.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/["\\]/g, '\\$&')}"`;

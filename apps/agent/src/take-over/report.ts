@@ -9,7 +9,7 @@ import { version } from '../versions/version.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import type { System } from '../os/ports.ts';
 
-/** Tells the management server, which then offers this program no more. */
+/** Reports the failure to the management server, which then stops offering this program. */
 export async function reportFailure(
   { credentialsText, problem, root }: { credentialsText: string; problem: string; root: string },
   { system, clock }: { system: System; clock: Clock },
