@@ -14,13 +14,13 @@ import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
 import { systemWeb, webBy } from '../web.ts';
 
-/** A machine with a POSIX file system; processes are known again through /proc where there is one. */
+/** A machine with a POSIX file system. Processes are recognised through /proc where it exists. */
 export function linuxDevice(of: {
   root: string;
   mark: { name: string; value: string };
-  /** How the machine server is started where systemd runs this agent; see systemdProcesses. */
+  /** The units for a machine server under systemd; see systemdProcesses. */
   units?: { unit: string; agentUnit: string; relayUnit: string; stopMs: number };
-  /** Command line and environment of the relay of the machine server; left out: there is none. */
+  /** Command line and environment of the machine server's relay; undefined: no relay. */
   relay?: { command: readonly string[]; env: Readonly<Record<string, string>> } | undefined;
   clock: Clock;
   trace?: RequestTrace | undefined;

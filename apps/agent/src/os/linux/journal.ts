@@ -7,29 +7,30 @@ const answerMs = 10_000;
 const mostBytes = 4 * 2 ** 20;
 const mostEntries = 200;
 
-/** A run of a unit, as the journal has it; oldest first. */
+/** A run of a unit according to the journal. */
 export interface JournalRun {
-  /** What the program wrote. */
+  /** The program's output, oldest first. */
   lines: readonly string[];
-  /** The same with what systemd wrote about it. */
+  /** The same, with systemd's own messages about the unit. */
   words: readonly string[];
   exit: UnitExit;
-  /** Of its last entry, ms since 1970. */
+  /** Time of its last entry, ms since 1970. */
   atWall: number;
 }
 
-/** The unit's run before this one; undefined: there is none, or nobody keeps a journal. */
+/** Returns the unit's previous run; undefined: there is none, or there is no journal. */
 export async function previousRunOf(unit: string, env: NodeJS.ProcessEnv): Promise<JournalRun | undefined> {
   const thisRun = env['INVOCATION_ID'];
-  if (thisRun === undefined) return undefined; // nobody who keeps a journal started this agent
+  if (thisRun === undefined) return undefined; // not started by systemd, so there is no journal
   const args = ['-u', unit, '-o', 'json', '-n', String(mostEntries), '--no-pager'];
   const { stdout } = await promisify(execFile)('journalctl', args, { timeout: answerMs, maxBuffer: mostBytes });
   return lastRun(stdout, thisRun);
 }
 
 /**
- * systemd writes nothing about an end that it takes for clean, which is one by its own TERM, too: nothing else in the journal says which
- * signal ended a start that took too long. The result is "timeout" for a stop that took too long as well; only a stop has a job.
+ * systemd logs nothing about an exit that it considers clean, including a death by its own SIGTERM. So no other entry
+ * names the signal that ended a start that timed out. A stop that takes too long has the result "timeout", too, but
+ * only a stop has a job.
  */
 function wholeExit(exit: UnitExit, isStop: boolean): UnitExit {
   if (exit.result !== 'timeout') return exit;
@@ -40,17 +41,18 @@ function wholeExit(exit: UnitExit, isStop: boolean): UnitExit {
 interface Entry {
   run: string;
   text: string;
-  /** systemd wrote it about the unit. */
+  /** A message of systemd about the unit. */
   isOfSystemd: boolean;
-  /** Somebody asked systemd to stop the unit. */
+  /** systemd was requested to stop the unit. */
   isStop: boolean;
   exit: Partial<UnitExit>;
   atWall: number;
 }
 
 /**
- * The newest run that is not `thisRun`, from `journalctl -o json`. systemd notes how a process of a unit ended in fields of its own
- * (EXIT_CODE, EXIT_STATUS), and the result of the unit (UNIT_RESULT) if it failed: so a unit needs no ExecStopPost for it.
+ * Finds the newest run other than `thisRun` in the output of `journalctl -o json`. systemd logs how a process of a unit
+ * ended (EXIT_CODE, EXIT_STATUS). It also logs the unit's result if it failed (UNIT_RESULT). So a unit needs no
+ * ExecStopPost for it.
  */
 export function lastRun(output: string, thisRun: string): JournalRun | undefined {
   const entries = output.split('\n').flatMap((line) => {
@@ -73,7 +75,7 @@ export function lastRun(output: string, thisRun: string): JournalRun | undefined
 }
 
 const textIn = (value: unknown): string | undefined =>
-  // Bytes that are no text come as a list of numbers.
+  // journalctl writes bytes that are not text as a list of numbers.
   Array.isArray(value)
     ? Buffer.from(value as number[]).toString('utf8')
     : typeof value === 'string'
@@ -89,12 +91,12 @@ function entryOf(line: string): Entry | undefined {
   }
   if (typeof json !== 'object' || json === null) return undefined;
   const fields = json as Record<string, unknown>;
-  // Lines of the unit carry its own run, those of systemd about the unit the one they tell of.
+  // The unit's own lines carry its run in `_SYSTEMD_INVOCATION_ID`; systemd's lines about it in `INVOCATION_ID`.
   const told = textIn(fields['INVOCATION_ID']);
   const run = told ?? textIn(fields['_SYSTEMD_INVOCATION_ID']);
   const text = textIn(fields['MESSAGE']);
   if (run === undefined || text === undefined) return undefined;
-  // The gate, which runs before the program, ends too: only the program's own end counts.
+  // The gate, which runs before the program, exits, too: only the exit of the main process counts.
   const isMain = textIn(fields['COMMAND']) === 'ExecStart';
   const [code, number] = [textIn(fields['EXIT_CODE']), textIn(fields['EXIT_STATUS'])];
   const status = code === 'exited' || number === undefined ? number : (signalNames[Number(number)] ?? number);

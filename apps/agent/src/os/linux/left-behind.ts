@@ -3,7 +3,7 @@ import { isAlive, processStartTime } from '@platform/kit/node';
 import type { Exit, ProcessId, Stranger } from '../ports.ts';
 import { commandOf, namespaceOf, pids } from './process-table.ts';
 
-/** An environment variable that is set for every process started here, and that what they start inherits. */
+/** An environment variable that every process started here gets and its children inherit. */
 export interface Mark {
   name: string;
   value: string;
@@ -14,11 +14,11 @@ export async function isMarked(pid: number, mark: Mark): Promise<boolean> {
     const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
     return environment.includes(`${mark.name}=${mark.value}`);
   } catch {
-    return false; // it ended, or it is another user's
+    return false; // it has exited, or belongs to another user
   }
 }
 
-/** Processes with the mark that live in this namespace, without `but`. */
+/** Processes with the mark in this PID namespace, except `but`. */
 async function markedProcesses(mark: Mark, but: number): Promise<(ProcessId & Stranger)[]> {
   const found: (ProcessId & Stranger)[] = [];
   const here = await namespaceOf(process.pid);
@@ -32,9 +32,9 @@ async function markedProcesses(mark: Mark, but: number): Promise<(ProcessId & St
 }
 
 /**
- * Ends what a process left running, also what has left its process group, as a program does that goes into the background.
+ * Kills what a process left running, including daemonised children that have left its process group.
  *
- * @returns what it was.
+ * @returns the processes that were left.
  */
 export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly Stranger[]> {
   const left = await markedProcesses(mark, of.pid);
@@ -42,17 +42,17 @@ export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly
     try {
       if (isAlive(id)) process.kill(id.pid, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
     }
   }
   return left.map(({ pid, command }) => ({ pid, command }));
 }
 
-/** Of interest where a process ended well: one that was ended takes what it started along. */
+/** Reported only after exit code 0: a process that is killed takes its children with it. */
 export const leftBy = ({ code }: Exit, leftBehind: readonly Stranger[]): Pick<Exit, 'leftBehind'> =>
   code === 0 && leftBehind.length > 0 ? { leftBehind } : {};
 
-/** Processes of this control group, and of those below it, that the kernel has killed for memory; undefined: not known. */
+/** OOM kills in this control group and those below it; undefined: unknown. */
 export async function memoryKills(): Promise<number | undefined> {
   try {
     const group = /^0::(\/.*)$/m.exec(await readFile('/proc/self/cgroup', 'utf8'))?.[1];

@@ -1,27 +1,27 @@
-// The only file with foreign functions: what the standard library lacks. They exist in the compiled program alone. Addresses
-// and lengths that are passed on are always those of arrays made here.
+// The only file with foreign functions, for what the standard library lacks. They exist in the compiled program only.
+// Addresses and lengths that are passed always belong to arrays allocated here.
 
 const unixFamily = 1;
 const datagram = 2;
 const closeOnExec = 0x80000;
 const noSignal = 0x4000;
 const dontWait = 0x40;
-/** sun_path of sockaddr_un. */
+/** Size of sun_path in sockaddr_un. */
 const longestPath = 108;
 
 /**
- * Sends texts to a unix datagram socket, each as one datagram.
+ * Sends texts to a Unix datagram socket, each as one datagram.
  *
  * @param address - a path, or the name of an abstract socket after `@`.
- * @returns whether the text was sent; it never waits.
- * @throws Error for an address that cannot be one.
+ * @returns a function that sends without blocking and returns whether the text was sent.
+ * @throws Error if the address is invalid.
  */
 export async function datagramsTo(address: string): Promise<(text: string) => boolean> {
-  const { dlopen, ptr } = await import('bun:ffi'); // not at the top: under another runtime this file loads, too
+  const { dlopen, ptr } = await import('bun:ffi'); // not at the top: this file also loads under another runtime
   const path = Buffer.from(address);
   const isAbstract = path[0] === 0x40;
   if (path.length === 0 || path.length >= longestPath) throw new Error(`${address} is no address of a socket`);
-  if (isAbstract) path[0] = 0; // "@" stands for the leading NUL of an abstract name
+  if (isAbstract) path[0] = 0; // "@" represents the leading NUL of an abstract name
   const target = Buffer.concat([Buffer.from([unixFamily, 0]), path, Buffer.from(isAbstract ? [] : [0])]);
   const { symbols: c } = dlopen('libc.so.6', {
     socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
@@ -39,7 +39,7 @@ export async function datagramsTo(address: string): Promise<(text: string) => bo
 
 const setPipeSize = 1031;
 
-/** Gives a pipe room for so many bytes: who writes waits later for a reader that is not scheduled at once. */
+/** Enlarges the buffer of a pipe, so that a writer blocks later while the reader is not scheduled. */
 export async function growPipe(file: number, bytes: number): Promise<void> {
   const { dlopen } = await import('bun:ffi');
   const { symbols: c } = dlopen('libc.so.6', { fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' } });
@@ -56,17 +56,17 @@ const dontNeed = 4;
 const pageOut = 21;
 
 /**
- * Lets go of the pages of these ranges. They have to be of a file and never written: such a page comes back from the file when it is
- * read again, any other would be zeros.
+ * Drops the pages of these ranges. They must be file-backed and never written: such a page is read from the file again;
+ * any other would become zeros.
  *
- * @returns whether the kernel did it for all of them.
+ * @returns whether the kernel did it for all ranges.
  */
 export const forgetPages = (ranges: readonly MemoryRange[]): Promise<boolean> => advise(ranges, dontNeed);
 
 /**
- * Asks the kernel to take back what it can of these ranges, of whatever kind, with nothing lost: a written page goes to the swap, or stays.
+ * Asks the kernel to reclaim pages of these ranges. No data is lost: a written page is swapped out, or stays.
  *
- * @returns whether the kernel did it for all of them; those before Linux 5.4 do not.
+ * @returns whether the kernel did it for all ranges; kernels before Linux 5.4 do not.
  */
 export const takeBackPages = (ranges: readonly MemoryRange[]): Promise<boolean> => advise(ranges, pageOut);
 

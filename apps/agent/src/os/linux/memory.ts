@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Bytes of memory that this process does not share with a file; undefined where the system does not tell. */
+/**
+ * Resident memory of this process that is not backed by a file, in bytes; undefined where the system does not report
+ * it.
+ */
 export function ownMemory(): number | undefined {
   try {
     const kilobytes = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];

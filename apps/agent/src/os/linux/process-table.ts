@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { Stranger } from '../ports.ts';
 
-// What /proc tells; empty answers where there is none, and about processes that are gone or another user's.
+// Reads /proc. Results are empty without /proc, and for processes that have exited or belong to another user.
 
 export async function pids(): Promise<number[]> {
   return (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger);
@@ -19,12 +19,12 @@ export async function commandOf(pid: number): Promise<string> {
   return line.replaceAll('\0', ' ').trim().slice(0, 200) || (await programOf(pid));
 }
 
-/** Of its process ids; processes of a container have another. Empty: it is another user's. */
+/** The PID namespace of a process; a container has its own. Empty: the process belongs to another user. */
 export const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '');
 
 const listening = '0A';
 
-/** Who listens on a TCP port, of whatever address. */
+/** The process that listens on a TCP port, on any address. */
 export async function listenerOf(port: number): Promise<Stranger | undefined> {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const sockets = new Set<string>();

@@ -23,11 +23,11 @@ const running = (id: ProcessId, exited: Promise<Exit>, killed = (): void => {}):
   },
 });
 
-/** What the server is told about its relay. */
+/** The environment that names the relay's socket to the server. */
 export const relayEnvironment = (ends: RelayEnds | undefined): Record<string, string> =>
   ends ? { [machineEnvironment.logSocket]: ends.socket } : {};
 
-/** An end is told when all that the process wrote is in its files. */
+/** Resolves an exit after all output of the process is in its files. */
 export async function withItsLines(exited: Promise<Exit>, relay: OutputRelay | undefined): Promise<Exit> {
   const exit = await exited;
   await relay?.settled();
@@ -35,7 +35,7 @@ export async function withItsLines(exited: Promise<Exit>, relay: OutputRelay | u
 }
 
 /**
- * Processes in groups of their own that outlive this agent. Without systemd nobody watches over them meanwhile.
+ * Processes in process groups of their own that outlive this agent. Without systemd nothing supervises them meanwhile.
  *
  * @param mark - name and value of an environment variable that is set for every process started here.
  */
@@ -78,7 +78,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
       };
       return running({ pid: id.pid, startTime: id.startTime }, withItsLines(gone(), relay));
     },
-    // Containers have agents of their own, perhaps below the same root: what runs in them is not of this machine.
+    // Skips processes in containers: these have agents of their own, perhaps below the same root.
     async find() {
       const found: (ProcessId & { ticks: number })[] = [];
       const here = await namespaceOf(process.pid);
@@ -91,7 +91,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
       return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
     },
     ageMs: ({ startTime }) => processAgeMs(startTime),
-    ended: async () => undefined, // only a parent is told
+    ended: async () => undefined, // only a parent learns how a process ended
     isReplaced: programFiles(root),
     async strangers(program) {
       const found = [];
@@ -107,7 +107,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
   };
 }
 
-/** What a process of ours started itself inherits the mark, not the lead. */
+/** A child of our process inherits the mark, but does not lead the process group. */
 async function leadsGroup(pid: number): Promise<boolean> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');

@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { ProcessId } from '../ports.ts';
 
 /**
- * Tells whether a process runs another file than the one that lies where it was started from. Cheap as long as it is the
- * very same file; another one is read once, because a program may be replaced by its equal.
+ * Detects whether a process runs another file than the one now at the path that it was started from. Comparing
+ * identities is cheap. A different file is hashed once, because a program may be replaced by an identical one.
  */
 export function programFiles(root: string): (id: ProcessId, program: string) => Promise<boolean> {
   const known = { of: '', isReplaced: false };
@@ -13,9 +13,9 @@ export function programFiles(root: string): (id: ProcessId, program: string) => 
     const running = `/proc/${pid}/exe`;
     const file = path.join(root, program);
     const [ours, now] = [identity(running), identity(file)];
-    // Gone, or another user's: nothing newer to start.
+    // The process has exited or belongs to another user, or there is no file to start.
     if (ours === undefined || now === undefined || ours === now) return false;
-    // A script runs as its interpreter.
+    // A script runs as its interpreter, so its file cannot be compared.
     if (!(await isProgram(file))) return false;
     const of = `${ours} ${now}`;
     if (known.of !== of) {
@@ -26,7 +26,7 @@ export function programFiles(root: string): (id: ProcessId, program: string) => 
   };
 }
 
-/** Read by this thread: every ten seconds, another one would have to be woken for it. */
+/** Synchronous: it runs every ten seconds, and an asynchronous call would wake another thread each time. */
 function identity(file: string): string | undefined {
   try {
     const { dev, ino, size, mtimeMs } = statSync(file);

@@ -2,19 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { forgetPages, takeBackPages, type MemoryRange } from './libc.ts';
 
-/** Longer than a start takes, with everything that is looked up once. */
+/** Longer than a start takes, including one-time initialisation. */
 const startMs = 60_000;
 
-/** What a program has mapped from its file. */
+/** The mappings of a program's own file. */
 export interface ProgramPages {
-  /** Instructions and constants that can be read in again: not writable, and none of their pages was changed. */
+  /** Instructions and constants that can be read again: not writable, and with no changed page. */
   unchanged: readonly MemoryRange[];
   /** Variables: most of their pages were only read. */
   writable: readonly MemoryRange[];
 }
 
 /**
- * As `/proc/self/smaps` tells it. What the loader wrote to before it made it read-only is in neither: it would come back unwritten.
+ * Parses `/proc/self/smaps`. Mappings that the loader wrote to before it made them read-only are in neither list: their
+ * changes would be lost.
  */
 export function programPages(smaps: string, program: string): ProgramPages {
   const mappings = smaps.split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m).flatMap((mapping) => {
@@ -33,9 +34,8 @@ export function programPages(smaps: string, program: string): ProgramPages {
 }
 
 /**
- * Of the instructions and constants of this program, those of the start alone are half of what it has in memory, and the kernel keeps
- * what a process has mapped longer than anything else of a file. Once the start is over they are let go of: what runs is read in
- * again, mostly from the kernel's cache.
+ * Half of the program's resident instructions and constants are needed by its start only, and the kernel evicts mapped
+ * pages last. So they are dropped after the start; pages that are needed are read again, mostly from the page cache.
  */
 export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, signal: AbortSignal): Promise<void> {
   await clock.sleep(startMs, signal);
@@ -49,6 +49,6 @@ export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, si
       isTakenBack,
     });
   } catch (error) {
-    log.debug('memory of the start is kept', { error: errorText(error) }); // under another runtime, or where it is not allowed
+    log.debug('memory of the start is kept', { error: errorText(error) }); // under another runtime, or not permitted
   }
 }

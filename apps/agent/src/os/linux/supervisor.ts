@@ -5,9 +5,8 @@ import { datagramsTo } from './libc.ts';
 import { forgetStarts } from '../starts-file.ts';
 
 /**
- * systemd, when it started this process as a unit of Type=notify; else nobody.
- *
- * Takes the variables of this out of `env`: a child that told systemd that it is ready would speak for the agent.
+ * systemd, if it started this process as a unit of Type=notify; otherwise `nobody`.
+ * Removes the variables from `env`: a child that notifies systemd would speak for the agent.
  */
 export async function linuxSupervisor(env: Record<string, string | undefined>, log: Log): Promise<Supervisor> {
   const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env;
@@ -33,7 +32,7 @@ export async function linuxSupervisor(env: Record<string, string | undefined>, l
   }
 }
 
-/** Without foreign functions: systemd's own program, which speaks for its parent. Costs a process each time. */
+/** Without foreign functions: runs systemd-notify, which speaks for its parent. Costs a process per message. */
 function byProgram(address: string, log: Log): (state: string) => boolean {
   return (state) => {
     const child = spawn('systemd-notify', state.split('\n'), {

@@ -12,24 +12,24 @@ import { groupEventsOf, untilEnded } from '../posix/process-end.ts';
 import { relayEnvironment, withItsLines } from './processes.ts';
 import { signalNames } from '../posix/signals.ts';
 
-/** systemd notices an end a little later than the process table does. */
+/** systemd notices an exit a little later than the process table does. */
 const reapLooks = 50;
 const reapLookMs = 100;
 const programMs = 30_000;
 
-/** What `systemctl show` says of a unit. */
+/** The properties of a unit from `systemctl show`. */
 export interface UnitState {
   isLoaded: boolean;
-  /** Of the main process that runs; 0: none. */
+  /** PID of the running main process; 0: none. */
   pid: number;
-  /** Of the last main process. */
+  /** PID of the last main process. */
   lastPid: number;
   exit: Exit;
 }
 
 const shown = 'LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus,Result';
 
-/** Reads `systemctl show -p` of these properties; the order of its lines varies. */
+/** Parses `systemctl show -p` of these properties; the order of its lines varies. */
 export function readUnitState(text: string): UnitState {
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? '';
   const [code, status] = [value('ExecMainCode'), Number(value('ExecMainStatus'))];
@@ -46,7 +46,7 @@ export function readUnitState(text: string): UnitState {
   };
 }
 
-/** Runs one of systemd's programs; a failure is its own words. */
+/** Runs one of systemd's programs. @throws Error with its error output */
 function ask(program: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(program, [...args], { timeout: programMs, env: { PATH: process.env['PATH'] } }, (error, out, said) => {
@@ -57,16 +57,17 @@ function ask(program: string, args: readonly string[]): Promise<string> {
 }
 
 /**
- * One process at a time, as a systemd unit of its own: it outlives this agent whatever becomes of it, everything it started
- * is in its control group, and systemd knows afterwards how it ended.
+ * Runs one process at a time as a systemd unit of its own. It outlives this agent, its children are in its control
+ * group, and systemd records how it ended.
  *
- * @param stopMs - longest time that the agent needs to end it; after that systemd does, should the agent be gone.
+ * @param stopMs - longest time that the agent needs to stop it. If the agent has died, systemd kills it after this
+ * time.
  * @param plain - for processes that an agent without systemd has started.
  */
 export function systemdProcesses(of: {
   root: string;
   unit: string;
-  /** Unit that goes down first when the machine does. */
+  /** Unit that is stopped first at shutdown. */
   agentUnit: string;
   mark: Mark;
   stopMs: number;
@@ -75,7 +76,7 @@ export function systemdProcesses(of: {
   clock: Clock;
 }): Processes {
   const { root, unit, mark, plain, relay, clock } = of;
-  /** One after the other: a late KILL must not meet the next process. */
+  /** Serialises the operations: a late KILL must not hit the next process. */
   const order = { last: Promise.resolve<unknown>(undefined) };
   const inOrder = <T>(f: () => Promise<T>): Promise<T> => {
     const next = order.last.then(f, f);
@@ -85,21 +86,22 @@ export function systemdProcesses(of: {
   const systemctl = (...args: string[]) => ask('systemctl', args);
   const show = async (): Promise<UnitState> => readUnitState(await systemctl('show', unit, '-p', shown));
 
-  /** Lets systemd forget the last process, after it has killed what that left behind: the name is needed for the next. */
+  /** Removes the unit of the last process after killing its leftovers: the next process needs the name. */
   const clear = async (): Promise<void> => {
     if (!(await show()).isLoaded) return;
     await systemctl('kill', '--signal=KILL', unit).catch(() => undefined);
-    // Else this waits for the agent's own end, when systemd is ending it: the server's unit is ordered before the agent's.
+    // Without this, the stop would wait for the agent's own exit while systemd stops the agent: the server's unit is
+    // ordered before the agent's.
     await systemctl('stop', '--job-mode=ignore-dependencies', unit).catch(() => undefined);
     await systemctl('reset-failed', unit).catch(() => undefined);
   };
-  /** Undefined: another process has come since, or systemd does not know. */
+  /** Undefined: another process has started since, or systemd has no record. */
   const exitOf = async (id: ProcessId): Promise<Exit | undefined> => {
     for (let look = 0; look < reapLooks; look++) {
       const state = await show().catch(() => undefined);
       if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) return undefined;
       if (state?.pid === 0) {
-        // Before the unit is cleared, which ends them: a program that goes into the background is named as that.
+        // Before the unit is cleared, which kills them: the exit reports a program that daemonises.
         const leftBehind = await endLeftBehind(mark, id).catch(() => []);
         await clear().catch(() => undefined);
         return { ...state.exit, ...leftBy(state.exit, leftBehind) };
@@ -118,7 +120,7 @@ export function systemdProcesses(of: {
       id: { pid: id.pid, startTime: id.startTime },
       exited: withItsLines(gone(), relay),
       signal(name) {
-        // All of its control group; nothing to kill, or no such unit any more, is as good.
+        // Kills the whole control group. Ignores errors: there may be no process or unit left to kill.
         if (name === 'KILL') void inOrder(() => systemctl('kill', '--signal=KILL', unit)).catch(() => undefined);
         else if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
       },
@@ -127,7 +129,7 @@ export function systemdProcesses(of: {
 
   const start = async (command: Command, ends: RelayEnds | undefined): Promise<RunningProcess> => {
     await clear();
-    // It may hold passwords of proxies, and a full disk must not keep the machine server from starting.
+    // Below /run: the file may hold passwords of proxies, and a full disk must not prevent a start.
     await mkdir(runFolder, { recursive: true, mode: 0o700 });
     const file = path.join(runFolder, `${unit}.env`);
     const env = {
@@ -146,19 +148,19 @@ export function systemdProcesses(of: {
       TimeoutStopSec: String(Math.ceil(of.stopMs / 1000)),
       OOMPolicy: 'kill',
       LimitCORE: '0',
-      RemainAfterExit: 'yes', // so that it is still known how a process ended that ended well
+      RemainAfterExit: 'yes', // keeps the exit status of a process that exited with 0
       WorkingDirectory: root,
       EnvironmentFile: file,
       StandardOutput: ends ? 'null' : `append:${path.join(root, command.stdoutFile)}`,
       StandardError: ends ? 'null' : `append:${path.join(root, command.stderrFile)}`,
     };
     const program = path.join(root, command.program);
-    // systemd would say so before; the shell that opens the pipes says it with its exit code only.
+    // systemd would name the missing program; the shell that opens the pipes returns only an exit code.
     await access(program, constants.X_OK);
     await ask('systemd-run', [
       '--quiet',
       `--unit=${unit}`,
-      '--service-type=exec', // fails when the program cannot be executed
+      '--service-type=exec', // fails if the program cannot be executed
       ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
       '--',
       ...[...(ends ? withPipes(ends) : []), program, ...command.args].map((arg) => arg.replaceAll('$', '$$$$')),
@@ -196,8 +198,8 @@ export function systemdProcesses(of: {
 }
 
 /**
- * The shell becomes the program. A pipe that is open for reading, too, takes what is written even while its reader is away, and never
- * ends who writes; systemd itself opens it for writing alone.
+ * The shell execs the program. A pipe that is also open for reading accepts data while its reader is away, and never
+ * raises SIGPIPE. systemd itself opens a pipe for writing only.
  */
 const withPipes = ({ stdout, stderr }: RelayEnds): string[] => [
   '/bin/sh',
@@ -211,7 +213,7 @@ const withPipes = ({ stdout, stderr }: RelayEnds): string[] => [
 /** Starts the relay of the machine server as a unit of its own: it outlives both agent and server. */
 export async function startRelayUnit(of: {
   unit: string;
-  /** Goes down first. */
+  /** Stopped before the relay at shutdown. */
   serverUnit: string;
   command: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -228,7 +230,7 @@ export async function startRelayUnit(of: {
     OOMScoreAdjust: '-500',
     LimitCORE: '0',
   };
-  await ask('systemctl', ['stop', of.unit]).catch(() => undefined); // one that fails again and again
+  await ask('systemctl', ['stop', of.unit]).catch(() => undefined); // one in a restart loop
   await ask('systemd-run', [
     '--quiet',
     '--collect',
@@ -245,6 +247,6 @@ function isInUnit(pid: number, unit: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`/${unit}\n`);
   } catch {
-    return false; // it has ended
+    return false; // it has exited
   }
 }

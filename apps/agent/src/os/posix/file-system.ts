@@ -25,7 +25,7 @@ export function posixFileSystem(root: string): FileSystem {
     openRead: (name) => readableAt(at(name)),
 
     async syncFolder(name) {
-      if (process.platform === 'win32') return; // a folder cannot be opened there; NTFS journals its entries
+      if (process.platform === 'win32') return; // Windows cannot open a folder; NTFS journals its entries
       await using handle = await open(at(name), 'r');
       await handle.sync();
     },
@@ -62,7 +62,8 @@ async function writableAt(
 ): Promise<WritableFile> {
   const handle = await open(file, append ? 'a' : 'w', mode);
   try {
-    // Not narrowed by the umask, nor kept from an earlier file. Looked at first: a change is a write to the disk.
+    // The umask or an earlier file may have set another mode. Checked first: chmod writes to the disk even without a
+    // change.
     if (((await handle.stat()).mode & 0o7777) !== mode) await handle.chmod(mode);
   } catch (error) {
     await handle.close();
@@ -85,7 +86,7 @@ async function readableAt(file: string): Promise<ReadableFile> {
       let had = 0;
       while (had < buffer.length) {
         const { bytesRead } = await handle.read(buffer, had, buffer.length - had, from + had);
-        if (bytesRead === 0) break; // it was cut off meanwhile
+        if (bytesRead === 0) break; // the file was truncated in the meantime
         had += bytesRead;
       }
       return buffer.subarray(0, had);

@@ -2,15 +2,15 @@ import { watch } from 'node:fs';
 import type { Clock } from '@platform/kit';
 import type { FileWatch } from '../ports.ts';
 
-/** Changes come in groups: one look for all of a moment. */
+/** Changes come in bursts: one wake-up for all changes within this time. */
 const gatherMs = 100;
 const isLinux = process.platform === 'linux';
-/** A file that is not there yet. */
+/** Poll interval for a file that does not exist yet. */
 const absentLookMs = isLinux ? 5_000 : 500;
-/** File systems that notify of nothing. Each look wakes five threads of the compiled program. */
+/** Poll interval for file systems that send no notifications. Each poll wakes five threads of the compiled program. */
 const watchedLookMs = isLinux ? 30_000 : 500;
 
-/** The system tells of changes, so that a file at rest costs nothing. */
+/** Uses the system's notifications, so that an idle file costs nothing. */
 export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): FileWatch {
   const state = { hasChanged: false, wake: () => {} };
   const tell = (): void => {
@@ -25,12 +25,12 @@ export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): F
   const open = (): void => {
     try {
       watcher = watch(file, { persistent: false }, (event) => {
-        if (event === 'rename') close(); // another file has this name, or none: watched anew at the next look
+        if (event === 'rename') close(); // the name has another file or none: watch it again at the next poll
         tell();
       });
       watcher.on('error', () => (close(), tell()));
     } catch {
-      watcher = undefined; // not there
+      watcher = undefined; // it does not exist
     }
   };
   open();
@@ -38,7 +38,7 @@ export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): F
     async changed(signal) {
       if (!watcher) {
         open();
-        if (watcher) return; // what was written before it was watched
+        if (watcher) return; // report what was written before the watch began
       }
       const turn = new AbortController();
       const end = (): void => turn.abort();

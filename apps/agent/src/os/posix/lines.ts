@@ -29,20 +29,20 @@ const countBytes = 2 ** 20;
 const mostTurns = 20;
 const newLine = 0x0a;
 
-/** Read files of the relay that stay, for people who look on the machine. */
+/** Files of the relay that are kept after they were read, for users who inspect the machine. */
 const keptOlder = 3;
 const headerBytes = 1024;
 
 /** A file, or an older one of the same name; see logs/relay/rolling-file.ts. */
 interface Part {
   path: string;
-  /** Names it for ever; see Position. */
+  /** Identifies it permanently; see Position. */
   id: string;
   size: number;
 }
 
 function partsSeen(): (where: string) => Promise<Part | undefined> {
-  /** What was seen of a file, so that one at rest is not opened. */
+  /** Cached by path, so that an unchanged file is not opened. */
   const seen = new Map<string, { mark: string; id: string }>();
   return async (where) => {
     try {
@@ -55,12 +55,12 @@ function partsSeen(): (where: string) => Promise<Part | undefined> {
       return { path: where, id, size: s.size };
     } catch {
       seen.delete(where);
-      return undefined; // not there yet, or no longer
+      return undefined; // it does not exist yet, or no longer
     }
   };
 }
 
-/** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
+/** @param spareFolder - returns a folder for lines while the disk of `root` is full; undefined: there is none. */
 export function posixLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
   const at = (file: string) => path.join(root, file);
   const look = partsSeen();
@@ -72,7 +72,7 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
     );
     return parts.flatMap(({ part, isRead }) => (part ? [{ part, isRead }] : []));
   };
-  /** Where the reader goes on, and the parts that follow. */
+  /** The file from which the reader continues, and those after it. */
   const following = async (file: string, from: Position | undefined): Promise<Part[]> => {
     const current = await look(at(file));
     if (from && current?.id === from.file) return [current];
@@ -80,7 +80,7 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
     const parts = [...before.map(({ part }) => part), ...(current ? [current] : [])];
     const begin = parts.findIndex(({ id }) => id === from?.file);
     if (begin >= 0) return parts.slice(begin);
-    // Another file, or none: from the oldest on that nobody has read.
+    // The position is unknown or missing: start from the oldest unread file.
     return [...before.filter(({ isRead }) => !isRead).map(({ part }) => part), ...(current ? [current] : [])];
   };
   const end = async (file: string): Promise<Position> => {
@@ -101,7 +101,7 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
     async read(file, from) {
       const parts = await following(file, from);
       for (const [i, { path: where, id, size }] of parts.entries()) {
-        // A file that was cut off is read from its beginning.
+        // A truncated file is read from its beginning.
         const offset = from && from.file === id && from.offset <= size ? from.offset : 0;
         const isLast = i === parts.length - 1;
         if (size <= offset) {
@@ -122,12 +122,12 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
       }
       const current = await look(at(file));
       if (!current || read.file !== current.id || current.size <= limitBytes || read.offset < current.size) return read;
-      await truncate(at(file), 0); // its writer appends, so it goes on at the new end
+      await truncate(at(file), 0); // the writer appends, so it continues at the new end
       return { file: current.id, offset: 0 };
     },
     async empty(file, from, limitBytes) {
       const current = await look(at(file));
-      if (!current || isRelayed({ file: current.id, offset: 0 })) return undefined; // bounded by its writer
+      if (!current || isRelayed({ file: current.id, offset: 0 })) return undefined; // its writer limits its size
       const { id, size: first } = current;
       const begin = from && from.file === id && from.offset <= first ? from.offset : 0;
       if (first - begin <= limitBytes) return undefined;
@@ -146,8 +146,7 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
 }
 
 /**
- * Lines of a file that its writer goes on with. What is written after the last call of `sizeNow` is not counted: it comes just before
- * the answer.
+ * Counts the lines of a file that is still being written. Misses only what is written after the last call of `sizeNow`.
  */
 async function countLines(
   { handle, chunk, begin, first }: { handle: FileHandle; chunk: Buffer; begin: number; first: number },
@@ -166,7 +165,7 @@ async function countLines(
   return { lines, size };
 }
 
-/** The name of a file of the relay; undefined: another program writes it. */
+/** The identity of a file of the relay; undefined: another program writes the file. */
 async function segmentId(where: string, size: number): Promise<string | undefined> {
   if (size === 0) return undefined;
   await using handle = await open(where, 'r');
@@ -176,12 +175,12 @@ async function segmentId(where: string, size: number): Promise<string | undefine
   return header && fileOfSegment(header);
 }
 
-/** @param isClosed - nothing will be added: a last line without an end is a line. */
+/** @param isClosed - the file is complete: its last line counts even without a line feed. */
 async function textFrom(where: string, offset: number, isClosed: boolean): Promise<{ text: string; used: number }> {
   await using handle = await open(where, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(chunkBytes), 0, chunkBytes, offset);
   const last = buffer.subarray(0, bytesRead).lastIndexOf(newLine);
-  // A line longer than the chunk is given in parts; else an unfinished line waits for its end.
+  // A line longer than the chunk is returned in parts; otherwise an incomplete line waits for its end.
   const used = last >= 0 ? last + 1 : bytesRead === chunkBytes || isClosed ? bytesRead : 0;
   return { text: buffer.toString('utf8', 0, used), used };
 }
@@ -197,7 +196,7 @@ function linesOf(text: string): { lines: string[]; dropped?: DroppedOutput[] } {
   return { lines: all.filter((line) => !isMark(line)), dropped };
 }
 
-/** Files that were read to their end; the relay removes these before others. */
+/** Marks files that were read to their end; the relay removes these before others. */
 async function retire(parts: readonly { part: Part; isRead: boolean }[], read: Position): Promise<void> {
   const until = parts.findIndex(({ part }) => part.id === read.file);
   const done = until < 0 ? parts : parts.slice(0, until);

@@ -7,21 +7,23 @@ import { parseLogAnswer } from '@platform/contract/log-socket';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { relayPlaces, watchHello } from '../relay-places.ts';
 
-/** The process that reads what the machine server writes, as the agent sees it; see logs/relay/relay.ts. */
+/** The agent's side of the process that reads the machine server's output; see logs/relay/relay.ts. */
 export interface OutputRelay {
-  /** Before a server is started. Undefined: there is no relay, and the server writes into its files itself. */
+  /** Called before a server is started. Undefined: there is no relay, and the server writes to its files directly. */
   open(): Promise<RelayEnds | undefined>;
-  /** Looks after the relay of a server that runs, if it has one: it is started again when it ends before that. */
+  /**
+   * Keeps the relay of a running server alive: restarts it if it exits before the server. Does nothing without a relay.
+   */
   keep(pid: number, isAlive: () => boolean): void;
-  /** The server has ended: resolves when all that it wrote is in its files, or after a moment. */
+  /** Called after the server's exit: resolves when all its output is in its files, or after half a second. */
   settled(): Promise<void>;
 }
 
-/** Where the outputs of a server go; pipes that the agent holds open until `release`. */
+/** The endpoints for a server's output; the agent holds the pipes open until `release`. */
 export interface RelayEnds {
   stdout: string;
   stderr: string;
-  /** For the server's own log lines. */
+  /** For the server's structured log lines. */
   socket: string;
   outputs: { stdout: number; stderr: number };
   release(): void;
@@ -35,7 +37,7 @@ const firstPauseMs = 100;
 const longestPauseMs = 30_000;
 const run = promisify(execFile);
 
-/** @param start - starts a relay, which need not be ready yet. */
+/** @param start - starts a relay, which need not be ready when it resolves. */
 export function outputRelay(of: {
   folder: () => Promise<string>;
   start: () => Promise<void>;
@@ -43,7 +45,7 @@ export function outputRelay(of: {
   log: Log;
 }): OutputRelay {
   const { start, clock, log } = of;
-  /** The connection to the relay that lives. */
+  /** The connection to the running relay. */
   const watched = { socket: undefined as Socket | undefined, closed: Promise.resolve() };
 
   const watch = async (socketFile: string): Promise<boolean> => {
@@ -54,7 +56,7 @@ export function outputRelay(of: {
     watched.closed = new Promise((resolve) => socket.once('close', () => resolve()));
     return true;
   };
-  /** @throws Error when none can be started */
+  /** @throws Error if no relay can be started */
   const ensure = async (socketFile: string): Promise<void> => {
     const end = clock.now() + startMs;
     for (let looks = 0; !(await watch(socketFile)); looks++) {
@@ -66,7 +68,7 @@ export function outputRelay(of: {
   const keepAlive = async (pid: number, isAlive: () => boolean): Promise<void> => {
     const { socket, stdout, stderr } = relayPlaces(await of.folder());
     const outputs = await Promise.all([1, 2].map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
-    if (!outputs.includes(stdout) && !outputs.includes(stderr)) return; // an agent before the relay has started it
+    if (!outputs.includes(stdout) && !outputs.includes(stderr)) return; // an agent without a relay has started it
     for (let failures = 0; isAlive();) {
       try {
         await ensure(socket);
@@ -91,10 +93,10 @@ export function outputRelay(of: {
         await mkdir(folder, { recursive: true, mode: 0o700 });
         for (const pipe of [stdout, stderr]) {
           if (!(await isPipe(pipe))) await run('mkfifo', ['-m', '600', pipe], { env: { PATH: process.env['PATH'] } });
-          // For reading, too: so a server never writes to a pipe that nobody reads, whatever becomes of the relay.
+          // Open for reading, too: the server never gets SIGPIPE, even if the relay dies.
           held.push(openSync(pipe, 'r+'));
         }
-        // Another relay may just be ending: it has to see that there is somebody again.
+        // The previous relay may be about to exit: a new connection tests whether it still serves.
         watched.socket?.destroy();
         await watched.closed;
         await ensure(socket);
@@ -120,13 +122,13 @@ const isPipe = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** A connection that the relay has answered on; undefined: there is none. */
+/** A connection on which the relay has answered; undefined: there is none. */
 async function greeted(file: string, clock: Clock): Promise<Socket | undefined> {
   const socket = connect(file);
   const late = new AbortController();
   const answered = await Promise.race([
     answerOn(socket),
-    clock.sleep(answerMs, late.signal).then(() => false), // one that is stopped takes connections, too
+    clock.sleep(answerMs, late.signal).then(() => false), // a stopped process accepts connections, too
   ]);
   late.abort();
   if (!answered) socket.destroy();
@@ -135,7 +137,7 @@ async function greeted(file: string, clock: Clock): Promise<Socket | undefined> 
 
 const answerOn = (socket: Socket): Promise<boolean> =>
   new Promise((resolve) => {
-    socket.unref(); // it keeps no agent from ending
+    socket.unref(); // does not keep the agent's process alive
     socket.setEncoding('utf8');
     socket.once('close', () => resolve(false));
     socket.on('error', () => resolve(false));

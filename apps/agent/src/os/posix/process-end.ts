@@ -4,17 +4,17 @@ import { isAlive } from '@platform/kit/node';
 import type { ProcessId } from '../ports.ts';
 import { watchFile } from './file-watch.ts';
 
-/** What ends soon after its start is waited for; what has run for a while ends rarely. */
+/** A process often exits soon after its start and rarely later: poll a young one faster. */
 const youngMs = 60_000;
 const youngLookMs = 500;
 const lookMs = 2_000;
-/** What it started may outlive it: then its control group does not change. */
+/** Its children may outlive it: then its control group sends no event. */
 const groupLookMs = 10_000;
 const never = new AbortController().signal;
 
 /**
- * File of the kernel that changes when the last process of a control group ends; undefined: this process has none. A process that is no
- * child has no other event that a program without foreign functions could wait for.
+ * Path of the kernel's file that changes when the last process of a control group exits; undefined: there is none. For
+ * a process that is not a child, no other event is available without foreign functions.
  */
 export function groupEventsOf(pid: number): string | undefined {
   try {
@@ -24,14 +24,14 @@ export function groupEventsOf(pid: number): string | undefined {
       .map((mount) => `${mount}${group}/cgroup.events`)
       .find((file) => existsSync(file));
   } catch {
-    return undefined; // it has ended
+    return undefined; // it has exited
   }
 }
 
 /**
- * Resolves when a process that is no child of this one has ended.
+ * Resolves when a process that is not a child of this one has exited.
  *
- * @param events - of a control group that holds it and what it started alone; undefined: there is none, so it is looked for it.
+ * @param events - of a control group with only this process and its children; undefined: poll instead.
  */
 export async function untilEnded(id: ProcessId, clock: Clock, events?: string): Promise<void> {
   const old = clock.now() + youngMs;

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import type { Programs } from '../ports.ts';
 
-/** Programs of this machine; one that takes longer than `longestMs` is ended. */
+/** Programs of this machine; one that runs longer than `longestMs` is killed. */
 export const posixPrograms = (longestMs: number): Programs => ({
   run: (program, ...args) =>
     new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-/** SIGTERM … by number; where several names share one, the usual. */
+/** Signal names (SIGTERM …) by number; the usual one if several names share a number. */
 export const signalNames: Readonly<Record<number, string>> = Object.fromEntries(
   Object.entries(constants.signals)
     .toReversed()

@@ -1,14 +1,15 @@
 import { lstat, mkdir, open, rename, rm, statfs, symlink } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Of so many bytes that are free for everybody, nothing has to be tried. */
+/** With this much space for unprivileged users, no test write is needed. */
 const plentyBytes = 2 ** 20;
-/** A start's lines, with the one that says that the server is ready. */
+/** The lines of a start, including the one that reports that the server is ready. */
 const neededBytes = 64 * 1024;
 
 /**
- * A full disk must not keep a machine server from starting: it would not get one line out, not even that it is ready. Then the file
- * becomes a link to one of the same name in `spareFolder`, in memory; a link needs no block of the disk. What was in it is `<file>.1`.
+ * Without it, a full disk keeps a machine server from starting: it could not even log that it is ready. The file
+ * becomes a link to one of the same name in `spareFolder`, in memory; a link needs no disk block. The old file becomes
+ * `<file>.1`.
  */
 export async function makeRoom(file: string, spareFolder: string | undefined): Promise<'disk' | 'memory'> {
   const isLink = (await lstat(file).catch(() => undefined))?.isSymbolicLink() ?? false;
@@ -25,7 +26,7 @@ export async function makeRoom(file: string, spareFolder: string | undefined): P
       const link = `${file}.link`;
       await rm(link, { force: true });
       await symlink(spare, link);
-      await rename(file, `${file}.1`).catch(() => {}); // there may be none
+      await rename(file, `${file}.1`).catch(() => {}); // it may not exist
       await rename(link, file);
     }
     return 'memory';
@@ -39,7 +40,7 @@ async function takesLines(file: string): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(path.dirname(file));
     if (bavail * bsize >= plentyBytes) return true;
-    // Some file systems keep blocks for root, others say more than they have.
+    // Some file systems reserve blocks for root, others report more than they have.
     await using handle = await open(probe, 'w', 0o600);
     await handle.writeFile(Buffer.alloc(neededBytes));
     await handle.sync();

@@ -13,18 +13,18 @@ interface Life {
   isKilled: boolean;
 }
 
-/** A machine that lives in memory and in the time of a given clock; agents come and go on it. */
+/** A machine in memory, on the time of a given clock; several agents can run on it in turn. */
 export class SimDevice {
   readonly files = new SimFiles();
   readonly releases: SimReleases = simReleases();
   readonly processes: SimProcesses;
-  /** What a running server answers. */
+  /** The answers of a running server. */
   resources: ResourceReport | undefined;
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
-  /** Asked before each step that changes the disk or starts a program. */
+  /** Called before each step that changes the disk or starts a program. */
   fate: (step: Step) => Fate = () => 'ok';
-  /** Between the agent and the disk. */
+  /** Wraps the agent's view of the disk. */
   wrap: (files: FileSystem) => FileSystem = (files) => files;
   readonly #clock: Clock;
   #boots = 1;
@@ -36,7 +36,7 @@ export class SimDevice {
     this.processes = new SimProcesses(clock, this.files);
   }
 
-  /** The device and the clock as one agent has them. After `kill` it gets no answer any more, as if it were not. */
+  /** Device and clock for one agent. After `kill`, its calls never resolve, as if its process were dead. */
   session(): { device: Device; clock: Clock; kill(): void } {
     const life: Life = { isKilled: false };
     this.#lives.add(life);
@@ -59,7 +59,7 @@ export class SimDevice {
     const files = this.#mortalFiles(life);
     const [processes, lines] = [this.#processes(), simLines(this.files)];
     const device: Device = {
-      // What answers at once has to answer a killed agent, too.
+      // A synchronous call has to return to a killed agent, too.
       processes: { ...mortal(processes, life), adopt: (id) => (life.isKilled ? undefined : processes.adopt(id)) },
       files,
       disk: fileDisk(files),
@@ -75,7 +75,7 @@ export class SimDevice {
     return `boot-${this.#boots}`;
   }
 
-  /** Everything that runs is gone at once; `restore` says what is found when the power is back. */
+  /** Kills everything that runs; `restore` decides what the disk holds when the power is back. */
   cutPower(): void {
     for (const life of this.#lives) life.isKilled = true;
     this.#lives.clear();
@@ -87,7 +87,7 @@ export class SimDevice {
     this.files.cutPower(survivors);
   }
 
-  /** Makes a step, unless the fate has something else in store. */
+  /** Performs a step, unless the fate is a failure or a power cut. */
   async step<T>(step: Step, work: () => Promise<T>): Promise<T> {
     const fate = this.fate(step);
     if (fate === 'ok') return work();
@@ -126,7 +126,7 @@ export class SimDevice {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** Every call of a killed agent's port ends nowhere. */
+/** Calls of a killed agent's port never resolve. */
 function mortal<T extends object>(port: T, life: Life): T {
   return new Proxy(port, {
     get(target, name) {

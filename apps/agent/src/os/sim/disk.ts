@@ -4,17 +4,17 @@ import type { SimFiles } from './files.ts';
 
 export class PowerCut extends Error {}
 
-/** What a test may do to the disk. */
+/** Faults that a test can inject into the disk. */
 export interface DiskFaults {
   /** The power fails in the n-th change from now, after this share of its bytes. */
   cutIn?: { changes: number; share: number };
-  /** Set by the cut: nothing works until the test clears it. */
+  /** Set by the power cut: all changes fail until the test clears it. */
   isOff?: boolean;
   isFull?: boolean;
 }
 
 export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
-  /** Counts a change; the share of its bytes that still reaches the disk. */
+  /** Counts a change; returns the share of its bytes that reaches the disk. */
   const change = (): number => {
     if (faults.isOff) throw new PowerCut();
     if (faults.isFull) throw new PlatformError('DISK_FULL');
@@ -28,7 +28,7 @@ export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
     read: async (file) => files.get(file)?.bytes.slice(),
     async write(file, bytes) {
       const share = change();
-      if (share >= 0.5) files.put(file, bytes.slice()); // the rename: before it nothing, after it everything
+      if (share >= 0.5) files.put(file, bytes.slice()); // the rename is atomic: before it nothing, after it everything
       if (share < 1) throw new PowerCut();
     },
     async append(file, bytes) {
@@ -75,7 +75,7 @@ export function simLines(files: SimFiles): Lines {
       const seen = { mark: mark() };
       return {
         async changed(signal) {
-          // What was written since the last time is told at once, as the real one does.
+          // Resolves at once if the file was written since the last call, as the real one does.
           if (mark() === seen.mark) await files.changed(name, signal);
           seen.mark = mark();
         },

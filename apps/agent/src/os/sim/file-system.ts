@@ -1,26 +1,26 @@
 import type { FileSystem } from '../ports.ts';
 import { folderOf, type SimFiles } from './files.ts';
 
-/** One step that changes the disk, or starts a program from it. */
+/** A step that changes the disk, or starts a program from it. */
 export interface Step {
   do: 'exec' | 'mkdir' | 'create' | 'write' | 'sync' | 'syncFolder' | 'rename' | 'symlink' | 'unlink' | 'rmdir';
   path: string;
-  /** Of a write. */
+  /** The bytes of a write. */
   bytes?: Uint8Array;
 }
 
 /**
- * What happens to a step: it fails with a code before it did anything; half of a write is made and then it fails; the
- * step is not made, or is made, and its caller never hears of it (the power is gone).
+ * The outcome of a step. `fail`: it fails with a code and has no effect. `tear`: half of a write is done, then it
+ * fails. `lost…`: the power fails before, after or halfway through the step, and the call never returns.
  */
 export type Fate = 'ok' | { fail: 'ENOSPC' | 'EIO' } | { tear: 'EIO' } | 'lostBefore' | 'lostAfter' | 'lostHalf';
 
 const systemError = (code: string, path: string): Error => Object.assign(new Error(`${code}: ${path}`), { code });
 const never = <T>(): Promise<T> => new Promise(() => {});
 
-/** @param fate - asked before each step that changes something. */
+/** @param fate - called before each change. */
 export function simFileSystem(files: SimFiles, fate: (step: Step) => Fate = () => 'ok'): FileSystem {
-  /** Makes a step, or what the fate has in store instead. */
+  /** Performs a step, or what its fate says. */
   const make = async (step: Step, work: (share: number) => void): Promise<void> => {
     const what = fate(step);
     if (what === 'ok') return work(1);

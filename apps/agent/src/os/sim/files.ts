@@ -1,13 +1,13 @@
 /** A file of a simulated disk. */
 export interface SimFile {
-  /** Another file of the same name has another. */
+  /** Another file of the same name has another ID. */
   id: string;
   bytes: Uint8Array;
 }
 
 interface FileNode extends SimFile {
   kind: 'file';
-  /** What a power cut leaves of it for certain. */
+  /** The content that certainly survives a power cut. */
   durable: Uint8Array;
   changedWall: number;
   mode: number;
@@ -19,13 +19,13 @@ interface Change {
   apply(names: Names): void;
 }
 
-/** What is found after a power cut of what was not yet synced. */
+/** What survives a power cut of the changes that were not synced. */
 export type Survivors =
-  /** Nothing of it. */
+  /** No change. */
   | { of: 'nothing' }
-  /** All names, but none of the bytes: the empty files of a file system that delays its allocations. */
+  /** All names, but no bytes: the empty files of a file system with delayed allocation. */
   | { of: 'names' }
-  /** A random part of the names, and of each file a random part of its bytes, or noughts in their place. */
+  /** A random subset of the names, and of each file a random prefix of its bytes, or zeros instead. */
   | { of: 'some'; random: () => number }
   /** Everything, as after a killed process. */
   | { of: 'all' };
@@ -34,15 +34,15 @@ export const folderOf = (path: string): string => (path.includes('/') ? path.sli
 const nothing = new Uint8Array();
 
 /**
- * The disk of a simulated device. It knows what was synced and what would be lost. The methods in the first part are for
- * tests and for other simulated programs: they never fail.
+ * The disk of a simulated device. It tracks what was synced and what would be lost. The methods in the first part are
+ * for tests and other simulated programs: they never fail.
  */
 export class SimFiles {
   #names: Names = new Map<string, Node>([['.', { kind: 'folder' }]]);
   #durable: Names = new Map(this.#names);
   #pending: Change[] = [];
   #made = 0;
-  /** Of a file's last change. */
+  /** The time of a file's last change. */
   wall: () => number = () => 0;
   capacityBytes = Infinity;
   readonly #watchers = new Map<string, Set<() => void>>();
@@ -68,7 +68,7 @@ export class SimFiles {
     return node?.kind === 'file' ? node : undefined;
   }
 
-  /** Durable at once, folders and all. */
+  /** Durable at once, including its folders. */
   put(name: string, bytes: Uint8Array, mode = 0o644): void {
     for (let folder = folderOf(name); folder !== '.'; folder = folderOf(folder)) {
       for (const names of [this.#names, this.#durable]) {
@@ -85,7 +85,7 @@ export class SimFiles {
     for (const names of [this.#names, this.#durable]) names.set(name, { kind: 'link', target });
   }
 
-  /** As an ordinary program does it: nothing is synced. */
+  /** As an ordinary program does it: without sync. */
   append(name: string, bytes: Uint8Array): void {
     const file = this.#names.get(name);
     if (file?.kind !== 'file') {
@@ -113,7 +113,7 @@ export class SimFiles {
     return [...this.#names].flatMap(([name, { kind }]) => (kind === 'file' ? [name] : [])).toSorted();
   }
 
-  /** Everything, also folders and links, with what a file holds. */
+  /** All files, folders and links by path, with their content. */
   tree(): Map<string, string> {
     const text = (node: Node) =>
       node.kind === 'file'
@@ -128,7 +128,7 @@ export class SimFiles {
     return [...this.#names.values()].reduce((sum, node) => sum + (node.kind === 'file' ? node.bytes.length : 0), 0);
   }
 
-  // The steps of the FileSystem port, as they are seen by running programs.
+  // The steps of the FileSystem port, as running programs see them.
 
   node(path: string): Node | undefined {
     return this.#names.get(path);
@@ -189,7 +189,7 @@ export class SimFiles {
     this.#change(path, (names) => void names.delete(path));
   }
 
-  /** The power fails: what is found when it is back. */
+  /** Simulates a power cut: keeps only the survivors. */
   cutPower(survivors: Survivors): void {
     const names = survivors.of === 'all' ? new Map(this.#names) : new Map(this.#durable);
     if (survivors.of === 'names') for (const change of this.#pending) change.apply(names);
@@ -221,7 +221,7 @@ function remains({ bytes, durable }: FileNode, survivors: Survivors): Uint8Array
   if (bytes === durable || survivors.of !== 'some') return durable;
   const { random } = survivors;
   if (random() < 0.3) return durable;
-  // Some of the new bytes reached the disk; where only the length did, there are noughts.
+  // Some of the new bytes reached the disk; where only the length did, the rest is zeros.
   const kept = Math.floor(random() * (bytes.length + 1));
   const torn = new Uint8Array(random() < 0.5 ? bytes.length : kept);
   torn.set(bytes.subarray(0, kept));

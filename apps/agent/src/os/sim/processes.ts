@@ -4,7 +4,7 @@ import type { SimFiles } from './files.ts';
 
 interface SimProcess {
   id: ProcessId;
-  /** Group leader's pid. */
+  /** PID of the group leader. */
   group: number;
   isMarked: boolean;
   script: string;
@@ -14,8 +14,8 @@ interface SimProcess {
 }
 
 /**
- * Runs shell scripts of a few words: echo TEXT [>&2], sleep SECONDS [&], trap '' SIGNALS, exit CODE. `$!` is the last
- * child. Enough for programs that behave, misbehave and leave children.
+ * Interprets a small subset of shell: echo TEXT [>&2], sleep SECONDS [&], trap '' SIGNALS, exit CODE. `$!` is the last
+ * child. This is enough for programs that behave, misbehave or leave children.
  */
 export class SimProcesses {
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class SimProcesses {
   readonly #all = new Map<number, SimProcess>();
   /** As systemd does. */
   remembersEnds = false;
-  /** Processes that nobody of ours started. */
+  /** Foreign processes, not started by an agent. */
   strangers: (Stranger & { program: string; port: number })[] = [];
   #lastPid = 100;
 
@@ -37,17 +37,17 @@ export class SimProcesses {
     return p !== undefined && p.exit === undefined;
   }
 
-  /** Pids of what was started by agents and lives, children left out. */
+  /** PIDs of running processes that agents started, without children. */
   get running(): number[] {
     return [...this.#all.values()].filter((p) => p.isMarked && !p.exit && p.group === p.id.pid).map((p) => p.id.pid);
   }
 
-  /** The power is gone. */
+  /** Ends all processes, as a power cut does. */
   endAll(): void {
     for (const p of this.#all.values()) this.#end(p, { code: null, signal: null });
   }
 
-  /** As seen by one agent: the parent of what it starts. */
+  /** The view of one agent, the parent of what it starts. */
   port(): Processes {
     return {
       ended: async ({ pid, startTime }) => {

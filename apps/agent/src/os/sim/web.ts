@@ -2,29 +2,29 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@platform/kit';
 import type { Web, WebAnswer } from '../ports.ts';
 
-/** What happens to an answer or to a part of one. */
+/** The outcome of an answer or of a chunk of its body. */
 export type WebFate =
   | 'ok'
   /** The connection ends with an error. */
   | 'error'
-  /** It ends as if that were all. */
+  /** The body ends early, without an error. */
   | 'short'
-  /** Another content than that of the release. */
+  /** The content differs from the release. */
   | 'wrong'
   /** HTTP status. */
   | number;
 
-/** The world outside of a simulated device: what URLs lead to. */
+/** The servers outside a simulated device: what URLs return. */
 export interface SimReleases {
   files: Map<string, Uint8Array>;
-  /** Answers in place of a file: a status and its headers. */
+  /** Answers instead of a file: a status and its headers. */
   answers: Map<string, { status: number; headers: Record<string, string> }>;
-  /** False: nothing can be reached. */
+  /** False: no server can be reached. */
   isReachable: boolean;
-  /** A download never goes on after it began. */
+  /** Requests never get an answer. */
   isStuck: boolean;
   chunkBytes: number;
-  /** Asked before each answer and before each part of one. */
+  /** Called before each answer and each chunk of one. */
   fate: (url: string, what: 'answer' | 'part') => WebFate;
 }
 

@@ -8,7 +8,7 @@ import type { Device } from '../ports.ts';
 import { windowsFileSystem } from './file-system.ts';
 import { windowsProcesses } from './processes.ts';
 
-/** What is not Windows' own is as on Linux. */
+/** Uses the POSIX code for all that does not depend on Windows. */
 export function windowsDevice({ root, clock }: { root: string; clock: Clock }): Device {
   const files = windowsFileSystem(root);
   return {

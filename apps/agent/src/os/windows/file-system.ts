@@ -9,14 +9,14 @@ const renameTries = 20;
 const renameMs = 100;
 
 /**
- * As on other systems, but for links: Windows lets few users make them, so they are small files that say where they lead.
- * They are replaced by rename like all others.
+ * Uses the POSIX code except for links: Windows lets few users create them, so a link is a small file that holds its
+ * target. They are replaced by rename like all others.
  */
 export function windowsFileSystem(root: string): FileSystem {
   const plain = posixFileSystem(root);
   return {
     ...plain,
-    /** Virus scanners and indexers hold new files for a moment. */
+    /** Retries: virus scanners and indexers keep new files open for a moment. */
     async rename(from, to) {
       for (let left = renameTries; ; left--) {
         try {

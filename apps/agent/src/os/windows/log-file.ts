@@ -6,7 +6,7 @@ import { formatLine } from '@platform/kit/node';
 const limitBytes = 10 * 2 ** 20;
 const kept = 3;
 
-/** A log file for programs that have no journal: three of 10 MiB. */
+/** A rotated log file for programs without a journal: three files of 10 MiB. */
 export class LogFile {
   readonly #file: string;
   #open: number | undefined;
@@ -20,18 +20,21 @@ export class LogFile {
     try {
       writeSync(this.#handle(), `${formatLine(line, 'text')}\n`);
     } catch {
-      // A full disk: whoever has something to say must not end for it.
+      // A full disk: logging must not end the program.
     }
   };
 
-  /** For a child to append to. A file that has grown too large is put aside first; what runs goes on writing to that one. */
+  /**
+   * A handle for a child to append to. Rotates a file that is too large first; running children keep writing to the old
+   * one.
+   */
   forChild(): number {
     if (this.#open !== undefined) closeSync(this.#open);
     this.#open = undefined;
     try {
       if ((statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0) > limitBytes) this.#putAside();
     } catch {
-      // Somebody reads one of them: Windows renames none that is open. It grows until the next time.
+      // A reader has one of the files open, and Windows cannot rename that. The file grows until the next call.
     }
     return this.#handle();
   }

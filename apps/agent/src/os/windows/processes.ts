@@ -7,8 +7,8 @@ import type { Exit, Processes } from '../ports.ts';
 import { createJob } from './win32.ts';
 
 /**
- * Each process with all that it starts in a job of its own, which Windows ends when this agent does. So there is nothing to
- * adopt, and the next agent starts the machine server again. Windows has no signals: any of them ends the job at once.
+ * Runs each process and its children in a job object, which Windows ends with this agent. So no process can be adopted,
+ * and the next agent starts the machine server again. Windows has no signals: any signal ends the job at once.
  */
 export const windowsProcesses = (root: string): Processes => ({
   async start(command) {
@@ -43,5 +43,5 @@ export const windowsProcesses = (root: string): Processes => ({
   ended: async () => undefined,
   strangers: async () => [],
   listener: async () => undefined,
-  isReplaced: async () => false, // a program that runs cannot be written to there
+  isReplaced: async () => false, // Windows locks the file of a running program
 });

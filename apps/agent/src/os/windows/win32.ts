@@ -1,5 +1,5 @@
-// The only file with Windows' own functions; they exist in the compiled program alone. Addresses and lengths that are passed
-// on are always those of arrays made here, and what Windows keeps is kept referenced here.
+// The only file with functions of Windows; they exist in the compiled program only. Addresses and lengths that are
+// passed always belong to arrays allocated here. Arrays that Windows keeps stay referenced here.
 import { Worker } from 'node:worker_threads';
 import {
   WindowsError,
@@ -46,7 +46,9 @@ const serviceCalls = {
 
 type Must = (call: string, answer: number | bigint) => bigint;
 
-/** Throws WindowsError when the answer of a call is zero. Nothing may come between the call and this. */
+/**
+ * Throws WindowsError if a call returned zero. No other call may come in between: it would overwrite the error code.
+ */
 const mustBy =
   (lastError: () => number | bigint): Must =>
   (call, answer) => {
@@ -81,7 +83,7 @@ export async function createJob(): Promise<Job> {
 
 const delayUntilReboot = 4;
 
-/** Removes a file, which may be a program that runs, at the next start of Windows. @throws WindowsError */
+/** Removes a file, which may be a running program, at the next boot of Windows. @throws WindowsError */
 export async function removeAtBoot(file: string): Promise<void> {
   const { dlopen, ptr } = await import('bun:ffi');
   const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
@@ -120,7 +122,7 @@ export async function windowsService(name: string): Promise<WindowsService> {
       a.CloseServiceHandle(manager);
     }
   };
-  /** `f` gets undefined when there is no such entry. */
+  /** `f` gets undefined if the service does not exist. */
   const withService = <T>(f: (service: bigint | undefined, manager: bigint) => Promise<T>): Promise<T> =>
     withManager(async (manager) => {
       const service = BigInt(a.OpenServiceW(manager, ptr(wideName), allAccess));
@@ -145,12 +147,12 @@ export async function windowsService(name: string): Promise<WindowsService> {
       actions.writeUInt32LE(actionRestart, i * 8);
       actions.writeUInt32LE(restartMs, i * 8 + 4);
     }
-    const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never forgotten (reset period 0)
+    const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never reset (reset period 0)
     failure.writeUInt32LE(3, 24);
     failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
     change(service, settingFailureActions, failure);
     const flag = Buffer.alloc(4);
-    flag.writeUInt32LE(1, 0); // also when it ends with an error code instead of dying; not every Windows knows this one
+    flag.writeUInt32LE(1, 0); // also for an exit with an error code; older Windows versions lack this setting
     a.ChangeServiceConfig2W(service, settingFailureFlag, ptr(flag));
   };
 
@@ -212,7 +214,7 @@ export async function windowsService(name: string): Promise<WindowsService> {
       }),
     stop: () =>
       withService(async (service) => {
-        if (service !== undefined) a.ControlService(service, controlStop, ptr(Buffer.alloc(28))); // one that is stopped is no error
+        if (service !== undefined) a.ControlService(service, controlStop, ptr(Buffer.alloc(28))); // ignores errors
       }),
     remove: () =>
       withService(async (service) => {
@@ -221,12 +223,12 @@ export async function windowsService(name: string): Promise<WindowsService> {
   };
 }
 
-/** Windows holds addresses of these for as long as the process lives. */
+/** Keeps these referenced: Windows holds their addresses for the lifetime of the process. */
 const held: unknown[] = [];
 const acceptStopAndShutdown = 5;
 const controlShutdown = 5;
 const notStartedByManager = 1063;
-/** It blocks its thread until the service has stopped. */
+/** Blocks its thread until the service has stopped. */
 const dispatcher = `
 const { dlopen } = require('bun:ffi');
 const { parentPort, workerData } = require('node:worker_threads');
@@ -238,7 +240,7 @@ parentPort.postMessage(a.StartServiceCtrlDispatcherW(workerData.table) ? 0 : Num
 /**
  * Connects this process to the service manager that started it.
  *
- * @throws Error when a person started it.
+ * @throws Error if the service manager did not start it.
  */
 export async function startedService(name: string): Promise<StartedService> {
   const { dlopen, ptr, JSCallback } = await import('bun:ffi');
@@ -272,7 +274,7 @@ export async function startedService(name: string): Promise<StartedService> {
     },
     { args: ['u32', 'u64'], returns: 'void', threadsafe: true },
   );
-  const table = Buffer.alloc(32); // one entry, and the empty one that ends the table
+  const table = Buffer.alloc(32); // one entry, and the empty one that terminates the table
   table.writeBigUInt64LE(BigInt(ptr(wideName)), 0);
   table.writeBigUInt64LE(BigInt(main.ptr ?? 0), 8);
   const worker = new Worker(dispatcher, { eval: true, workerData: { table: BigInt(ptr(table)) } });
