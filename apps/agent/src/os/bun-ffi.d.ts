@@ -1,4 +1,4 @@
-/** The little that is used of Bun's foreign functions. */
+/** The subset of Bun's foreign function interface that is used here. */
 declare module 'bun:ffi' {
   type Kind = 'i32' | 'u32' | 'u64' | 'i64' | 'ptr' | 'cstring';
   interface Signature {
@@ -12,7 +12,7 @@ declare module 'bun:ffi' {
   ): { symbols: { readonly [name in keyof T]: (...args: readonly Argument[]) => number | bigint } };
   /** Address of the first byte; valid as long as the array is referenced. */
   export function ptr(bytes: Uint8Array): number;
-  /** A function that foreign code may call; `threadsafe`: from any thread, the call is then made on this one. */
+  /** A function that foreign code may call. With `threadsafe`, any thread may call it; it then runs on this thread. */
   export class JSCallback {
     constructor(
       callback: (...args: readonly number[]) => void,

@@ -5,14 +5,18 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in
 const parentOf = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.');
 const chunkBytes = 2 ** 20;
 
-/** A full disk is told as such; everything else goes on unchanged. */
-/** @param path - of the file that had no room. @param what - what it is, for people. */
+/**
+ * Turns ENOSPC and EDQUOT into DISK_FULL; returns other errors unchanged.
+ *
+ * @param path - the file that could not be written.
+ * @param what - what the file is, for users.
+ */
 export const fullDisk = (error: unknown, path: string, what?: string): unknown =>
   ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
     ? new PlatformError('DISK_FULL', { path: what === undefined ? path : `${path} (${what})` }, error)
     : error;
 
-/** Makes a folder and those above it, durable. */
+/** Creates a folder and its parents, durably. */
 export async function makeFolder(files: FileSystem, path: string): Promise<void> {
   if (path === '.' || (await files.stat(path))?.kind === 'folder') return;
   await makeFolder(files, parentOf(path));
@@ -20,7 +24,7 @@ export async function makeFolder(files: FileSystem, path: string): Promise<void>
   await files.syncFolder(parentOf(path));
 }
 
-/** Replaces a small file: the old content or the new one, never a part; durable when it resolves. */
+/** Replaces a small file atomically: readers see the old content or the new one. Durable when it resolves. */
 export async function replaceFile(
   files: FileSystem,
   path: string,
@@ -32,7 +36,7 @@ export async function replaceFile(
     const file = await files.openWrite(temporary, { mode });
     try {
       await file.write(bytes);
-      await file.sync(); // before the rename: else the new name may show an empty file after a power cut
+      await file.sync(); // before the rename: otherwise the file may be empty after a power cut
     } finally {
       await file.close();
     }
@@ -44,7 +48,7 @@ export async function replaceFile(
   await files.syncFolder(parentOf(path));
 }
 
-/** The file in parts; none when it does not exist. */
+/** Yields the file in chunks. @throws Error ENOENT if it does not exist */
 export async function* chunksOf(files: FileSystem, path: string): AsyncGenerator<Uint8Array> {
   const file = await files.openRead(path);
   try {
@@ -59,7 +63,7 @@ export async function* chunksOf(files: FileSystem, path: string): AsyncGenerator
   }
 }
 
-/** The whole of a small file; undefined: there is none. */
+/** Reads a small file; undefined: it does not exist. */
 export async function readFile(files: FileSystem, path: string): Promise<Uint8Array | undefined> {
   try {
     const file = await files.openRead(path);
@@ -74,7 +78,7 @@ export async function readFile(files: FileSystem, path: string): Promise<Uint8Ar
   }
 }
 
-/** Small files over the single steps. Writes of the same file come one after the other. */
+/** A Disk on top of a FileSystem. Serialises the writes of each file. */
 export function fileDisk(files: FileSystem): Disk {
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = <T>(path: string, work: () => Promise<T>): Promise<T> => {

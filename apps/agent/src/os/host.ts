@@ -17,7 +17,7 @@ export function thisHost(): Host {
   };
 }
 
-/** Whether systemd started this very program as a service, not merely something that started it in turn. */
+/** Whether this process runs in the agent's own systemd unit, and not in the unit of another service. */
 function isOwnUnit(): boolean {
   try {
     const group = readFileSync('/proc/self/cgroup', 'utf8');
@@ -27,7 +27,7 @@ function isOwnUnit(): boolean {
   }
 }
 
-/** ID:VERSION_ID of os-release, as the cloud knows them. */
+/** ID:VERSION_ID of os-release, as the management server expects it. */
 function distro(): string {
   try {
     const text = readFileSync('/etc/os-release', 'utf8');

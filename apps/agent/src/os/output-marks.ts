@@ -1,14 +1,15 @@
 import type { Position } from './ports.ts';
 import { parseObject } from '@platform/contract/json-object';
 
-// What the output relay writes between the lines of a program. No program begins a line with this character by chance.
+// The marks that the output relay writes between the lines of a program. A program does not begin a line with this
+// character by chance.
 const separator = '\u001e';
 const relayed = 'relay/';
 
-/** Lines that a program wrote and that were not kept. */
+/** Lines of a program that were dropped. */
 export interface DroppedOutput {
   lines: number;
-  /** Times of the first and the last, ms since 1970. */
+  /** Times of the first and the last of them, ms since 1970. */
   from: number;
   to: number;
   because: 'no room' | 'the disk takes nothing' | 'too many at once';
@@ -17,9 +18,9 @@ export interface DroppedOutput {
 /** First line of each file of the relay. */
 export interface OutputHeader {
   platform_output: 1;
-  /** Names the file for ever, whatever its place on the disk is used for later. */
+  /** Identifies the file permanently; its inode may be reused. */
   segment: string;
-  /** Up to which number the lines of a start of the server (by its boot ID) were taken before this file. */
+  /** By boot ID of a start of the server: the number of the last line that was accepted before this file. */
   taken?: Readonly<Record<string, number>>;
 }
 
@@ -32,7 +33,7 @@ export const isMark = (line: string): boolean => line.startsWith(`${separator}{`
 const parsed = (line: string): Record<string, unknown> | undefined =>
   isMark(line) ? parseObject(line.slice(1)) : undefined;
 
-/** Undefined: no file of the relay begins with this line. */
+/** Undefined: the line is not the header of a relay's file. */
 export function parseHeader(line: string): OutputHeader | undefined {
   const value = parsed(line);
   return value?.['platform_output'] === 1 && typeof value['segment'] === 'string'
@@ -53,12 +54,12 @@ export function parseDropped(line: string): DroppedOutput | undefined {
   };
 }
 
-/** Of a file whose name is this header's. */
+/** The `file` of a Position in the file with this header. */
 export const fileOfSegment = ({ segment }: OutputHeader): string => `${relayed}${segment}`;
-/** The relay has bounded what lies here: nothing of it is too much. */
+/** The relay bounds the size of these files, so they need no further limit. */
 export const isRelayed = ({ file }: Position): boolean => file.startsWith(relayed);
 
-/** Those of these names that are older files of `name`, the oldest first. */
+/** The names among these that are older files of `name`, oldest first. */
 export function olderOf(name: string, names: readonly string[]): { name: string; number: number; isRead: boolean }[] {
   return names
     .flatMap((one) => {

@@ -3,7 +3,7 @@ import { within, type Clock } from '@platform/kit';
 
 const answerMs = 5_000;
 
-/** From when until when (ms since 1970) the certificate holds that is shown at an https URL; undefined: none is shown. */
+/** Validity (ms since 1970) of the certificate that an https server presents; undefined: it presents none. */
 export async function peerValidity(url: string, clock: Clock): Promise<{ from: number; until: number } | undefined> {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== 'https:') return undefined;
@@ -14,7 +14,7 @@ export async function peerValidity(url: string, clock: Clock): Promise<{ from: n
 function look(host: string, port: number, signal: AbortSignal): Promise<{ from: number; until: number } | undefined> {
   return new Promise((resolve, reject) => {
     const isName = /[a-z]/i.test(host) && !host.includes(':');
-    // Only looked at, nothing is sent: so it need not be one that is trusted.
+    // The certificate is only inspected and no data is sent, so it need not be trusted.
     const socket = connect({ host, port, rejectUnauthorized: false, ...(isName && { servername: host }) }, () => {
       const shown = socket.getPeerCertificate();
       const [from, until] = [Date.parse(shown.valid_from), Date.parse(shown.valid_to)];

@@ -3,37 +3,37 @@ import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import type { DroppedOutput } from './output-marks.ts';
 
-/** Paths that these ports take are relative to the agent's root folder, with `/`. */
+/** All paths of these ports are relative to the agent's root folder and use `/`. */
 
 export interface ProcessId {
   pid: number;
-  /** Opaque; with the pid it names one process for ever. */
+  /** Opaque; together with the pid it identifies one process uniquely. */
   startTime: string;
 }
 
 export interface Command {
-  /** Below the root. */
+  /** Relative to the root. */
   program: string;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
-  /** Both are appended to, and stay the child's own when we die. */
+  /** The child appends to both and keeps them open when the agent dies. */
   stdoutFile: string;
   stderrFile: string;
 }
 
-/** Both null: it ended unseen (an adopted process has no parent that could tell). */
+/** Both null: the exit status is unknown (an adopted process has no parent to report it). */
 export interface Exit {
   code: number | null;
   signal: string | null;
-  /** The kernel killed it because memory ran out; left out: not known. */
+  /** The kernel's OOM killer killed it; undefined: unknown. */
   isOutOfMemory?: boolean;
-  /** Processes that it started and that went on when it ended with 0; they were ended. Left out: none. */
+  /** Children that were still running when it exited with 0 and were then killed. Undefined: none. */
   leftBehind?: readonly Stranger[];
 }
 
 /**
- * How systemd saw a service end, as SERVICE_RESULT and EXIT_CODE of systemd.exec(5), and "stop-timeout": a timeout of its stop.
- * `status`: a number, or SIG…. Empty: not known.
+ * How a service ended according to systemd: SERVICE_RESULT and EXIT_CODE of systemd.exec(5), plus "stop-timeout" for a
+ * stop that timed out. `status` is a number or SIG…. Empty: unknown.
  */
 export interface UnitExit {
   result: string;
@@ -44,7 +44,7 @@ export interface UnitExit {
 export interface RunningProcess {
   readonly id: ProcessId;
   readonly exited: Promise<Exit>;
-  /** TERM and QUIT go to the process; KILL to it and everything it started. A process that is gone is no error. */
+  /** TERM and QUIT go to the process, KILL to it and all its descendants. A process that has exited is ignored. */
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
 
@@ -55,27 +55,27 @@ export interface Stranger {
 }
 
 export interface Processes {
-  /** Starts a process that outlives this agent. @throws Error when it cannot be started. */
+  /** Starts a process that outlives this agent. @throws Error if it cannot be started. */
   start(command: Command): Promise<RunningProcess>;
-  /** Takes over a process that an earlier agent started; undefined when it no longer lives. */
+  /** Adopts a process that an earlier agent started; undefined: it has exited. */
   adopt(id: ProcessId): RunningProcess | undefined;
-  /** What earlier agents of this root started and what still lives. */
+  /** Processes that earlier agents of this root started and that still run. */
   find(): Promise<ProcessId[]>;
-  /** How long ago a process started; undefined, or left out: the system does not report it. */
+  /** Time since a process started; undefined: the system does not report it. */
   ageMs?(id: ProcessId): number | undefined;
-  /** How a process of an earlier agent ended; undefined: nobody knows. */
+  /** How a process of an earlier agent ended; undefined: unknown. */
   ended(id: ProcessId): Promise<Exit | undefined>;
-  /** Whether the file that this process was started from is another one by now; `program` is below the root. */
+  /** Whether the file has been replaced since the process was started from it; `program` is relative to the root. */
   isReplaced(id: ProcessId, program: string): Promise<boolean>;
-  /** Processes of the same program that somebody else has started. They are none of our business, but can be in the way. */
+  /** Foreign processes of the same program. The agent never stops them, but they can block its own. */
   strangers(program: string): Promise<Stranger[]>;
-  /** Who listens on this TCP port of the machine; undefined: nobody, or it cannot be seen. */
+  /** The process that listens on this TCP port; undefined: none, or it is not visible. */
   listener(port: number): Promise<Stranger | undefined>;
 }
 
-/** What a program of the operating system wrote. */
+/** Output of a program of the operating system. */
 export interface Said {
-  /** -1: it could not be started, or took too long. */
+  /** -1: it could not be started, or timed out. */
   code: number;
   text: string;
 }
@@ -85,21 +85,21 @@ export interface Programs {
   run(program: string, ...args: string[]): Promise<Said>;
 }
 
-/** What commands touch of the machine. */
+/** What commands use of the machine. */
 export interface System extends Programs {
   /** Files below this folder. */
   files(folder: string): FileSystem;
-  /** Files below this folder that other programs write line by line. */
+  /** Log files below this folder that other programs write. */
   lines(folder: string): Lines;
 }
 
-/** What a path leads to; links are not followed. */
+/** Metadata of a path; links are not followed. */
 export interface FileEntry {
   kind: 'file' | 'folder' | 'link';
   sizeBytes: number;
-  /** Another one whenever the file is another or was written to. */
+  /** Changes when the file is replaced or written to. */
   mark: string;
-  /** Another one when the file was replaced by another of its name; the same when it was only written to. */
+  /** Changes when another file replaces this one under the same name, but not when it is written to. */
   file: string;
   /** Last write, ms since 1970. */
   changedWall: number;
@@ -107,97 +107,99 @@ export interface FileEntry {
 
 export interface ReadableFile {
   readonly sizeBytes: number;
-  /** Fewer bytes at the end of the file. */
+  /** Returns fewer bytes at the end of the file. */
   read(at: number, length: number): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
 export interface WritableFile {
   write(bytes: Uint8Array): Promise<void>;
-  /** What was written survives a power cut from now on; its name does only after `syncFolder`. */
+  /** Makes the content durable; the name becomes durable only with `syncFolder`. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The disk in the single steps that a power cut can come between. Nothing is durable but what a sync made so. Errors
- * carry the `code` of the operating system (ENOENT, ENOSPC, EIO …).
+ * The disk in the single steps between which the power can fail. Only synced data is durable. Errors carry the `code`
+ * of the operating system (ENOENT, ENOSPC, EIO …).
  */
 export interface FileSystem {
-  /** One level; one that exists is no error. */
+  /** Creates one level; an existing folder is accepted. */
   mkdir(path: string): Promise<void>;
-  /** Makes the file, or empties the one that is there (`append`: keeps it), with this mode. The folder must exist. */
+  /** Creates or truncates the file (`append`: keeps its content), with this mode. The folder must exist. */
   openWrite(path: string, how: { mode: number; append?: boolean }): Promise<WritableFile>;
   openRead(path: string): Promise<ReadableFile>;
   /** Makes the entries of a folder durable. */
   syncFolder(path: string): Promise<void>;
-  /** In one step; what is at `to` is replaced. */
+  /** Atomic; replaces an existing `to`. */
   rename(from: string, to: string): Promise<void>;
   symlink(target: string, path: string): Promise<void>;
   /** Undefined: there is no link. */
   readlink(path: string): Promise<string | undefined>;
-  /** A file or a link; one that is gone is no error. */
+  /** Removes a file or a link; ignores a missing one. */
   unlink(path: string): Promise<void>;
-  /** An empty folder; one that is gone is no error. */
+  /** Removes an empty folder; ignores a missing one. */
   rmdir(path: string): Promise<void>;
-  /** Names, sorted; empty for a folder that does not exist. */
+  /** Names, sorted; empty if the folder does not exist. */
   readdir(path: string): Promise<string[]>;
   stat(path: string): Promise<FileEntry | undefined>;
-  /** What may still be written. */
+  /** Space that this process may still use. */
   freeBytes(): Promise<number>;
 }
 
-/** Small files of ours. */
+/** Small files of the agent. */
 export interface Disk {
   read(file: string): Promise<Uint8Array | undefined>;
-  /** Old content or new, never a part; durable when it resolves. Folders are made. Readable by the owner only. */
+  /**
+   * Atomic replace: old content or new; durable when it resolves. Creates folders. Only the owner can read the file.
+   */
   write(file: string, bytes: Uint8Array): Promise<void>;
-  /** Durable when it resolves; a power cut before may leave any part of `bytes`. */
+  /** Durable when it resolves; a power cut before that may leave any part of `bytes`. */
   append(file: string, bytes: Uint8Array): Promise<void>;
-  /** File names, sorted; empty for a folder that does not exist. */
+  /** File names, sorted; empty if the folder does not exist. */
   list(folder: string): Promise<string[]>;
   remove(file: string): Promise<void>;
 }
 
-/** Where a reader of a growing file stands. A file that was replaced has another `file`. */
+/** A reader's position in a growing file. A replaced file has another `file`. */
 export interface Position {
   file: string;
   offset: number;
 }
 
 export interface FileWatch {
-  /** Resolves when the file may have changed since the last time; now and then for no reason. Never rejects. */
+  /** Resolves when the file may have changed since the last call, sometimes without a change. Never rejects. */
   changed(signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
-/** Files that another program writes, line by line. */
+/** Files that another program writes line by line. */
 export interface Lines {
-  /** Position of the end, before anything that is written from now on. */
+  /** Position of the end: lines that are written from now on follow it. */
   end(file: string): Promise<Position>;
   /**
-   * Before somebody writes to the file: where its disk takes no lines, its name leads to one in memory, until there is room when this
-   * is called again. Never fails: then nothing better is known than to try.
+   * Call it before the file is written. If the disk is full, the name becomes a link to a file in memory, until a later
+   * call finds room. Never fails: if this is not possible either, the file stays on disk.
    */
   makeRoom(file: string): Promise<'disk' | 'memory'>;
   /**
-   * Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. `dropped`: lines that the
-   * relay did not keep, among these.
+   * Returns whole lines after `from` (all if undefined), at most about 64 KiB; replaces invalid UTF-8. `dropped`: lines
+   * among these that the relay could not keep.
    */
   read(
     file: string,
     from: Position | undefined,
   ): Promise<{ lines: string[]; position: Position; dropped?: readonly DroppedOutput[] }>;
-  /** For a reader that waits for more. It may be made before the file is. */
+  /** Watches the file for a reader that waits for more lines. The file need not exist yet. */
   follow(file: string, clock: Clock): FileWatch;
   /**
-   * Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. Of a file of the relay, the older
-   * files before `read` go.
+   * Limits the file's size: truncates it if it is over the limit and `read` is at its end. A file of the relay is never
+   * truncated: older files before `read` are marked as read and the oldest are removed.
    */
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
   /**
-   * Empties a file that outgrew its reader: only when more than the limit lies after `from`. Its last part is kept as
-   * `<file>.1`. Answers with about how many lines were lost, undefined: none.
+   * Empties a file that outgrew its reader, only if more than the limit is unread after `from`. Keeps its last part as
+   * `<file>.1`. Returns about how many lines were dropped; undefined: none.
    */
   empty(
     file: string,
@@ -210,16 +212,16 @@ export interface WebAnswer {
   status: number;
   /** Lower-case names. */
   headers: ReadonlyMap<string, string>;
-  /** Ends with an error when the connection does before the body. */
+  /** Throws if the connection closes before the body is complete. */
   body: AsyncIterable<Uint8Array>;
 }
 
-/** What is fetched from elsewhere: http, https and file URLs. */
+/** Downloads by http, https and file URLs. */
 export interface Web {
   /**
-   * Follows nothing; leaving the body unread, or ending its iteration early, ends the connection.
+   * Follows no redirects. Leaving the body unread, or ending its iteration early, closes the connection.
    *
-   * @throws Error when there is no answer.
+   * @throws Error without an answer.
    */
   ask(
     method: 'GET' | 'HEAD',
@@ -230,9 +232,9 @@ export interface Web {
 }
 
 export interface Probe {
-  /** GET <url>/restart_status; undefined: no (usable) answer in time. */
+  /** GET <url>/restart_status; undefined: no valid answer in time. */
   restartStatus(url: string, signal: AbortSignal): Promise<RestartStatus | undefined>;
-  /** GET <url>/resource_status; undefined: no (usable) answer in time. */
+  /** GET <url>/resource_status; undefined: no valid answer in time. */
   resourceReport(url: string, signal: AbortSignal): Promise<ResourceReport | undefined>;
 }
 
@@ -243,14 +245,14 @@ export interface Host {
   /** debian:12; empty: unknown. */
   distro: string;
   tags: readonly string[];
-  /** Another one after each start of the machine; empty: not known. */
+  /** Changes at each boot; empty: unknown. */
   bootId: string;
   isSupervisedBySystemd: boolean;
-  /** A keeper starts the agent again when it ends. */
+  /** A supervisor other than systemd restarts the agent when it exits. */
   isKept?: boolean;
 }
 
-/** All that the agent touches of the machine it runs on. */
+/** Everything that the agent uses of its machine. */
 export interface Device {
   processes: Processes;
   files: FileSystem;

@@ -43,7 +43,7 @@ export function httpProbe(clock: Clock, trace?: RequestTrace): Probe {
   };
 }
 
-/** A machine server shows a certificate of its own making: it is on this machine, so it is not checked. */
+/** A machine server uses a self-signed certificate. It is on this machine, so the certificate is not verified. */
 function get(url: string, limitBytes: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = url.startsWith('https:') ? secure : plain;

@@ -2,11 +2,11 @@ import http from 'node:http';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A proxy of the environment that cannot be used. */
+/** A configured proxy that cannot be used. */
 export interface UnusableProxy {
-  /** As the variable is written there. */
+  /** The variable, in the case that the environment uses. */
   name: string;
-  /** Without a password. */
+  /** Without credentials. */
   value: string;
   problem: string;
 }
@@ -19,7 +19,7 @@ const settingOf = (env: Environment, name: string): { name: string; value: strin
   return undefined;
 };
 
-/** What the environment says, read as curl does: `all_proxy` stands in for the others, and a name alone is one of http. */
+/** Reads the variables as curl does: `all_proxy` is the fallback, and a value without a scheme means http. */
 function read(env: Environment): { proxies: Map<string, string>; unusable: UnusableProxy[] } {
   const proxies = new Map<string, string>();
   const unusable = new Map<string, UnusableProxy>();
@@ -42,17 +42,18 @@ function read(env: Environment): { proxies: Map<string, string>; unusable: Unusa
   return { proxies, unusable: [...unusable.values()] };
 }
 
-/** Proxies that somebody wants and that cannot be used. */
+/** Configured proxies that cannot be used. */
 export const unusableProxies = (env: Environment): UnusableProxy[] => read(env).unusable;
 
 export const unusableText = ({ name, value, problem }: UnusableProxy): string => `${name}=${value}: ${problem}.`;
 export const unusableRemedy = 'Name a proxy that speaks HTTP (http://host:port), or unset the variable.';
 
 /**
- * Lets calls to other machines go by the proxies of the environment (https_proxy, http_proxy, all_proxy, no_proxy; upper case,
- * too). What runs on this machine is never called by one. Bun does the rest by itself; Node has to be told.
+ * Routes requests to other machines through the proxies of the environment (https_proxy, http_proxy, all_proxy,
+ * no_proxy; upper case, too). Requests to this machine never use one. Bun reads the environment itself; Node needs a
+ * call.
  *
- * @returns those that cannot be used: calls go without one then, so somebody has to be told.
+ * @returns those that cannot be used: requests then go direct, so the caller has to report them.
  */
 export function useProxiesOf(env: Record<string, string | undefined>): UnusableProxy[] {
   const { proxies, unusable } = read(env);

@@ -2,19 +2,19 @@ import path from 'node:path';
 import { logSocketVersion } from '@platform/contract/log-socket';
 import { inMemory } from '@platform/kit/node';
 
-/** Below the root: what the machine server hands over at the socket, a JSON object a line. */
+/** Relative to the root: the lines that the machine server sends to the socket, one JSON object each. */
 export const linesFile = 'log/platform-server.lines.log';
 
-/** In the folder of the relay: two pipes and a socket. */
+/** The relay's folder contains two pipes and a socket. */
 export const relayPlaces = (folder: string) => ({
   stdout: path.join(folder, 'stdout'),
   stderr: path.join(folder, 'stderr'),
   socket: path.join(folder, 'lines.sock'),
 });
 
-/** In memory where that is possible: a full disk must not keep a machine server from starting. */
+/** In memory if possible: a full disk must not keep a machine server from starting. */
 export const relayFolder = async (root: string): Promise<string> =>
   (await inMemory('output', root)) ?? path.join(root, 'state', 'output');
 
-/** First line of an agent on the socket: it wants to know whether the relay lives. */
+/** First line of an agent on the socket: it checks whether the relay is alive. */
 export const watchHello = JSON.stringify({ log_socket: logSocketVersion, watch: true });

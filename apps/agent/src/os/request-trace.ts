@@ -11,16 +11,16 @@ export interface TracedRequest {
   problem?: string;
 }
 
-/** Each request of the agent as one debug line. The parts that send are made before there is a log that leaves the machine. */
+/** Logs each request of the agent as a debug line. The senders are created before the log that is uploaded exists. */
 export class RequestTrace {
   #logOf: ((path: string) => Pick<Log, 'debug'>) | undefined;
 
-  /** @param logOf - the log for requests with this path: those that send log lines must not make more of them. */
+  /** @param logOf - the log for requests with this path: uploads of log lines must not produce more lines. */
   listen(logOf: (path: string) => Pick<Log, 'debug'>): void {
     this.#logOf = logOf;
   }
 
-  /** Of a URL only where it leads: a query may hold a token. */
+  /** Logs only host and path of a URL: a query may hold a token. */
   report({ method, url, status, sentBytes, receivedBytes, ms, problem }: TracedRequest): void {
     const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url };
     const route = `${method} ${pathname}`;
@@ -35,7 +35,7 @@ export class RequestTrace {
     });
   }
 
-  /** A log whose debug lines go the way of the requests. */
+  /** A log whose debug lines go to the log of the requests. */
   over(log: Log): Log {
     return { ...log, debug: (message, fields) => this.#logOf?.('').debug(message, fields) };
   }

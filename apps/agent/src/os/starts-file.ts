@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { runFolder } from '@platform/kit/node';
 
-/** How often the gate has started the agent since one showed that it lives. */
+/** Counts the gate's starts of the agent since the last watchdog message of an agent. */
 export const startsFile = `${runFolder}/agent-starts`;
 
 export function forgetStarts(): void {
   try {
     rmSync(startsFile, { force: true });
   } catch {
-    // Not root's: then no gate wrote it.
+    // Not root: then no gate wrote it.
   }
 }

@@ -1,8 +1,8 @@
-/** Who started this agent and watches over it: systemd, or nobody. */
+/** What started this agent and watches it: systemd, the agent's own supervisor, or none (`nobody`). */
 export interface Supervisor {
-  /** It ends the agent when it did not hear `WATCHDOG=1` for this long; undefined: it does not watch. */
+  /** It kills the agent after this time without `WATCHDOG=1`; undefined: it has no watchdog. */
   readonly watchdogMs: number | undefined;
-  /** Lines as in sd_notify(3): `READY=1`, `STATUS=…`, `WATCHDOG=1`, `STOPPING=1`. Never fails, never waits. */
+  /** Lines as in sd_notify(3): `READY=1`, `STATUS=…`, `WATCHDOG=1`, `STOPPING=1`. Never fails and never blocks. */
   tell(state: string): void;
 }
 

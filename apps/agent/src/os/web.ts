@@ -5,7 +5,7 @@ import { errorText, type Clock } from '@platform/kit';
 import type { Web, WebAnswer } from './ports.ts';
 import type { RequestTrace } from './request-trace.ts';
 
-/** http, https and files of this machine. `send`: left out, the runtime's own fetch. */
+/** http, https and local files. `send`: the runtime's own fetch by default. */
 export const webBy = (send: typeof fetch = fetch, tracing?: { trace: RequestTrace; clock: Clock }): Web => {
   const web = plainWeb(send);
   return tracing ? { ask: (...request) => tracedAsk(web, tracing, ...request) } : web;
@@ -38,7 +38,7 @@ async function tracedAsk(
   }
 }
 
-/** Reports when the body was read, or left. */
+/** Reports when the body has been read or abandoned. */
 async function* counted(
   { status, body }: WebAnswer,
   report: (status: number, receivedBytes: number) => void,
@@ -76,7 +76,7 @@ async function askFile(method: 'GET' | 'HEAD', url: string, signal: AbortSignal)
   if (!s.isFile()) throw new Error(`${path} is no file`);
   return {
     status: 200,
-    // Size, time and number of the file; no part of an entity tag that a copy could be continued by.
+    // Size, time and inode of the file. They are not sent as an ETag, so a copy is never resumed by them.
     headers: new Map([
       ['content-length', String(s.size)],
       ['last-modified', `${s.size}/${s.mtimeMs}/${s.ino}`],

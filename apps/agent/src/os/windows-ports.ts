@@ -1,8 +1,8 @@
-// What only Windows has.
+// Ports that only Windows has.
 
-/** A call of Windows that failed. */
+/** A call of the Windows API that failed. */
 export class WindowsError extends Error {
-  /** Windows' number of what went wrong. */
+  /** The error code of Windows. */
   readonly number: number;
 
   constructor(call: string, number: number) {
@@ -12,7 +12,7 @@ export class WindowsError extends Error {
   }
 }
 
-/** Processes that end together: at the latest when the last handle to the job is closed, so with this process. */
+/** Processes in a job object: they end when the last handle to it is closed, at the latest with this process. */
 export interface Job {
   add(pid: number): Promise<void>;
   /** Ends all of them at once. */
@@ -21,19 +21,19 @@ export interface Job {
 
 export type ServiceState = 'absent' | 'stopped' | 'starting' | 'stopping' | 'running';
 
-/** An entry of Windows' service manager. */
+/** A service of Windows' service manager. */
 export interface WindowsService {
   state(): Promise<ServiceState>;
-  /** Makes the entry, or changes the one that is there. */
+  /** Creates the service, or updates an existing one. */
   install(of: { displayName: string; description: string; commandLine: string; restartMs: number }): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** What the service manager wants of this process, which it started. */
+/** The connection of this process to the service manager that started it. */
 export interface StartedService {
-  /** Aborts when it is to stop. */
+  /** Aborts when the service manager requests a stop. */
   readonly stopped: AbortSignal;
   tell(state: 'starting' | 'running' | 'stopping' | 'stopped', waitMs?: number): void;
 }
