@@ -4,9 +4,10 @@ import type { Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 
 /**
- * The authority of the credentials as a file, for a machine server of any kind. Undefined: there is none.
+ * Writes the certificate authority of the credentials to a file that any machine server can read.
  *
- * @param root - of the agent.
+ * @param root - the agent's root folder.
+ * @returns the path of the file; undefined: the credentials name no authority, or the write failed.
  */
 export async function keepAuthority(
   root: string,
@@ -17,7 +18,7 @@ export async function keepAuthority(
   try {
     return await keep(file, authority);
   } catch (error) {
-    // A full disk keeps no machine from starting. The agent itself has the authority from its credentials.
+    // A full disk must not prevent a start. The agent itself reads the authority from its credentials.
     log.warn('the authority of the management server cannot be written for the machine server', { file, error });
     return undefined;
   }

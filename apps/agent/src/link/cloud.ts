@@ -18,13 +18,13 @@ import { linkCodes, linkProblemIn } from './link.ts';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
 const deadlineMs = 15_000;
-/** The runtime's own list is longer, and a management server sends nothing else. */
+/** The runtime's own list is longer, but a management server sends no other encoding. */
 const acceptEncoding = { 'accept-encoding': 'gzip' };
 
 /** The calls that a machine makes. Each throws a ConnectError or a TimeoutError. */
 export interface Cloud {
   readonly partId: string;
-  /** `waitMs`: how long the cloud was asked to hold the answer back. */
+  /** `waitMs`: how long the request asks the server to hold a long poll. */
   deviceAgentConfig(
     request: MessageInitShape<typeof DeviceAgentConfigRequestSchema>,
     waitMs: number,
@@ -35,10 +35,10 @@ export interface Cloud {
 }
 
 /**
- * Calls with a token that is fetched when needed and again when the cloud no longer takes it.
+ * Makes calls with a token. It is fetched when needed, and again when the server no longer accepts it.
  *
- * @param isReached - told after each call whether the cloud answered it, be it with an error of its own.
- * @param troubles - gets what is wrong with the way to the cloud, and loses it when the cloud answers again.
+ * @param isReached - set after each call: whether the server answered, if only with an error of its own.
+ * @param troubles - receives the condition of the connection; it is cleared when the server answers again.
  */
 export function connectCloud(
   transport: Transport,
@@ -67,7 +67,7 @@ export function connectCloud(
       await within(deadlineMs, { what: 'Authenticate', clock }, (signal) => auth.authenticate(request, { signal }))
     ).accessToken;
   };
-  /** One for all who need it: the end of who came first is not the end of the others. */
+  /** Shared by all callers: aborting the first caller must not fail the others. */
   const currentToken = (): Promise<string> => {
     if (token === undefined) {
       const fetched = fetchToken();
@@ -137,7 +137,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** The error with what is wrong between here and the cloud among its causes. */
+/** Returns the error with its connection problem as a cause. */
 function withProblem(error: unknown, address: string): unknown {
   if (linkProblemIn(error)) return error;
   if (error instanceof TimeoutError) {
@@ -151,12 +151,12 @@ function withProblem(error: unknown, address: string): unknown {
   return new PlatformError('CLOUD_NOT_RECOGNIZED', { address, problem }, error);
 }
 
-/** An error that the cloud itself gave, not the way to it. */
+/** The error comes from the management server itself, not from the network. */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof ConnectError) || error.rawMessage.startsWith('parse binary')) return false;
   return ![Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Canceled].includes(error.code);
 }
 
-/** The cloud does not know this machine (any more), or its secret was replaced. */
+/** The server does not know this machine (any more), or its secret was replaced. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof ConnectError && [Code.Unauthenticated, Code.PermissionDenied, Code.NotFound].includes(error.code);

@@ -8,7 +8,7 @@ import { awaitCredentials } from './credentials.ts';
 const good = JSON.stringify({ cloud: { app_address: 'http://cloud.example', id: 'part-1', secret: 'secret-1' } });
 const other = good.replace('part-1', 'part-2');
 
-/** A clock that tells when somebody sleeps, and wakes him when the test wants. */
+/** A clock whose sleeps the test can observe and end. */
 class Naps implements Clock {
   #waiting = Promise.withResolvers<() => void>();
   now = (): number => 0;
@@ -18,7 +18,7 @@ class Naps implements Clock {
     assert.equal(ms, 10_000);
     await new Promise<void>((wake) => this.#waiting.resolve(wake));
   };
-  /** Resolves when somebody sleeps. */
+  /** Resolves when code under test sleeps. */
   async next(): Promise<() => void> {
     const wake = await this.#waiting.promise;
     this.#waiting = Promise.withResolvers();

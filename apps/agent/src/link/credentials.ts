@@ -10,21 +10,21 @@ const limitBytes = 64 * 2 ** 10;
 
 export interface FoundCredentials {
   credentials: MachineCredentials;
-  /** The file that they stand in, for the machine server. */
+  /** The file that contains them, for the machine server. */
   file: string;
-  /** What is wrong with the file that they should stand in. */
+  /** The problem with the configured file; undefined: none. */
   problem: Condition | undefined;
 }
 
 type Read = { ok: true; text: string; value: MachineCredentials } | { ok: false; problem: string; isThere: boolean };
 
 /**
- * The credentials of this machine. A file that is damaged is passed over for a copy of the last one that was good; without
- * one the agent waits, looks again every 10 s and says what is missing: ending would only make somebody start it again.
- * Undefined: `signal` came first.
+ * Reads the credentials of this machine. If the file is damaged, the copy of the last intact one is used. Without a
+ * copy the agent retries every 10 s and logs what is missing: exiting would only lead to a restart loop.
  *
- * @param copy - where the last good one is kept.
- * @param tell - told at each look what is waited for.
+ * @param copy - path of the copy of the last intact file.
+ * @param tell - called at each retry with the problem.
+ * @returns undefined if `signal` aborts first.
  */
 export async function awaitCredentials(
   file: string,
@@ -38,7 +38,7 @@ export async function awaitCredentials(
       await keep(copy, read.text).catch((error: unknown) => log.warn('credentials are not copied', { copy, error }));
       return { credentials: read.value, file, problem: undefined };
     }
-    const last = read.isThere ? await readFrom(copy) : undefined; // a file that was taken away was meant to be
+    const last = read.isThere ? await readFrom(copy) : undefined; // a missing file was removed on purpose
     if (last?.ok) {
       log.error('the credentials file cannot be used; the last good one is used', { file, problem: read.problem });
       const problem: Condition = {

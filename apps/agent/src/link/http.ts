@@ -5,27 +5,30 @@ import { errorText, type Clock } from '@platform/kit';
 import type { RequestTrace } from '../os/request-trace.ts';
 import { isCertificateProblem, linkProblem, type Validity } from './link.ts';
 
-/** No answer to a machine is anywhere near; what is larger is not read to its end. */
+/** Far more than any answer to a machine; a larger body is not read to its end. */
 export const answerLimitBytes = 4 * 2 ** 20;
 
 export interface LinkParts {
   clock: Clock;
-  /** Told the `Date` of every answer, ms since 1970. */
+  /** Called with the `Date` of every answer, ms since 1970. */
   onDate?: (heard: number) => void;
-  /** Dates of the certificate that is shown at this URL; for the words of an error. */
+  /** Validity of the certificate that this URL presents; for error messages. */
   validityOf?: (url: string) => Promise<Validity | undefined>;
   fetch?: typeof fetch;
   trace?: RequestTrace;
 }
 
-/** The way to the management server. Its errors are ConnectErrors; what is wrong with the way is a PlatformError in `cause`. */
+/**
+ * The connection to the management server. Its errors are ConnectErrors; a network problem is a PlatformError in
+ * `cause`.
+ */
 export function connectTransport(appAddress: string, parts: LinkParts): Transport {
   return createConnectTransport({ baseUrl: appAddress, useBinaryFormat: true, fetch: guardedFetch(parts) });
 }
 
 /**
- * A fetch for calls that trusts nobody: it follows no redirect (the token is for one address only), reads at most
- * `answerLimitBytes`, takes only what a management server says, and tells what is wrong in words of the error table.
+ * A fetch for calls over an untrusted network. It follows no redirect because the token is for one host only. It reads
+ * at most `answerLimitBytes` and accepts only answers of a management server. Its errors are rows of the error table.
  */
 export function guardedFetch({ clock, onDate, validityOf, fetch: send = fetch, trace }: LinkParts): typeof fetch {
   const guarded = async (
@@ -111,7 +114,7 @@ async function limited(answer: Response, refuse: () => Error): Promise<Uint8Arra
   return whole;
 }
 
-/** What is wrong with an answer that no management server gives; undefined: it may be one's. */
+/** Explains an answer that does not come from a management server; undefined: it may come from one. */
 function notFromServer(
   address: string,
   status: number,
@@ -120,7 +123,7 @@ function notFromServer(
 ): PlatformError | undefined {
   const type = (headers.get('content-type') ?? '').split(';')[0]?.trim() ?? '';
   if (status === 200 && type === 'application/proto') {
-    // An answer of unknown length may be half of one: as a message it would still be read.
+    // Without a length, a truncated answer could still parse as a message.
     const isWhole = headers.has('content-length') || headers.has('transfer-encoding');
     return isWhole ? undefined : new PlatformError('CLOUD_ANSWER_CUT', { address });
   }

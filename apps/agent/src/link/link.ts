@@ -2,7 +2,7 @@ import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { isCertificateCode } from '@platform/kit/node';
 
-/** Codes of what may be wrong between this machine and its management server. */
+/** Codes of the conditions between this machine and its management server. */
 export const linkCodes = [
   'CLOUD_ANSWER_CUT',
   'CLOUD_ANSWER_TOO_LARGE',
@@ -18,7 +18,7 @@ export const linkCodes = [
   'CLOUD_UNREACHABLE',
 ] as const satisfies readonly ErrorCode[];
 
-/** Dates of the certificate that a server shows, ms since 1970. */
+/** Validity of a server's certificate, ms since 1970. */
 export interface Validity {
   from: number;
   until: number;
@@ -42,10 +42,10 @@ const words: Readonly<Record<string, string>> = {
 };
 const isOtherProtocol = /^(EPROTO|ERR_SSL_|HPE_|ERR_HTTP)/;
 
-/** True for an error of which the certificate's dates may be the reason. */
+/** True for an error that the certificate's dates may explain. */
 export const isCertificateProblem = (error: unknown): boolean => isCertificateCode(codeOf(error));
 
-/** What a failed fetch means, whatever runtime made it. `now` in ms since 1970, as this machine's clock says. */
+/** Explains a failed fetch, for each runtime. `now` is the time of this machine's clock, ms since 1970. */
 export function linkProblem(
   error: unknown,
   { url, now, validity }: { url: string; now: number; validity?: Validity | undefined },
@@ -72,7 +72,7 @@ export function linkProblem(
   return new PlatformError('CLOUD_UNREACHABLE', { address, problem: words[code] ?? told }, error);
 }
 
-/** The link problem in an error or among its causes. */
+/** Finds the link problem in an error or its causes. */
 export function linkProblemIn(error: unknown): PlatformError | undefined {
   for (let e = error, depth = 0; e instanceof Error && depth < 6; e = e.cause, depth++) {
     if (e instanceof PlatformError && (linkCodes as readonly string[]).includes(e.code)) return e;

@@ -3,13 +3,13 @@ import { changedOr, pauseAfterFailure, retryAfterMs, type Cell, type Clock } fro
 
 const lookAgainMs = 5 * 60_000;
 
-/** What the error says about when to come again, in ms; undefined: nothing. */
+/** The error's Retry-After in ms; undefined: it has none. */
 export const askedPauseMs = (error: unknown, clock: Clock): number | undefined =>
   error instanceof ConnectError ? retryAfterMs(error.metadata.get('retry-after'), clock.wall()) : undefined;
 
 /**
- * Waits after a failed call of a loop that need not find out by itself when the cloud is back: the poll does that, and
- * the others follow it.
+ * Waits after a failed call of a loop that need not detect when the server is back: the poll detects it, and the others
+ * follow it.
  */
 export async function backOff(
   of: { failures: number; error: unknown; isReached: Cell<boolean>; clock: Clock; random: () => number },

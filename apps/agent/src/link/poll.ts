@@ -19,11 +19,11 @@ import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { Troubles } from '../health/troubles.ts';
 
-/** What is known of whether a person wants the machine server restarted, without having asked for it. */
+/** What checks report about a requested restart of the machine server. */
 export interface RestartNews {
-  /** Answers to checks tell of it: nothing has to be asked in between. */
+  /** The server reports restarts in its answers to checks: no separate polling is needed. */
   isTold: boolean;
-  /** Grows with every answer by which one may wait. */
+  /** Incremented by every answer that may mean a waiting restart. */
   count: number;
 }
 
@@ -33,7 +33,7 @@ const restartWords: Readonly<Record<RestartWish, string>> = {
   [RestartWish.WAITING]: 'waiting',
 };
 
-/** Asks for the configuration for ever; the cloud holds the answer back until there is news. */
+/** Polls the configuration until `signal`; the server holds each long poll until something changes. */
 export async function poll(
   {
     cloud,
@@ -53,7 +53,7 @@ export async function poll(
     news: Cell<RestartNews | undefined>;
     clock: Clock;
     log: Log;
-    /** What each turn does, for the debug log. */
+    /** Gets a debug line for each iteration. */
     passes: Log;
     random: () => number;
   },
@@ -113,13 +113,16 @@ export async function poll(
 function hear(news: Cell<RestartNews | undefined>, wish: RestartWish, isWoken: boolean): void {
   const before = news.get();
   const isTold = wish !== RestartWish.UNSPECIFIED;
-  // Servers that do not say it wake a check without news.
+  // Servers that do not report restarts end a long poll early without a change.
   const mayWait = isTold ? wish === RestartWish.WAITING : isWoken;
   if (before?.isTold === isTold && !mayWait) return;
   news.set({ isTold, count: (before?.count ?? 0) + (mayWait ? 1 : 0) });
 }
 
-/** Says once when the cloud cannot be reached any more, and once when it can again. Being offline is no error. */
+/**
+ * Logs once when the management server becomes unreachable, and once when it is reached again. Being offline is a
+ * normal state, so the level is info.
+ */
 export async function tellConnection(
   isReached: Cell<boolean>,
   { troubles, clock, log }: { troubles: Troubles; clock: Clock; log: Log },
@@ -131,7 +134,7 @@ export async function tellConnection(
   for (; !signal.aborted; await eitherChanged(isReached, troubles, signal)) {
     const is = isReached.get();
     const trouble = troubles.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
-    if (was === undefined && !is && !trouble) continue; // not asked yet
+    if (was === undefined && !is && !trouble) continue; // no request has finished yet
     const code = is ? '' : (trouble?.code ?? '');
     const fields = {
       afterSeconds: Math.round((clock.now() - since) / 1000),
@@ -156,8 +159,8 @@ async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSi
 }
 
 /**
- * Asks whether a person wants the machine server restarted; the cloud says it once. Where checks tell when it has to be asked, it is
- * asked then; else all the time, as often as the cloud likes.
+ * Fetches requested restarts of the machine server; the server returns each only once. If checks report a waiting
+ * restart, it is fetched then. Otherwise it is polled at the server's interval.
  */
 export async function pollRestart(
   {
@@ -219,6 +222,6 @@ export async function pollRestart(
   }
 }
 
-/** The first check may say that it need not be asked. */
+/** The first check may show that no polling is needed. */
 const firstAskMs = 5_000;
 const standardPauseMs = 5_000;

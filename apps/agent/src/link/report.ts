@@ -8,11 +8,11 @@ import { reportOf, requestOf, type Self } from './request.ts';
 import type { Troubles } from '../health/troubles.ts';
 
 const gatherMs = 300;
-/** The cloud counts uptimes on by itself; this is for what it may have lost. */
+/** The server extrapolates uptimes itself; repeating covers reports that it lost. */
 const repeatMs = 60 * 60_000;
 const lastWordMs = 3_000;
 
-/** Sends what is to the cloud: at each change, and now and then all the same. */
+/** Reports the observed state to the management server: at each change, and at least once an hour. */
 export async function report(
   {
     cloud,
@@ -34,18 +34,18 @@ export async function report(
     wanted: Cell<Wanted>;
     actual: Cell<Actual>;
     troubles: Troubles;
-    /** A time that was noted, as it is told now; undefined: nobody knows. */
+    /** Converts a stored time by the current clock; undefined: unknown. */
     sinceOf: (noted: number) => number | undefined;
     isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
-    /** What each turn does, for the debug log. */
+    /** Gets a debug line for each iteration. */
     passes: Log;
     random: () => number;
   },
   signal: AbortSignal,
 ): Promise<void> {
-  /** When the conditions of the last report were first told, by what they say. */
+  /** When each condition of the last report was first reported, by its code and message. */
   const firstSeen = { at: new Map<string, number>() };
   const sent: { wanted?: Wanted; actual?: Actual; troubles?: readonly Condition[] } = {};
   const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual && troubles.get() === sent.troubles;
@@ -94,9 +94,9 @@ export async function report(
     while (isSame() && clock.now() < end && !signal.aborted) {
       await anyChanged([wanted, actual, troubles], end - clock.now(), clock, signal);
     }
-    await clock.sleep(gatherMs, signal); // changes come in groups
+    await clock.sleep(gatherMs, signal); // changes come in bursts
   }
-  // That the server was stopped is worth a last word, if the cloud listens.
+  // Tries once to report the final state, such as that the server was stopped.
   if (!isSame() && failures === 0) await within(lastWordMs, { what: 'the last report', clock }, send).catch(() => {});
 }
 

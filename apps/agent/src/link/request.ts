@@ -31,7 +31,7 @@ import { conditions, isAgentRestartNeeded, isRestartNeeded, type Condition } fro
 export type RequestParts = ReturnType<typeof requestOf>;
 type ReportParts = MessageInitShape<typeof AgentReportSchema>;
 
-/** Who asks. */
+/** The sender. */
 export interface Self {
   partId: string;
   agentVersion: string;
@@ -64,7 +64,7 @@ const sliceStates: Record<SliceStatus['at'], SliceState> = {
 const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
 const version = (id: string | null): string => (id === null ? '' : versionOf(id));
 
-/** What every request says of the machine. */
+/** The fields about the machine that every request carries. */
 export function requestOf({ partId, agentVersion, startedAt, host }: Self, actual: Actual, now: number) {
   const { server, install, agentInstall } = actual;
   return {
@@ -93,11 +93,11 @@ const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
   superseded: UpdateState.SUPERSEDED,
 };
 type SinceOf = (noted: number) => number | undefined;
-/** Whole milliseconds: a fraction of one would fail the whole report. */
+/** Whole milliseconds: a fraction would make the whole report invalid. */
 const sinceField = (wall: number | undefined) =>
   wall === undefined ? {} : { since: timestampFromMs(Math.round(wall)) };
 
-/** Of quarantined versions, with their last lines: a report is sent at each change. */
+/** Limit for quarantined versions with their last log lines: a report is sent at each change. */
 const mostExits = 3;
 const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, sinceOf: SinceOf) => ({
   version: shownVersion(id, urls),
@@ -168,7 +168,7 @@ const knowledgeOf = ({ models, packageTypes }: ServerKnowledge) => ({
   packageTypes: [...packageTypes],
 });
 
-/** The whole report; `conditionsSince` tells when each condition was first seen (ms since 1970). */
+/** The whole report; `conditionsSince` returns when each condition was first seen (ms since 1970). */
 export function reportOf(
   { agentVersion, startedAt, host }: Self,
   wanted: Wanted,

@@ -6,9 +6,10 @@ import type { MachineCredentials } from '@platform/contract/machine';
 import { isClockSynchronized, readProven, type ProvenTime } from '../clock/proven-time.ts';
 
 /**
- * The fetch of everything that this agent calls: a wrong clock keeps it from no server that proves who it is.
+ * The fetch for all the agent's requests. It connects to an authenticated server even if this machine's clock is wrong.
  *
- * @param refuted - told with each proof: the time that it is, when the clock of this machine cannot be right; else undefined.
+ * @param refuted - called for each authenticated server: with the current time if this machine's clock cannot be right,
+ * otherwise with undefined.
  */
 export const tolerantFetch = (of: {
   clock: Clock;
@@ -29,14 +30,14 @@ export const tolerantFetch = (of: {
     },
   });
 
-/** The authority that the credentials name, for the server that they name. */
+/** The certificate authority that the credentials name, for the server that they name. */
 export const trustedBy = ({
   appAddress,
   authority,
 }: Pick<MachineCredentials, 'appAddress' | 'authority'>): TrustedAuthority | undefined =>
   authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority };
 
-/** The fetch of a command that calls its server once: as the agent's, and nothing of the time is kept. */
+/** The fetch of a command that makes a single call: like the agent's, but it stores no time. */
 export async function onceFetch(
   trusted: TrustedAuthority | undefined,
   { root, clock, system }: { root: string; clock: Clock; system: System },
