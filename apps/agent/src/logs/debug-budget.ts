@@ -1,18 +1,18 @@
 import type { LogLine } from '@platform/kit';
 
 const minuteMs = 60_000;
-/** Of one text, and of all: a pass that runs wild must neither fill the disk nor hide the others. */
+/** Per minute, for one text and in total: a loop out of control must neither fill the disk nor hide other lines. */
 const mostOfText = 60;
 const mostInAll = 600;
 
-/** Bounds the agent's own debug lines; what was left out is counted, and reported with the next line. */
+/** Rate-limits the agent's own debug lines. Dropped lines are counted and reported with the next line. */
 export class DebugBudget {
   #began = -Infinity;
   #all = 0;
   readonly #texts = new Map<string, number>();
   #leftOut = 0;
 
-  /** The lines to write now that this one has come. */
+  /** Returns the lines to write, given this new line. */
   take(line: LogLine, now: number): LogLine[] {
     if (line.level !== 'debug') return [line];
     const lines: LogLine[] = [];

@@ -3,10 +3,12 @@ import { logLimits } from '@platform/contract/log-limits';
 import { Cell, type Clock } from '@platform/kit';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
-/** Without a dropped line for so long, it is over. */
+/** The condition clears after this time without a dropped line. */
 const quietMs = 5 * 60_000;
 
-/** The condition of a machine server that writes more than is kept; it goes when nothing was dropped for five minutes. */
+/**
+ * The condition of a machine server that exceeds the log limits. It clears when nothing was dropped for five minutes.
+ */
 export class Floods {
   readonly #parts: { troubles: Troubles; clock: Clock };
   /** ms of the monotonic clock. */
@@ -16,7 +18,7 @@ export class Floods {
     this.#parts = parts;
   }
 
-  /** Lines were dropped because they were too many. */
+  /** Sets the condition: lines were dropped because of the rate limit. */
   seen(): void {
     const { troubles, clock } = this.#parts;
     const { linesPerSecond, bytesPerSecond } = logLimits;

@@ -1,10 +1,10 @@
 import type { LogLine } from '@platform/kit';
 
-/** Of one text in one minute; more are counted instead. */
+/** Lines of one text per minute; further ones are only counted. */
 const freeLines = 3;
 export const foldMs = 60_000;
 const mostTexts = 500;
-/** Longer texts pass as they are. */
+/** Longer texts are not deduplicated. */
 const longestText = 2_000;
 
 interface Repeated {
@@ -16,13 +16,13 @@ interface Repeated {
 }
 
 /**
- * Holds back lines that say the same again and again: of more than three in a minute the rest become one line at its end,
- * with the field `repeated`. Two lines are the same when all but their time is.
+ * Deduplicates repeated lines. Beyond three in a minute, one line with the field `repeated` replaces the rest at its
+ * end. Two lines are equal if everything except their time is.
  */
 export class Fold {
   readonly #texts = new Map<string, Repeated>();
 
-  /** What is to be written now that this line has come. */
+  /** Returns the lines to write, given this new line. */
   take(line: LogLine, now: number): LogLine[] {
     const written = this.due(now);
     const key = `${line.level} ${line.logger} ${line.message} ${JSON.stringify([line.fields, line.caller, line.stack])}`;
@@ -39,14 +39,14 @@ export class Fold {
     return written;
   }
 
-  /** When lines will be due that are held back now, ms of the monotonic clock; Infinity: none are. */
+  /** When suppressed lines are due, ms of the monotonic clock; Infinity: there are none. */
   get nextDue(): number {
     let next = Infinity;
     for (const { held, until } of this.#texts.values()) if (held > 0) next = Math.min(next, until);
     return next;
   }
 
-  /** What stands for the lines that were held back until now. */
+  /** Returns the lines that summarise what was suppressed until now. */
   due(now: number): LogLine[] {
     const written: LogLine[] = [];
     for (const [key, repeated] of this.#texts) {
@@ -56,13 +56,13 @@ export class Fold {
         continue;
       }
       written.push(summary(repeated));
-      repeated.until = now + foldMs; // while it goes on, one line a minute
+      repeated.until = now + foldMs; // while it continues, one line a minute
       repeated.held = 0;
     }
     return written;
   }
 
-  /** Everything that is held back, at the end or when folding is switched off. */
+  /** Summarises everything suppressed, at the end or when deduplication is disabled. */
   rest(): LogLine[] {
     const written = [...this.#texts.values()].filter(({ held }) => held > 0).map(summary);
     this.#texts.clear();

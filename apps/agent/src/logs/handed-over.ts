@@ -1,7 +1,7 @@
 import { parseSocketLine } from '@platform/contract/log-socket';
 import type { LogLine } from '@platform/kit';
 
-/** A line that the machine server handed over at the socket, as the relay stored it. */
+/** Parses a line that the machine server sent to the socket, as the relay stored it. */
 export function parseHandedOver(text: string): LogLine | undefined {
   const line = parseSocketLine(text);
   if (!line) return undefined;

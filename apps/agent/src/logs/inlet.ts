@@ -6,7 +6,7 @@ import type { Cursor } from './spool-record.ts';
 import type { Spool } from './spool.ts';
 import type { DeviceTime } from '../clock/device-time.ts';
 
-/** Where all lines enter the spool: cut, masked, folded. */
+/** Puts all lines into the spool: truncated, masked and deduplicated. */
 export class Inlet {
   readonly #parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock };
   readonly #fold = new Fold();
@@ -17,13 +17,16 @@ export class Inlet {
     this.#parts = parts;
   }
 
-  /** Off: repeated lines go one by one. */
+  /** Disabled: each repeated line is written. */
   setFolding(isFolding: boolean): void {
     this.#isFolding = isFolding;
     if (!isFolding) for (const line of this.#fold.rest()) void this.#write(line);
   }
 
-  /** Resolves when the line, or what stands for it, is durable or dropped. `cursor`: its source was read that far. */
+  /**
+   * Resolves when the line, or the one that summarises it, is durable or dropped. `cursor`: the position of its source
+   * after this line.
+   */
   async enter(line: LogLine, cursor?: Cursor): Promise<void> {
     const { mask, clock, spool } = this.#parts;
     const shown = cut(mask.line(line));
@@ -34,7 +37,7 @@ export class Inlet {
     await Promise.all(stored);
   }
 
-  /** Writes what is held back at the end of its minute. Ends with `signal`, when nothing is held back any more. */
+  /** Writes suppressed lines at the end of their minute. After `signal` it writes the rest and returns. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     while (!signal.aborted) {
@@ -55,7 +58,7 @@ export class Inlet {
   }
 }
 
-/** Within the limits, in members that travel as they are. */
+/** Truncates the line to the limits. */
 function cut(line: LogLine): LogLine {
   const { message, fields, caller, stack } = line;
   const [first] = boundedFields([fields]);

@@ -1,19 +1,19 @@
 import { droppedLinesField } from '@platform/contract/log-marker';
 import type { LogLine } from '@platform/kit';
 
-/** Why lines were dropped, for people. */
+/** Why lines were dropped, for users. */
 export type LossReason = 'no room' | 'the disk takes nothing' | 'too many at once' | 'damaged' | 'refused';
 
 interface Loss {
   lines: number;
-  /** Times of the first and the last line that are gone, ms since 1970. */
+  /** Times of the first and the last dropped line, ms since 1970. */
   from: number;
   to: number;
 }
 
 const message = 'log lines were dropped';
 
-/** Lines that are gone and not yet told of. */
+/** Counts dropped lines that are not yet reported. */
 export class Losses {
   readonly #by = new Map<LossReason, Loss>();
   #total = 0;
@@ -33,14 +33,14 @@ export class Losses {
     this.#merge(because, { lines, from, to });
   }
 
-  /** A line that is dropped; a marker stands for those that it told of. */
+  /** Counts a dropped line; for a marker, the lines that it reported. */
   addLine(because: LossReason, line: LogLine): void {
     const told = markerOf(line);
     if (told) this.#merge(because, told);
     else this.add(because, 1, line.time, line.time);
   }
 
-  /** A line for each reason; the losses are told then, unless they are put back. */
+  /** Returns a line for each reason and resets the counts. `putBack` restores them. */
   take(): LogLine[] {
     const lines = [...this.#by].map(([because, loss]) => droppedLine(because, loss));
     this.#by.clear();
@@ -61,7 +61,7 @@ export class Losses {
   }
 }
 
-/** The line that stands for others that are gone. */
+/** The line that reports dropped lines. */
 export const droppedLine = (because: LossReason, { lines, from, to }: Loss): LogLine => ({
   time: to,
   level: 'warn',

@@ -1,22 +1,22 @@
 import { masked, type LogLine } from '@platform/kit';
 
 const hole = '***';
-/** Lines are plain JSON of bounded size by now. */
+/** Deep enough for any line: it is plain JSON of bounded size here. */
 const deepest = 1_000;
-/** `password=…`, `"psk": "…"`: what a program prints of its own settings. */
+/** `password=…`, `"psk": "…"`: settings that a program prints. */
 const named =
   /(["']?\b[\w-]*(?:secret|passw(?:or)?d|psk|api[_-]?key|private[_-]?key|token)["']?)(=|\s*:\s*(?=["']))(["']?)([^\s"',;&}]+)\3/gi;
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** As it is, and as it stands in JSON, also in JSON inside of JSON. */
+/** The word itself, and its escaped forms in JSON and in JSON within JSON. */
 const spellings = (word: string): string[] => [...new Set([inJson(inJson(word)), inJson(word), word])];
 
-/** Takes secrets out of lines before they leave this machine or reach its disk. */
+/** Masks secrets in lines before they reach the disk or the network. */
 export class Mask {
   #words: readonly string[] = [];
 
-  /** Texts that never show, longest first. */
+  /** Sets the texts to mask, longest first. */
   hide(words: readonly string[]): void {
     this.#words = words.flatMap(spellings);
   }

@@ -8,27 +8,29 @@ import type { Inlet } from './inlet.ts';
 import { droppedLine } from './losses.ts';
 import type { Spool } from './spool.ts';
 
-/** A file that a program of others writes line by line. */
+/** A log file that another program writes line by line. */
 export interface Output {
   /** Name of its cursor in the spool. */
   source: string;
   file: string;
   logger: string;
   level: Level;
-  /** Absent: the line is the message. Undefined: it is none of ours. */
+  /** Undefined: the line is the message. If it returns undefined, the line is skipped. */
   parse?: (text: string) => LogLine | undefined;
-  /** Absent: always. False: its lines stay on this machine. */
+  /** Undefined: always. False: its lines stay on this machine. */
   isSent?: Cell<boolean>;
-  /** Where the lines begin that are to be sent, when `isSent` becomes true; undefined: at the beginning of the file. */
+  /**
+   * Returns the position of the first line to send when `isSent` becomes true; undefined: the beginning of the file.
+   */
   begin?: () => Promise<Position | undefined>;
 }
 
 const unsentLookMs = 2_000;
 const errorPauseMs = 30_000;
 const storedWithinMs = 1_000;
-/** Reads of which the lines are on their way to the disk. */
+/** Limit for reads whose lines are not on disk yet. */
 const mostUnstored = 8;
-/** Between two full reads: about a megabyte a second. */
+/** Pause after a full read: limits reading to about a megabyte a second. */
 const spacingMs = 50;
 const fullReadBytes = 32 * 2 ** 10;
 export const outputLimitBytes = logLimits.outputBytes;
@@ -37,7 +39,7 @@ export interface FollowParts {
   device: Device;
   spool: Spool;
   inlet: Inlet;
-  /** Hears of lines that were too much. */
+  /** Receives a notice of rate-limited lines. */
   floods: Floods;
   wall: () => number;
   clock: Clock;
@@ -45,9 +47,9 @@ export interface FollowParts {
 }
 
 /**
- * Puts each line of a file into the spool, until `signal`. How far it came is stored with the lines themselves, so that no
- * end of this agent loses or repeats one. A program that writes without measure fills neither the disk nor the day: of
- * more than the budget lines are dropped and counted, and a file that outgrows its reader is emptied.
+ * Puts each line of a file into the spool, until `signal`. The read position is stored with the lines, so a crash of
+ * this agent neither loses nor repeats one. A program that floods fills neither the disk nor the upload. Lines beyond
+ * the budget are dropped and counted, and a file that outgrows its reader is emptied.
  */
 export async function followOutput(output: Output, parts: FollowParts, signal: AbortSignal): Promise<void> {
   const { device, spool, inlet, floods, wall, clock, local } = parts;
@@ -64,7 +66,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       if (isSent?.get() === false) {
         await device.lines.empty(file, undefined, outputLimitBytes);
         await isSentOrGrows(isSent, watch, signal);
-        if (!isSent.get()) await changedOr(isSent, unsentLookMs, clock, signal); // looked at now and then is enough
+        if (!isSent.get()) await changedOr(isSent, unsentLookMs, clock, signal); // polling is enough
         if (isSent.get()) position = later(await output.begin?.(), spool.cursor(source));
         continue;
       }
@@ -77,7 +79,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       }
       const more = await device.lines.read(file, position);
       const lines = more.lines.filter((line) => line !== '');
-      // What the relay wrote is within the budget, however long it waited for an agent.
+      // The relay has already applied the budget to its lines, however long they waited for an agent.
       const kept = isRelayed(more.position) ? lines : lines.slice(0, budget.take(lines, clock.now()));
       const cursor = { source, ...more.position };
       const marks = more.dropped ?? [];
@@ -93,7 +95,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       }
       if (entries.length === 0 && lines.length > 0) stored.push(spool.move(cursor));
       unstored.push(Promise.all(stored));
-      // While the disk takes nothing, the lines wait in memory and the file is watched on.
+      // While the disk rejects writes, lines wait in memory and reading continues.
       while (unstored.length > mostUnstored) await soon(unstored.shift(), storedWithinMs, clock);
       if (more.lines.length > 0 || marks.length > 0) {
         const read = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
@@ -102,7 +104,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       } else {
         const isStored = await soon(Promise.all(unstored.splice(0)), storedWithinMs, clock);
         position = isStored ? await device.lines.trim(file, more.position, outputLimitBytes) : more.position;
-        // Or a later start would believe that it has read what is written from now on.
+        // Otherwise the next start would skip what is written from now on.
         if (position.offset < more.position.offset)
           await soon(spool.move({ source, ...position }), storedWithinMs, clock);
         await watch.changed(signal);
@@ -118,7 +120,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
   watch.close();
 }
 
-/** Where to go on: what was read is not read again, what lies before the beginning is not sent. */
+/** Where to continue: read lines are not read again, and lines before the beginning are not sent. */
 function later(begin: Position | undefined, read: Position | undefined): Position | undefined {
   if (!begin || !read) return begin ?? read;
   return read.file === begin.file && read.offset > begin.offset ? read : begin;
@@ -131,7 +133,7 @@ async function isSentOrGrows(isSent: Cell<boolean>, watch: FileWatch, signal: Ab
   turn.abort();
 }
 
-/** True when the work was done within the time; it goes on in any case. */
+/** Returns whether the work finished in time; it continues in any case. */
 async function soon(work: Promise<unknown> | undefined, ms: number, clock: Clock): Promise<boolean> {
   const timer = new AbortController();
   const isDone = await Promise.race([

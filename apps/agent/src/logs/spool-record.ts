@@ -4,12 +4,12 @@ import type { Position } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
 import { isObject } from '@platform/contract/json-object';
 
-/** How far one source (a file that is followed) was read. */
+/** The read position in one source (a file that is followed). */
 export interface Cursor extends Position {
   source: string;
 }
 
-/** A log line with its place in the order of this spool. `cursor`: how far its source was read with it. */
+/** A log line with its sequence in this spool. `cursor`: the read position of its source after this line. */
 export interface SpoolRecord extends LogLine {
   sequence: number;
   cursor?: Cursor;
@@ -19,7 +19,7 @@ export interface SpoolRecord extends LogLine {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** One line: checksum, blank, JSON. */
+/** One line: checksum, space, JSON. */
 export function encodeRecord(r: SpoolRecord): Uint8Array {
   const json = JSON.stringify({
     s: r.sequence,
@@ -36,7 +36,7 @@ export function encodeRecord(r: SpoolRecord): Uint8Array {
   return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
 }
 
-/** All whole records of a segment; a line that a power cut tore, or that means nothing to this version, is left out. */
+/** All intact records of a segment. Skips lines that a power cut tore or that this version cannot parse. */
 export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
   const records: SpoolRecord[] = [];
   for (let start = 0; start < bytes.length;) {
@@ -88,20 +88,20 @@ function cursorOf(value: unknown): Cursor | undefined {
   return { source, file, offset };
 }
 
-/** What the spool knows beside its segments. */
+/** What the spool stores besides its segments. */
 export interface SpoolState {
   bootId: string;
-  /** Everything up to here was taken by the cloud. */
+  /** The management server has accepted all lines up to this sequence. */
   acked: number;
-  /** The highest number ever given. */
+  /** The highest sequence ever assigned. */
   last: number;
-  /** The highest number of a line that is known to be on disk; `cursors` holds for all up to it. */
+  /** The highest sequence that is known to be on disk; `cursors` are valid for all lines up to it. */
   stored: number;
   /** By source. */
   cursors: Readonly<Record<string, Position>>;
 }
 
-/** @throws Error when the value is no such state; members of a newer version are passed over */
+/** @throws Error if the value is not a spool state; members of a newer version are ignored */
 export function stateOf(value: unknown): SpoolState {
   if (!isObject(value)) throw new Error('it is no object');
   const { bootId, acked, last, stored, cursors } = value;

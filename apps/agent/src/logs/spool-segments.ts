@@ -11,7 +11,7 @@ export interface Segment {
   readonly first: number;
   last: number;
   bytes: number;
-  /** How many lines of each level; undefined: not read yet. */
+  /** Number of lines per level; undefined: not read yet. */
   lines: Record<Level, number> | undefined;
 }
 
@@ -21,7 +21,9 @@ export interface Found {
   problems: string[];
 }
 
-/** What earlier agents left. Never throws: what cannot be read is left out and told. */
+/**
+ * Finds the segments and state of earlier agents. Never throws: unreadable ones are skipped and listed in `problems`.
+ */
 export async function findSegments(disk: Disk, newId: () => string): Promise<Found> {
   const segments: Segment[] = [];
   const problems: string[] = [];
@@ -40,7 +42,7 @@ export async function findSegments(disk: Disk, newId: () => string): Promise<Fou
     return decoded && stateOf(decoded.value);
   });
   const cursors: Record<string, Position> = { ...state?.cursors };
-  const known = state?.stored ?? 0; // of these lines the state says how far their sources were read
+  const known = state?.stored ?? 0; // for lines up to here, the state has the cursors
   let last = state?.last ?? 0;
   const names = ((await attempt(spoolFolder, () => disk.list(spoolFolder))) ?? []).filter((n) => n.endsWith('.seg'));
   for (const [i, name] of names.entries()) {
@@ -50,7 +52,7 @@ export async function findSegments(disk: Disk, newId: () => string): Promise<Fou
     const first = Number(number);
     const next = Number(names[i + 1]?.split('.')[1]);
     if (bootId === state?.bootId && first > 0 && next > first && next <= known + 1 && bytes.length > 0) {
-      // All of it is older than the state: not read before it is needed, a full spool would delay the start.
+      // The state covers the whole segment. Reading it now would delay the start if the spool is full.
       segments.push({ name, first, last: next - 1, bytes: bytes.length, lines: undefined });
       continue;
     }

@@ -20,7 +20,7 @@ function sealed(json: string): Uint8Array {
 }
 const at = (offset: number) => ({ cursor: { source: 'x', file: 'f', offset } });
 const read = (offset: number) => ({ file: 'f', offset });
-/** A segment for each line. */
+/** One segment per line. */
 const tiny: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 1 };
 const small: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 200, totalBytes: 1200 };
 
@@ -394,11 +394,11 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
     for (const share of [0, 0.3, 0.7, 0.999]) {
       const { files, faults, open } = await world({ ...small, totalBytes: 1e6 });
       const durable: string[] = [];
-      const cloud = new Map<string, string>(); // boot id and number → message, as the cloud de-duplicates
+      const cloud = new Map<string, string>(); // boot ID and sequence → message, deduplicated as the server does
       faults.cutIn = { changes: cut, share };
       let spool: Spool | undefined;
       let written = 0;
-      let cursor = 0; // of the newest line that was acknowledged with one
+      let cursor = 0; // of the newest acknowledged line that has one
       for (let turn = 0; turn < 40 || !spool; turn++) {
         try {
           if (!spool) {
@@ -427,7 +427,7 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
           }
         } catch (error) {
           assert.ok(error instanceof PowerCut);
-          spool = undefined; // the next agent, and its end
+          spool = undefined; // the next turn starts a new agent
           faults.cutIn ??= { changes: 1 + Math.floor(random() * 20), share };
         }
       }

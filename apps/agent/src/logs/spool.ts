@@ -16,28 +16,31 @@ import {
 } from './spool-segments.ts';
 import { decodeRecords, encodeRecord, type Cursor, type SpoolRecord, type SpoolState } from './spool-record.ts';
 
-/** Writes in a row that failed: then lines are sent without being stored. */
+/** After this many failed writes in a row, lines are sent without being stored. */
 const failuresUntilLoose = 3;
 const writeBytes = 256 * 2 ** 10;
-/** Lines that are under way without being stored. */
+/** Limit for lines that are being sent without being stored. */
 const mostLoose = 100;
 
 interface Pending {
-  /** Absent: only the cursor moves. */
+  /** Undefined: only the cursor moves. */
   line?: LogLine;
   cursor?: Cursor;
   unsure?: UnsureTime;
   bytes: number;
-  /** The disk did not take it once. */
+  /** The disk has rejected it once. */
   isTried?: boolean;
   stored: () => void;
 }
 
 export interface SpoolLimits {
-  /** Of all segments together; beyond it debug lines go first, then info, then warnings, then the oldest. */
+  /**
+   * Limit for all segments together. Beyond it, debug lines are dropped first, then info, then warnings, then the
+   * oldest.
+   */
   totalBytes: number;
   segmentBytes: number;
-  /** Lines that wait in memory, for example while the disk is full. */
+  /** Limit for lines that wait in memory, for example while the disk is full. */
   pendingLines: number;
   pendingBytes: number;
 }
@@ -49,24 +52,25 @@ export const standardSpoolLimits: SpoolLimits = {
 };
 
 /**
- * A durable queue of log lines: plain segment files of checksummed lines. A line has a number that is given once; with
- * the id of the spool it names the line for ever, so the cloud takes it once however often it is sent.
+ * A durable queue of log lines: plain segment files of checksummed lines. Each line has a unique sequence. Spool ID and
+ * sequence identify the line permanently, so the server stores it once even if it is sent again.
  *
- * Order of writes: a line is on disk before it can be sent; the state is on disk before the last segment is removed, so
- * that no number is given twice. A segment is never appended to after a new start: a torn end stays an end.
+ * Order of writes: a line is on disk before it can be sent. The state is on disk before the last segment is removed, so
+ * that no sequence is assigned twice. After a restart, existing segments are never appended to: a torn end stays at the
+ * end.
  */
 export class Spool {
   readonly #disk: Disk;
   readonly #limits: SpoolLimits;
   #segments: Segment[];
   #active: Segment | undefined;
-  /** A write into it failed half. */
+  /** A segment with a partly failed write. */
   #torn: Segment | undefined;
   #state: SpoolState;
   #isSaved = true;
   #pending: Pending[] = [];
   #pendingBytes = 0;
-  /** Were sent, or are about to be, without being stored: never stored any more, else they could arrive twice. */
+  /** Lines that are sent without being stored. They are never stored later: they could arrive twice. */
   #loose: { record: SpoolRecord; entry: Pending }[] = [];
   readonly #looseId: string;
   #lastLoose = 0;
@@ -76,7 +80,7 @@ export class Spool {
   #work: Promise<unknown> = Promise.resolve();
   /** Changes whenever lines wait to be stored or sent. */
   readonly activity = new Cell(0);
-  /** What was found damaged when it was opened, for people. */
+  /** The damage that was found when the spool was opened, for users. */
   readonly problems: readonly string[];
 
   private constructor(disk: Disk, limits: SpoolLimits, found: Found, looseId: string) {
@@ -89,9 +93,9 @@ export class Spool {
   }
 
   /**
-   * Takes over what an earlier agent left; what cannot be read is left out and told in `problems`. Never throws.
+   * Opens the spool that an earlier agent left. Skips unreadable parts and lists them in `problems`. Never throws.
    *
-   * @param newId - a random id, used when there is no spool yet.
+   * @param newId - returns a random ID: for a new spool, and for lines that are sent without being stored.
    */
   static async open(disk: Disk, limits: SpoolLimits, newId: () => string): Promise<Spool> {
     return new Spool(disk, limits, await findSegments(disk, newId), newId());
@@ -101,7 +105,7 @@ export class Spool {
     return this.#state.bootId;
   }
 
-  /** How far the followed file was read into this spool. */
+  /** The position up to which the followed file was read into this spool. */
   cursor(source: string): Position | undefined {
     return this.#state.cursors[source];
   }
@@ -111,7 +115,7 @@ export class Spool {
     return this.#pending.length === 0 && this.#losses.isEmpty;
   }
 
-  /** For status: lines and bytes that the cloud has not taken, lines that were dropped in this run. */
+  /** For the status: lines that the server has not accepted, lines dropped in this run, and bytes of all segments. */
   get counters(): { waitingLines: number; droppedLines: number; bytes: number } {
     const { acked } = this.#state;
     const open = this.#segments.filter((s) => s.last > acked);
@@ -126,7 +130,7 @@ export class Spool {
     };
   }
 
-  /** Resolves when the line is durable (or was dropped for want of room). */
+  /** Resolves when the line is durable, or was dropped for lack of space. */
   append(line: LogLine, also: { cursor?: Cursor | undefined; unsure?: UnsureTime | undefined } = {}): Promise<void> {
     return this.#enter({
       line,
@@ -135,18 +139,18 @@ export class Spool {
     });
   }
 
-  /** The source was read that far, and nothing of it is to be stored. */
+  /** Stores a read position without a line. */
   move(cursor: Cursor): Promise<void> {
     return this.#enter({ cursor });
   }
 
-  /** Lines that never came here are gone. */
+  /** Counts lines that were lost before they reached the spool. */
   lose(because: LossReason, lines: number, from: number, to: number): void {
     this.#losses.add(because, lines, from, to);
     this.activity.update((n) => n + 1);
   }
 
-  /** Stores what waits. @throws when the disk does not take it; the lines go on waiting. */
+  /** Stores the waiting lines. @throws if the disk rejects them; they keep waiting. */
   flush(): Promise<void> {
     return this.#oneAtATime(async () => {
       if (this.isIdle) return;
@@ -163,7 +167,10 @@ export class Spool {
     });
   }
 
-  /** The oldest lines that the cloud has not taken, at most `max` lines of together `maxBytes`, but one at least. */
+  /**
+   * Returns the oldest lines that the server has not accepted: at most `max` lines and `maxBytes`, but at least one if
+   * there is any.
+   */
   next(max: number, maxBytes = Infinity): Promise<SpoolRecord[]> {
     return this.#oneAtATime(async () => {
       const unreadable: Segment[] = [];
@@ -182,7 +189,7 @@ export class Spool {
     });
   }
 
-  /** The cloud took everything up to `sequence`. */
+  /** Records that the server has accepted all lines up to `sequence`. */
   ack(sequence: number): Promise<void> {
     return this.#oneAtATime(async () => {
       if (sequence <= this.#state.acked) return;
@@ -192,18 +199,18 @@ export class Spool {
     });
   }
 
-  /** Lines are under way that are not stored. */
+  /** Lines are being sent without being stored. */
   get hasLoose(): boolean {
     return this.#loose.length > 0;
   }
 
   /**
-   * While the disk takes nothing: the oldest lines that wait in memory, under an id of their own, because their numbers
-   * are not kept. They are lost if this agent ends before `ackLoose`.
+   * While the disk rejects writes: returns the oldest lines in memory, under a separate ID because their sequences are
+   * not stored. They are lost if this agent dies before `ackLoose`.
    */
   nextLoose(max: number): { bootId: string; records: readonly SpoolRecord[] } {
     if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
-      // Each line is offered to the disk first: else nobody would notice that it takes lines again.
+      // Each line is tried on the disk first: otherwise the agent would not notice that the disk accepts writes again.
       const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, mostLoose);
       this.#forget(taken);
       this.#loose = taken.flatMap((entry) =>
@@ -221,10 +228,10 @@ export class Spool {
   }
 
   /**
-   * Writes down how far the cloud has come; without it more is sent again after the next start.
+   * Stores what the server has accepted; without it, more lines are sent again after the next start.
    *
-   * @param always - also when it is written down already.
-   * @throws when the disk does not take it.
+   * @param always - write even if nothing has changed.
+   * @throws if the disk rejects the write.
    */
   saveState(always = false): Promise<void> {
     return this.#oneAtATime(() => {
@@ -233,14 +240,14 @@ export class Spool {
     });
   }
 
-  /** Nothing more will be stored: nobody has to wait. */
+  /** Releases all waiters: nothing more will be stored. */
   giveUp(): void {
     for (const { stored } of this.#pending.splice(0)) stored();
     for (const { entry } of this.#loose.splice(0)) entry.stored();
     this.#pendingBytes = 0;
   }
 
-  /** Segments in which nothing can be read; lines after them have been found. */
+  /** Removes unreadable segments, once readable lines after them were found. */
   async #giveUp(segments: readonly Segment[], time: number): Promise<void> {
     if (segments.length === 0) return;
     for (const { first, last } of segments) this.#losses.add('damaged', last - first + 1, time, time);
@@ -259,7 +266,7 @@ export class Spool {
     });
   }
 
-  /** Appending, sending and dropping touch the same files: one after the other. */
+  /** Appending, sending and discarding use the same files: serialise them. */
   #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#work.then(work);
     this.#work = result.catch(() => {});
@@ -291,7 +298,7 @@ export class Spool {
     this.#takeCursors(batch.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
     this.#forget(batch);
     for (const { stored } of batch) stored();
-    // Once for each segment, so that a new start need not read what lies before.
+    // Once per segment, so that the next start need not read earlier segments.
     if (this.#active && this.#active !== before) await this.#save().catch(() => {});
     await this.#keepLimit();
     if (lines.length + markers.length > 0) this.activity.update((n) => n + 1);
@@ -303,7 +310,7 @@ export class Spool {
     let sequence = this.#state.last;
     const records = lines.map((line): SpoolRecord => ({ ...line, sequence: ++sequence }));
     const bytes = joined(records.map(encodeRecord));
-    // Numbers of a write that failed half are not given again: its torn lines may be read after a new start.
+    // Sequences of a partly failed write are not reused: its torn lines may be read after a restart.
     this.#change({ last: sequence });
     const open = this.#active && this.#active.bytes < this.#limits.segmentBytes ? this.#active : undefined;
     const active = open ?? newSegment(`${this.bootId}.${String(first).padStart(12, '0')}.seg`, first);
@@ -311,12 +318,12 @@ export class Spool {
       try {
         await this.#disk.append(`${spoolFolder}/${active.name}`, bytes);
       } catch (error) {
-        this.#active = undefined; // its end may be torn; what lies before stays readable
+        this.#active = undefined; // its end may be torn; earlier lines stay readable
         this.#torn = open;
         throw error;
       }
     } else {
-      await this.#disk.write(`${spoolFolder}/${active.name}`, bytes); // whole or not at all, whatever had this name
+      await this.#disk.write(`${spoolFolder}/${active.name}`, bytes); // atomic, even if a file of this name exists
       this.#segments.push(active);
       this.#active = active;
       await this.#mend();
@@ -326,7 +333,7 @@ export class Spool {
     for (const { level } of records) if (active.lines) active.lines[level]++;
   }
 
-  /** Cuts off what a failed write left: its lines have got new numbers by now, and must not be read again. */
+  /** Removes the remains of a failed write: its lines have new sequences by now and must not be read again. */
   async #mend(): Promise<void> {
     const torn = this.#torn;
     if (!torn || !this.#segments.includes(torn)) return;
@@ -335,7 +342,7 @@ export class Spool {
       await this.#disk.write(`${spoolFolder}/${torn.name}`, joined(records.map(encodeRecord)));
       this.#torn = undefined;
     } catch {
-      // at the next segment again
+      // retried at the next segment
     }
   }
 
@@ -362,18 +369,18 @@ export class Spool {
       const oldest = level ? closed.find((s) => has(s, level)) : closed[0];
       if (!oldest) return;
       const hasOthers = level !== undefined && levels.some((l) => l !== level && has(oldest, l));
-      // Leaving lines out needs a little room itself; where there is none, all of the segment goes.
+      // Rewriting needs some space itself; without it, drop the whole segment.
       if (!hasOthers || !(await this.#thin(oldest, level))) await this.#dropSegment(oldest);
     }
   }
 
-  /** Leaves the lines of one level out of a segment. False: the disk does not take what is left. */
+  /** Removes the lines of one level from a segment. Returns false if the disk rejects the rest. */
   async #thin(segment: Segment, level: Level): Promise<boolean> {
     const records = await this.#read(segment);
     const kept = records.filter((r) => r.level !== level);
     const bytes = joined(kept.map(encodeRecord));
     try {
-      await this.#save(); // one of them may have held the newest cursor
+      await this.#save(); // one of them may hold the newest cursor
       await this.#disk.write(`${spoolFolder}/${segment.name}`, bytes);
     } catch {
       return false;
@@ -395,7 +402,7 @@ export class Spool {
   }
 
   async #remove(segments: readonly Segment[]): Promise<void> {
-    // On a full disk the state cannot be written, and only removing makes room: all but the newest may go before it.
+    // A full disk rejects the state until segments are removed: all but the newest may be removed before it.
     const isSaved = await this.#save().then(
       () => true,
       () => false,
@@ -416,7 +423,7 @@ export class Spool {
   async #read(segment: Segment): Promise<SpoolRecord[]> {
     if (this.#head?.segment === segment && this.#head.bytes === segment.bytes) return this.#head.records;
     const bytes = await this.#disk.read(`${spoolFolder}/${segment.name}`);
-    // Beyond `last` lies what a failed write left; those lines were given new numbers.
+    // Records beyond `last` come from a failed write; those lines have new sequences.
     const records = bytes ? decodeRecords(bytes).filter((r) => r.sequence <= segment.last) : [];
     segment.lines ??= levelsOf(records);
     this.#head = { segment, bytes: segment.bytes, records };
@@ -435,7 +442,7 @@ export class Spool {
   }
 }
 
-/** About as many bytes as it takes on the disk and on the wire. */
+/** The approximate size on disk and on the wire. */
 const sizeOf = ({ message, fields, caller, stack }: LogLine): number =>
   message.length +
   120 +

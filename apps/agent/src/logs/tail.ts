@@ -3,7 +3,7 @@ import { isMark } from '../os/output-marks.ts';
 
 const tailBytes = 1 << 20;
 
-/** Whole lines at the end of the file, and where they end; undefined: there is no such file. */
+/** Returns the last whole lines of a file and the position after them; undefined: the file does not exist. */
 export async function lastLinesOf(
   file: string,
   count: number,
@@ -16,7 +16,7 @@ export async function lastLinesOf(
   const begin = Math.max(0, found.size - tailBytes);
   await using handle = await open(file, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(found.size - begin), 0, found.size - begin, begin);
-  const end = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1; // an unfinished line waits for its end
+  const end = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1; // an incomplete line waits for its end
   const all = buffer.toString('utf8', 0, end).split('\n').slice(0, -1);
   if (begin > 0) all.shift();
   const lines = all.filter((line) => !isMark(line));

@@ -11,16 +11,16 @@ import type { DeviceTime } from '../clock/device-time.ts';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
 const batchLines = 100;
-/** Proxies refuse requests of more than a megabyte. */
+/** Proxies reject requests of more than a megabyte. */
 const batchBytes = 2 ** 19;
 const spacingMs = 200;
 const saveMs = 30_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;
-/** Before a batch that the cloud cannot take is taken for one with a line that it can never take. */
+/** Attempts before a batch with an internal error is assumed to contain a line that always fails. */
 const triesOfBatch = 3;
 
-/** Brings waiting lines to disk, those that came together in one write. Ends when all are stored after `signal`. */
+/** Writes waiting lines to disk, in batches. After `signal` it tries once more and releases all waiters. */
 export async function storeLines(
   spool: Spool,
   { troubles, clock, local }: { troubles: Troubles; clock: Clock; local: Log },
@@ -33,7 +33,7 @@ export async function storeLines(
     try {
       await spool.flush();
       if (failures > 0) {
-        await spool.saveState(true); // lines may have been sent without being stored: it is the disk that has to answer
+        await spool.saveState(true); // lines may have been sent without being stored: this tests the disk itself
         clearTrouble(troubles, 'LOGS_NOT_STORED');
       }
       failures = 0;
@@ -66,11 +66,11 @@ export interface SendParts {
   random: () => number;
 }
 
-/** Sends stored lines to the cloud, oldest first; each is taken once, however often it is sent. */
+/** Sends stored lines to the server, oldest first. The server stores each once, even if it is sent again. */
 export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSignal): Promise<void> {
   const { cloud, host, time, isReached, clock, local, random } = parts;
   const batches = { most: batchLines, tries: 0 };
-  /** Taken ahead of their turn, to find out whether the cloud takes lines at all. */
+  /** Lines that were accepted out of order, in tests of whether the server accepts lines at all. */
   const ahead = new Set<string>();
   let failures = 0;
   let isSaved = true;
@@ -80,9 +80,9 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
     isSaved = true;
     await spool.saveState().catch(() => {});
   };
-  /** The next lines, and how to forget them when they were taken. */
+  /** The next lines, and the function that acknowledges them. */
   const next = async (most: number) => {
-    // What was taken from memory is older than what is stored since.
+    // Unstored lines are older than everything stored since.
     const stored = spool.hasLoose ? [] : await spool.next(most, batchBytes);
     if (stored.length > 0) return { bootId: spool.bootId, records: stored, ack: (n: number) => spool.ack(n) };
     return { ...spool.nextLoose(most), ack: async (n: number) => spool.ackLoose(n) };
@@ -92,7 +92,10 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
     if (logs.length > 0) await cloud.log({ id: cloud.partId, logs }, signal);
   };
   const nameOf = (bootId: string, { sequence }: SpoolRecord): string => `${bootId} ${sequence}`;
-  /** Does the cloud take another line than the first? Each time another one is tried, in case that several cannot be taken. */
+  /**
+   * Tests whether the server accepts any line after the first. Each attempt tries another one, in case several always
+   * fail.
+   */
   const takesAnother = async (attempt: number): Promise<boolean> => {
     const { bootId, records } = await next(batchLines);
     const others = records.slice(1);
@@ -131,10 +134,10 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
       const isRefusal = codeIn(error) === Code.InvalidArgument;
       const isHopeless = codeIn(error) === Code.Internal && ++batches.tries >= triesOfBatch;
       if ((isRefusal || isHopeless) && batch.records.length > 1) {
-        batches.most = Math.ceil(batch.records.length / 2); // one of them is at fault: the others need not suffer
+        batches.most = Math.ceil(batch.records.length / 2); // one of them fails: isolate it from the others
         if (isRefusal) continue;
       }
-      // A cloud that fails at every line is ill: it takes them all when it is well again.
+      // A server that rejects every line has a fault of its own and accepts them all after it recovers.
       const isAlone = batch.records.length === 1;
       const isGivenUp =
         isAlone && (isRefusal || (isHopeless && (await takesAnother(batches.tries).catch(() => false))));

@@ -4,7 +4,7 @@ const { burstLines, burstBytes } = logLimits;
 const linesPerMs = logLimits.linesPerSecond / 1000;
 const bytesPerMs = logLimits.bytesPerSecond / 1000;
 
-/** How much a program may write: 500 lines or 128 kB a second on the long run, more for a moment (a token bucket). */
+/** A token bucket for the output of a program, by lines and bytes; see logLimits for rates and bursts. */
 export class Budget {
   #lines: number = burstLines;
   #bytes: number = burstBytes;
@@ -14,7 +14,7 @@ export class Budget {
     this.#at = now;
   }
 
-  /** False: this line is too much. */
+  /** False: the line exceeds the budget. */
   takeLine(bytes: number, now: number): boolean {
     const ms = now - this.#at;
     if (ms > 0) {
@@ -28,7 +28,7 @@ export class Budget {
     return true;
   }
 
-  /** How many of these lines, from the first, are within the budget. */
+  /** Returns how many of these lines, from the first, are within the budget. */
   take(lines: readonly string[], now: number): number {
     const refused = lines.findIndex((line) => !this.takeLine(line.length, now));
     return refused < 0 ? lines.length : refused;

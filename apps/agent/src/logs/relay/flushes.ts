@@ -1,19 +1,20 @@
 import type { Cell, Clock } from '@platform/kit';
 
-/** What a power cut may take, at most. */
+/** The most recent output that a power cut may lose, at most. */
 const flushMs = 1_000;
 
 /**
- * Flushes a file soon after something was written, while no agent is there: then it is all that holds these lines. An agent puts them
- * into its spool, which it flushes, and twice would wear the flash twice. Where nothing is written there is no timer.
+ * Flushes a file soon after a write while no agent is connected: then the file is the only copy of these lines. An
+ * agent puts them into its spool and flushes that; flushing both would wear the flash twice. Without writes there is no
+ * timer.
  *
- * @returns to be called when something was written that is not flushed.
+ * @returns the function to call after a write that is not flushed.
  */
 export function flushesWithoutAgent(of: {
   watchers: Cell<number>;
   flush: () => void;
   clock: Clock;
-  /** The end of the relay. */
+  /** Aborts when the relay ends. */
   signal: AbortSignal;
 }): () => void {
   const { watchers, flush, clock, signal } = of;

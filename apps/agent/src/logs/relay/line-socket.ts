@@ -19,26 +19,26 @@ export interface LineSocketParts {
   socketFile: string;
   file: RollingFile;
   marks: DropMarks;
-  /** Up to which number the lines of a boot ID were taken; of an earlier relay at first. */
+  /** By boot ID, the last sequence that was accepted; initially from the previous relay. */
   taken: Map<string, number>;
-  /** An agent looks: what has ended may begin again. */
+  /** Called when an agent connects: a pipe whose writers have gone may get new ones. */
   watched: () => void;
-  /** Connections of agents. */
+  /** Number of connected agents. */
   watchers: Cell<number>;
   clock: Clock;
 }
 
 const mostConnections = 16;
-/** Starts of the server whose numbers are remembered. */
+/** Limit for boot IDs whose sequence is remembered. */
 const mostStarts = 8;
 
-/** Takes lines of the machine server over a unix socket into the file, each once. */
+/** Receives lines of the machine server over a Unix socket and writes each to the file once. */
 export class LineSocket {
   readonly #parts: LineSocketParts;
   readonly #budget: Budget;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Connections that hand over lines. */
+  /** Number of connections that send lines. */
   readonly senders = new Cell(0);
 
   constructor(parts: LineSocketParts) {
@@ -53,7 +53,7 @@ export class LineSocket {
     });
   }
 
-  /** False: another relay has the socket. @throws Error when it cannot be made */
+  /** Returns false if another relay serves the socket. @throws Error if the socket cannot be created */
   async listen(): Promise<boolean> {
     const { socketFile } = this.#parts;
     if (await isAnswered(socketFile)) return false;
@@ -87,7 +87,7 @@ export class LineSocket {
     });
   }
 
-  /** Answers with the boot ID of a server; undefined: an agent looks, or it is nobody we know. */
+  /** Answers the first line. Returns the boot ID of a server; undefined: an agent, or an unknown client. */
   #greet(socket: Socket, line: string): string | undefined {
     if (line === watchHello) {
       this.#parts.watched();
@@ -112,19 +112,19 @@ export class LineSocket {
     if (!line) return refuse(socket, last, 'this is no log line');
     if (line.sequence <= last) return;
     taken.delete(bootId);
-    taken.set(bootId, line.sequence); // the newest is the last one
+    taken.set(bootId, line.sequence); // keeps the newest boot ID last
     for (const old of taken.keys()) if (taken.size > mostStarts) taken.delete(old);
     const bytes = Buffer.from(storedText(line, bootId));
     if (!this.#budget.takeLine(bytes.length, clock.now())) {
       marks.add(1, 'too many at once');
       return answer(socket, { log_socket: logSocketVersion, taken: line.sequence });
     }
-    // Taken also when the disk lost it, which is counted: sent again it would come out of its order.
+    // Acknowledged even if the disk lost the line, which is counted: sent again, it would be out of order.
     file.write(bytes, 1, () => answer(socket, { log_socket: logSocketVersion, taken: line.sequence }));
   }
 }
 
-/** While it is open. */
+/** Counts the connection while it is open. */
 function count(socket: Socket, connections: Cell<number>): void {
   connections.update((n) => n + 1);
   socket.once('close', () => connections.update((n) => n - 1));
@@ -144,7 +144,7 @@ function storedText({ sequence, fields, caller, ...line }: SocketLine, bootId: s
   })}\n`;
 }
 
-/** The numbers of lines in a file that an earlier relay wrote. */
+/** The last sequences by boot ID in a file that an earlier relay wrote. */
 export function takenIn(text: string, header: Readonly<Record<string, number>>): Map<string, number> {
   const taken = new Map(Object.entries(header));
   for (const line of text.split('\n')) {
@@ -162,7 +162,7 @@ function refuse(socket: Socket, taken: number, error: string): void {
   socket.end();
 }
 
-/** Whether somebody listens. */
+/** Whether a process listens on the socket. */
 const isAnswered = (file: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(file);

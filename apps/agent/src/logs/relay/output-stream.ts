@@ -5,15 +5,15 @@ import { Budget } from './budget.ts';
 import type { RollingFile } from './rolling-file.ts';
 
 const newLine = 0x0a;
-/** Marks of dropped lines are at least so far apart. */
+/** Minimum time between marks for dropped lines. */
 const markMs = 5_000;
-/** What a program wrote last is kept although it was too much: it may say why the program ended. */
+/** The last output is kept even if it exceeds the budget: it may explain why the program exited. */
 const tailBytes = 4096;
-/** For the mark at the end of a line that was cut. */
+/** Room for the mark at the end of a truncated line. */
 const markBytes = 64;
 const nothing: Buffer = Buffer.alloc(0);
 
-/** Counts lines that are dropped and writes a mark for them into the file, now and then and at the end. */
+/** Counts dropped lines and writes a mark for them into the file, periodically and at the end. */
 export class DropMarks {
   readonly #parts: { file: RollingFile; clock: Clock };
   readonly #dropped = new Map<DroppedOutput['because'], DroppedOutput>();
@@ -60,15 +60,15 @@ export class DropMarks {
   }
 }
 
-/** What a program writes, as bytes: whole lines within the budget go into the file, the rest is counted. */
+/** Reads a program's output as bytes: whole lines within the budget go into the file, the rest is counted. */
 export class OutputStream {
   readonly #parts: { file: RollingFile; marks: DropMarks; clock: Clock };
   readonly #budget: Budget;
-  /** Of a line that has no end yet. */
+  /** An incomplete line. */
   #rest: Buffer = nothing;
   /** Bytes of that line beyond the limit. */
   #excess = 0;
-  /** The last lines that were dropped. */
+  /** The last dropped lines. */
   #tail: { bytes: Buffer; lines: number } = { bytes: nothing, lines: 0 };
 
   constructor(parts: { file: RollingFile; marks: DropMarks; clock: Clock }) {
@@ -95,7 +95,7 @@ export class OutputStream {
     if (kept.length > 0) file.write(Buffer.concat(kept), kept.length);
   }
 
-  /** The program has ended. */
+  /** Called when the program has exited. */
   end(): void {
     const { file, marks } = this.#parts;
     if (this.#rest.length > 0) this.take(Buffer.from('\n'));
@@ -104,7 +104,10 @@ export class OutputStream {
     this.#tail = { bytes: nothing, lines: 0 };
   }
 
-  /** This line and all others of the chunk: those that are only counted need not be taken apart. Answers with where they end. */
+  /**
+   * Drops this line and the rest of the chunk without splitting it: these lines are only counted. Returns where they
+   * end.
+   */
   #drop(line: Buffer, chunk: Buffer, from: number): number {
     const end = Math.max(from, chunk.lastIndexOf(newLine) + 1);
     const more = chunk.subarray(from, end);
@@ -114,7 +117,7 @@ export class OutputStream {
     return end;
   }
 
-  /** What leaves the tail is dropped. */
+  /** Replaces the tail. Lines that leave it are counted as dropped. */
   #setTail(bytes: Buffer, fresh: number): void {
     if (this.#tail.lines === 0 && fresh === 0) return;
     const lines = count(bytes);
@@ -122,7 +125,7 @@ export class OutputStream {
     this.#tail = { bytes, lines };
   }
 
-  /** The line that ends here, with what of it came before; cut when it is longer than a line may be. */
+  /** The complete line, with its part from earlier chunks; truncated at the limit. */
   #whole(end: Buffer): Buffer {
     this.#append(end);
     const [line, excess] = [this.#rest, this.#excess];
@@ -147,7 +150,7 @@ function count(bytes: Buffer): number {
   return lines;
 }
 
-/** The character that this byte belongs to begins here. */
+/** The start of the UTF-8 character that contains this byte. */
 function startOfCharacter(bytes: Buffer, at: number): number {
   let start = at;
   while (start > 0 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;

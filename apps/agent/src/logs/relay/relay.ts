@@ -13,25 +13,26 @@ import { RollingFile } from './rolling-file.ts';
 
 export interface RelayParts {
   root: string;
-  /** With the pipes and the socket. */
+  /** The folder of the pipes and the socket. */
   folder: string;
-  /** Where lines lie while the disk takes none. */
+  /** The folder for lines while the disk is full. */
   spareFolder: string | undefined;
   newId: () => string;
-  /** Gives a pipe room for that number of bytes. @throws Error where that cannot be done */
+  /** Sets the capacity of a pipe. @throws Error if this is not possible */
   growPipe: (file: number, bytes: number) => Promise<void>;
   clock: Clock;
 }
 
 const chunkBytes = 64 * 1024;
-/** The most that a pipe may have by default. */
+/** The default maximum of Linux for unprivileged users. */
 const pipeBytes = 2 ** 20;
 const limits = { totalBytes: logLimits.outputBytes, segmentBytes: 2 ** 20, queueBytes: 2 * 2 ** 20 };
 
 /**
- * Reads what a machine server writes, from its two pipes and its socket, into bounded files: so that it never waits for a disk or an
- * agent, and no more of it reaches the disk than the budget allows. It is a process of its own, because the machine server outlives
- * its agent. Resolves when the server has ended and everything is in the files; at once when another relay is there.
+ * Reads the output of a machine server from two pipes and a socket into bounded files. So the server never waits for a
+ * disk or an agent, and the budget limits what reaches the disk. It is a separate process because the machine server
+ * outlives its agent. Resolves when the server has exited and all output is in the files, or at once if another relay
+ * runs.
  */
 export async function relayOutput({ root, folder, spareFolder, newId, growPipe, clock }: RelayParts): Promise<void> {
   const places = relayPlaces(folder);
@@ -83,24 +84,27 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
     await Promise.race([ended.changed(turn.signal), socket.senders.changed(turn.signal)]);
     turn.abort();
   }
-  socket.close(); // from here on another relay may begin
+  socket.close(); // from here on another relay may start
   over.abort();
   for (const { stream } of streams) stream.end();
   lines.marks.write();
   for (const { file } of [stdout, stderr, lines]) await file.close();
 }
 
-/** Reads until `signal`. At the end of all writers it waits until somebody looks: a new server may write to the same pipe. */
+/**
+ * Reads until `signal`. When all writers have closed the pipe, it waits for an agent: a new server may use the same
+ * pipe.
+ */
 async function pump(
   pipe: string,
   stream: OutputStream,
   { ended, looks, growPipe }: { ended: Cell<number>; looks: Cell<number> } & Pick<RelayParts, 'growPipe'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const writer = openSync(pipe, 'r+'); // or the next would wait for one
+  const writer = openSync(pipe, 'r+'); // otherwise the next open would block until there is a writer
   const handle = await open(pipe, 'r');
   closeSync(writer);
-  await growPipe(handle.fd, pipeBytes).catch(() => {}); // it has 64 KiB under another runtime
+  await growPipe(handle.fd, pipeBytes).catch(() => {}); // under another runtime it stays at 64 KiB
   const buffer = Buffer.allocUnsafe(chunkBytes);
   while (!signal.aborted) {
     const seen = looks.get();

@@ -3,23 +3,23 @@ import path from 'node:path';
 import { headerText, olderOf, parseHeader, type DroppedOutput, type OutputHeader } from '../../os/output-marks.ts';
 
 export interface RollingLimits {
-  /** Of all files of this name together; beyond it the oldest goes. */
+  /** Limit for all files of this name together; the oldest is removed first. */
   totalBytes: number;
   segmentBytes: number;
-  /** What waits in memory for the disk. */
+  /** Limit for what waits in memory for the disk. */
   queueBytes: number;
 }
 
 export interface RollingParts {
   file: string;
-  /** Where files lie while the disk takes none; undefined: nowhere. */
+  /** The folder for files while the disk is full; undefined: there is none. */
   spareFolder: string | undefined;
   limits: RollingLimits;
   newId: () => string;
   taken?: () => Readonly<Record<string, number>>;
-  /** Something was written that a power cut would lose; called again only after `flush`. */
+  /** Called when there is data that a power cut would lose; not again before `flush`. */
   unflushed?: () => void;
-  /** Lines that were written to it and are gone. */
+  /** Called with written lines that are lost. */
   lost: (lines: number, because: DroppedOutput['because']) => void;
 }
 
@@ -33,8 +33,8 @@ const digits = 8;
 const newLine = 0x0a;
 
 /**
- * A log file of bounded size, with one writer: the newest lines are in `file`, older ones in `file.00000001` and so on, each file
- * whole lines. Writing never waits: what the disk does not take in time is dropped and counted.
+ * A log file of bounded size with one writer: the newest lines are in `file`, older ones in `file.00000001` and so on.
+ * Each file has whole lines. A write never blocks: what the disk cannot accept in time is dropped and counted.
  */
 export class RollingFile {
   readonly #parts: RollingParts;
@@ -44,14 +44,14 @@ export class RollingFile {
   #isUnflushed = false;
   #isFlushWanted = false;
   #open: { handle: FileHandle; bytes: number; lines: number } | undefined;
-  /** Lines of older files of this run. */
+  /** Line counts of this run's older files, by path. */
   readonly #lines = new Map<string, number>();
 
   constructor(parts: RollingParts) {
     this.#parts = parts;
   }
 
-  /** `done` hears whether the lines are in the file; a crash of any program does not lose them then. */
+  /** `done` receives whether the lines are in the file; from then on they survive a crash of any process. */
   write(bytes: Buffer, lines: number, done: (isStored: boolean) => void = () => {}): void {
     const { limits, lost } = this.#parts;
     if (this.#queuedBytes + bytes.length > limits.queueBytes) {
@@ -63,12 +63,12 @@ export class RollingFile {
     this.#work ??= this.#drain();
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   async settled(): Promise<void> {
     while (this.#work) await this.#work;
   }
 
-  /** What was written so far outlasts a power cut soon. */
+  /** Requests a flush of everything written so far. */
   flush(): void {
     this.#isFlushWanted = true;
     this.#work ??= this.#drain();
@@ -82,7 +82,7 @@ export class RollingFile {
   }
 
   async #drain(): Promise<void> {
-    await Promise.resolve(); // those that come together are written together
+    await Promise.resolve(); // writes of one turn become one batch
     while (this.#queue.length > 0 || this.#isFlushWanted) {
       if (this.#isFlushWanted) {
         this.#isFlushWanted = false;
@@ -100,7 +100,7 @@ export class RollingFile {
     this.#work = undefined;
   }
 
-  /** @param isSpare - the disk has just refused. */
+  /** @param isSpare - the disk has just rejected the lines: use the spare folder. */
   async #store(bytes: Buffer, lines: number, isSpare: boolean): Promise<boolean> {
     try {
       if (isSpare && this.#open) await this.#roll();
@@ -108,7 +108,7 @@ export class RollingFile {
       try {
         await now.handle.writeFile(bytes);
       } catch (error) {
-        await now.handle.truncate(now.bytes).catch(() => {}); // whole lines only
+        await now.handle.truncate(now.bytes).catch(() => {}); // keep whole lines only
         throw error;
       }
       now.bytes += bytes.length;
@@ -124,7 +124,7 @@ export class RollingFile {
     }
   }
 
-  /** Goes on with the file of an earlier relay; what another program wrote is put aside. */
+  /** Continues the file of an earlier relay; renames a file of another program. */
   async #begin(isSpare: boolean): Promise<{ handle: FileHandle; bytes: number; lines: number }> {
     const { file, limits, spareFolder } = this.#parts;
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 }).catch(() => {});
@@ -138,7 +138,7 @@ export class RollingFile {
         return { handle, bytes: (await handle.stat()).size, lines: linesIn(found) };
       }
       await this.#putAside(linesIn(found));
-    } else await rm(file, { force: true }); // a link to what was in memory before a boot
+    } else await rm(file, { force: true }); // a dangling link to a file that was in memory before a boot
     const header: OutputHeader = {
       platform_output: 1,
       segment: this.#parts.newId(),
@@ -146,7 +146,7 @@ export class RollingFile {
     };
     if (!isSpare || spareFolder === undefined) return this.#made(file, header);
     await mkdir(spareFolder, { recursive: true, mode: 0o700 });
-    // ext4 keeps the target of a link in its inode, up to 59 bytes; a longer one takes a block of the disk, which is full.
+    // ext4 stores a link target of up to 59 bytes in the inode; a longer one needs a block of the full disk.
     const spare = path.join(spareFolder, header.segment.slice(-12));
     const made = await this.#made(spare, header);
     await symlink(spare, file);
@@ -169,7 +169,7 @@ export class RollingFile {
   async #flush(): Promise<void> {
     if (!this.#isUnflushed) return;
     this.#isUnflushed = false;
-    await this.#open?.handle.datasync().catch(() => {}); // the next write finds out what the disk has
+    await this.#open?.handle.datasync().catch(() => {}); // the next write detects a failing disk
   }
 
   async #roll(): Promise<void> {
@@ -189,12 +189,12 @@ export class RollingFile {
     this.#lines.set(to, lines);
   }
 
-  /** The oldest goes; what the agent has taken over first. */
+  /** Removes the oldest files beyond the limit; those that the agent has read first. */
   async #bound(): Promise<void> {
     const { limits, lost } = this.#parts;
     const older = (await this.#older()).toSorted((a, b) => Number(b.isRead) - Number(a.isRead) || a.number - b.number);
     const sizes: number[] = [];
-    // One after the other: a disk that hangs must not take the threads that read the pipes.
+    // Sequential: a hung disk must not occupy the threads that read the pipes.
     for (const { file } of older)
       sizes.push(
         await stat(file).then(
@@ -228,7 +228,7 @@ function linesIn(bytes: Uint8Array): number {
   return Math.max(0, lines - (bytes[0] === 0x1e ? 1 : 0));
 }
 
-/** A file, and what it leads to where it is a link. */
+/** Removes a file and, if it is a link, its target. */
 async function removeLinked(file: string): Promise<void> {
   const target = await readlink(file).catch(() => undefined);
   await rm(file, { force: true });
