@@ -22,9 +22,9 @@ export interface ApplyParts {
   credentialsFile: string;
   unitFile: string;
   candidate: Candidate;
-  /** Path among the signed targets; empty: no release key signed it. */
+  /** Path among the signed targets; empty: the program is unsigned. */
   target: string;
-  /** The management server could be reached: then a new agent has to reach it, too. */
+  /** The management server is reachable: then a new agent must reach it, too. */
   isOnline: boolean;
   system: System;
   clock: Clock;
@@ -32,7 +32,7 @@ export interface ApplyParts {
   said: (text: string) => void;
 }
 
-/** A step that failed; what was there before still is. */
+/** A step that failed. Earlier steps are not undone. */
 export class StepFailed extends Error {
   constructor(step: Step, why: string) {
     super(`Could not ${stepText(step)}: ${why}`);
@@ -41,8 +41,10 @@ export class StepFailed extends Error {
 }
 
 /**
- * Takes the steps in their order: everything is laid down beside what is in use, then switched. What is written outside of
- * the root is noted there first, with what it replaces. @throws StepFailed; FolderLocked while another installation is under way
+ * Runs the steps in order: it prepares everything beside the installation in use, then switches. Before it changes a
+ * file outside the root, it records the previous content below the root.
+ *
+ * @throws StepFailed; FolderLocked while another installation runs
  */
 export async function applySteps(steps: readonly Step[], parts: ApplyParts): Promise<void> {
   const { root, credentialsFile, unitFile, system } = parts;
@@ -60,10 +62,10 @@ export async function applySteps(steps: readonly Step[], parts: ApplyParts): Pro
       throw error instanceof StepFailed ? error : new StepFailed(step, errorText(error));
     }
   }
-  await system.run('sync'); // what systemctl has enabled survives a power cut from now on
+  await system.run('sync'); // makes the links of `systemctl enable` durable
 }
 
-/** Credentials are not noted: they are a secret, and go with the agent. */
+/** Credentials are not recorded: they are secret, and uninstalling removes them. */
 function outsideFile(step: Step, { root, credentialsFile }: ApplyParts): string | undefined {
   const file = step.do === 'write' || step.do === 'link' ? step.file : undefined;
   return file === undefined || file === credentialsFile || file.startsWith(`${root}/`) ? undefined : file;
@@ -112,7 +114,7 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
       await system.run('systemctl', 'reset-failed', agentUnit);
       return systemctl('start', '--no-block', agentUnit);
     case 'hand-over':
-      // One that does not answer, or does not know how, is restarted; the machine server with it.
+      // An agent that does not answer or has no handover is restarted, and with it the machine server.
       return controlOf(root, clock)
         .post('/handover', {})
         .then(
@@ -124,7 +126,10 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
   }
 }
 
-/** Copies the program, which lies in `source`, to `part` below the root of `files`. @throws PlatformError DOWNLOAD_CORRUPT when it has changed meanwhile */
+/**
+ * Copies the program from `source` to `part` below the root of `files`. @throws PlatformError DOWNLOAD_CORRUPT if the
+ * file has changed
+ */
 export async function copyChecked(
   candidate: Candidate,
   source: FileSystem,
@@ -149,7 +154,7 @@ export async function copyChecked(
   throw new PlatformError('DOWNLOAD_CORRUPT', { url: candidate.file, wantSha256: candidate.sha256, gotSha256: sha256 });
 }
 
-/** A copy: at no moment is the machine without its credentials. */
+/** Copies instead of renaming: the machine always has its credentials. */
 async function keepOld(file: string): Promise<void> {
   const old = await readFile(file).catch(() => undefined);
   if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });

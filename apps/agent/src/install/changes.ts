@@ -4,20 +4,20 @@ import { atomicWrite, readJson } from '@platform/kit/node';
 
 const changesFile = 'state/changes.json';
 
-/** What was at a path before; `null`: nothing. */
+/** The previous state of a path; `none`: it did not exist. */
 interface Before {
   kind: 'file' | 'link' | 'none';
-  /** Base64 of the content, or the target. */
+  /** The content in base64, or the target of the link. */
   content: string;
   mode: number;
 }
 
-/** Everything that was changed outside of the root, so that it can be undone. */
+/** Everything that was changed outside the root, so that uninstalling can restore it. */
 export interface Changes {
   format: 1;
   credentialsFile: string;
   unitFile: string;
-  /** Oldest first; of a path changed twice, what was there at first. */
+  /** Oldest first; a path that changed twice has its first state. */
   paths: { path: string; before: Before }[];
 }
 
@@ -28,7 +28,7 @@ export async function readChanges(root: string): Promise<Changes | undefined> {
     : undefined;
 }
 
-/** Writes down what is at `file` now, before it is changed; at most once. Durable when it resolves. */
+/** Records the state of `file` before the first change. Durable when it resolves. */
 export async function recordBefore(root: string, changes: Changes, file: string): Promise<Changes> {
   if (changes.paths.some(({ path: known }) => known === file)) return changes;
   const next = { ...changes, paths: [...changes.paths, { path: file, before: await lookAt(file) }] };
@@ -45,14 +45,14 @@ async function lookAt(file: string): Promise<Before> {
   return { kind: 'none', content: '', mode: 0 };
 }
 
-/** As it was before the installation. */
+/** Restores the state before the installation. */
 export async function restore({ path: file, before }: Changes['paths'][number]): Promise<void> {
   if (before.kind === 'none') return rm(file, { force: true });
   if (before.kind === 'link') return placeLink(file, before.content);
   await atomicWrite(file, Buffer.from(before.content, 'base64'), { mode: before.mode });
 }
 
-/** Replaces whatever file is there in one step. */
+/** Replaces an existing file atomically. */
 export async function placeLink(file: string, target: string): Promise<void> {
   const temporary = `${file}.tmp`;
   await mkdir(path.dirname(file), { recursive: true });

@@ -12,8 +12,9 @@ export interface ApiKey {
 }
 
 /**
- * The credentials file of a part, as the management server at `url` makes it. @throws PlatformError OFFLINE,
- * INVALID_CREDENTIALS, PART_NOT_FOUND, CREDENTIALS_UNUSABLE
+ * Fetches the credentials file of a part from the management server at `url`.
+ *
+ * @throws PlatformError OFFLINE, INVALID_CREDENTIALS, PERMISSION_DENIED, PART_NOT_FOUND, CREDENTIALS_UNUSABLE
  */
 export async function fetchCredentials(
   { url, partId, apiKey }: { url: string; partId: string; apiKey: ApiKey },
@@ -59,7 +60,7 @@ export async function fetchCredentials(
   }
 }
 
-/** `undefined`: there is no file. */
+/** @param text - undefined: the file does not exist. */
 export function foundCredentials(text: string | undefined): FoundCredentials {
   if (text === undefined) return { at: 'none' };
   const parsed = parseCredentials(text);

@@ -18,7 +18,7 @@ test('what others may change is found, in folders above and behind links, too', 
     assert.deepEqual(await found('open/new'), [folder.file('open')]);
     assert.deepEqual(await found('link'), [folder.file('open')]);
   }
-  // The group may, if it is root's.
+  // Group root may write.
   await chmod(folder.file('open'), 0o775);
   assert.deepEqual(await found('open/agent'), process.getgid?.() === 0 ? [] : [folder.file('open')]);
   await chmod(folder.file('open'), 0o1777);

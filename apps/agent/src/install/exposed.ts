@@ -6,12 +6,12 @@ const [writableByOthers, writableByGroup] = [0o002, 0o020];
 const sticky = 0o1000;
 
 /**
- * Of this path and the folders above it, what others than root and the present user may change. In a sticky folder, as
- * /tmp, nobody can exchange what is another's.
+ * Finds which of this path and its parents other users than root and the current one can change. In a sticky folder
+ * such as /tmp, users cannot replace the files of others.
  */
 export async function exposedOf(target: string): Promise<Exposed[]> {
   const found: Exposed[] = [];
-  let at = await realpath(target).catch(() => target); // what is not there yet is made by root
+  let at = await realpath(target).catch(() => target); // root will create what does not exist yet
   for (;;) {
     const entry = await stat(at).catch(() => undefined);
     const isOurs = entry?.uid === 0 || entry?.uid === process.getuid?.();

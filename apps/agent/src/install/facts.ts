@@ -1,28 +1,28 @@
-/** What an installation finds on the machine. Contents are undefined where there is no such file. */
+/** The state of the machine before an installation. Contents are undefined where the file does not exist. */
 export interface Facts {
   isRoot: boolean;
   /** linux/amd64 … */
   platform: string;
-  /** Word size of the programs that this machine is made of; undefined: not known. */
+  /** Word size of the machine's own programs; undefined: unknown. */
   userlandBits: 32 | 64 | undefined;
   isSystemdRunning: boolean;
   freeBytes: number;
-  /** What others than root may change: whoever can is root from then on. */
+  /** Paths that other users than root can change: such a user could become root. */
   exposed: readonly Exposed[];
-  /** Units of agents that are none of this one's. */
+  /** Units of other agents. */
   others: readonly OtherAgent[];
-  /** The program that shall be installed, and why it cannot be. */
+  /** The program to install, and why it cannot be. */
   candidate: Candidate;
   /** Versions stored below the root. */
   stored: readonly string[];
-  /** Why this version is not used here any more; undefined: it may be. */
+  /** Why this version is in quarantine; undefined: it is not. */
   quarantine: string | undefined;
   /** An agent of this root that systemd did not start; undefined: none. */
   strayPid: number | undefined;
-  /** Version in use. */
+  /** The version in use. */
   installed: string | null;
   credentials: FoundCredentials;
-  /** By path, of all files that an installation writes. */
+  /** By path: all files that an installation writes. */
   files: ReadonlyMap<string, FoundFile>;
   unit: { isActive: boolean; isEnabled: boolean; needsReload: boolean };
 }

@@ -14,10 +14,10 @@ import type { System } from '../os/ports.ts';
 const longestMs = 5_000;
 
 /**
- * Reports to the management server that the agent of this machine was removed; without that the machine would only go offline.
- * Nothing waits for it for long, and nothing fails because of it.
+ * Reports to the management server that the agent of this machine was removed; otherwise the machine would only appear
+ * offline. It waits at most 5 s and never fails.
  *
- * @returns whether the server has heard it.
+ * @returns whether the server has received the report.
  */
 export async function sayGoodbye(
   { root, credentialsFile }: { root: string; credentialsFile: string },
@@ -26,7 +26,7 @@ export async function sayGoodbye(
   const text = await readFile(credentialsFile, 'utf8').catch(() => '');
   const credentials = parseCredentials(text);
   if (!credentials.ok) return false;
-  // As the agent reached it: the person who removes it may have another environment.
+  // Use the agent's proxies: the user who removes it may have another environment.
   const proxies = proxiesIn(await readFile(path.join(root, unitEnvironmentFile), 'utf8').catch(() => ''));
   for (const [name, value] of Object.entries(proxies)) process.env[name] ??= value;
   useProxiesOf(process.env);

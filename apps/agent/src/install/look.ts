@@ -13,21 +13,21 @@ import { exposedOf } from './exposed.ts';
 import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
 import type { System } from '../os/ports.ts';
 
-/** Agents and servers of others that would fight with this one over the machine. */
+/** Agents and servers of another product that would compete for the machine. */
 const otherUnits = ['viam-agent.service', 'viam-server.service'];
 
 export interface Places {
   root: string;
   credentialsFile: string;
-  /** All that an installation may write. */
+  /** All files that an installation may write. */
   files: readonly string[];
   unitFile: string;
-  /** Where units are looked for. */
+  /** Where units are searched. */
   unitFolders: readonly string[];
   binary: string;
 }
 
-/** Looks at the machine and changes nothing. */
+/** Inspects the machine and changes nothing. */
 export async function lookAround(
   places: Places,
   { system, clock, log }: { system: System; clock: Clock; log: Log },
@@ -90,7 +90,7 @@ async function fileAt(file: string): Promise<FoundFile | undefined> {
   return { is: 'file', text: await readFile(file, 'utf8'), mode: found.mode };
 }
 
-/** Of the disk that the folder is, or will be, on. */
+/** Free space of the disk that holds the folder, or will hold it. */
 export async function freeBytesOf(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder);
@@ -126,7 +126,7 @@ async function othersIn(
       if (otherUnits.includes(unit)) others.push({ unit, file, isActive: await isActive(unit) });
       if (unit !== agentUnit) continue;
       const text = await readFile(file, 'utf8').catch(() => '');
-      // One in another place hides ours, or is hidden by it.
+      // A unit of this name in another folder overrides ours, or is overridden by it.
       const isOurs = file === unitFile && text.includes(`${root}/bin/platform-agent`);
       if (!isOurs) others.push({ unit, file, isActive: await isActive(unit) });
     }
@@ -134,7 +134,7 @@ async function othersIn(
   return others;
 }
 
-/** Word size of a program of this machine; undefined: there is none of these, or they are no ELF files. */
+/** Word size of a program of this machine; undefined: none of these exists as an ELF file. */
 async function wordSize(files: readonly string[]): Promise<32 | 64 | undefined> {
   for (const file of files) {
     try {
@@ -142,7 +142,7 @@ async function wordSize(files: readonly string[]): Promise<32 | 64 | undefined> 
       const { buffer } = await handle.read(Buffer.alloc(5), 0, 5, 0);
       if (buffer.toString('latin1', 0, 4) === '\x7fELF') return buffer[4] === 1 ? 32 : 64;
     } catch {
-      continue; // the next one tells as much
+      continue; // any of them will do
     }
   }
   return undefined;

@@ -199,7 +199,7 @@ const refused: [facts: Partial<Facts>, wish: Partial<InstallWish>, codes: string
   [{ isSystemdRunning: false }, { isStarted: false }, []],
   [{ freeBytes: neededBytes - 1, stored: [] }, {}, ['DISK_FULL']],
   [{ freeBytes: neededBytes, stored: [] }, {}, []],
-  [{ freeBytes: 0 }, {}, []], // nothing has to be stored
+  [{ freeBytes: 0 }, {}, []], // the version is stored already
   [{ candidate: { ...candidate(one), refusal: 'it is no program' } }, {}, ['PROGRAM_UNUSABLE']],
   [{ others: [{ unit: 'viam-agent.service', file: '/etc/x', isActive: true }] }, {}, ['OTHER_AGENT']],
   [{ others: [{ unit: 'viam-agent.service', file: '/etc/x', isActive: true }] }, { isReplacing: true }, []],

@@ -4,23 +4,23 @@ import type { Facts } from './facts.ts';
 export interface InstallWish {
   root: string;
   credentialsFile: string;
-  /** Credentials that the management server gave for this installation; undefined: those that are there. */
+  /** Credentials that the management server returned for this installation; undefined: use the existing ones. */
   credentials: { text: string; partId: string } | undefined;
   unitFile: string;
   unitText: string;
   gateFile: string;
   gateText: string;
   environmentFile: string;
-  /** Proxies, for the agent too; empty: none. */
+  /** Proxies of this shell, for the agent; empty: none. */
   environmentText: string;
-  /** Of these, what cannot be used, for people. */
+  /** The proxies among them that cannot be used, as text for users. */
   unusableProxies: readonly string[];
-  /** So that the command is found without its path. */
+  /** A link in a folder of PATH. */
   linkFile: string;
   linkTarget: string;
-  /** False: everything is laid down and nothing is started, as for the image of a disk. */
+  /** False: installs everything but starts nothing, for example in a disk image. */
   isStarted: boolean;
-  /** False: systemd is not spoken to at all. */
+  /** False: systemd is not called at all. */
   usesSystemd: boolean;
   isForced: boolean;
   isReplacing: boolean;
@@ -48,7 +48,7 @@ export interface Refusal {
 
 export const neededBytes = 450 * 1_000_000;
 
-/** Why nothing may be installed here; empty: it may. */
+/** The reasons against an installation; empty: it is possible. */
 export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
   const list: Refusal[] = [];
   const refuse = (code: string, what: string, remedy: string): void => void list.push({ code, what, remedy });
@@ -80,7 +80,7 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
     );
   }
   for (const { path, because } of wish.usesSystemd ? facts.exposed : []) {
-    if (path === wish.credentialsFile) continue; // that is put right
+    if (path === wish.credentialsFile) continue; // a step corrects it
     refuse(
       'EXPOSED',
       `${path} can be changed by others than root (${because}): the agent runs as root, so they could do everything.`,
@@ -143,7 +143,7 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
   return list;
 }
 
-/** What has to be done so that everything is as wished; nothing when it is so already. */
+/** The steps to the desired state; empty if it is reached. */
 export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   const steps: Step[] = [];
   const { candidate, unit, files } = facts;
@@ -182,7 +182,7 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
     steps.push({ do: 'link', file: wish.linkFile, target: wish.linkTarget });
   }
   if (isNew) steps.push({ do: 'use', id: candidate.id, before: facts.installed });
-  // After its use: what is known to have failed is put to use with a way back.
+  // After `use`: with the quarantine entry, `use` finds another version to roll back to.
   if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
   if (!wish.usesSystemd) return steps;
   const areCredentialsNew =
@@ -196,14 +196,14 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   return steps;
 }
 
-/** Others can read the credentials, or change them: of a file that was moved here from somebody's home, for example. */
+/** Other users can read or change the credentials, for example because the file was moved from a home folder. */
 function areOpen({ files, exposed }: Facts, { credentialsFile }: InstallWish): boolean {
   const found = files.get(credentialsFile);
   const isReadable = found?.is === 'file' && (found.mode & 0o077) !== 0;
   return isReadable || exposed.some(({ path }) => path === credentialsFile);
 }
 
-/** What a step does, for people; without its subject. */
+/** Describes a step for users, without a subject. */
 export function stepText(step: Step): string {
   switch (step.do) {
     case 'stop-other':

@@ -2,7 +2,7 @@ import { environmentText } from '../os/environment.ts';
 
 const proxy = /^(https?|all|no)_proxy$/i;
 
-/** Text for the environment of the unit, of the proxies in this shell; empty: there are none. */
+/** Environment file of the unit with the proxies of this shell; empty: it has none. */
 export const proxiesOf = (env: Readonly<Record<string, string | undefined>>): string =>
   environmentText(
     Object.fromEntries(
@@ -10,7 +10,7 @@ export const proxiesOf = (env: Readonly<Record<string, string | undefined>>): st
     ),
   );
 
-/** The other way round: what stands in the environment of the unit. */
+/** Parses the proxies of the unit's environment file. */
 export const proxiesIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     [...text.matchAll(/^(\w+)="((?:[^"\\]|\\.)*)"$/gm)]

@@ -6,28 +6,28 @@ import { errorText } from '@platform/kit';
 import { agentUnit, serverUnit } from './unit.ts';
 import { readChanges, restore } from './changes.ts';
 
-/** Everything that agent and server make below the root. */
+/** Everything that agent and server create below the root. */
 export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
 
 export interface Removal {
   root: string;
-  /** Removed with its copy; undefined: it stays. */
+  /** Removed with its `.old` copy; undefined: it stays. */
   credentialsFile: string | undefined;
   usesSystemd: boolean;
-  /** Reports the removal once nothing runs any more; true: it was heard. */
+  /** Reports the removal after everything has stopped; true: the server received it. */
   sayGoodbye: () => Promise<boolean>;
 }
 
 export interface Removed {
-  /** What was done, a sentence each. */
+  /** The completed actions, a sentence each. */
   done: string[];
   /** What could not be removed, and why. */
   left: string[];
-  /** The management server knows that the agent was removed. */
+  /** The management server has received the removal. */
   isServerTold: boolean;
 }
 
-/** Stops and removes everything that `install` made. What cannot be removed is told, the rest goes on. */
+/** Stops and removes everything that `install` created. It continues after a failure and returns all of them. */
 export async function removeAll(of: Removal, system: Programs): Promise<Removed> {
   const { root, credentialsFile } = of;
   const result: Removed = { done: [], left: [], isServerTold: false };
@@ -63,7 +63,7 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
     await attempt(`removed ${file}`, () => removed(file));
   }
   if (of.usesSystemd) await attempt(`removed ${runFolder}`, () => removed(runFolder));
-  // Last: it holds the list of what else has to go.
+  // Last: it contains the list of what else to restore.
   for (const name of ours) await attempt(`removed ${path.join(root, name)}`, () => removed(path.join(root, name)));
   const rest = await readdir(root).catch(() => []);
   if (rest.length > 0) result.left.push(`${root} holds what is none of platform-agent: ${rest.slice(0, 5).join(', ')}`);

@@ -7,7 +7,10 @@ import { programStore } from '../versions/store.ts';
 import { copyChecked, rootFolders } from './apply.ts';
 import type { Candidate } from './facts.ts';
 
-/** Puts the program of `candidate`, which lies in `source`, to use below the root of `files`, as an update would. @throws Usage for one that is no agent */
+/**
+ * Installs the program of `candidate` in `source` below the root of `files`, as an update would. @throws Usage if it is
+ * not an agent
+ */
 export async function placeSelf(
   candidate: Candidate,
   { source, files, clock, log }: { source: FileSystem; files: FileSystem; clock: Clock; log: Log },

@@ -11,13 +11,13 @@ const runUnits = '/run/systemd/system';
 const checkUnit = 'platform-agent-check.service';
 const answerMs = 30_000;
 
-/** The unit that systemd started this agent by; undefined: there is none that is ours to change. */
+/** The unit by which systemd started this agent; undefined: there is none, or it is not ours to change. */
 export async function systemUnit(
   { root, credentialsFile }: { root: string; credentialsFile: string },
   system: System,
 ): Promise<UnitPlace | undefined> {
   const { text: file } = await system.run('systemctl', 'show', '-P', 'FragmentPath', agentUnit);
-  if (path.dirname(file) !== adminUnits) return undefined; // a package of the distribution looks after its own
+  if (path.dirname(file) !== adminUnits) return undefined; // a package of the distribution maintains its own unit
   const own = unitText({ root, credentialsFile });
   return {
     files: system.files(adminUnits),
@@ -39,7 +39,10 @@ export async function systemUnit(
   };
 }
 
-/** Reads it as systemd does, then starts this very program with all of its settings, once. */
+/**
+ * Tests whether systemd can load the unit, then starts this program once with all its settings. Returns the error;
+ * undefined: it works.
+ */
 async function refusalOf(text: string, root: string, system: System): Promise<string | undefined> {
   const file = path.join(runUnits, checkUnit);
   const show = async (names: string) => (await system.run('systemctl', 'show', '-p', names, checkUnit)).text;
@@ -62,7 +65,7 @@ async function refusalOf(text: string, root: string, system: System): Promise<st
   }
 }
 
-/** Of a program that may be another version than this one; undefined: it does not know the command. */
+/** Output of a program of any version; undefined: it failed, for example because it lacks the command. */
 const outputOf = (program: string, args: readonly string[]): Promise<string | undefined> =>
   new Promise((resolve) => {
     execFile(program, args, { timeout: answerMs }, (error, stdout) => resolve(error ? undefined : stdout));

@@ -1,27 +1,27 @@
 import { standardLimits } from '../machines/server-process.ts';
 
-/** Names of the systemd units: the agent's own, and the one that it makes for the machine server. */
+/** The systemd units of the agent and of the machine server, which the agent creates. */
 export const agentUnit = 'platform-agent.service';
 export const serverUnit = 'platform-server.service';
-/** Reads what the machine server writes. */
+/** The relay, which reads the machine server's output. */
 export const relayUnit = 'platform-server-output.service';
 
-/** The agent ends the server within this time, whatever the server does. */
+/** The agent kills the server within this time. */
 export const serverStopSeconds = Math.ceil((standardLimits.term + standardLimits.quit + standardLimits.kill) / 1000);
-/** And then sends its last lines and ends; systemd must not lose patience before. */
+/** After that it sends its last lines and exits; systemd must not kill it earlier. */
 export const agentStopSeconds = serverStopSeconds + 45;
 
 export interface UnitOf {
-  /** Absolute. */
+  /** Absolute path. */
   root: string;
-  /** Absolute. */
+  /** Absolute path. */
   credentialsFile: string;
 }
 
 /**
- * For the program's runtime. It interprets: an agent does little, and never the same for long, so that compiling at run time
- * would cost a sixth of its memory and gain nothing. (Without any compiler at all there are no foreign functions, and without
- * those no READY.) No report of a crash leaves the machine by itself.
+ * Settings of the program's runtime. It only interprets: the agent has no hot code, so a JIT compiler would cost a
+ * sixth of its memory for no gain. (Without any JIT there is no FFI, and without that no READY.) Crash reports are
+ * never sent automatically.
  */
 export const runtimeEnvironment: Readonly<Record<string, string>> = {
   BUN_JSC_useBaselineJIT: '0',
@@ -31,18 +31,18 @@ export const runtimeEnvironment: Readonly<Record<string, string>> = {
   DO_NOT_TRACK: '1',
 };
 /**
- * For the relay: two threads wait in reads of its pipes for good, and each of its three files may hold one for as long as the disk hangs.
- * The runtime has as many as the machine has processors, which may be one.
+ * For the relay: two threads block in reads of its pipes. Each of its three files may block one more while the disk
+ * hangs. By default the runtime has one thread per processor, which may be one.
  */
 export const relayEnvironment: Readonly<Record<string, string>> = { ...runtimeEnvironment, UV_THREADPOOL_SIZE: '8' };
 const environmentWords = Object.entries(runtimeEnvironment).map(([name, value]) => `${name}=${value}`);
 
-/** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */
+/** Relative to the root. `NAME="value"` lines, readable by root only: the URL of a proxy can contain a password. */
 export const unitEnvironmentFile = 'state/environment';
 
 /**
- * Text of the agent's unit. What stands here is what keeps a machine reachable: never give up starting (the gate bounds bad
- * versions), end what hangs, leave the machine server alone (it has a unit of its own).
+ * Text of the agent's unit. It keeps a machine reachable: it restarts the agent without limit (the gate handles bad
+ * versions) and kills an agent that hangs. It does not touch the machine server, which has a unit of its own.
  */
 export const unitText = ({ root, credentialsFile }: UnitOf): string => `[Unit]
 Description=Platform agent
@@ -81,8 +81,8 @@ WantedBy=multi-user.target
 const startSettings = /^(Type|NotifyAccess|ExecStartPre|ExecStart|Restart|RestartSec|WatchdogSec)=/;
 
 /**
- * A unit with all settings of `text` that starts this program once, to print its version, when it may write below the root.
- * Undefined: it has no section for that.
+ * Makes a unit with all settings of `text`. It checks write access below the root and runs this program once, to print
+ * its version. Undefined: the text has no [Service] section.
  */
 export function checkedUnit(text: string, root: string): string | undefined {
   const [head] = text.split(/^\[Install\]$/m);
@@ -97,7 +97,7 @@ export function checkedUnit(text: string, root: string): string | undefined {
   return lines.join('\n').replace(/^\[Service\]$/m, ['[Service]', ...start].join('\n'));
 }
 
-/** One word of a command line, as systemd reads it. */
+/** Quotes a word of a command line for systemd. */
 const word = (text: string): string => {
   const plain = specifiers(text).replaceAll('$', '$$$$');
   return /^[A-Za-z0-9_@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/["\\]/g, '\\$&')}"`;

@@ -11,8 +11,10 @@ import type { Disk, System } from '../os/ports.ts';
 const longestMs = 60_000;
 
 /**
- * Whether the release keys signed this file. Answers with its path among the signed targets; what was learned of the keys is
- * kept below the root only when it is signed. @throws PlatformError RELEASE_UNTRUSTED, METADATA_UNREACHABLE …
+ * Verifies that the release keys signed this file. Stores the new metadata below the root only if they did.
+ *
+ * @returns its path among the signed targets.
+ * @throws PlatformError RELEASE_UNTRUSTED, METADATA_UNREACHABLE …
  */
 export async function verifyRelease(
   of: {
@@ -31,7 +33,8 @@ export async function verifyRelease(
   const { disk, keep } = pendingDisk(fileDisk(system.files(of.root)));
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
   const now = await timeOf(disk, system, clock);
-  const trust = releaseTrust({ disk, web: webBy(of.send), appAddress, time: () => now, late: () => {}, clock, log }); // it is logged
+  // An expired document needs no handler: the refresh logs it.
+  const trust = releaseTrust({ disk, web: webBy(of.send), appAddress, time: () => now, late: () => {}, clock, log });
   const late = new AbortController();
   const done = new AbortController();
   void clock.sleep(longestMs, done.signal).then(() => late.abort(new Error('the signatures took too long')));
@@ -46,14 +49,14 @@ export async function verifyRelease(
   return target;
 }
 
-/** Trusts this first root of the release keys, for what comes later; nothing is fetched. @throws PlatformError RELEASE_UNTRUSTED */
+/** Trusts this first root of the release keys from now on; fetches nothing. @throws PlatformError RELEASE_UNTRUSTED */
 export async function pinTrustedRoot({ root, system }: { root: string; system: System }, file: string): Promise<void> {
   const bytes = await readFile(file);
   await mkdir(root, { recursive: true, mode: 0o755 });
   await pinRoot(fileDisk(system.files(root)), bytes);
 }
 
-/** Writes wait until `keep`. */
+/** Buffers writes until `keep`. */
 function pendingDisk(disk: Disk): { disk: Disk; keep: () => Promise<void> } {
   const pending = new Map<string, Uint8Array | undefined>();
   return {

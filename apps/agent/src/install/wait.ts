@@ -6,24 +6,24 @@ import { agentUnit } from './unit.ts';
 
 const lookMs = 500;
 const unitLookMs = 5_000;
-/** One for the start, three on trial, one for the way back: whoever is not there after the next is not coming. */
+/** One for the start, three on trial, one for the rollback: after one more restart, waiting is useless. */
 const mostRestarts = 6;
 const waitLimits = { runsMs: 90_000, reachedMs: 30_000 } as const;
 
 export interface Awaited {
-  /** What an agent of this root says; undefined: none answers. */
+  /** Status of an agent of this root; undefined: none answers. */
   status: AgentStatus | undefined;
   isRunning: boolean;
   isReached: boolean;
-  /** It was started again and again, and never answered. */
+  /** It was restarted several times without an answer. */
   isCrashing: boolean;
-  /** Why it is no use to wait any longer; empty: nothing is wrong. */
+  /** Why waiting longer is useless; empty: no problem. */
   problem: string;
 }
 
 /**
- * Waits until the agent of this version answers for the root and, if `isOnline`, until it has reached the management server;
- * or until it is clear that it will not. Never throws.
+ * Waits until the agent of this version answers for the root and, if `isOnline`, has reached the management server.
+ * Returns early if it is clear that it will not. Never throws.
  */
 export async function awaitAgent(
   { root, version, isOnline }: { root: string; version: string; isOnline: boolean },

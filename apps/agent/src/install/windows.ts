@@ -14,7 +14,10 @@ const lookMs = 500;
 const stopMs = 240_000;
 const startMs = 60_000;
 const goneMs = 15_000;
-/** While Windows starts its service manager cannot be reached; a service that was removed stays while somebody looks at it. */
+/**
+ * Transient errors. The service manager is not available during boot; a removed service stays while another process has
+ * it open.
+ */
 const passing = new Map([
   [1722, 'the service manager is not there yet'],
   [1753, 'the service manager is not there yet'],
@@ -23,11 +26,11 @@ const passing = new Map([
   [1072, 'the service is being removed'],
 ]);
 
-/** What these commands touch of Windows alone. */
+/** The Windows-only calls that these commands use. */
 export interface WindowsCalls {
-  /** An entry of the service manager. */
+  /** A service of the service manager. */
   windowsService: (name: string) => Promise<WindowsService>;
-  /** Removes a file, which may be a program that runs, at the next start of Windows. @throws WindowsError */
+  /** Removes a file, which may be a running program, at the next boot of Windows. @throws WindowsError */
   removeAtBoot: (file: string) => Promise<void>;
 }
 
@@ -35,7 +38,7 @@ export interface WindowsParts {
   windows: Pick<WindowsCalls, 'windowsService'>;
   root: string;
   credentialsFile: string;
-  /** Undefined: the file is there and stays. */
+  /** Undefined: the existing file stays. */
   credentials: string | undefined;
   candidate: Candidate;
   isStarted: boolean;
@@ -45,7 +48,7 @@ export interface WindowsParts {
   said: (text: string) => void;
 }
 
-/** Lays everything down and makes the service. Safe to repeat; what runs is restarted when it is another version. */
+/** Installs the files and the service, and restarts it if `isStarted`. It is safe to repeat. */
 export async function installOnWindows(parts: WindowsParts): Promise<void> {
   const { root, credentialsFile, credentials, candidate, system, clock, log, said } = parts;
   const service = patient(await parts.windows.windowsService(serviceName), clock);
@@ -90,10 +93,10 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 /**
- * Leaves a file or folder to the system and to administrators: everybody may make files below ProgramData, and read those of
- * others. What somebody else laid there before is taken over.
+ * Limits a file or folder to the system and administrators: by default, every user can create files below ProgramData
+ * and read those of others. If `isNew`, administrators also become owners of what it contains.
  *
- * @throws Usage when Windows refuses
+ * @throws Usage if Windows refuses
  */
 async function closeToOthers(target: string, isNew: boolean, system: Programs): Promise<void> {
   const isFolder = (await stat(target)).isDirectory();
@@ -105,7 +108,7 @@ async function closeToOthers(target: string, isNew: boolean, system: Programs): 
   const below = [path.join(target, '*'), '/reset', '/T', '/C', '/Q'];
   for (const words of isNew ? [owner, grant, ...(isFolder ? [below] : [])] : [grant]) {
     const { code, text } = await system.run(icacls, ...words);
-    // There may be nothing below yet.
+    // The folder may be empty.
     if (code !== 0 && words !== below) throw new Usage(`${target} cannot be closed to other users: ${text}`, 2);
   }
 }
@@ -113,7 +116,7 @@ async function closeToOthers(target: string, isNew: boolean, system: Programs): 
 export interface Uninstalled {
   done: string[];
   left: string[];
-  /** The management server knows that the agent was removed. */
+  /** The management server has received the removal. */
   isServerTold: boolean;
 }
 
@@ -139,15 +142,15 @@ export async function uninstallOnWindows(
   return result;
 }
 
-/** Removes what is the agent's own and then the folder. What Windows still holds goes at its next start. */
+/** Removes the agent's files and then the folder. Windows removes what is still in use at its next boot. */
 async function removeRoot(
   root: string,
   { done, left }: Uninstalled,
   { windows, clock }: { windows: Pick<WindowsCalls, 'removeAtBoot'>; clock: Clock },
 ): Promise<void> {
-  if (!(await isThere(path.join(root, 'versions')))) return; // no folder of an agent
+  if (!(await isThere(path.join(root, 'versions')))) return; // not an agent's folder
   const targets = ours.map((name) => path.join(root, name));
-  // Windows keeps the file of a program for a moment after its end.
+  // Windows locks the file of a program for a moment after its exit.
   let held = new Map<string, string>();
   for (const end = clock.now() + goneMs; ; await clock.sleep(lookMs)) {
     held = await removeTrees(targets);
@@ -161,13 +164,13 @@ async function removeRoot(
   done.push(`removed ${root}`);
 }
 
-/** Answers with what is still there and why, contents before their folders. (`rm` of the runtime tells of no failure in Wine.) */
+/** Returns what remains and why, contents before their folders. (The runtime's `rm` reports no failures in Wine.) */
 async function removeTrees(targets: readonly string[]): Promise<Map<string, string>> {
   const held = new Map<string, string>();
   for (const target of targets) {
     const entry = await lstat(target).catch(() => undefined);
     if (!entry) continue;
-    const isFolder = entry.isDirectory(); // a link is none, wherever it leads
+    const isFolder = entry.isDirectory(); // false for a link to a folder
     if (isFolder) {
       const names = await readdir(target).catch(() => []);
       for (const each of await removeTrees(names.map((name) => path.join(target, name)))) held.set(...each);
@@ -178,7 +181,7 @@ async function removeTrees(targets: readonly string[]): Promise<Map<string, stri
   return held;
 }
 
-/** Waits for what passes by itself. */
+/** Retries transient errors. */
 function patient(service: WindowsService, clock: Clock): WindowsService {
   const patiently = async <T>(work: () => Promise<T>): Promise<T> => {
     for (const end = clock.now() + startMs; ; await clock.sleep(lookMs)) {
@@ -198,7 +201,7 @@ function patient(service: WindowsService, clock: Clock): WindowsService {
   };
 }
 
-/** A busy service manager refuses to start anything; then it is asked again. @throws Error when it did not come to run */
+/** Retries the start: a busy service manager rejects it. @throws Error if the service does not run in time */
 async function startService(service: WindowsService, clock: Clock): Promise<void> {
   let failure: unknown;
   for (const end = clock.now() + startMs; clock.now() < end; await clock.sleep(lookMs)) {

@@ -10,7 +10,7 @@ import { proxiesOf } from './proxies.ts';
 const adminUnits = '/etc/systemd/system';
 const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
 
-/** What the words of the command mean on this machine, before anything is known of it. */
+/** The desired installation according to the command line, before the machine is inspected. */
 export function wishOf(
   given: {
     root: string;
