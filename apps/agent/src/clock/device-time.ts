@@ -27,8 +27,8 @@ export interface HeardTime {
 }
 
 /**
- * The current time on a device that may have no real-time clock. The system clock is used unless it contradicts the
- * build time of this program, the last stored time, or the server's time.
+ * The current time on a device that may have no real-time clock. The system clock is used unless it is implausible. It
+ * is checked against the build time of this program, the last stored time and the server's time.
  */
 export class DeviceTime {
   readonly #parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log };
@@ -78,8 +78,8 @@ export class DeviceTime {
   }
 
   /**
-   * Takes the server's `Date` header. It has a resolution of a second and is no safer than the connection; log lines
-   * and users rely on it.
+   * Takes the server's `Date` header. It has a resolution of a second and is only as trustworthy as the connection. Log
+   * lines and users rely on it.
    */
   heard({ wall, isClockRefuted }: HeardTime): void {
     const { clock, troubles, log } = this.#parts;

@@ -3,7 +3,7 @@ import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import type { DroppedOutput } from './output-marks.ts';
 
-/** All paths of these ports are relative to the agent's root folder and use `/`. */
+/** Paths of these ports are relative to the agent's root folder and use `/`. */
 
 export interface ProcessId {
   pid: number;
@@ -44,7 +44,9 @@ export interface UnitExit {
 export interface RunningProcess {
   readonly id: ProcessId;
   readonly exited: Promise<Exit>;
-  /** TERM and QUIT go to the process, KILL to it and all its descendants. A process that has exited is ignored. */
+  /**
+   * TERM and QUIT go to the process, KILL to it and everything that it started. A process that has exited is ignored.
+   */
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
 
@@ -178,8 +180,8 @@ export interface Lines {
   /** Position of the end: lines that are written from now on follow it. */
   end(file: string): Promise<Position>;
   /**
-   * Call it before the file is written. If the disk is full, the name becomes a link to a file in memory, until a later
-   * call finds room. Never fails: if this is not possible either, the file stays on disk.
+   * Call it before the file is written. If the disk is full, the name becomes a link to a file in memory. A later call
+   * that finds room removes the link. Never fails: if this is not possible either, the file stays on disk.
    */
   makeRoom(file: string): Promise<'disk' | 'memory'>;
   /**

@@ -37,6 +37,7 @@ export interface KeeperParts {
 /**
  * Supervises the agent where there is no systemd. It runs the gate before each start and restarts the agent when it
  * exits. It kills an agent that does not become ready or misses its watchdog. The gate rolls back a version that fails.
+ *
  * Returns after `signal`, when the agent has exited.
  */
 export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promise<void> {

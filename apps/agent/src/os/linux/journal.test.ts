@@ -78,7 +78,7 @@ test('how the last run ended, from the fields that systemd adds', () => {
 });
 
 test('a timeout: systemd names no signal for an end by its own TERM, and does for one that it forced', () => {
-  // As systemd 252 writes it, without the fields that nobody reads.
+  // Output of systemd 252, without unused fields.
   const aboutUnit = (fields: Record<string, string>) => JSON.stringify({ INVOCATION_ID: 'two', ...fields });
   const starting = aboutUnit({ MESSAGE: 'Starting platform-agent.service…', JOB_TYPE: 'start' });
   const late = aboutUnit({ MESSAGE: 'platform-agent.service: start operation timed out. Terminating.' });

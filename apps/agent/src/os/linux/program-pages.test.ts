@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { programPages } from './program-pages.ts';
 
 const program = '/opt/platform/versions/1-ab/platform-agent';
-/** One mapping, as the kernel tells it. */
+/** One mapping in the kernel's format. */
 const mapping = (line: string, changedKib = 0, swappedKib = 0): string =>
   `${line}
 Size:              80000 kB

@@ -34,8 +34,8 @@ export function programPages(smaps: string, program: string): ProgramPages {
 }
 
 /**
- * Half of the program's resident instructions and constants are needed by its start only, and the kernel evicts mapped
- * pages last. So they are dropped after the start; pages that are needed are read again, mostly from the page cache.
+ * Only the start needs half of the program's resident instructions and constants, and the kernel evicts mapped pages
+ * last. So they are dropped after the start; pages that are needed are read again, mostly from the page cache.
  */
 export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, signal: AbortSignal): Promise<void> {
   await clock.sleep(startMs, signal);

@@ -6,6 +6,7 @@ import { forgetStarts } from '../starts-file.ts';
 
 /**
  * systemd, if it started this process as a unit of Type=notify; otherwise `nobody`.
+ *
  * Removes the variables from `env`: a child that notifies systemd would speak for the agent.
  */
 export async function linuxSupervisor(env: Record<string, string | undefined>, log: Log): Promise<Supervisor> {

@@ -4,7 +4,7 @@ import { childEnvironment, environmentText } from '../environment.ts';
 import { exitReason } from '../../state/exit-reason.ts';
 import { readUnitState } from './systemd.ts';
 
-/** Said by systemd 252 for the unit of a machine server in each of its states. */
+/** Output of systemd 252 for the unit of a machine server in each of its states. */
 const said = {
   'never started': ['LoadState=not-found', 'MainPID=0', 'ExecMainPID=0', 'ExecMainCode=0', 'ExecMainStatus=0'],
   runs: ['MainPID=74', 'ExecMainPID=74', 'ExecMainCode=0', 'ExecMainStatus=0', 'LoadState=loaded'],

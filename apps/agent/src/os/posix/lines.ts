@@ -146,7 +146,7 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
 }
 
 /**
- * Counts the lines of a file that is still being written. Misses only what is written after the last call of `sizeNow`.
+ * Counts the lines of a file that is still being written. It may miss lines that are written at the end of the count.
  */
 async function countLines(
   { handle, chunk, begin, first }: { handle: FileHandle; chunk: Buffer; begin: number; first: number },
