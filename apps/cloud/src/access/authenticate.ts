@@ -6,28 +6,31 @@ import type { AttemptCaller, Caller } from './rules/permissions.ts';
 import { hashSecret } from './secrets.ts';
 import type { Claims, CredentialsType, Tokens } from './tokens.ts';
 
-/** Credentials that a caller proves itself with. */
+/** Credentials by which a caller signs in. */
 export type SecretType = Exclude<CredentialsType, 'attempt'>;
 
 export const sessionCookie = 'platform_session';
 
-/** Proofs of who is calling → the caller. */
+/** Finds the caller by its credentials. */
 export type Authenticator = {
   /** @throws PlatformError INVALID_CREDENTIALS */
   check(type: SecretType, entity: string, secret: string): Promise<{ caller: Caller; claims: Claims }>;
-  /** Credentials → access token. @throws PlatformError INVALID_CREDENTIALS */
+  /** Exchanges credentials for an access token. @throws PlatformError INVALID_CREDENTIALS */
   token(type: SecretType, entity: string, secret: string): Promise<string>;
-  /** A token for one run of a job. */
+  /** Issues a token for one attempt of a job. */
   attemptToken(jobId: string, attempt: number): Promise<string>;
-  /** The value of an `authorization` header. @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED, LEASE_LOST */
+  /** @param authorization - value of the header. @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED, LEASE_LOST */
   bearer(authorization: string): Promise<Caller>;
-  /** The value of a `cookie` header; undefined: no session in it, or none that lives. */
+  /**
+   * @param cookies - value of the `cookie` header. @returns undefined: it contains no session, or the session has
+   * ended.
+   */
   session(cookies: string): Promise<Caller | undefined>;
 };
 
 /**
- * @param attemptOf - the run of a job; undefined: it is over.
- * @param onFailed - receives wrong credentials.
+ * @param attemptOf - finds an attempt of a job; undefined: it has ended.
+ * @param onFailed - receives failed sign-ins.
  */
 export function authenticator({
   identities,
@@ -42,7 +45,7 @@ export function authenticator({
 }): Authenticator {
   const identityOf = (type: SecretType, id: string): Promise<Identity | undefined> =>
     type === 'api-key' ? identities.apiKey(id) : identities.part(id);
-  /** A run is looked up each time: it may end at any moment. */
+  /** Not cached: an attempt may end at any moment. */
   const attemptOf = async ({ subject: jobId, proof }: Claims): Promise<Caller> => {
     const caller = await findAttempt(jobId, Number(proof));
     if (!caller) throw new PlatformError('LEASE_LOST', { jobId, attempt: proof });
@@ -94,7 +97,7 @@ const subjectOf = (caller: Caller | undefined): Pick<FailedSignIn, 'orgId' | 'su
   return { orgId: orgId ?? null, subject: caller.id };
 };
 
-/** The session's secret in a `cookie` header. */
+/** Reads the session's secret from a `cookie` header. */
 export const cookieOf = (cookies: string): string | undefined =>
   cookies
     .split(';')

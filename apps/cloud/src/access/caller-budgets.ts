@@ -4,30 +4,33 @@ import type { Clock } from '@platform/kit';
 import type { Caller } from './rules/permissions.ts';
 import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
-/** Links that a caller signed have a budget of their own: a stranger who got one cannot stop that caller. */
+/**
+ * Links that a caller signed have a budget of their own: whoever else has such a link cannot exhaust that caller's
+ * budget.
+ */
 export type Payer = Pick<Caller, 'kind' | 'id'> | { kind: 'links'; id: string };
 
-/** What one machine, key, user or training attempt may use of the server. Checked before anything of a message is read. */
+/** Rate limits of each machine, key, user and training attempt. They are checked before the message is read. */
 export type CallerBudgets = {
   /** @param call - an RPC or a route. @param announced - bytes of its body. @throws PlatformError BUDGET_EXCEEDED */
   admit(caller: Payer, call: string, announced: number): void;
-  /** A config check of a machine. @returns BUDGET_EXCEEDED, or undefined: admitted. */
+  /** Admits a config check of a machine. @returns BUDGET_EXCEEDED, or undefined: admitted. */
   admitCheck(partId: string): PlatformError | undefined;
-  /** Bytes that nobody announced, and bytes of files that the caller read. */
+  /** Charges bytes that no header announced, and bytes of files that the caller read. */
   chargeBytes(caller: Payer, bytes: number): void;
-  /** Log lines that were taken. */
+  /** Charges log lines that were accepted. */
   chargeLines(caller: Caller, lines: number, bytes: number): void;
 };
 
 const logCall = `${RobotService.typeName}/${RobotService.method.log.name}`;
-/** An agent's spool holds 16 MiB of lines; it may send all of it at once after a time offline. */
+/** An agent's spool holds 16 MiB of lines. The agent may send all of it at once after a time offline. */
 const logBytes: Rate = { perSecond: 2 * 2 ** 20, burst: 32 * 2 ** 20 };
-/** A key may speak for several machines. */
+/** A key may send logs of several machines. */
 const machinesOfKey = 10;
-/** Seconds that a caller who used nothing may use up at once. */
+/** Burst of a budget in seconds of its rate. */
 const lineBurstS = 20;
 const callBurstS = 10;
-/** 4 GiB at the default rate: the largest file that the server takes. */
+/** 4 GiB at the default rate: the largest file that the server accepts. */
 const byteBurstS = 16;
 
 const rateOf = (perSecond: number, burstS: number, times = 1): Rate =>
@@ -58,7 +61,7 @@ export function callerBudgets(limits: Limits, clock: Clock): CallerBudgets {
     'bytes of log lines': of(times(logBytes, machinesOfKey)),
   };
   const bucketsOf = ({ kind }: Payer): Buckets => (kind === 'part' ? machines : keys);
-  // A config check has no time to join texts: a machine is known by its id alone.
+  // Config checks are too frequent to concatenate strings, so the key of a machine is its ID.
   const keyOf = ({ kind, id }: Payer): string => (kind === 'part' ? id : `${kind} ${id}`);
   const charge = (caller: Payer, kind: Kind, amount: number): void =>
     bucketsOf(caller)[kind].buckets.charge(keyOf(caller), amount, clock.now());
@@ -93,11 +96,11 @@ const exceeded = ({ perSecond }: Rate, kind: Kind, waitMs: number): PlatformErro
     retryAfterS: Math.max(1, Math.ceil(waitMs / 1_000)),
   });
 
-/** The bytes that a body announces; none for a body whose length is not known before. */
+/** Bytes of a body by its content-length; 0 if the length is unknown or invalid. */
 export const announcedBytes = (contentLength: string | null | undefined): number =>
   /^\d{1,15}$/.test(contentLength ?? '') ? Number(contentLength) : 0;
 
-/** @returns charges each chunk of a body for what it has beyond the announced bytes. */
+/** @returns charges each chunk of a body for its bytes beyond the announced ones. */
 export function chargeBeyond(announced: number, charge: (bytes: number) => void): (chunkBytes: number) => void {
   let left = announced;
   return (chunkBytes) => {

@@ -6,10 +6,10 @@ const callerKey = createContextKey<Caller | undefined>(undefined, { description:
 
 export const setCaller = (values: ContextValues, caller: Caller): ContextValues => values.set(callerKey, caller);
 
-/** Undefined: nobody has found out yet. */
+/** Undefined: the call is not authenticated yet. */
 export const knownCallerOf = (values: ContextValues): Caller | undefined => values.get(callerKey);
 
-/** Who makes this call; the authentication interceptor has put it there. */
+/** The caller of an RPC, which the request gate has authenticated. @throws PlatformError NOT_AUTHENTICATED */
 export function callerOf(context: { values: ContextValues }): Caller {
   const caller = context.values.get(callerKey);
   if (!caller) throw new PlatformError('NOT_AUTHENTICATED');

@@ -2,23 +2,28 @@ import { type Clock, errorText, type Log } from '@platform/kit';
 import { audit } from './store/audit.ts';
 import type { Database } from '../database/database.ts';
 
-/** A sign-in that was refused. `orgId`, `subject`: of the key or part, if there is one by this ID. */
+/** A failed sign-in. `orgId` and `subject` belong to the key or part, if one has this ID. */
 export type FailedSignIn = { orgId: string | null; subject: string; credentials: string };
 
-/** Audits failed sign-ins: the first of a subject at once, the others as one entry with their count after an hour. */
+/**
+ * Audits failed sign-ins: the first of a subject immediately, further ones as one entry with their count after an hour.
+ */
 export type FailedSignIns = {
   note(failed: FailedSignIn): void;
-  /** Resolves when all that was noted is written, at the end. */
+  /** Resolves at the end, when all entries are written. */
   done: Promise<void>;
 };
 
 const windowMs = 3_600_000;
-/** Looked at more often than the window, so that a stop or a test with a clock of its own is not waited for. */
+/** Shorter than the window, so that neither a stop nor a test with a fake clock waits an hour. */
 const lookMs = 60_000;
 
 type Counted = FailedSignIn & { since: number; more: number };
 
-/** What callers made up never becomes a subject: the number of entries is bounded by the keys and parts that exist. */
+/**
+ * Values that callers invent never become a subject. So the number of entries is bounded by the existing keys and
+ * parts.
+ */
 export function failedSignIns(
   { db, clock, log }: { db: Database; clock: Clock; log: Log },
   stop: AbortSignal,

@@ -9,34 +9,34 @@ import { findKey, grantsOf } from './store/keys.ts';
 import { readPartIdentities } from './store/part-identities.ts';
 import { findSession } from './store/sessions.ts';
 
-/** A known identity with the hashes of its secrets; for a session none. */
+/** A known identity with the hashes of its secrets; a session has none. */
 export type Identity = { caller: Caller; proofs: ReadonlyMap<string, Buffer>; expiresOn?: number };
 
 type FindScript = (keyId: string) => Promise<{ caller: ScriptCaller; keyHash: Buffer } | undefined>;
 
 type IdentityDeps = { db: Database; changes: Changes; clock: Clock; scriptOf: FindScript };
 
-/** Identities by id, kept in memory until a change says otherwise. */
+/** Identities by ID, cached until a change notification invalidates them. */
 export type Identities = {
   apiKey(id: string): Promise<Identity | undefined>;
   part(id: string): Promise<Identity | undefined>;
   session(tokenHash: Buffer): Promise<Identity | undefined>;
-  /** From memory alone, for the fast path. */
+  /** Reads only the cache, for the fast path. */
   known(kind: 'api_key' | 'part', id: string): Identity | undefined;
 };
 
-/** @param scriptOf - the script whose key this is, while its run lasts. */
+/** @param scriptOf - finds the script that has this key, while its attempt runs. */
 export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Identities {
   const cache = new LRUCache<string, Identity>({ max: 100_000 });
   const epoch = { count: 0 };
-  // After a start every machine comes at once.
+  // After a restart of the server, every machine signs in at once.
   const partOf = gathered((ids: readonly string[]) => readPartIdentities(db, ids));
   changes.subscribe((kind, key) => {
     epoch.count++;
     if (kind === undefined || kind === 'person') cache.clear();
     else if (kind === 'api_key' || kind === 'part' || kind === 'session') cache.delete(`${kind} ${key}`);
   });
-  /** What was read while something changed is used once, not kept. */
+  /** Does not cache a value if something changed while it was read. */
   const cached = async (name: string, load: () => Promise<Identity | undefined>): Promise<Identity | undefined> => {
     const found = cache.get(name);
     if (found) return found;
@@ -45,7 +45,7 @@ export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Iden
     if (loaded && epoch.count === before) cache.set(name, loaded);
     return loaded;
   };
-  /** Looked up each time: it ends with a run of a job, at any moment. */
+  /** Not cached: the key ends with the attempt of its job, at any moment. */
   const scriptKey = async (id: string): Promise<Identity | undefined> => {
     const found = await scriptOf(id);
     return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
@@ -105,5 +105,5 @@ export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Iden
   };
 }
 
-/** Names a secret in a token without telling anything about it: the start of its hash. */
+/** Identifies a secret in a token without revealing it: the start of its hash. */
 export const proofOf = (secretHash: Buffer): string => secretHash.toString('base64url').slice(0, 16);

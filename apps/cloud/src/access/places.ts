@@ -28,7 +28,7 @@ export async function locationFor(
 }
 
 /**
- * As `locationFor`, also for owners and operators of that very location.
+ * Like `locationFor`; also allows owners and operators of only this location.
  *
  * @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED
  */

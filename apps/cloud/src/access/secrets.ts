@@ -3,19 +3,20 @@ import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
 
 /**
- * What only this installation knows; <data>/secrets.json, mode 0600. It is written before anything in the database refers to it,
- * so that a start that was killed half-way makes the same first organization and keys again.
+ * Secrets of this installation; <data>/secrets.json, mode 0600. The file is written before any row of the database
+ * refers to it.
+ * So a first start that was killed half-way creates the same organization and keys again.
  */
 export type Secrets = {
   installationId: string;
-  /** Signs access tokens; must outlive restarts, because clients keep their token for life. */
+  /** Signs access tokens. It must survive restarts, because clients keep their token permanently. */
   signingKey: Buffer;
-  /** Seals part secrets at rest. */
+  /** Encrypts part secrets at rest. */
   sealingKey: Buffer;
   first: FirstRun;
 };
 
-/** Ids and keys of what the first start creates. */
+/** IDs and keys that the first start creates. */
 export type FirstRun = {
   orgId: string;
   locationId: string;
@@ -36,7 +37,7 @@ type SecretsFile = {
   >;
 };
 
-/** @param newKeys - replaces the first API key and the runner's key by new ones with the same ids. */
+/** @param newKeys - replaces the secrets of the first API key and the runner's key; their IDs stay. */
 export async function openSecrets(dataFolder: string, { newKeys = false } = {}): Promise<Secrets> {
   const file = path.join(dataFolder, 'secrets.json');
   const found = (await readJson(file)) as SecretsFile | undefined;
@@ -75,11 +76,11 @@ const make = (): SecretsFile => ({
   },
 });
 
-/** 256 random bits as text; needs no slow hash. */
+/** 256 random bits as text; that much entropy needs no slow hash. */
 export const randomSecret = (): string => randomBytes(32).toString('base64url');
 
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
-/** Ten lower-case letters and digits, as clients know them from machine addresses. */
+/** Ten lower-case letters and digits: the format that clients know from machine host names. */
 export const newLocationId = (): string =>
   Array.from(randomBytes(10), (byte) => letters[byte % letters.length]).join('');
 
@@ -88,7 +89,7 @@ export const hashSecret = (secret: string): Buffer => createHash('sha256').updat
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** AES-256-GCM, bound to what it belongs to: nonce, tag, cipher text. */
+/** Encrypts with AES-256-GCM, with the owner as associated data. @returns nonce, tag, cipher text. */
 export function seal(key: Buffer, belongsTo: string, text: string): Buffer {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(belongsTo));

@@ -4,17 +4,20 @@ import type { Caller } from './rules/permissions.ts';
 
 type Issuer = Pick<Caller, 'kind' | 'id'>;
 
-/** @param issuer - undefined: a link of servers that did not name it. */
+/** @param issuer - undefined: a link of an older server, without an issuer. */
 const sign = (key: Buffer, path: string, expires: string, issuer: string | undefined): Buffer =>
   createHmac('sha256', key)
     .update(issuer === undefined ? `signed url\n${path}\n${expires}` : `signed url of\n${issuer}\n${path}\n${expires}`)
     .digest();
 
-/** Names a caller to this server alone: who gets the link learns no id. */
+/** Identifies a caller for this server only: the holder of the link cannot read the caller's ID. */
 const issuerName = (key: Buffer, { kind, id }: Issuer): string =>
   createHmac('sha256', key).update(`issuer\n${kind}\n${id}`).digest('base64url').slice(0, 16);
 
-/** `path` with a signature that lets anybody read it until `expiresAt` (ms since 1970), from the budget of `issuer`'s links. */
+/**
+ * `path` with a signature that permits reading until `expiresAt` (ms since 1970), charged to the link budget of
+ * `issuer`.
+ */
 export function signedPath(key: Buffer, path: string, expiresAt: number, issuer: Issuer): string {
   const expires = String(Math.floor(expiresAt / 1000));
   const by = issuerName(key, issuer);
@@ -22,9 +25,8 @@ export function signedPath(key: Buffer, path: string, expiresAt: number, issuer:
 }
 
 /**
- * The name of who signed the link, or the path of one that names nobody; undefined: not signed.
- *
- * @throws PlatformError NOT_AUTHENTICATED for a wrong or old signature.
+ * @returns the issuer of the link; its path if the link has no issuer; undefined: not signed.
+ * @throws PlatformError NOT_AUTHENTICATED for a wrong or expired signature.
  */
 export function signerOf(key: Buffer, url: URL, now: number): string | undefined {
   const [expires, signature] = [url.searchParams.get('expires'), url.searchParams.get('signature')];

@@ -3,23 +3,25 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, S
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
 
-/** `attempt` is given with a lease, never asked for: its subject is the job, its proof the number of the run. */
+/** `attempt` is issued with a lease, never requested: its subject is the job, its proof the attempt's number. */
 export type CredentialsType = 'api-key' | 'robot-secret' | 'attempt';
 
-/** What a token says. `proof` names the very secret it was given for, so that it dies with it. */
+/**
+ * The claims of a token. `proof` identifies the secret that the token was issued for, so that it ends with that secret.
+ */
 export type Claims = { subject: string; credentials: CredentialsType; proof: string };
 
 /**
- * Access tokens: HS256, without expiry, because the public clients fetch one and keep it for life.
- * They are revoked on the server: each call looks at the key or secret behind its token.
+ * Access tokens: HS256, without expiry, because the public clients request one and keep it permanently.
+ * The server revokes them: each call checks the key or secret behind its token.
  */
 export type Tokens = {
   issue(claims: Claims): Promise<string>;
   /** @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED */
   read(token: string): Promise<Claims>;
-  /** From memory alone. */
+  /** Reads only the cache. */
   known(token: string): Claims | undefined;
-  /** What a token says that this server signed; whether it was revoked since, nobody has looked. */
+  /** Verifies only the signature: the token may have been revoked since. */
   signed(token: string): Claims | undefined;
 };
 
@@ -28,7 +30,7 @@ const keyId = 'k1';
 
 export function tokens(signingKey: Buffer): Tokens {
   const key = createSecretKey(signingKey);
-  // A signature costs 50 µs, this look-up less than one.
+  // Verifying a signature costs 50 µs, this look-up less than 1 µs.
   const seen = new LRUCache<string, Claims>({ max: 50_000 });
   return {
     known: (token) => seen.get(token),
@@ -49,7 +51,7 @@ export function tokens(signingKey: Buffer): Tokens {
       }
     },
     issue: ({ subject, credentials, proof }) =>
-      // Sent with every call of every machine: nothing in it that nobody reads.
+      // Minimal claims, because every call of every machine sends the token.
       new SignJWT({ rpc_creds_type: credentials, proof })
         .setProtectedHeader({ alg: 'HS256', kid: keyId })
         .setSubject(subject)
@@ -67,7 +69,7 @@ export function tokens(signingKey: Buffer): Tokens {
       );
       const claims = claimsOf(payload);
       if (!claims) throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token has no subject' });
-      // What expires is looked at each time.
+      // Not cached: expiry must be checked on each call.
       if (payload.exp === undefined) seen.set(token, claims);
       return claims;
     },

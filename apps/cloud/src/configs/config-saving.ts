@@ -26,12 +26,13 @@ const severities = { error: Severity.ERROR, warning: Severity.WARNING, note: Sev
 export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...problem, severity: severities[severity] });
 
 const limitBytes = 1024 * 1024;
-/** Over gRPC they travel in a header, which clients limit; CheckConfig tells all. */
+/** gRPC sends them in a header, which clients limit in size; CheckConfig returns all. */
 const problemsInError = 50;
 
 /**
- * The same for the machine that has it. What the newest revision already has wrong in the entries of the machine server is a warning:
- * it was saved by earlier rules or before the server was known, and must not keep an operator from changing something else.
+ * Like `readConfig`, for the machine that has the configuration. Errors that the newest revision already has in entries
+ * of the
+ * machine server become warnings. Older rules accepted them, and they must not block an operator's other changes.
  */
 export async function readConfigOf(
   { db, releases }: { db: Database; releases: ReleaseBook },
@@ -59,9 +60,9 @@ const isOfEntry = ({ path, severity }: Problem): boolean =>
   severity === 'error' && path !== '' && !/^(?:agent|maintenance_window)\b/.test(path);
 
 /**
- * Everything wrong with the text of a configuration, and what it says when nothing is.
+ * Reads and checks the text of a configuration.
  *
- * @param part - for whose machine it is; undefined: any.
+ * @param part - of the machine that the configuration is for; undefined: any machine.
  */
 export async function readConfig(
   releases: ReleaseBook,
@@ -83,7 +84,7 @@ export async function readConfig(
     ...referenceProblems(config, serverFacts(config, facts)),
     ...(agent ? effectProblems(config, agent) : []),
   ].filter(({ path }) => !wrong.has(path));
-  // The server knows more of versions than the form alone tells.
+  // The server's checks of versions are more specific than those of the schema.
   const known = new Set(ofMachine.map(({ path }) => path));
   const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
   return { problems: problems.toSorted(bySeverity), config };
@@ -97,9 +98,9 @@ const unreadable = (path: string): Problem => ({
 });
 
 /**
- * Checks and saves the next revision. With any error nothing is saved.
+ * Checks and saves the next revision. Saves nothing if there is an error.
  *
- * @throws PlatformError INVALID_CONFIG with every problem in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
+ * @throws PlatformError INVALID_CONFIG with the first problems in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
  */
 export async function saveConfig(
   { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseBook },
@@ -131,7 +132,7 @@ export async function saveConfig(
     const added = unsignedPins(config)
       .filter((pin) => !known.some((one) => one.program === pin.program && one.text === pin.text))
       .map(({ text: address }) => address);
-    // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
+    // An owner consents to an unsigned file by saving it; other callers cannot consent.
     if (added.length > 0 && !ownsMachine(caller, part))
       throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
     const { orgId, id: subject } = part;
@@ -145,5 +146,5 @@ export async function saveConfig(
   return { revision, problems };
 }
 
-/** Program files named by address, whose bytes nobody has vouched for. */
+/** Program files pinned by URL, without a release signature. */
 const unsignedPins = (config: JsonObject): ProgramWish[] => wishesOf(config).filter(({ wish }) => wish.is === 'file');

@@ -4,10 +4,10 @@ import type { Database } from '../database/database.ts';
 import { type DesiredPackage, findDesiredPackages } from './store/desired-packages.ts';
 import type { JsonObject } from '../database/schema.ts';
 
-/** More of them no machine has; each is looked up. */
+/** Limit of lookups; real configurations have fewer packages. */
 const mostPackages = 500;
 
-/** Packages and versions that a configuration names and that the registry does not have for this organization. */
+/** Packages and versions in a configuration that the registry does not have for this organization. */
 export async function packageProblems(db: Database, orgId: string, config: JsonObject): Promise<Problem[]> {
   const desired = desiredPackages(config).slice(0, mostPackages);
   const found = await findDesiredPackages(
@@ -54,7 +54,7 @@ function desiredPackages(config: JsonObject): { index: number; of: DesiredPackag
   return (Array.isArray(listed) ? listed : []).flatMap((item: unknown, index) => {
     if (!isObject(item) || typeof item['package'] !== 'string') return [];
     const [owner = '', name = '', ...more] = item['package'].split('/');
-    // What is no name of a package is said by the checks of the form.
+    // The schema check reports invalid package names.
     if (owner === '' || name === '' || more.length > 0) return [];
     const version = typeof item['version'] === 'string' ? item['version'] : '';
     const kind = typeof item['type'] === 'string' && item['type'] !== '' ? item['type'] : undefined;

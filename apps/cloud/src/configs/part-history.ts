@@ -10,19 +10,19 @@ import type { Database } from '../database/database.ts';
 import type { PartRow } from '../machines/store/machines.ts';
 import { pageToken } from '../rpc/paging.ts';
 
-/** Entries of a page. */
+/** Largest number of entries in a page. */
 export const longestHistory = 100;
 
 type Entry = { row: SavedRevision; before: ConfigRow | undefined };
 type Page = { before: number | undefined; limit: number; from?: number; until?: number };
 
-/** Newest first. Each entry shows what was saved before the change. */
+/** Newest first. Each entry contains the configuration before the change. */
 export async function partHistory(
   db: Database,
   part: PartRow,
   { before, limit: rows, ...times }: Page,
 ): Promise<MessageInitShape<typeof GetRobotPartHistoryResponseSchema>> {
-  // A configuration stands in each entry twice, and may be large: one at a time.
+  // Each entry contains a configuration twice, which may be large, so entries are read one at a time.
   const of = { rows, bytes: pageBytes, atOnce: 1, size: ({ before: old }: Entry) => 500 + 2 * (old?.text.length ?? 0) };
   const { rows: entries, isCut } = await readBounded<Entry>(of, async (last, limit) => {
     const found = await revisionsBefore(db, part.id, { ...times, before: last?.row.revision ?? before, limit });

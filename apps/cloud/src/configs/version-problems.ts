@@ -4,7 +4,7 @@ import { type Product, releaseName } from '../releases/rules/update-info.ts';
 import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
 import type { JsonObject } from '../database/schema.ts';
 
-/** What a person should know about the versions that a configuration names, before and after it is saved. */
+/** Problems and notes about the versions that a configuration names, before and after it is saved. */
 export async function versionProblems(
   releases: ReleaseBook,
   config: JsonObject,
@@ -15,7 +15,7 @@ export async function versionProblems(
   return problems.filter((problem) => problem !== undefined);
 }
 
-/** @param platform - of the machine; undefined: it has not said yet. */
+/** @param platform - of the machine; undefined: not reported yet. */
 async function versionProblem(
   releases: ReleaseBook,
   { program: ours, wish, text, path }: ProgramWish,
@@ -32,7 +32,7 @@ async function versionProblem(
         ? { path, ...found.pin.problem, severity: 'error' }
         : {
             path,
-            // Whole: it is what an owner consents to, and an editor on a small screen shows its beginning only.
+            // The full text, because an owner consents to it and an editor on a small screen truncates it.
             message: `names a file that no release key signed: ${text}`,
             remedy:
               found.pin.sha256 === ''
@@ -41,7 +41,7 @@ async function versionProblem(
             severity: 'note',
           };
     case 'no version':
-      // An installation that publishes nothing would be told at every save.
+      // No problem for `stable`: an installation that publishes nothing would get it at every save.
       return wish.is === 'channel' && wish.channel === 'stable'
         ? undefined
         : { path, message: `is ${text}, and no ${program} was published there.`, ...keepsWhatItHas };

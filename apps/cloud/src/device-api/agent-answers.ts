@@ -21,31 +21,32 @@ import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
 import { watchers } from './watchers.ts';
 
-/** What the answer to an agent depends on besides the part's configuration. */
+/** What the response to an agent depends on besides the part's configuration. */
 export type Ask = {
   partId: string;
   product: Product;
   platform: string;
   baseUrl: string;
-  /** Version of the agent that another product's agent has downloaded; empty for ours, which goes by the fingerprint. */
+  /** Version that another product's agent has downloaded; empty for our agent, which compares fingerprints. */
   installed: string;
 };
 
 /**
- * An answer as it goes over the wire, without what is no part of the fingerprint: check_interval, and whether a restart of the machine
- * server waits to be asked for.
+ * An encoded response without the fields that are not part of the fingerprint: check_interval, and whether a restart of
+ * the
+ * machine server is waiting.
  */
 export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean; revision: number };
 
-/** Answers to config checks, kept until a change says otherwise. */
+/** Cache of responses to config checks, invalidated by change notifications. */
 export type AgentAnswers = {
   /** @throws PlatformError PART_NOT_FOUND */
   answer(ask: Ask): Promise<Answer>;
-  /** The answer, when it is in memory. */
+  /** The response if it is cached. */
   known(ask: Ask): Answer | undefined;
-  /** Watches a part from now on: `wake` is called once or more often when its answer may have changed. @returns ends it. */
+  /** Watches a part: calls `wake`, once or more often, when its response may have changed. @returns stops watching. */
   watch(partId: string, wake: () => void): () => void;
-  /** A check of this part is held: it hears at once of what changes. */
+  /** Whether a check of this part is held, which receives changes immediately. */
   isWatched(partId: string): boolean;
 };
 
@@ -62,7 +63,7 @@ export function agentAnswers(of: {
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
   const { watch, isWatched, wake, wakeMany } = watchers(clock, stop);
   const epoch = { count: 0 };
-  /** There are few: each is kept once. */
+  /** Interns the keys: there are few distinct ones. */
   const keys = new Map<string, string>();
   const keyOf = ({ product, platform, baseUrl, installed }: Ask): string => {
     const key = `${product} ${platform} ${baseUrl} ${installed}`;
@@ -90,7 +91,7 @@ export function agentAnswers(of: {
       if (found?.key === key) return found;
       const before = epoch.count;
       const source = await of.sourceOf(ask.partId);
-      // A part that was deleted must not be told that nothing is wanted of it.
+      // An empty response would tell a deleted machine that nothing is desired.
       if (!source) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
       const answer = { ...(await build(source, releases, ask)), key };
       if (epoch.count === before) kept.set(ask.partId, answer);
@@ -107,11 +108,11 @@ export function agentAnswers(of: {
 
 const restartOf = (isRestartWanted: boolean): RestartWish => (isRestartWanted ? RestartWish.WAITING : RestartWish.NONE);
 
-/** The whole answer with the interval to the next check. Fields of a message may stand one after the other. */
+/** The whole response with the interval to the next check. Concatenated protobuf messages merge. */
 export const wholeBytes = ({ bytes, isRestartWanted }: Answer, checkMs: number): Uint8Array =>
   Buffer.concat([bytes, encoded({ checkInterval: durationFromMs(checkMs), restart: restartOf(isRestartWanted) })]);
 
-/** Without the answer: only that it is the same. */
+/** The response for an unchanged configuration. */
 export const sameBytes = (
   { fingerprint, isRestartWanted }: Pick<Answer, 'fingerprint' | 'isRestartWanted'>,
   checkMs: number,
@@ -149,8 +150,8 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
 }
 
 /**
- * Our agent, offered to an agent of another product as its update. Undefined for ours, and once the file was taken: an agent that is
- * offered it again after it failed to start would download it in every cycle.
+ * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded:
+ * if it fails to start, an agent that gets it again would download it in every cycle.
  */
 async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInfo | undefined> {
   if (ask.product === 'platform') return undefined;
@@ -167,7 +168,10 @@ async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInf
   });
 }
 
-/** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */
+/**
+ * Undefined: no release matches, so the machine keeps its version. An empty version or hash would make agents download
+ * repeatedly.
+ */
 async function updateInfo(
   releases: ReleaseBook,
   ask: Ask,
@@ -180,13 +184,13 @@ async function updateInfo(
   const format = PackageFormat.EXECUTABLE;
   if (found.is === 'file') {
     const { url, sha256, problem } = found.pin;
-    // Saved before such pins were refused.
+    // The configuration was saved before the server rejected such pins.
     if (problem) return undefined;
     return create(UpdateInfoSchema, {
       filename,
       url,
       version: 'customURL',
-      // Agents of the public protocol compute the hash of such a file themselves, and take one that is sent for a promise.
+      // Agents of the public protocol compute the hash of such a file themselves and would verify a hash that we send.
       ...(ask.product === 'platform' && { sha256: Buffer.from(sha256, 'hex') }),
       format,
       unsigned: true,

@@ -11,14 +11,18 @@ import { askOf } from './agent-service.ts';
 import type { Check, Present, ReadCheck } from './check.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 
-/** The check of an agent. One with a report, or the last one of an agent that is removed, is none. */
+/** Checks of agents. A request with a report, or the last one of an agent that is removed, is not a check. */
 export function agentChecks(of: {
   answers: AgentAnswers;
   hosts: ReportedHosts;
   presence: Pick<Presence, 'checkMs'>;
 }): ReadCheck {
   const { answers, hosts, presence } = of;
-  /** The interval is the same for all, and grows slowly; machines with the same configuration have the same answer. */
+  /**
+   * Caches one response: the interval is the same for all machines and changes slowly, and machines with the same
+   * configuration
+   * get the same bytes.
+   */
   const last = { fingerprint: '', isUrgent: false, checkMs: 0, bytes: new Uint8Array() };
   const present = (answer: Answer): Found => ({
     answer,

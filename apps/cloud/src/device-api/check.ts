@@ -1,36 +1,36 @@
-/** What the answer to a check is now. */
+/** State of the response to a check. */
 export type Present = {
-  /** Of the answer; the same text: the same answer. */
+  /** Fingerprint of the response; equal fingerprints mean equal responses. */
   fingerprint: string;
-  /** Something beside it has to be told at once. */
+  /** Whether another field, such as a waiting restart, must be sent immediately. */
   isUrgent: boolean;
 };
 
-/** "Has anything changed?": the question of a machine about its configuration. It may be held for a minute: it is small. */
+/** A machine's long poll for a change of its configuration. It is held for up to a minute, so it must be small. */
 export interface Check {
   readonly partId: string;
-  /** Fingerprint of the answer that the machine has; empty: none. */
+  /** Fingerprint of the response that the machine has; empty: none. */
   readonly known: string;
   readonly waitMs: number;
-  /** What the answer is, as far as memory knows. */
+  /** The response's state if it is cached. */
   now(): Present | undefined;
   /** @throws PlatformError PART_NOT_FOUND */
   look(): Promise<Present>;
-  /** The message that says that all is the same. */
+  /** The encoded message for an unchanged configuration. */
   same(present: Present): Uint8Array;
-  /** The message with everything, of what `look` found. */
+  /** The encoded message with the whole response that `look` found. */
   whole(present: Present): Uint8Array;
   watch(wake: () => void): () => void;
 }
 
-/** A check that has just come. */
+/** A check that has just arrived. */
 export type NewCheck = {
   check: Check;
-  /** It tells nothing new of the machine. */
+  /** Whether the host's facts in it are known already. */
   isKnown: boolean;
-  /** Stores what it tells. */
+  /** Stores the host's facts. */
   save(): Promise<void>;
 };
 
-/** Reads a message; undefined: no check, or one that wants more than an answer from memory. */
+/** Parses a message; undefined: not a check, or a check that needs the full RPC. */
 export type ReadCheck = (body: Uint8Array, baseUrl: string) => NewCheck | undefined;

@@ -37,21 +37,21 @@ type CheckDeps = {
   held: HeldChecks;
 };
 
-/** Looked up at once at most: what takes longer than machines wait for an answer would be asked again before it is there. */
+/** Limit of concurrent lookups: beyond this, lookups outlast the client's timeout and are retried in vain. */
 const mostCold = 10_000;
-/** A refusal that came at once would cost as much as an answer, and the machine would ask again at once. */
+/** Delay of a rejection. Without it, a rejection costs as much as a response, and the machine retries immediately. */
 const refusalMs = 1_000;
 const prefix = 'Bearer ';
-/** Cache-Status (RFC 9211) tells what came from memory alone. */
+/** Cache-Status (RFC 9211) shows which responses came from memory. */
 const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platform; hit'];
 const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'platform; fwd=miss'];
 
 /**
- * The calls that every machine makes all the time: "has anything changed?". When everything needed is in memory and the answer
- * is no, it is given here at once, at a fifth of the cost of a full RPC and without the database; after a start of the server, when
- * every machine comes anew, what is missing is fetched for many of them together.
+ * Fast path of the machines' long polls for configuration changes. If everything is cached and unchanged, it answers
+ * immediately, at a fifth of the cost of a full RPC and without the database. After a restart of the server, when every
+ * machine reconnects, it batches the lookups of many machines.
  *
- * @returns does it answer? False: nothing was done, the full RPC has to; so for a report and for anything unusual.
+ * @returns false: it did nothing, and the full RPC must answer; this includes reports and unusual requests.
  */
 export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
   const { presence, clock, held, tokens, identities, budgets } = deps;
@@ -65,12 +65,12 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   ]);
   const cold = { count: 0 };
 
-  /** The claims of a machine's own token. Nothing is read for a token that this server did not sign. */
+  /** The claims of a machine's own token. Tokens that this server did not sign cost no lookup. */
   const signedBy = (authorization: string): Claims | undefined => {
     const claims = tokens.signed(authorization.slice(prefix.length));
     return claims?.credentials === 'robot-secret' ? claims : undefined;
   };
-  /** Whether memory knows that token and secret are still good. */
+  /** Whether the cache confirms that the token and its secret are valid. */
   const isProven = (authorization: string): boolean => {
     const claims = tokens.known(authorization.slice(prefix.length));
     return claims !== undefined && identities.known('part', claims.subject)?.proofs.has(claims.proof) === true;
@@ -96,14 +96,14 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     const headers = ['content-type', 'application/json', ...[...found.metadata].flat()];
     reply.send(codeToHttpStatus(found.code), headers, errorToJsonBytes(found, undefined));
   };
-  /** @returns false: the machine is over its budget, and gets its refusal later. */
+  /** @returns false: the machine is over its budget, and the rejection follows after a delay. */
   const isWithinBudget = (reply: Reply, partId: string, path: string): boolean => {
     const refusal = budgets.admitCheck(partId);
     if (!refusal) return true;
     void clock.sleep(refusalMs).then(() => fail(reply, refusal, path));
     return false;
   };
-  /** What it is now goes to `use` before anything else may happen: a change while it was looked up is looked up, too. */
+  /** Passes the current state to `use`. Looks again if something changed during the lookup. */
   const look = async (check: Check, use: (found: Present) => void): Promise<void> => {
     for (const seen = { isOld: true }; seen.isOld;) {
       seen.isOld = false;
@@ -116,10 +116,10 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
       }
     }
   };
-  /** Waits for a change or the end of its time; then the answer may be a whole one. */
+  /** Waits for a change or the end of the long poll, then sends the state, whole if it changed. */
   const answerLater = (reply: Reply, check: Check, path: string): void => {
     presence.touch(check.partId);
-    /** @param isOver - the answer goes out now, changed or not. */
+    /** @param isOver - respond now, changed or not. */
     const release = (isOver: boolean): void => {
       end();
       if (reply.isGone) return;
@@ -138,19 +138,19 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
       if (reply.isGone) return;
       if (found.fingerprint !== check.known) return answerWhole(reply, check, found);
       if (isOver || found.isUrgent) return answerSame(reply, check, found);
-      // Something changed that is nothing to it.
+      // The change does not affect this response.
       state.unwatch = check.watch(wake);
       held.hold(waiting);
     };
     const leave = waitingFor.get(path)?.take(check.partId, () => fail(reply, tooManyWait(), path));
     reply.onEnd(() => {
-      presence.touch(check.partId); // it was there until now
+      presence.touch(check.partId); // the machine was connected until now
       end();
       leave?.();
     });
     held.hold(waiting);
   };
-  /** What is missing is fetched. */
+  /** Loads what is not cached, then answers. */
   const answerCold = async (
     reply: Reply,
     { check, save }: NewCheck,

@@ -3,8 +3,9 @@ import { type CheckRequest, longestCheck, type Reply, checkPaths } from '../wire
 import type { Request, Response } from '../wire/request.ts';
 
 /**
- * Config checks that come as HTTP requests. Another protocol, a report, or anything unusual goes on to the RPC as if nothing had been
- * looked at.
+ * Takes config checks that arrive as HTTP requests. Requests in another protocol, with a report, or with anything
+ * unusual go to the RPC
+ * unchanged.
  *
  * @returns undefined: the request is untouched.
  */
@@ -25,8 +26,9 @@ export const fastPath =
       return undefined;
     return new Promise<void>((resolve) => request.once('readable', resolve)).then(() => {
       const body = request.read() as Buffer | null;
-      // A connection that has said anything else stays with this server, at several times the memory of one that only checks: the next
-      // check comes by a new one.
+      // The HTTP server keeps this connection, at several times the memory of a check-only one. Closing it makes the
+      // next check use
+      // a new connection.
       if (!by.isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
       const reply = replyBy(response, (callerId) => prove(request, callerId));
       if (body?.length === length && take({ path, authorization, ...by, body }, reply)) return;

@@ -2,11 +2,11 @@ import type { Clock } from '@platform/kit';
 import { tooManyWait } from './seats.ts';
 
 /**
- * Looks until there is news or the time is over: at once, and each time that something may have changed.
+ * Long poll: looks immediately and after each possible change, until there is news or the time is over.
  *
- * @param watch - `wake` is called when it may be worth looking again. @returns ends it.
- * @param sit - where there is time to wait: takes a seat. @returns gives it back.
- * @throws PlatformError TOO_MANY_REQUESTS when it lost its seat.
+ * @param watch - calls `wake` when looking again may be worthwhile. @returns stops watching.
+ * @param sit - takes a slot of the concurrency limiter before waiting. @returns releases it.
+ * @throws PlatformError TOO_MANY_REQUESTS if newer calls took its slot.
  */
 export async function heldAnswer<T>({
   look,

@@ -1,21 +1,23 @@
 import type { Clock } from '@platform/kit';
 
-/** A check whose answer waits for a change, at most until its time is over. */
+/** A check whose response waits for a change or its due time. */
 export type HeldCheck = {
-  /** ms of the monotonic clock. */
+  /** ms of monotonic time. */
   due: number;
-  /** Its time is over, or the server stops. Called once, after which it is held no more. */
+  /** Called once, at the due time or when the server stops. The check is no longer held then. */
   release(): void;
 };
 
-/** Many thousand waiting checks with one timer among them: a timer and a signal each would take more memory than the rest. */
+/**
+ * One timer for many thousand waiting checks: a timer and a signal for each would take more memory than all the rest.
+ */
 export type HeldChecks = {
   hold(check: HeldCheck): void;
-  /** It was answered, or who asked is gone. */
+  /** Removes a check that was answered or whose client disconnected. */
   drop(check: HeldCheck): void;
 };
 
-/** Checks end up to this much late. */
+/** Upper bound of how late checks end. */
 const stepMs = 500;
 
 export function heldChecks(clock: Clock, stop: AbortSignal): HeldChecks & { done: Promise<void> } {

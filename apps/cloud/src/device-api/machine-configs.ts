@@ -16,26 +16,26 @@ import type { Database } from '../database/database.ts';
 import { findPart, type PartRow } from '../machines/store/machines.ts';
 import { watchers } from './watchers.ts';
 
-/** Whose configuration, and by which address of this server it came to ask. */
+/** The part whose configuration is requested, and the URL of this server that its machine uses. */
 export type ConfigAsk = { partId: string; baseUrl: string };
 
-/** Configurations as machine servers read them. Only their revisions are kept in memory. */
+/** Configurations as machine servers read them. Only their revisions are cached. */
 export type MachineConfigs = {
-  /** @param part - when it is known already. @throws PlatformError PART_NOT_FOUND */
+  /** @param part - the part if the caller has it. @throws PlatformError PART_NOT_FOUND */
   answer(ask: ConfigAsk, part?: PartRow): Promise<RobotConfig>;
-  /** The `revision` of the answer, when it is in memory. */
+  /** The `revision` of the response if it is cached. */
   known(ask: ConfigAsk): string | undefined;
-  /** `wake` is called when the answer may have changed. @returns ends it. */
+  /** Calls `wake` when the response may have changed. @returns stops watching. */
   watch(partId: string, wake: () => void): () => void;
   isWatched(partId: string): boolean;
 };
 
-/** `follows`: the organization of which it names newest packages. */
+/** `follows`: the organization whose packages it names as `latest`. */
 type Kept = { revision: string; baseUrl: string; follows: string | undefined };
 
 export function machineConfigs(of: {
   db: Database;
-  /** The version that `latest` stands for. */
+  /** The version that `latest` resolves to. */
   packageVersion: (orgId: string, name: string) => Promise<string | undefined>;
   changes: Changes;
   clock: Clock;
@@ -70,7 +70,7 @@ export function machineConfigs(of: {
     async answer({ partId, baseUrl }, known) {
       const before = epoch.count;
       const saved = await findConfig(db, partId);
-      // A part that was deleted, also just now, must not be told that nothing is wanted of it.
+      // An empty configuration would tell a machine that was just deleted that nothing is desired.
       const part = (saved && known) ?? (await findPart(db, partId));
       if (!part) throw new PlatformError('PART_NOT_FOUND', { partId });
       const names = { isFollowing: false };
@@ -88,7 +88,7 @@ export function machineConfigs(of: {
           fqdn: partAddress(part.name, part.locationId, 'platform.local'),
           localFqdn: partAddress(part.name, part.locationId, 'local'),
           signalingAddress: new URL(baseUrl).host,
-          // No certificate authority here: the machine asks for no certificate.
+          // This server issues no certificates to machines, so the machine must not request one.
           signalingInsecure: true,
           primaryOrgId: part.orgId,
           locationId: part.locationId,

@@ -8,22 +8,22 @@ import type { Database } from '../database/database.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
 import type { JsonObject } from '../database/schema.ts';
 
-/** What machines say of themselves with each check; stored when it is new. */
+/** Facts that machines report about their host with each check. Only changes are stored. */
 export type ReportedHosts = {
-  /** Does the check tell nothing new about its host? */
+  /** Whether the check's facts about its host are known. */
   isKnown(partId: string, request: DeviceAgentConfigRequest): boolean;
   save(partId: string, request: DeviceAgentConfigRequest): Promise<void>;
-  /** The part was sent this revision. Other products' agents report none: that it comes again says that it has arrived. */
+  /** Records the revision that the part was sent. Other products' agents report none: their next check confirms it. */
   sent(partId: string, revision: number): void;
 };
 
-/** @param sourceOf - what is stored of a part. */
+/** @param sourceOf - reads the stored facts of a part. */
 export function reportedHosts(
   db: Database,
   sourceOf: (partId: string) => Promise<PartSource | undefined>,
 ): ReportedHosts {
   const known = new LRUCache<string, string>({ max: 200_000 });
-  // Most machines say the same of themselves: each text is kept once.
+  // Interned, because most machines report the same text.
   const texts = new LRUCache<string, string>({ max: 2_000 });
   const write = gathered(async (reports: readonly NewReport[]): Promise<readonly void[]> => {
     await saveReports(db, reports);
@@ -48,7 +48,7 @@ export function reportedHosts(
       const host = hostOf(partId, request);
       const text = textOf(partId, request);
       const before = known.get(partId);
-      // After a start nothing is known, but most of it is stored.
+      // After a restart of the server the cache is empty, but most facts are stored.
       const isNew = before === undefined ? !isSame((await sourceOf(partId))?.host ?? null, host) : before !== text;
       if (isNew || request.report) {
         await write({
@@ -64,7 +64,7 @@ export function reportedHosts(
 
 const isOther = ({ hostInfo }: DeviceAgentConfigRequest): boolean => productOf(hostInfo?.tags ?? []) !== 'platform';
 
-/** Uptimes change all the time and are not kept. What ours has installed stands in its report. */
+/** Uptimes change constantly and are not stored. Our agent's report contains its installed versions. */
 const factsOf = ({ hostInfo, versionInfo }: DeviceAgentConfigRequest): JsonObject => ({
   platform: hostInfo?.platform ?? '',
   distro: hostInfo?.distro ?? '',
@@ -77,7 +77,7 @@ const factsOf = ({ hostInfo, versionInfo }: DeviceAgentConfigRequest): JsonObjec
   }),
 });
 
-/** The database keeps the members in an order of its own. */
+/** jsonb stores the members in its own order. */
 const isSame = (stored: JsonObject | null, host: JsonObject): boolean =>
   stored !== null &&
   Object.entries(host).every(([key, value]) => JSON.stringify(stored[key]) === JSON.stringify(value));

@@ -46,7 +46,7 @@ export const robotRoutes =
   (deps: RobotDeps) =>
   (router: ConnectRouter): void => {
     const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
-    /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
+    /** Parts without a waiting restart: their machines ask every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
     const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
     const epoch = { count: 0 };
@@ -64,7 +64,7 @@ export const robotRoutes =
         const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
         const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
         const config = await heldAnswer({
-          // What the part was says nothing of what it is after a while.
+          // Re-read the part: the long poll may have waited 55 s.
           look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
           isNews: ({ revision }) => revision !== knownRevision,
           watch: (wake) => configs.watch(part.id, wake),
@@ -83,7 +83,7 @@ export const robotRoutes =
         const answer = {
           id,
           mustRestart: false,
-          // A machine with a held check is woken when a restart is wanted; it need not ask all the time.
+          // A machine with a held check is notified of a requested restart, so it can ask less often.
           restartCheckInterval: durationFromMs(
             answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
           ),
@@ -98,7 +98,7 @@ export const robotRoutes =
       },
       async log({ id, logs: entries }, context) {
         const caller = callerOf(context);
-        // Machines log all the time: their token says all that is needed.
+        // Machines log constantly: the claims of their token suffice.
         const partId = await ownPartId(db, caller, id);
         if (entries.length > logLimits.linesPerCall) {
           throw new PlatformError('INVALID_ARGUMENT', {

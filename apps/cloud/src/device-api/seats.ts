@@ -1,11 +1,12 @@
 import { PlatformError } from '@platform/contract/errors';
 
 /**
- * Who may wait for the same thing at once: the newest few. One alone would be too few, as a connection that broke unseen leaves its call
- * behind for a while; without an end, one machine that asks again and again would take the connections of all others.
+ * Concurrency limiter that keeps the newest calls of a key. One slot would be too few, because a broken connection
+ * leaves its call
+ * behind for a while. Without a limit, a machine that retries in a loop would take the connections of all others.
  */
 export type Seats = {
-  /** @param sendAway - called at most once, when newer ones have come. @returns gives the seat back. */
+  /** @param sendAway - called at most once, when newer calls took the slot. @returns releases the slot. */
   take(key: string, sendAway: () => void): () => void;
 };
 
@@ -26,9 +27,9 @@ export function seats(most: number): Seats {
   };
 }
 
-/** Newest calls of one machine that wait for the same. */
+/** Slots of one machine per kind of call. */
 export const seatsOfMachine = 4;
 
-/** What is told to whom newer ones have sent away. */
+/** The error of a call that lost its slot to newer ones. */
 export const tooManyWait = (): PlatformError =>
   new PlatformError('TOO_MANY_REQUESTS', { limit: `${seatsOfMachine} newer ones of this machine wait for the same` });

@@ -11,7 +11,10 @@ import type { ConfigAsk, MachineConfigs } from './machine-configs.ts';
 
 const same = toBinary(ConfigResponseSchema, create(ConfigResponseSchema, { notModified: true }));
 
-/** The check of a machine server. One that knows nothing yet is read here, too: its connection stays a light one. */
+/**
+ * Checks of machine servers. A check without a known revision is handled here, too, so that its connection stays a
+ * light one.
+ */
 export function serverChecks(configs: MachineConfigs): ReadCheck {
   class ServerCheck implements Check {
     readonly known: string;

@@ -1,12 +1,12 @@
 import type { Clock } from '@platform/kit';
 
-/** Who waits for a change of a part. `wake` may be called more often than something changed. */
+/** Callbacks that wait for a change of a part. `wake` may run more often than the part changes. */
 export type Watchers = {
-  /** From now on. @returns ends it. */
+  /** @returns stops watching. */
   watch(partId: string, wake: () => void): () => void;
   isWatched(partId: string): boolean;
   wake(partId: string): void;
-  /** All of them; so many at once, then more, so that no stampede comes of it. */
+  /** Wakes all matching parts in batches, so that they do not all request at once. */
   wakeMany(isMeant?: (partId: string) => boolean): void;
 };
 

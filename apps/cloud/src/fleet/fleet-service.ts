@@ -58,7 +58,7 @@ const credentialsOf = async (
   };
 };
 
-/** Machines and their credentials. */
+/** Calls on machines and their credentials. */
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
   return {
@@ -83,7 +83,7 @@ const machineHandlers = (deps: FleetDeps) => {
       const caller = callerOf(context);
       const page = pageOf({ pageSize, pageToken }, readMachineToken);
       const { id } = await organizationFor(db, caller, organizationId);
-      // Whoever may see single machines or locations sees those.
+      // `reach` limits the list to the machines and locations that the caller may see.
       const of = { reach: reachOf(caller), orgId: id };
       const { rows, isCut } = await machinePage(db, of, page);
       const last = rows.at(-1);
@@ -109,7 +109,7 @@ const machineHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
-/** Configurations and their revisions. */
+/** Calls on configurations and their revisions. */
 const configHandlers = (deps: FleetDeps) => {
   const { db, releases } = deps;
   return {
@@ -160,7 +160,7 @@ const configHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
-/** What a machine shall do once. */
+/** One-time operations on a machine. */
 const operationHandlers = (deps: FleetDeps) => {
   const { db, releases } = deps;
   return {
@@ -213,7 +213,7 @@ const operationHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
-/** What an organization uses. */
+/** Usage of an organization. */
 const usageHandlers = (deps: FleetDeps) => {
   const { db, usage } = deps;
   return {

@@ -64,7 +64,7 @@ const contactOf = ({ presence, clock }: MachineDeps, part: Pick<PartRow, 'id' | 
   const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
   return {
     onlineState,
-    // Clients show 1970 without it.
+    // Without a value, clients show 1970.
     lastAccess: timestampFromMs(seen ?? part.createdOn),
     secondsSinceOnline: BigInt(
       seen === undefined || onlineState === OnlineState.ONLINE
@@ -80,7 +80,7 @@ const robotMessage = (deps: MachineDeps, main: PartRow | MachineLine) => ({
   createdOn: timestampFromMs(main.machineCreatedOn),
   ...contactOf(deps, main),
 });
-/** Secrets only for owners of the machine. */
+/** A part of a machine. Only owners of the machine get its secrets. */
 const partMessage = async (deps: MachineDeps, part: PartRow, caller: Caller) => {
   const { db, secrets } = deps;
   const saved = await findConfig(db, part.id);
@@ -119,7 +119,7 @@ const robotsOf = async (deps: MachineDeps, caller: Caller, of: Omit<MachineFilte
   return { robots: rows.map((main) => robotMessage(deps, main)), truncated: isCut };
 };
 
-/** What machines there are. */
+/** Calls that read machines. */
 const robotReads = (deps: MachineDeps) => {
   const { db } = deps;
   return {
@@ -190,7 +190,7 @@ const summaryCalls = (deps: MachineDeps) => {
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
 
-/** Machines begin, move and end. */
+/** Calls that create, change and delete machines. */
 const robotChanges = (deps: MachineDeps) => {
   const { db } = deps;
   return {
@@ -203,7 +203,7 @@ const robotChanges = (deps: MachineDeps) => {
     async updateRobot({ id, name, location: locationId }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, id, requireMachineOwner);
-      // Whoever names the place where it stands moves nothing.
+      // A request with the current location does not move the machine, so it needs no right to move it.
       const isMoved = locationId !== '' && locationId !== machine.locationId;
       const location = isMoved ? await locationFor(db, caller, locationId, requireOwner) : undefined;
       if (location && location.orgId !== machine.orgId) throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
@@ -235,7 +235,7 @@ const robotChanges = (deps: MachineDeps) => {
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
 
-/** Parts, and what was configured on them. */
+/** Calls that read parts and their configuration history. */
 const partReads = (deps: MachineDeps) => {
   const { db } = deps;
   return {
@@ -271,7 +271,7 @@ const partReads = (deps: MachineDeps) => {
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
 
-/** Parts begin, get another configuration or name, and end. */
+/** Calls that create, change and delete parts. */
 const partChanges = (deps: MachineDeps) => {
   const { db } = deps;
   return {

@@ -12,7 +12,7 @@ import {
 } from '../machines/store/machines.ts';
 import { requiredName } from '../rpc/fields.ts';
 
-/** Both services change machines by these. */
+/** FleetService and AppService share these changes. */
 type ChangeDeps = { db: Database; changes: Changes };
 
 export const createMachine = (

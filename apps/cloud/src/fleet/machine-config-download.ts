@@ -10,7 +10,9 @@ import { baseUrlFor } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { type Route, send } from '../wire/exchange.ts';
 
-/** GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer. */
+/**
+ * GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer.
+ */
 export const machineConfigRoutes = (deps: {
   db: Database;
   secrets: Secrets;

@@ -27,7 +27,7 @@ const onlineStates = {
   'awaiting setup': OnlineState.AWAITING_SETUP,
 } as const;
 
-/** @param config - the newest one, for what the server itself finds wrong with it; undefined: it is not looked at. */
+/** @param config - the newest one, which the server checks for problems; undefined: no check. */
 export async function machineMessage(
   { presence, releases, clock }: { presence: Presence; releases: ReleaseBook; clock: Clock },
   part: PartRow,
@@ -81,7 +81,10 @@ export async function machineMessage(
   };
 }
 
-/** What nothing on the machine acts on and what its agent does not name itself: an agent of before knows nothing of newer fields. */
+/**
+ * Fields that have no effect on the machine and that its agent does not report: an older agent does not know newer
+ * fields.
+ */
 function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: ActingAgent | undefined) {
   if (!agent) return [];
   const named = new Set((report.slices ?? []).flatMap(({ ineffectivePaths = [] }) => ineffectivePaths));
@@ -92,14 +95,14 @@ function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: Ac
   }));
 }
 
-/** Of platform-agent, to which a machine would be moved; undefined: none is published for it. */
+/** Version of platform-agent to which a machine would migrate; undefined: none is published for its platform. */
 export async function offeredVersion(releases: ReleaseBook, platform: string | undefined): Promise<string | undefined> {
   if (platform === undefined) return undefined;
   const found = await releases.resolve('platform-agent', versionWish('stable'), platform);
   return found.is === 'release' ? found.release.version : undefined;
 }
 
-/** Versions that the machine has given up, for the audit. */
+/** Versions that the machine has quarantined, for the audit log. */
 export function quarantinedOf(part: PartRow): string[] {
   const report = reportOf(part);
   return [report?.agent, report?.server].flatMap((program) =>

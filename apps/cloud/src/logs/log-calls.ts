@@ -15,10 +15,10 @@ import { lastLogId, readLogs } from './store/part-logs.ts';
 const usualPage = 100;
 const largestPage = 1_000;
 const errorLevels = ['error', 'dpanic', 'panic', 'fatal'];
-/** A notification can be missed. */
+/** Interval of a second look, because a notification can be missed. */
 const lookAgainMs = 5_000;
 
-/** 10m, 2h, 7d → ms. */
+/** Converts 10m, 2h or 7d to ms. */
 function rangeMs(range: string): number {
   const found = /^(\d{1,6})([smhd])$/.exec(range);
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[found?.[2] ?? ''];
@@ -46,7 +46,7 @@ export const logCalls = ({ db, clock, notifications, stop }: LogDeps) =>
           : undefined;
       const rows = await readLogs(db, {
         partId: part.id,
-        // A deprecated field that old clients still set.
+        // `errorsOnly` is deprecated, but old clients still set it.
         levels: request.errorsOnly ? errorLevels : request.levels.map((level) => level.toLowerCase()),
         isAscending: request.order === LogOrder.ASCENDING,
         limit: wanted > 0 ? Math.min(wanted, largestPage) : usualPage,
@@ -68,8 +68,9 @@ export const logCalls = ({ db, clock, notifications, stop }: LogDeps) =>
         if (partId === undefined || partId === part.id) state.wake();
       });
       try {
-        // Headers go out with the first message: our clients know that they are listening. The public Python SDK ends its loop at one
-        // without lines.
+        // The first message sends the headers, so that our clients know the tail is active. The public Python SDK would
+        // end its loop at
+        // a message without lines.
         if (!context.values.get(publicNameKey)) yield { logs: [] };
         while (!ended.aborted) {
           const woken = Promise.withResolvers<void>();

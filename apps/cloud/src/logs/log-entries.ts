@@ -4,20 +4,20 @@ import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/c
 import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
 import type { LogRow, NewLogRow } from './store/part-logs.ts';
 
-/** Years 1 to 9999, in seconds since 1970: what the database and every client can read. */
+/** Years 1 to 9999, in seconds since 1970: PostgreSQL and every client can read them. */
 const earliest = -62_135_596_800;
 const latest = 253_402_300_799;
 
-/** PostgreSQL's texts hold no NUL. */
+/** PostgreSQL's text type cannot contain NUL. */
 const clean = (text: string): string => (text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text);
 const cleanName = (text: string, characters: number = logLimits.nameCharacters): string =>
   clean(text).slice(0, characters).toWellFormed();
-/** Undefined: none that means anything, as from a machine whose clock runs wild. */
+/** Undefined: absent or out of range, for example from a machine whose clock is wrong. */
 function timeUs({ time }: LogEntry): number | undefined {
   const seconds = Number(time?.seconds ?? NaN);
   return seconds >= earliest && seconds <= latest ? seconds * 1e6 + Math.floor((time?.nanos ?? 0) / 1000) : undefined;
 }
-/** JSON has no numbers that are not finite: they are kept as protobuf writes them, "NaN" and "Infinity". */
+/** JSON has no non-finite numbers: they are stored as protobuf's JSON writes them, "NaN" and "Infinity". */
 function cleanJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
     typeof member === 'number' && !Number.isFinite(member) ? String(member) : member,
@@ -38,7 +38,7 @@ export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogR
     host: cleanName(entry.host),
     loggerName: cleanName(entry.loggerName),
     message: cutText(clean(entry.message)),
-    // Members that are undefined are left out of JSON.
+    // JSON omits undefined members.
     rest: hasRest
       ? cleanJson({
           caller: entry.caller && boundedCaller(entry.caller),

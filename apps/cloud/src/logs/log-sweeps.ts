@@ -11,12 +11,12 @@ import {
   trimLogs,
 } from './store/part-log-days.ts';
 
-/** Rows of one step. */
+/** Rows per step. */
 const rowsPerStep = 2_000;
-/** Lines that one step counts: it reads them all. */
+/** Lines that one step measures; it reads all of them. */
 const measuredPerStep = 100_000;
 
-/** Makes the days that lines of now fall into, and drops those that are too old. */
+/** Creates the partitions for current lines and drops expired ones. */
 export async function* sweepLogDays(
   db: Database,
   { now, wall, keptDays }: { now: number; wall: number; keptDays: number },
@@ -27,7 +27,7 @@ export async function* sweepLogDays(
   }
 }
 
-/** Moves the lines of before there were days. */
+/** Moves lines that were stored before the table was partitioned. */
 export async function* moveLines(db: Database, wall: number): AsyncGenerator<number> {
   for (;;) {
     const moved = await moveUndatedLines(db, wall, rowsPerStep);
@@ -36,7 +36,7 @@ export async function* moveLines(db: Database, wall: number): AsyncGenerator<num
   }
 }
 
-/** Removes the oldest lines of machines that have more than `limitBytes`. */
+/** Removes the oldest lines of machines with more than `limitBytes`. */
 export async function* trimMachines(db: Database, limitBytes: number): AsyncGenerator<number> {
   while (await measureLogs(db, measuredPerStep)) yield 0;
   for (const { partId, excess } of await oversizedLogs(db, limitBytes)) {

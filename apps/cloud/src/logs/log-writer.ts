@@ -5,14 +5,14 @@ import { type Database, isDatabaseAway, sqlState } from '../database/database.ts
 import { createLogDays } from './store/part-log-days.ts';
 import { insertLogs, type NewLogRow } from './store/part-logs.ts';
 
-/** Lines of all machines go to the database together: a row costs a twentieth then. */
+/** Batches the lines of all machines into common inserts: a row then costs a twentieth. */
 export type LogWriter = {
   /** Resolves when the lines, all of this part, are committed. */
   write(partId: string, rows: readonly NewLogRow[]): Promise<void>;
 };
 
 type Batch = { rows: readonly NewLogRow[]; characters: number; done: () => void; failed: (error: unknown) => void };
-/** What waits, of one part or of all. */
+/** Size of what is waiting, of one part or of all. */
 type Waiting = { rows: number; characters: number };
 /** Lines of one part, in order of arrival. */
 type Queue = Waiting & { partId: string; batches: Batch[] };
@@ -20,11 +20,11 @@ type Queue = Waiting & { partId: string; batches: Batch[] };
 const noPartition = '23514';
 const gatherMs = 15;
 const perInsert: Waiting = { rows: 5_000, characters: 2 ** 23 };
-/** Parts take turns: one that sends all the time gets its share of each insert, and no more. */
+/** Share of a part in each insert, so that a part that sends constantly cannot delay the others. */
 const perTurn: Waiting = { rows: 1_000, characters: 2 ** 20 };
-/** Statements at once: while one waits for the disk, the other works. */
+/** Concurrent statements: while one waits for the disk, the other works. */
 const lanes = 2;
-/** A database that takes nothing must not fill the memory with lines that their machines send again anyway. */
+/** Limit of the lines in memory while the database is stalled. Machines resend rejected lines. */
 const mostWaiting: Waiting = { rows: 200_000, characters: 2 ** 27 };
 const mostOfPart: Waiting = { rows: 10_000, characters: 2 ** 24 };
 
@@ -32,11 +32,11 @@ const isOver = (waiting: Waiting, most: Waiting): boolean =>
   waiting.rows > most.rows || waiting.characters > most.characters;
 const isFull = (taken: Waiting, most: Waiting): boolean =>
   taken.rows >= most.rows || taken.characters >= most.characters;
-/** Bytes of text; one line may be long. */
+/** UTF-16 code units of the texts, because one line may be long. */
 export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 
-/** Makes the days of lines on the way, should a sweep not have made or kept them. */
+/** Creates the partitions of arriving lines, in case no sweep has created them or a sweep has dropped them. */
 function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => Promise<void> {
   const known = new Set<string>();
   return async (rows) => {
@@ -49,7 +49,7 @@ function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => 
     try {
       await insertLogs(db, rows, now);
     } catch (error) {
-      // Dropped since, or the statement has another fault: then it fails again.
+      // The partition was dropped since. If the statement has another error, the retry fails, too.
       known.clear();
       if (sqlState(error) !== noPartition) throw error;
       await createLogDays(db, days);
@@ -61,7 +61,7 @@ function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => 
 export function logWriter(db: Database, clock: Clock): LogWriter {
   const store = lineStore(db, clock);
   const queues = new Map<string, Queue>();
-  /** Parts with waiting lines of which nothing is being written: the lines of a part stay in their order. */
+  /** Parts with waiting lines and no insert in progress: this keeps the lines of a part in order. */
   const ready: Queue[] = [];
   const waiting: Waiting = { rows: 0, characters: 0 };
   const state = { workers: 0, isGathering: false };
@@ -75,7 +75,7 @@ export function logWriter(db: Database, clock: Clock): LogWriter {
       await store(batches.flatMap((batch) => batch.rows));
       for (const batch of batches) batch.done();
     } catch (error) {
-      // One sender's strange line must not fail the others.
+      // An invalid line of one sender must not fail the batches of the others.
       if (batches.length > 1 && !isDatabaseAway(error)) for (const batch of batches) await insert([batch]);
       else for (const batch of batches) batch.failed(error);
     }

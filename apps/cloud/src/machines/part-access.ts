@@ -6,7 +6,9 @@ import { findMachine, findMainPart, findPart, type MachineRow, type PartRow } fr
 const noPart = (partId: string) => () => new PlatformError('PART_NOT_FOUND', { partId });
 const noMachine = (machineId: string) => () => new PlatformError('MACHINE_NOT_FOUND', { machineId });
 
-/** The part, for people and keys that may operate its machine. @throws PlatformError PART_NOT_FOUND, PERMISSION_DENIED */
+/**
+ * The part, for users and keys that may operate its machine. @throws PlatformError PART_NOT_FOUND, PERMISSION_DENIED
+ */
 export async function operatedPart(
   db: Database,
   caller: Caller,
@@ -22,7 +24,7 @@ export async function operatedPart(
 export const ownedPart = (db: Database, caller: Caller, id: string): Promise<PartRow> =>
   operatedPart(db, caller, id, requireMachineOwner);
 
-/** The part, for its own machine (or whoever may operate it). */
+/** The part, for its own machine or a caller that may operate it. */
 export async function ownPart(db: Database, caller: Caller, id: string): Promise<PartRow> {
   const part = await findPart(db, id);
   if (!part) throw noPart(id)();
@@ -30,7 +32,7 @@ export async function ownPart(db: Database, caller: Caller, id: string): Promise
   return part;
 }
 
-/** As ownPart, without the database for the machine itself: its token says who it is. */
+/** Like `ownPart`, without a database query for the machine itself, which its token identifies. */
 export async function ownPartId(db: Database, caller: Caller, id: string): Promise<string> {
   return caller.kind === 'part' && caller.id === id ? id : (await ownPart(db, caller, id)).id;
 }
@@ -47,7 +49,7 @@ export async function operatedMachine(
   return machine;
 }
 
-/** The main part, by the id of the machine or of one of its parts. */
+/** The main part, by the ID of the machine or of one of its parts. */
 export async function operatedMainPart(db: Database, caller: Caller, id: string): Promise<PartRow> {
   const part = await findMainPart(db, id);
   if (!part) throw noMachine(id)();

@@ -3,13 +3,13 @@ import { checkInterval, type Online, onlineState } from './rules/online.ts';
 import type { Database } from '../database/database.ts';
 import { saveLastSeen } from './store/machines.ts';
 
-/** Who was heard of when. Soft: kept in memory and written in batches; after a crash the next check makes it again. */
+/** When each part was last seen. Kept in memory and written in batches; after a crash, the next check restores it. */
 export type Presence = {
   touch(partId: string): void;
-  /** ms since 1970. @param stored - what the database says. */
+  /** ms since 1970. @param stored - the value in the database. */
   lastSeen(partId: string, stored: number | null): number | undefined;
   online(partId: string, stored: number | null): Online;
-  /** How long machines should wait between two checks, ms. */
+  /** Interval that machines should keep between two checks, ms. */
   checkMs(): number;
   flush(): Promise<void>;
 };
@@ -22,10 +22,10 @@ export function presence(of: {
   clock: Clock;
   log: Log;
   stop: AbortSignal;
-  /** It waits for an answer right now. */
+  /** Whether a check of the part is held now. */
   isWaiting: (partId: string) => boolean;
 }): Presence & { done: Promise<void> } {
-  /** By the monotonic clock: setting the other one makes nobody offline. */
+  /** Monotonic time: setting the system clock must not make machines appear offline. */
   const seen = new Map<string, number>();
   const fresh = new Map<string, number>();
   const flush = async (): Promise<void> => {

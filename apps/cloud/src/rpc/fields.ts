@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { longestName, nameProblem } from '@platform/contract/names';
 
-/** A new name, trimmed. @throws PlatformError INVALID_ARGUMENT */
+/** Trims and validates a new name. @throws PlatformError INVALID_ARGUMENT */
 export function requiredName(field: string, value: string): string {
   const name = value.trim();
   const problem = nameProblem(name, longestName);

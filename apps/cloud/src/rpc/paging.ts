@@ -1,9 +1,9 @@
 import { PlatformError } from '@platform/contract/errors';
 
-/** Page tokens are ours to read alone: the last id of the page before. */
+/** Page tokens are opaque to clients: they contain the last ID of the previous page. */
 export const pageToken = (lastId: number): string => Buffer.from(`after ${lastId}`).toString('base64url');
 
-/** @throws PlatformError INVALID_ARGUMENT for a token that we did not make. */
+/** @throws PlatformError INVALID_ARGUMENT for a token that this server did not create. */
 export function parsePageToken(token: string | undefined): number | undefined {
   if (!token) return undefined;
   const found = /^after (\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString());

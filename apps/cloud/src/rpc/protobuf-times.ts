@@ -2,7 +2,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { create } from '@bufbuild/protobuf';
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 
-/** The years 1 to 9999, as protobuf defines them; what lies outside fits neither a database nor a calendar. */
+/** The years 1 to 9999, as protobuf defines them. Values far outside fit neither PostgreSQL nor `Date`. */
 const range = { first: -62_135_596_800n, last: 253_402_300_799n };
 
 function checked(time: Timestamp): Timestamp {
@@ -13,7 +13,7 @@ function checked(time: Timestamp): Timestamp {
 
 /** ms since 1970. @throws PlatformError INVALID_ARGUMENT outside of the years 1 to 9999. */
 export const msOf = (time: Timestamp): number => Number(checked(time).seconds) * 1000 + Math.floor(time.nanos / 1e6);
-/** µs since 1970, as msOf. */
+/** µs since 1970; throws like `msOf`. */
 export const usOf = (time: Timestamp): number => Number(checked(time).seconds) * 1e6 + Math.floor(time.nanos / 1e3);
 
 export function timeOf(ms: number): Timestamp {

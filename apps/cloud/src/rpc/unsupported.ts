@@ -2,7 +2,7 @@ import { PlatformError } from '@platform/contract/errors';
 
 const mark = Symbol('answers UNIMPLEMENTED');
 
-/** A call of the public protocol that this server does not offer, with a reason; no document lists it. */
+/** Handler of a public call that this server does not offer, with the reason. Such calls appear in no document. */
 export const unsupported = (what: string): (() => Promise<never>) =>
   Object.assign(
     async (): Promise<never> => {

@@ -31,7 +31,7 @@ export function trustedProxies(list: string | undefined): TrustedProxies {
   };
 }
 
-/** The address that a request comes from: behind trusted proxies the last one that none of them has. */
+/** IP address of the client: behind trusted proxies, the last forwarded address that is not a trusted proxy. */
 export function clientAddress(peer: string, forwardedFor: string | undefined, isTrusted: TrustedProxies): string {
   if (!isTrusted(peer)) return peer;
   const named = (forwardedFor ?? '').split(',').map((one) => one.trim());
@@ -44,14 +44,14 @@ export function clientAddress(peer: string, forwardedFor: string | undefined, is
 
 const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '');
 
-/** Who counts as one: an IPv4 address, or the /64 that an IPv6 host has to itself. */
+/** Key of the per-address limits: an IPv4 address, or the /64 network of an IPv6 host. */
 export function addressGroup(address: string): string {
   const plain = unmapped(address);
   if (net.isIP(plain) !== 6) return plain;
   const [head = '', tail] = plain.split('%')[0]?.split('::') ?? [];
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  // A dotted end stands for two of the eight groups.
+  // A dotted IPv4 ending fills two of the eight groups.
   const groups = left.length + right.length + (plain.includes('.') ? 1 : 0);
   const all = tail === undefined ? left : [...left, ...Array.from({ length: 8 - groups }, () => '0'), ...right];
   return `${all

@@ -10,8 +10,8 @@ import { mayCall } from '../access/rules/scopes.ts';
 import { publicError, toConnectError } from './errors.ts';
 
 /**
- * A page of another site cannot make a browser send these headers without asking us first (CORS), and our answer to that
- * question allows no cookies. So a cookie counts only beside one of them, and only from our own origin.
+ * A page of another site cannot make a browser send these headers without a CORS preflight, and our preflight response
+ * allows no cookies. So a cookie counts only together with one of them, and only from our own origin.
  */
 function maySendCookie(headers: Headers): boolean {
   const isRpc =
@@ -25,9 +25,9 @@ export function isSameOrigin(origin: string | null | undefined, host: string | n
 }
 
 /**
- * Every call but Authenticate proves by its headers who makes it and stays within the caller's budget, before any of its body is read.
+ * Authenticates each call except Authenticate by its headers and charges its caller's budget, before reading the body.
  *
- * @param onProven - of the call whose caller has proved itself.
+ * @param onProven - called with the ID of the authenticated caller.
  */
 export const identityGate =
   (

@@ -4,16 +4,16 @@ import { PlatformError } from '@platform/contract/errors';
 import { clientAddress, type TrustedProxies } from './addresses.ts';
 import type { Request } from './request.ts';
 
-/** The host by which a request names this server, and whether its client speaks TLS. */
+/** The host by which a request names this server, and whether its client uses TLS. */
 export type CameBy = { host: string; isSecure: boolean };
 
-/** The URLs of this server. They are known when its ports are open. */
+/** The URLs of this server. They are known once its ports are open. */
 export type Addresses = {
-  /** What users and machines are told, whatever they came by; undefined: the URL that they came by. */
+  /** URL that users and machines get, whichever URL they connected to. Undefined: the URL of their request. */
   publicUrl(): string | undefined;
-  /** Of the port for the server's own machines; undefined: there is none beside the main one. */
+  /** URL of the port for machines of this host. Undefined: they use the main port. */
   insideUrl(): string | undefined;
-  /** How a request came, behind trusted proxies as they report it. */
+  /** Host and TLS of a request; behind trusted proxies, the values that the proxy reports. */
   cameBy(request: Request): CameBy;
   /** The IP address of the client of a request. */
   clientOf(request: Request): string;
@@ -47,7 +47,7 @@ export function addresses(
 export const hostOf = (request: Request): string | undefined =>
   (request as { authority?: string }).authority ?? request.headers.host;
 
-/** A proxy adds its own value behind what a client has sent. */
+/** A proxy appends its own value to the one that the client sent. */
 const lastOf = (header: string | string[] | undefined): string | undefined => {
   const last = header?.toString().split(',').at(-1)?.trim();
   return last === '' ? undefined : last;
@@ -55,10 +55,10 @@ const lastOf = (header: string | string[] | undefined): string | undefined => {
 
 const isHost = (host: string): boolean => /^[\w.:[\]-]+$/.test(host) && URL.canParse(`http://${host}`);
 
-/** Set for each RPC that comes by the port. */
+/** Set for each RPC that arrives through the port. */
 export const cameByKey = createContextKey<CameBy | undefined>(undefined, { description: 'how a call came' });
 
-/** URL of this server for a caller. @throws PlatformError INVALID_ARGUMENT: the caller names no host */
+/** URL of this server for a caller. @throws PlatformError INVALID_ARGUMENT: the request has no valid host */
 export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { host, isSecure }: CameBy): string {
   const inside = known.insideUrl();
   if (inside !== undefined && !isSecure && `http://${host}` === inside) return inside;
@@ -80,6 +80,6 @@ export const baseUrlOf = (
     values.get(cameByKey) ?? { host: URL.parse(url)?.host ?? '', isSecure: url.startsWith('https:') },
   );
 
-/** URL of this server for whoever sent a plain HTTP request. */
+/** URL of this server for the client of a plain HTTP request. */
 export const baseUrlFor = ({ addresses: known }: { addresses: Addresses }, request: Request): string =>
   baseUrl(known, known.cameBy(request));

@@ -1,7 +1,7 @@
 const empty = new Uint8Array(0);
 const firstBytes = 16 * 2 ** 10;
 
-/** Bytes that come in pieces, in one block: a list of one-byte pieces would take 100 times their memory. */
+/** Collects chunks into one block: a list of one-byte chunks would take 100 times their memory. */
 export class ByteCollector {
   #bytes: Uint8Array = empty;
   #size = 0;
@@ -36,7 +36,7 @@ export type Envelope = { flags: number; data: Uint8Array };
 
 const headBytes = 5;
 
-/** Splits the messages of a stream, each behind five bytes: flags and length. */
+/** Splits a stream into its messages. Each message follows a header of five bytes: flags and length. */
 export class EnvelopeSplitter {
   readonly #part = new ByteCollector();
   readonly #mostBytes: number;
@@ -47,7 +47,7 @@ export class EnvelopeSplitter {
     this.#mostBytes = mostBytes;
     this.#onTooLarge = onTooLarge;
   }
-  /** Has a message begun that is not complete? */
+  /** Whether the last message is incomplete. */
   get isInside(): boolean {
     return this.#head !== undefined || this.#part.size > 0;
   }

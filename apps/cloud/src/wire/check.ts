@@ -1,20 +1,20 @@
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 
-/** A POST with one protobuf message, of a path that is known for its checks. */
+/** A POST with one protobuf message to one of `checkPaths`. */
 export type CheckRequest = { path: string; authorization: string; host: string; isSecure: boolean; body: Uint8Array };
 
-/** A check without a report; what is longer has something to tell. */
+/** Upper bound in bytes for a check without a report. Longer requests carry a report. */
 export const longestCheck = 2_048;
 
-/** Where the answer to a check goes. */
+/** Where the response to a check goes. */
 export type Reply = {
   readonly isGone: boolean;
-  /** Who asks has proved who they are. */
+  /** The caller is authenticated. */
   proven?(callerId: string): void;
-  /** @param headers - names and values in turn. */
+  /** @param headers - alternating names and values. */
   send(status: number, headers: readonly string[], body: Uint8Array): void;
-  /** Who asked is gone, or has its answer. */
+  /** Calls `then` when the response is sent or the client has disconnected. */
   onEnd(then: () => void): void;
 };
 
@@ -22,5 +22,5 @@ export const agentCheckPath = `/${AgentDeviceService.typeName}/${AgentDeviceServ
 
 export const serverCheckPath = `/${RobotService.typeName}/${RobotService.method.config.name}`;
 
-/** Calls that may be checks. */
+/** Methods that the fast path can answer. */
 export const checkPaths: readonly string[] = [agentCheckPath, serverCheckPath];

@@ -6,15 +6,15 @@ import { http2Stream } from './http2-stream.ts';
 import type { Request, Response } from './request.ts';
 import type { SentAnswer, Visitor, Visitors } from './visitors.ts';
 
-/** Who may connect, and who has proved who they are: as connections, and behind a proxy as requests. */
+/** Admission of clients and their authentication: by connection, and behind a proxy by request. */
 export type Entrance = {
-  /** @returns false: there is no room for this connection. */
+  /** @returns false: the limit of connections is reached. */
   enter(socket: net.Socket): boolean;
-  /** What speaks on a connection: a TLS socket or an HTTP/2 session. */
+  /** Links a connection to what carries its requests: a TLS socket or an HTTP/2 session. */
   follow(speaker: object, socket: { remoteAddress?: string | undefined; remotePort?: number | undefined }): void;
-  /** @returns false: there is no room for this request, and it was ended. */
+  /** @returns false: the limit is reached, and the request was closed. */
   admit(request: Request, response: Response): boolean;
-  /** Config checks of connections that say nothing else. */
+  /** Wraps the handler of config checks for connections that carry only config checks. */
   checks(take: TakeCheck): (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;
   prove(request: Request, callerId: string): void;
   watch(stop: AbortSignal): Promise<void>;
@@ -24,7 +24,7 @@ type TakeCheck = (request: CheckRequest, reply: Reply) => boolean;
 
 const isComplete = (request: Request): boolean => request.complete || request.readableEnded;
 
-/** Over HTTP/2 the bytes are those of the whole connection: a client that reads one stream may let another one wait. */
+/** HTTP/2 counts the bytes of the whole connection: a client that reads one stream may delay another one. */
 function sentAnswer(request: Request, response: Response): SentAnswer {
   const stream = http2Stream(response);
   const { socket } = request;
@@ -37,7 +37,7 @@ function sentAnswer(request: Request, response: Response): SentAnswer {
 export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Entrance {
   const bySpeaker = new WeakMap<object, Visitor>();
   const byRequest = new WeakMap<Request, Visitor>();
-  /** Until it is known what speaks on it. */
+  /** Connections whose protocol is not known yet. */
   const byPeer = new Map<string, Visitor>();
   const peerOf = (socket: { remoteAddress?: string | undefined; remotePort?: number | undefined }): string =>
     `${socket.remoteAddress} ${socket.remotePort}`;
@@ -45,7 +45,7 @@ export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Ent
     const { stream } = request as { stream?: http2.ServerHttp2Stream };
     return byRequest.get(request) ?? bySpeaker.get(stream?.session ?? request.socket);
   };
-  /** A connection of a proxy carries the requests of many; each is a visitor of its own. */
+  /** A proxy's connection carries requests of many clients; each request is a visitor of its own. */
   const enterRequest = (request: Request, response: Response): Visitor | undefined => {
     const forwarded = String(request.headers['x-forwarded-for'] ?? '');
     const end = (): void => {

@@ -6,7 +6,10 @@ import { errorText, isAbort, type Log } from '@platform/kit';
 import { isDatabaseAway, sqlState } from '../database/database.ts';
 import { largestMessage } from './message-limits.ts';
 
-/** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */
+/**
+ * The error that a client gets: a row of the error table, or INTERNAL with an incident ID that the log contains. It
+ * never contains a stack.
+ */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
   if (error instanceof PlatformError) return shortened(error);
   if (isDatabaseAway(error)) {
@@ -33,7 +36,7 @@ export function publicError(error: unknown, log: Log, where: string): PlatformEr
   return new PlatformError('INTERNAL', { incident }, error);
 }
 
-/** Errors travel in headers, which clients limit; what a caller sent needs no full repetition. */
+/** Errors travel in headers, which clients limit in size. The caller knows the value that it sent. */
 const longestValue = 200;
 
 function shortened(error: PlatformError): PlatformError {
@@ -46,10 +49,10 @@ function shortened(error: PlatformError): PlatformError {
   return new PlatformError(error.code, Object.fromEntries(data) as typeof error.data, error.cause, error.details);
 }
 
-/** Out of range, malformed, or a character that no text may have. */
+/** A value out of range, malformed, or with a character that PostgreSQL's text does not allow. */
 const isBadValue = (error: unknown): boolean => /^22(003|007|008|021|P02|P05)$/.test(sqlState(error) ?? '');
 
-/** Machines add a random span of their own, so that they do not come back all at once. */
+/** Machines add a random delay of their own, so that they do not all retry at once. */
 const retrySeconds = '2';
 
 export function toConnectError(error: PlatformError): ConnectError {
@@ -66,14 +69,14 @@ export function toConnectError(error: PlatformError): ConnectError {
   );
 }
 
-/** The library has words of its own for what it cannot read or does not know: the same with a row of the table. */
+/** Replaces the library's own errors (unreadable message, unknown method) by the matching row of the error table. */
 export function explained(error: ConnectError, where: string): ConnectError {
   if (error.details.length > 0) return error;
   const found = rowOf(error, where);
   return found ? toConnectError(found) : error;
 }
 
-/** The library names the limit that its message passed. */
+/** The library's message contains the limit that was exceeded. */
 function limitIn(problem: string): number | undefined {
   const found = /readMaxBytes (\d+)/.exec(problem)?.[1];
   return found === undefined ? undefined : Number(found);
@@ -97,11 +100,11 @@ function rowOf(error: ConnectError, where: string): PlatformError | undefined {
   }
 }
 
-/** Codes become gRPC statuses here and nowhere else. */
+/** Codes become gRPC statuses only here. */
 export const errorInterceptor = (log: Log): Interceptor => {
   const turned = (error: unknown, where: string, { aborted, reason }: AbortSignal): ConnectError => {
     if (error instanceof ConnectError) return explained(error, where);
-    // What a caller that left breaks is no failure of the server.
+    // Errors that result from a canceled call are not failures of the server.
     if (aborted && !(error instanceof PlatformError))
       return reason instanceof ConnectError
         ? explained(reason, where)

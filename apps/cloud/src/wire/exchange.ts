@@ -9,34 +9,36 @@ import { isSameOrigin } from './authentication.ts';
 import { publicError } from './errors.ts';
 import type { Listener, Request, Response } from './request.ts';
 
-/** One plain HTTP request and its answer. */
+/** One plain HTTP request and its response. */
 export type Exchange = {
   request: Request;
   response: Response;
   url: URL;
   /**
-   * Not a run of a job.
+   * The caller of the request, which must not be an attempt of a job.
    *
    * @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED, PERMISSION_DENIED, BUDGET_EXCEEDED
    */
   caller(): Promise<Exclude<Caller, AttemptCaller>>;
-  /** Anybody, as `caller`. */
+  /** Any caller, attempts of jobs included. Throws like `caller`. */
   callerOrAttempt(): Promise<Caller>;
-  /** A request by a signed link, which its signer's links pay for. @throws PlatformError BUDGET_EXCEEDED */
+  /**
+   * Admits a request by a signed link, charged to the link budget of its signer. @throws PlatformError BUDGET_EXCEEDED
+   */
   admitLink(signer: string): void;
-  /** The body of the request. The caller pays for what its headers did not announce. */
+  /** The body of the request. The caller's budget pays for bytes that its headers did not announce. */
   body(): AsyncIterable<Uint8Array>;
-  /** Reads the rest of the body and forgets it. */
+  /** Reads and discards the rest of the body. */
   drain(): void;
-  /** Bytes of a file that the caller read. */
+  /** Charges the caller for bytes of a file that it read. */
   chargeSent(bytes: number): void;
 };
 
 export type Route = {
   methods: readonly ('GET' | 'HEAD' | 'PUT' | 'POST')[];
-  /** Of the path, without the query. */
+  /** Matched against the path, without the query. */
   path: RegExp;
-  /** Groups of `path`, decoded. Errors become a JSON answer. */
+  /** Gets the groups of `path`, decoded. Errors become a JSON response. */
   answer(exchange: Exchange, groups: readonly string[]): Promise<void>;
 };
 
@@ -49,20 +51,20 @@ const securityHeaders: Readonly<Record<string, string>> = {
 
 export type HttpOptions = {
   authenticator: Authenticator;
-  /** Each request with a caller is a call of that caller; its bytes count in both directions. */
+  /** Each authenticated request counts as a call of its caller; its bytes count in both directions. */
   budgets?: Pick<CallerBudgets, 'admit' | 'chargeBytes'>;
-  /** The caller of a request has proved who it is. */
+  /** Called when the caller of a request is authenticated. */
   prove?: (request: Request, callerId: string) => void;
-  /** Browsers that came by this request shall come by TLS only. */
+  /** Whether browsers that sent this request must use TLS from now on (HSTS). */
   isStrictTransport?: (request: Request) => boolean;
   log: Log;
 };
 
-/** The first route that fits; the last one should take everything. */
+/** Uses the first route that matches; the last one should match everything. */
 export function httpListener(routes: readonly Route[], options: HttpOptions): Listener {
   const { log } = options;
   const answer = async (request: Request, response: Response): Promise<void> => {
-    // The reader went away while it was found out who asks.
+    // The client disconnected during authentication.
     if (response.destroyed || response.headersSent) return;
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     if (options.isStrictTransport?.(request)) response.setHeader('strict-transport-security', 'max-age=31536000');
@@ -85,7 +87,7 @@ export function httpListener(routes: readonly Route[], options: HttpOptions): Li
       }
       await chosen.route.answer(exchangeOf(request, response, url, options), chosen.groups);
     } catch (error) {
-      // What a caller that left breaks is no failure of the server, nor of its database.
+      // Errors that result from a disconnected client are not failures of the server or its database.
       const isGone = response.destroyed || request.errored !== null;
       if (isGone && !(error instanceof PlatformError)) return void response.destroy();
       sendError(response, publicError(error, log, `${request.method} ${url.pathname}`));
@@ -134,7 +136,7 @@ async function* metered(bytes: AsyncIterable<Uint8Array>, charge: (bytes: number
   }
 }
 
-/** A path or a whole URL. Undefined: neither of them. */
+/** Accepts a path or an absolute URL. Undefined: malformed. */
 function urlOf({ url = '/' }: Request): URL | undefined {
   return URL.parse(url.startsWith('/') ? `http://host${url}` : url) ?? undefined;
 }
@@ -152,7 +154,7 @@ function decode(text: string): string {
   }
 }
 
-/** By token, by key or part secret in headers, or by session for what only reads. */
+/** By token, by key or part secret in headers, or by session cookie for GET and HEAD. */
 async function callerOfRequest(authenticator: Authenticator, request: Request): Promise<Caller> {
   const header = (name: string): string | undefined => {
     const value = request.headers[name];
@@ -210,10 +212,10 @@ export const sendJson = (response: Response, status: number, value: unknown): vo
 };
 
 function sendError(response: Response, error: PlatformError): void {
-  // Whoever asked is gone.
+  // The client has disconnected.
   if (response.destroyed) return;
   if (response.headersSent) {
-    // The status is gone already: a broken answer must not look like a whole one.
+    // The status is sent already: a broken response must not look complete.
     response.destroy();
     return;
   }
@@ -229,17 +231,18 @@ function sendError(response: Response, error: PlatformError): void {
   const { req: request } = response;
   if (request.httpVersionMajor > 1 || request.complete)
     return send(response, httpStatusOf(error.code), jsonHeaders(text), text);
-  // Over HTTP/1 the rest of the body is still on its way. A connection that is closed before it is read is reset, and the
-  // client loses the answer that it has not read yet.
+  // Over HTTP/1 the rest of the body is still in transit. Closing the connection before reading it causes a reset, and
+  // the
+  // client loses the response that it has not read yet.
   response.writeHead(httpStatusOf(error.code), { ...jsonHeaders(text), connection: 'close' });
   response.write(text);
   void discardRest(request).then(() => response.end());
 }
 
-/** Limit of what is read of a body after its request was refused. */
+/** Limit of the bytes read from a body after its request was rejected. */
 const restBytes = 8 * 1024 * 1024;
 
-/** Never rejects. A client that stops sending is ended by the limit on stalled requests. */
+/** Never rejects. The limit on stalled requests closes a client that stops sending. */
 async function discardRest(request: Request): Promise<void> {
   let bytes = 0;
   try {
@@ -256,7 +259,7 @@ export type BlobAnswer = {
   sha256: string;
   sizeBytes: number;
   contentType: string;
-  /** Content of this address never changes. */
+  /** The content of this URL never changes. */
   isImmutable?: boolean;
   headers?: Record<string, string>;
 };
@@ -292,11 +295,11 @@ export async function sendBlob(
   if (request.method === 'HEAD' || sizeBytes === 0) return send(response, status, headers);
   const bytes = await blobs.get(blob.sha256, range);
   response.writeHead(status, headers);
-  // A reader that goes away is no failure of ours.
+  // A client that disconnects is not a failure of the server.
   await pipeline(metered(bytes, chargeSent), response).catch(() => response.destroy());
 }
 
-/** One range of a `range` header; several or another unit: the whole file. */
+/** One range of a `range` header. Undefined means the whole file: several ranges or another unit. */
 function parseRange(header: string | undefined, sizeBytes: number): Range | 'outside' | undefined {
   const found = header === undefined ? null : /^bytes=(\d*)-(\d*)$/.exec(header.trim());
   if (!found) return undefined;

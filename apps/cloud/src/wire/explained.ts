@@ -6,8 +6,8 @@ import { trailerFlag, trailerParse, trailerSerialize } from '@connectrpc/connect
 import { explained } from './errors.ts';
 
 /**
- * What the library refuses before a call begins (a message that it cannot read, a method that nobody wrote) has no remedy.
- * Here it gets one, in each of the three protocols.
+ * The library rejects some requests before a call begins (an unreadable message, an unknown method) without a remedy.
+ * This adds the row of the error table, in each of the three protocols.
  */
 export function withReasons(handler: UniversalHandler): UniversalHandler {
   const where = `${handler.service.typeName}/${handler.method.name}`;
@@ -17,7 +17,7 @@ export function withReasons(handler: UniversalHandler): UniversalHandler {
     const type = response.header?.get('content-type') ?? '';
     if (type.startsWith('application/grpc-web')) return ofGrpcWeb(response, reason);
     if (type.startsWith('application/grpc')) return ofGrpc(response, reason);
-    // What is long enough to be compressed is no bare error of the library.
+    // Errors of the library are too short to be compressed, so a compressed response is not one of them.
     const isBare = response.status >= 400 && type === 'application/json' && !response.header?.has('content-encoding');
     return isBare ? ofConnect(response, reason) : response;
   };
@@ -52,7 +52,7 @@ function ofGrpcWeb(response: UniversalServerResponse, reason: Reason): Universal
 
 async function* webFrames(body: AsyncIterable<Uint8Array>, reason: Reason): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) {
-    // Compressed ones carry another flag: they are long, so they have a reason already.
+    // A compressed trailer carries another flag. It is long, so it has error details already.
     if (chunk[0] !== trailerFlag) {
       yield chunk;
       continue;

@@ -32,13 +32,13 @@ export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
   authenticator: Authenticator;
   budgets?: CallerBudgets;
-  /** Answers what it can answer from memory, or goes on with `otherwise`. Undefined: it did nothing. */
+  /** Answers a request from memory, or continues with `otherwise`. Undefined: it did nothing. */
   fast: (request: Request, response: Response, otherwise: () => void | Promise<void>) => Promise<void> | undefined;
-  /** Everything that is no RPC. */
+  /** Handles every request that is not an RPC. */
   pages: Listener;
   budget: MessageBudget;
   rate: ValueRate;
-  /** The caller of a request has proved who it is. */
+  /** Called when the caller of a request is authenticated. */
   prove: (request: Request, callerId: string) => void;
   addresses: Addresses;
   log: Log;
@@ -46,14 +46,15 @@ export type ListenerOptions = {
 
 const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 /**
- * Whoever stops reading half-way would destroy the request, and its rest would stand before the next one on the connection for ever.
- * Left alone it is read and forgotten when the answer is out.
+ * A handler that stops reading half-way would destroy the request, and the rest of the body would block the next
+ * request on the connection.
+ * With this iterator the rest is read and discarded once the response is sent.
  */
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
 const requestKey = createContextKey<Request | undefined>(undefined, { description: 'the request behind a call' });
 
-/** Whoever gets a token has proved who they are. */
+/** Marks the caller that Authenticate gave a token as authenticated. */
 const authenticated =
   (prove: (values: ContextValues, callerId: string) => void): Interceptor =>
   (next) =>
@@ -67,7 +68,7 @@ const authenticated =
 const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
-/** RPC under both names, the fast path, and plain HTTP behind them. */
+/** Serves RPC under both names, the fast path, and plain HTTP for everything else. */
 export function rpcListener(options: ListenerOptions): Listener {
   const prove = (values: ContextValues, callerId: string): void => {
     const request = values.get(requestKey);
@@ -90,16 +91,16 @@ export function rpcListener(options: ListenerOptions): Listener {
         .set(requestKey, request as Request)
         .set(publicNameKey, publicNames.has(request as Request))
         .set(cameByKey, options.addresses.cameBy(request as Request)),
-    // Each method has a limit of its own.
+    // Each method has a lower limit of its own in `message-limits.ts`.
     readMaxBytes: largestMessage,
   });
-  /** As the client names this server. Some proxies pass on a Host of their own: a page of the public URL is ours, too. */
+  /** The host as the client names it. Some proxies send a Host of their own, so the public URL's origin counts, too. */
   const namedHost = (request: Request): string => {
     const told = options.addresses.publicUrl();
     if (told !== undefined && request.headers.origin === told) return new URL(told).host;
     return options.addresses.cameBy(request).host;
   };
-  /** What is no call that somebody wrote. */
+  /** Handles requests for paths that are not a method. */
   const other = (request: Request, response: Response): void | Promise<void> => {
     if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
     if (request.headers['connect-protocol-version'] !== undefined)
@@ -107,21 +108,21 @@ export function rpcListener(options: ListenerOptions): Listener {
     return options.pages(request, response);
   };
   return (request, response) => {
-    // Health checks of load balancers speak HTTP/1.0, which has no Host.
+    // Health checks of load balancers use HTTP/1.0, which has no Host.
     if (request.httpVersion === '1.0' && request.method === 'GET') request.headers.host ??= 'localhost';
     if (!hasReadableUrl(request)) {
       if (request.httpVersionMajor === 1) response.shouldKeepAlive = false;
       response.writeHead(400, { 'content-type': 'text/plain; charset=utf-8' });
       return void response.end('the host or the path is malformed\n');
     }
-    // Whether a cookie may count is decided by this header, whatever the protocol.
+    // The origin check of cookies compares with this header in all protocols.
     request.headers.host = namedHost(request);
     const own = ownPath(request.url ?? '');
     if (own !== undefined) {
       request.url = own;
       publicNames.add(request);
     }
-    // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.
+    // Close it: a connection that carried a sign-in would take ten times the memory of one that carries only checks.
     if (request.url === signIn && request.httpVersionMajor === 1 && !isSecure(request))
       response.shouldKeepAlive = false;
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
@@ -135,7 +136,7 @@ export function rpcListener(options: ListenerOptions): Listener {
   };
 }
 
-/** The library makes a URL of both, and throws where that fails. */
+/** The library makes a URL of host and path, and throws if that fails. */
 function hasReadableUrl(request: Request): boolean {
   const authority = hostOf(request);
   const { url = '' } = request;
@@ -145,7 +146,7 @@ function hasReadableUrl(request: Request): boolean {
 const allowedHeaders =
   'authorization, content-type, connect-protocol-version, connect-timeout-ms, grpc-timeout, viam_client, platform_client, x-grpc-web, x-user-agent, key_id, key';
 
-/** Any page may call with a token; none gets to use our cookie. True: the preflight is answered. */
+/** Any origin may call with a token; none may use our cookie. @returns true: the preflight is answered. */
 function crossOrigin(request: Request, response: Response): boolean {
   response.setHeader('access-control-allow-origin', String(request.headers.origin));
   response.setHeader('vary', 'origin');
@@ -167,7 +168,9 @@ function crossOrigin(request: Request, response: Response): boolean {
 
 const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
 
-/** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
+/**
+ * gRPC clients require HTTP 200 and the status in one frame that also ends the stream; otherwise they see no status.
+ */
 function refuseGrpc(request: Request, response: Response, error: ConnectError): void {
   const trailer = new Headers();
   setTrailerStatus(trailer, error);
@@ -190,8 +193,8 @@ const noMethod = ({ url = '' }: Request): ConnectError =>
   toConnectError(new PlatformError('UNSUPPORTED', { what: `the method ${url.slice(1, 200)}` }));
 
 /**
- * An error answered before the request was read to its end would leave an HTTP/2 client waiting for flow control for ever:
- * after the trailers, the stream is reset without an error. ("finish" of the compatibility response comes too late.)
+ * An error response before the end of the request would leave an HTTP/2 client waiting for flow control.
+ * So the stream is reset with NO_ERROR after the trailers. ("finish" of the compatibility response comes too late.)
  */
 function freeSender(stream: http2.ServerHttp2Stream | undefined): void {
   stream?.once('wantTrailers', () =>

@@ -1,28 +1,28 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 
-/** Bytes of messages that are in memory at once, over all calls. */
+/** Limits the bytes of messages in memory, over all calls. */
 export type MessageBudget = {
-  /** For one call. @param caller - who sends, asked when the first byte counts; nobody may hold more than a share. */
+  /** Lease of one call. @param caller - read when the first byte counts; each caller is limited to a share. */
   lease(caller: () => string, onEvict: () => void): Lease;
-  /** Held now. */
+  /** Bytes held now. */
   readonly bytes: number;
 };
 
 export type Lease = {
-  /** More bytes have come. Waits a moment where there is no room. @throws PlatformError TOO_MANY_REQUESTS */
+  /** Adds received bytes. Waits briefly if the budget is exhausted. @throws PlatformError TOO_MANY_REQUESTS */
   grow(bytes: number): Promise<void> | undefined;
   shrink(bytes: number): void;
-  /** All of the message is here: it is our turn. */
+  /** The message is complete: only the server still works on it, so it is not evicted. */
   complete(): void;
   end(): void;
 };
 
-/** Less is not worth counting. */
+/** Bytes of a call that do not count, to save the bookkeeping for small messages. */
 const freeBytes = 16 * 2 ** 10;
 const waitMs = 2_000;
 const stepMs = 100;
-/** A sender that is slower than this gives way when there is no room for another. */
+/** A sender below this rate is evicted when another one needs room. */
 const slowest = { bytes: 64 * 2 ** 10, ms: 5_000 };
 
 export function messageBudget(clock: Clock, most = 256 * 2 ** 20, ofCaller = most / 4 + 2 ** 20): MessageBudget {
@@ -45,7 +45,7 @@ export function messageBudget(clock: Clock, most = 256 * 2 ** 20, ofCaller = mos
   };
   const fits = (held: Held, bytes: number): boolean =>
     total.bytes + bytes <= most && (callers.get(held.caller) ?? 0) + bytes <= ofCaller;
-  /** Senders that hold room and send nothing. */
+  /** Evicts other senders that hold room and send nothing. */
   const evictStalled = (held: Held): void => {
     for (const other of leases)
       if (other !== held && !other.isComplete && clock.now() - other.mark.at > slowest.ms) {
@@ -84,7 +84,7 @@ export function messageBudget(clock: Clock, most = 256 * 2 ** 20, ofCaller = mos
         grow(bytes) {
           seen.bytes += bytes;
           if (seen.bytes <= freeBytes) return undefined;
-          // What was free until now counts, too.
+          // The bytes that were free until now count, too.
           const due = leases.has(held) ? bytes : seen.bytes;
           if (!leases.has(held)) Object.assign(held, { caller: caller() });
           leases.add(held);

@@ -12,28 +12,29 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
 /**
- * What one message of a call may be. `bytes` count what is unpacked. `values` count fields, list entries and JSON values: a value
- * takes 0.2 to 2 µs and some 100 bytes of memory to parse, however few bytes it has on the wire.
+ * Limits of one message. `bytes` counts the decompressed size. `values` counts fields, list entries and JSON values:
+ * parsing one
+ * takes 0.2 to 2 µs and some 100 bytes of memory, even if it takes two bytes on the wire.
  */
 export type MessageLimit = { bytes: number; values: number };
 
 const kib = 2 ** 10;
 const mib = 2 ** 20;
 
-/** No message is larger. Clients of DataSyncService expect at least 32 MiB. */
+/** The largest limit of all methods. Clients of DataSyncService expect at least 32 MiB. */
 export const largestMessage = 64 * mib;
-/** Limit before the caller is authenticated. Never unpacked. */
+/** Limit before the caller is authenticated. Such messages are never decompressed. */
 const unproven: MessageLimit = { bytes: 16 * kib, values: 1_000 };
 const usual: MessageLimit = { bytes: mib, values: 20_000 };
-/** Lists of ids, configurations. */
+/** For lists of IDs and configurations. */
 const long: MessageLimit = { bytes: 4 * mib, values: 50_000 };
-/** 100,000 images named at once. */
+/** For a call that names 100,000 images. */
 const manyIds: MessageLimit = { bytes: 16 * mib, values: 200_000 };
-/** Evaluations, documents, lines: long texts. */
+/** For long texts: evaluations, documents, log lines. */
 const text: MessageLimit = { bytes: 16 * mib, values: 50_000 };
-/** Pieces of files. */
+/** For chunks of files. */
 const upload: MessageLimit = { bytes: largestMessage, values: 1_000 };
-/** A file, or readings. */
+/** For one file, or for sensor readings. */
 const capture: MessageLimit = { bytes: largestMessage, values: 200_000 };
 
 const ofMethods = <S extends DescService>(

@@ -17,30 +17,31 @@ type Answer = (request: UniversalRequest) => ReturnType<UniversalHandler>;
 type Reading = {
   limit: MessageLimit;
   lease: Lease;
-  /** Others needed its room. */
+  /** Set when the message budget evicted this message. */
   evicted: { readonly is: boolean };
   unpacking: 'gzip' | 'refused' | 'not announced';
-  /** A chunk arrived. */
+  /** Charges the caller for a chunk. */
   charge(bytes: number): void;
-  /** At most one more than the limit. */
+  /** Counts values and stops at one above the limit. */
   count(bytes: Uint8Array): number;
-  /** @returns false: the caller has had too many parsed lately. */
+  /** @returns false: the caller exceeds its rate of parsed values. */
   take(values: number): boolean;
 };
 
 const compressed = 0b1;
-/** Too little to be worth counting. */
+/** Messages up to this size are not counted. */
 const smallBytes = 2 * 2 ** 10;
 const unzip = promisify(gunzip);
-/** Deflate makes at most so many bytes of one. */
+/** The largest ratio at which deflate compresses. */
 const mostUnpacked = 1_032;
 
 const refusal = (...of: ConstructorParameters<typeof PlatformError>) => toConnectError(new PlatformError(...of));
 const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { limitBytes: bytes });
 
 /**
- * Between the body of a request and the library that parses it: messages are unpacked here, within the limits of their method, and
- * their values counted before one is made. What is over a limit, or finds no room, is refused in each of the three protocols.
+ * Runs between the body of a request and the library that parses it: decompresses messages within the limits of their
+ * method and
+ * counts their values before one is allocated. It rejects messages beyond a limit in each of the three protocols.
  *
  * @param budgets - charged for bytes that no header announced, as they arrive; the request gate has charged the others.
  */
@@ -62,7 +63,7 @@ export function limitMessages(
       const type = request.header.get('content-type') ?? '';
       if (!isBytes(request.body)) return handler(request);
       const { contextValues } = request;
-      // Who calls is known when the first byte is read.
+      // The caller is known when the first byte is read.
       const caller = () => contextValues && knownCallerOf(contextValues);
       const callerId = (): string => caller()?.id ?? '';
       const charge = chargeBeyond(announcedBytes(request.header.get('content-length')), (bytes) => {
@@ -94,7 +95,7 @@ const isBytes = (body: UniversalRequest['body']): body is AsyncIterable<Uint8Arr
 const encodingHeader = (type: string, isWhole: boolean): string =>
   isWhole ? 'content-encoding' : type.startsWith('application/grpc') ? 'grpc-encoding' : 'connect-content-encoding';
 
-/** Connect's calls with one message: the body is the message, packed as a whole. */
+/** Connect's unary calls: the body is the message, compressed as a whole. */
 function wholeMessage(
   request: UniversalRequest,
   body: AsyncIterable<Uint8Array>,
@@ -103,12 +104,12 @@ function wholeMessage(
 ): UniversalRequest {
   const announced = Number(request.header.get('content-length') ?? 0);
   if (encoding === null || encoding === 'identity') return { ...request, body: whole(body, announced, false, reading) };
-  // The library refuses what it does not know.
+  // The library rejects encodings that it does not know.
   if (encoding !== 'gzip') return request;
   const header = new Headers(request.header);
   header.delete('content-encoding');
   header.delete('content-length');
-  // Who packs reads packed answers.
+  // A client that compresses also reads compressed responses.
   if (!header.has('accept-encoding')) header.set('accept-encoding', encoding);
   return { ...request, header, body: whole(body, announced, true, reading) };
 }
@@ -133,7 +134,7 @@ async function* whole(
   yield checked(isPacked ? await unpacked(bytes, reading) : bytes, reading);
 }
 
-/** gRPC, gRPC-Web and Connect's streams: each message has a head of its own, which says whether it is packed. */
+/** gRPC, gRPC-Web and Connect's streams: each message has its own header with a flag for compression. */
 async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<Uint8Array> {
   const { limit, lease } = reading;
   const splitter = new EnvelopeSplitter(limit.bytes, () => {
@@ -145,7 +146,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
     for (const { flags, data } of splitter.push(chunk)) {
       const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);
       yield encodeEnvelope(flags & ~compressed, checked(bytes, reading));
-      // The next one is asked for: this one is dealt with.
+      // The consumer asked for the next message, so it has processed this one.
       lease.shrink(data.length);
     }
   }
@@ -153,7 +154,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
   if (splitter.isInside) throw refusal('INVALID_MESSAGE', { problem: 'the message ends too early' });
 }
 
-/** Without room the call ends like any other that is refused. */
+/** Fails like any rejected call if the message budget is exhausted. */
 function grow({ lease, evicted }: Reading, bytes: number): Promise<void> | undefined {
   if (evicted.is) throw refusal('TOO_MANY_REQUESTS', { limit: 'the message came too slowly while others waited' });
   return lease.grow(bytes)?.catch((error: unknown) => {

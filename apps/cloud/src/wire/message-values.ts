@@ -12,7 +12,10 @@ const fixedBytes = new Map([
 
 type Fields = ReadonlyMap<number, DescField>;
 
-/** Counts the values of a protobuf message without making any: a parser takes 100 times the memory of an empty value's two bytes. */
+/**
+ * Counts the values of a protobuf message without allocating them. An empty value has two bytes on the wire; parsed, it
+ * takes 100 times as much memory.
+ */
 export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: number) => number {
   const known = new Map<DescMessage, Fields>();
   const fieldsOf = (desc: DescMessage): Fields => {
@@ -20,7 +23,7 @@ export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: num
     known.set(desc, found);
     return found;
   };
-  /** @param most - counting ends when there are more. @returns of a malformed message, what stands before the mistake. */
+  /** @param most - counting stops above it. @returns for a malformed message, the count before the error. */
   return (desc, bytes, most) => {
     const open: { fields: Fields | undefined; end: number }[] = [{ fields: fieldsOf(desc), end: bytes.length }];
     let at = 0;
@@ -90,7 +93,7 @@ const entryFields = (field: DescField | undefined): Fields =>
     ? new Map([[entryValue, { fieldKind: 'message', message: field.message } as DescField]])
     : noFields;
 
-/** Numbers of a list may stand in one field. */
+/** A packed field holds all numbers of a list. */
 function packedCount(field: DescField | undefined, length: number): number {
   if (field?.fieldKind !== 'list' || field.listKind === 'message') return 0;
   if (field.listKind === 'enum') return length;
@@ -100,7 +103,7 @@ function packedCount(field: DescField | undefined, length: number): number {
 
 const json = { quote: 0x22, comma: 0x2c, colon: 0x3a, backslash: 0x5c, array: 0x5b, object: 0x7b };
 
-/** The same for JSON: each value but the first follows a comma, a colon or a bracket. */
+/** The same for JSON: each value except the first follows a comma, a colon or an opening bracket. */
 export function countJsonValues(bytes: Uint8Array, most: number): number {
   let count = 1;
   for (let at = 0; at < bytes.length; at++) {

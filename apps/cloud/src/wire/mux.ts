@@ -14,21 +14,21 @@ import { unfinished } from './unfinished.ts';
 
 export type PortOptions = {
   host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
-  /** PEM texts; with them TLS is spoken on the same port. */
+  /** PEM texts. If set, the same port also accepts TLS. */
   tls?: { cert: string; key: string };
-  /** Also speak without TLS to other hosts. */
+  /** Also accept plaintext connections from other hosts. */
   allowPlaintext: boolean;
-  /** Who may connect; without: everybody, for as long as they like. */
+  /** Admission of connections. Undefined: no limits by caller or address. */
   entrance?: Entrance;
-  /** A connection that says nothing for so long is closed. */
+  /** Closes a connection that sends nothing for this time. */
   firstByteMs?: number;
-  /** So is one that has announced a message and sends nothing of it. */
+  /** Closes a connection that announced a message and sends nothing of it for this time. */
   nextByteMs?: number;
-  /** Answers config checks that come without TLS by itself. */
+  /** Answers config checks of plaintext connections directly. */
   checks?: (request: CheckRequest, reply: Reply) => boolean;
-  /** Connections of proxies carry requests of many clients: the HTTP server reads them all. */
+  /** A proxy's connections carry requests of many clients, so the HTTP server reads all of them. */
   isProxy?: (address: string | undefined) => boolean;
   clock: Clock;
   log: Log;
@@ -36,10 +36,10 @@ export type PortOptions = {
 };
 
 export type Port = {
-  /** IP address that it listens on. */
+  /** IP address of the listening socket. */
   address: string;
   port: number;
-  /** Uses another certificate for connections from now on. */
+  /** Uses another certificate for new connections. */
   renew(tls: { cert: string; key: string }): void;
   close(limitMs: number): Promise<void>;
 };
@@ -49,7 +49,7 @@ type Speaks = 'tls' | 'http2' | 'http1' | 'unknown yet';
 const preface = Buffer.from('PRI');
 const tlsHandshake = 0x16;
 
-/** What the first bytes of a connection announce. */
+/** Detects the protocol by the first bytes of a connection. */
 export function speaks(head: Uint8Array): Speaks {
   if (head[0] === tlsHandshake) return 'tls';
   const start = head.subarray(0, preface.length);
@@ -60,38 +60,39 @@ export function speaks(head: Uint8Array): Speaks {
 export const isLoopback = (address: string | undefined): boolean =>
   address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1' || address === 'localhost');
 
-/** To a TLS greeting where there is no TLS: bytes by which clients tell that, and may go on without it. */
+/** Reply to a TLS handshake if TLS is off: clients recognize it and may retry in plaintext. */
 const noTls = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 
-/** Longer than the pools of clients keep idle connections, or they write into a closing one. */
+/** Longer than clients' pools keep idle connections: otherwise they write into a closing connection. */
 const keepAliveMs = 75_000;
 const headersMs = 30_000;
 const leastTls = 'TLSv1.2';
-/** As much as HTTP/1.1 has. */
+/** The same limit as for HTTP/1.1. */
 const mostHeaderBytes = 16 * 2 ** 10;
-/** Calls at once on one connection of HTTP/2. */
+/** Concurrent streams of one HTTP/2 connection. */
 const mostStreams = 1_000;
-/** Ten thousand machines with two held checks and some calls each. */
+/** 10,000 machines, each with two long polls and a few calls. */
 const wantedConnections = 40_000;
-/** Of the open files: without room for others, the server could not even reach its database. */
+/** Share of the open files: without spare descriptors, the server could not even connect to its database. */
 const ownShare = 0.9;
 
-/** What the system lets this process open; Node has raised it to all it may have. */
+/** The process's limit of open files. Node has raised the soft limit to the hard limit. */
 function openFiles(): number {
   try {
     return Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
   } catch {
-    return Infinity; // another system
+    return Infinity; // not Linux
   }
 }
 
-/** Connections that may be open at once. */
+/** Limit of open connections. */
 export const mostConnections = (): number => Math.min(wantedConnections, Math.floor(openFiles() * ownShare));
 
 /**
- * One port for HTTP/1.1, HTTP/2 without TLS (by its preface) and TLS (by its first byte; ALPN tells the rest).
+ * One port for HTTP/1.1, HTTP/2 without TLS (detected by its preface) and TLS (by its first byte; ALPN selects the
+ * protocol).
  *
- * @throws PlatformError PORT_IN_USE; INVALID_ARGUMENT for a host that would be reached without TLS.
+ * @throws PlatformError PORT_IN_USE; INVALID_ARGUMENT for a host that other hosts could reach without TLS.
  */
 export async function openPort(listener: Listener, options: PortOptions): Promise<Port> {
   const { clock, log, tls, entrance } = options;
@@ -121,7 +122,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     }
   };
   const http1 = http.createServer(
-    // A large file takes its time; one that stands still does not get it.
+    // No time limit: a large file may take long. The limit on stalled requests closes one that makes no progress.
     { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 },
     watched,
   );
@@ -147,11 +148,13 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     Object.assign(secure, { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 });
   }
 
-  // They never listen themselves; this makes them follow their connections (timeouts, idle ones at the end).
+  // They never listen themselves. This event starts their tracking of connections (timeouts, closing idle ones).
   for (const one of [http1, secure]) one?.emit('listening');
 
   const sockets = new Set<net.Socket>();
-  /** Since when they are open without a word. One timer for all: a thousand connections a second may come. */
+  /**
+   * When each connection that has sent nothing was opened. One timer serves all: 1,000 connections a second may arrive.
+   */
   const silent = new Map<net.Socket, number>();
   const firstByteMs = options.firstByteMs ?? 10_000;
   const closeSilent = async (): Promise<void> => {
@@ -198,7 +201,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       }
       socket.unshift(head);
       if (found === 'unknown yet') {
-        // What was put back makes the stream readable at once: wait for more than that.
+        // The bytes put back make the stream readable at once: wait for more than those.
         return waitForMore(socket, head.length, sniff);
       }
       silent.delete(socket);
@@ -248,12 +251,12 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       const ended = new AbortController();
       server.close(() => ended.abort());
       for (const session of sessions) session.close();
-      // Calls that run may end; connections without one go now.
+      // Running calls may finish; connections without one close now.
       for (const start = clock.now(); !ended.signal.aborted; await clock.sleep(20, ended.signal)) {
         http1.closeIdleConnections();
         secure?.close();
         const isLate = clock.now() - start > limitMs;
-        // Where everything is said, the other side need not agree.
+        // Once everything is written, do not wait for the client to close.
         for (const socket of sockets) if (isLate || socket.writableFinished) socket.destroy();
       }
       http1.close();

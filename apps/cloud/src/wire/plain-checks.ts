@@ -3,12 +3,12 @@ import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Clock } from '@platform/kit';
 import { type CheckRequest, longestCheck, type Reply, checkPaths } from './check.ts';
 
-/** What the first bytes of a connection are for config checks. */
+/** How the first bytes of a connection are classified. */
 export type PlainRead = { is: 'check'; request: CheckRequest } | { is: 'more' } | { is: 'other' };
 
 const starts = checkPaths.map((path) => ({ path, bytes: Buffer.from(`POST ${path} HTTP/1.1\r\n`) }));
 const longestHead = 4_096;
-/** With one of these a request means more than a plain question. */
+/** A request with one of these headers is not a plain check. */
 const unusual = new Set([
   'transfer-encoding',
   'content-encoding',
@@ -23,8 +23,9 @@ const unusual = new Set([
 const name = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /**
- * Reads a config check in its usual form: one whole HTTP/1.1 request, nothing before and nothing behind it. Whatever is not exactly
- * that is `other`, for the HTTP server to judge.
+ * Parses a config check in its usual form: exactly one HTTP/1.1 request, without bytes before or after it. Everything
+ * else
+ * is `other` and goes to the HTTP server.
  */
 export function readPlainCheck(bytes: Buffer): PlainRead {
   const start = starts.find((one) => {
@@ -51,10 +52,10 @@ export function readPlainCheck(bytes: Buffer): PlainRead {
   return { is: 'check', request: { path: start.path, authorization, host, isSecure: false, body } };
 }
 
-/** But for the tab: what `trim` takes off beside blanks, or another parser reads as the end of a line. */
+/** Control characters except the tab: `trim` removes some of them, and other parsers take some as the end of a line. */
 const control = /[[\p{Cc}\u00a0]--[\t]]/v;
 
-/** Undefined: not in its usual form, or one of them twice. */
+/** Undefined: a header is malformed or occurs twice. */
 function headersOf(text: string): Map<string, string> | undefined {
   const headers = new Map<string, string>();
   for (const line of text === '' ? [] : text.split('\r\n')) {
@@ -68,9 +69,9 @@ function headersOf(text: string): Map<string, string> | undefined {
   return headers;
 }
 
-/** Connections that have said nothing but config checks so far. */
+/** Connections that have carried only config checks so far. */
 export type PlainChecks = {
-  /** Takes over a connection by its first bytes. `more`: there are too few of them to tell. */
+  /** Takes over a connection by its first bytes. `more`: too few bytes to classify it. */
   take(socket: net.Socket, bytes: Buffer): PlainRead['is'];
 };
 
@@ -82,20 +83,21 @@ const statusTexts: Readonly<Record<number, string>> = {
 };
 
 /**
- * Thousands of connections that wait most of the time, without what the HTTP server keeps for each: that takes more memory than all
- * that we know of a machine. As soon as a connection says anything else, it is handed to the HTTP server for good.
+ * Handles thousands of mostly idle connections without the HTTP server's state for each, which takes more memory than
+ * all
+ * that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
  */
 export function plainChecks(of: {
   take: (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;
-  /** For what is no config check; `bytes` come first. */
+  /** Takes connections that carry another request; `bytes` come first. */
   other: (socket: net.Socket, bytes: Buffer) => void;
   clock: Clock;
-  /** A connection that rests so long is closed. */
+  /** Closes a connection that is idle for this time. */
   keepAliveMs: number;
   stop: AbortSignal;
 }): PlainChecks {
   const { clock, stop } = of;
-  /** Since when they rest between two checks. */
+  /** When each connection between two checks became idle. */
   const resting = new Map<net.Socket, number>();
   const now = { second: 0, date: '' };
   const dateText = (): string => {
@@ -123,7 +125,7 @@ export function plainChecks(of: {
       socket.off('readable', early);
       for (const then of turn.ended.splice(0)) then();
     };
-    /** The next request before there is an answer, or the end of the other side. */
+    /** Handles the next request before the response, or the end of the connection. */
     const early = (): void => {
       const more = socket.read() as Buffer | null;
       if (more) {
@@ -142,7 +144,7 @@ export function plainChecks(of: {
         const lines = [`HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}`];
         for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
         lines.push(`date: ${dateText()}`, `content-length: ${body.length}`);
-        // That it stays open otherwise goes without saying: this answer is sent a million times a day.
+        // Omit `connection: keep-alive`, the default: this response is sent a million times a day.
         const isLast = stop.aborted || status === 429;
         if (isLast) lines.push('connection: close');
         lines.push('', '');
@@ -166,7 +168,7 @@ export function plainChecks(of: {
     if (found === 'more') rest(socket, bytes);
     else if (found === 'other') of.other(socket, bytes);
   };
-  /** Whoever asks and does not read must not have answers pile up here. */
+  /** Waits until the client has read: responses must not pile up for a client that does not read. */
   const whenRead = (socket: net.Socket, then: () => void): void => {
     resting.set(socket, clock.now());
     const forget = (): void => void resting.delete(socket);
@@ -177,7 +179,7 @@ export function plainChecks(of: {
       then();
     });
   };
-  /** Until the next check, or what else comes. */
+  /** Waits for the next check or another request. */
   const rest = (socket: net.Socket, before?: Buffer): void => {
     resting.set(socket, clock.now());
     const forget = (): void => void resting.delete(socket);
@@ -186,7 +188,7 @@ export function plainChecks(of: {
       socket.off('close', forget);
       forget();
       const more = socket.read() as Buffer | null;
-      // The other side has ended.
+      // The client has closed its side.
       if (!more) return void socket.destroy();
       go(socket, before ? Buffer.concat([before, more]) : more);
     });

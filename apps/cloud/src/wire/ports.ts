@@ -4,16 +4,16 @@ import { atomicWrite, readJson } from '@platform/kit/node';
 import { isLoopback, openPort, type Port, type PortOptions } from './mux.ts';
 import type { Listener } from './request.ts';
 
-/** Where the server answers, and what it calls itself. */
+/** The server's ports and its URLs. */
 export type Ports = {
   port: number;
-  /** What users and machines are told when nothing else is known. */
+  /** URL for users and machines if no public URL is set. */
   url: string;
   /** The same server on loopback without TLS, for programs of this host. */
   localUrl: string;
-  /** For machines of this host: all addresses that they get begin with it. */
+  /** For machines of this host: all URLs that they get begin with it. */
   insideUrl: string;
-  /** Uses another certificate for connections from now on. */
+  /** Uses another certificate for new connections. */
   renew: Port['renew'];
   close(limitMs: number): Promise<void>;
 };
@@ -21,15 +21,15 @@ export type Ports = {
 type Wanted = {
   listener: Listener;
   options: PortOptions;
-  /** @param port - of the main port. */
+  /** @param port - the number of the main port. */
   publicUrlOf: (port: number) => string | undefined;
   dataFolder: string;
 };
 
 /**
- * Opens the main port, and on loopback what the server's own processes need: one more where the main port is not on loopback, and
- * one by which machines of this host come where all others are told a public URL. That may have a name and a certificate that mean
- * nothing here.
+ * Opens the main port and, on loopback, the ports that the server's own processes need. One serves a main port that is
+ * not on loopback.
+ * The other serves machines of this host if there is a public URL: its name and certificate may not work on this host.
  *
  * @throws PlatformError PORT_IN_USE, INVALID_ARGUMENT
  */
@@ -68,7 +68,7 @@ export async function openPorts({ listener, options, publicUrlOf, dataFolder }: 
 const urlOf = (address: string, port: number): string =>
   `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
 
-/** The same port at each start, if it is free: a machine of this host knows it. */
+/** Reuses the port of the previous start if it is free, because machines of this host have stored it. */
 async function openInside(
   open: (options: PortOptions) => Promise<Port>,
   options: PortOptions,

@@ -1,10 +1,10 @@
 import { createContextKey } from '@connectrpc/connect';
 
-/** Calls under the names of the public protocol: unmodified clients of others. */
+/** Whether a call used the names of the public protocol, as unmodified third-party clients do. */
 export const publicNameKey = createContextKey(false, { description: 'called under its public name' });
 
 const prefix = '/viam.';
 
-/** Bodies carry no package names, so the other name is a matter of the path alone. */
+/** Message bodies contain no package names, so the path is all that differs. */
 export const ownPath = (url: string): string | undefined =>
   url.startsWith(prefix) ? `/platform.${url.slice(prefix.length)}` : undefined;

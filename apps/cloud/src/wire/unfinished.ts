@@ -5,7 +5,7 @@ import type { Request, Response } from './request.ts';
 type Waited = { bytes: number; since: number };
 type Session = Waited & { streams: Set<http2.ServerHttp2Stream> };
 
-/** Clients keep a channel that they do not use now; for ever nobody needs one. */
+/** Clients keep unused channels open; after this time the server closes them. */
 const idleSessionMs = 30 * 60_000;
 
 export type Unfinished = {
@@ -14,20 +14,21 @@ export type Unfinished = {
 };
 
 /**
- * Messages that were announced and have not come to their end. Anybody can announce one, without a key, and would keep a connection by it;
- * so one of which nothing comes for a while is given up. One timer for all.
+ * Tracks messages that were announced and are incomplete. Any client can announce one without a key and would hold a
+ * connection;
+ * so a message that makes no progress for `nextByteMs` is canceled. One timer serves all.
  */
 export function unfinished(clock: Clock, nextByteMs: number, stop: AbortSignal): Unfinished {
   const requests = new Map<Request, Waited>();
   const sessions = new Map<http2.ServerHttp2Session, Session>();
-  /** How long nothing has come. */
+  /** Milliseconds since the last progress. */
   const quietMs = (waited: Waited, bytes: number, isOurTurn: boolean): number => {
     if (bytes !== waited.bytes || isOurTurn) Object.assign(waited, { bytes, since: clock.now() });
     return clock.now() - waited.since;
   };
   const look = (): void => {
     for (const [request, waited] of requests) {
-      // What is there and not taken yet waits for us.
+      // Received bytes that are not read yet wait for the server, not for the client.
       const isOurTurn = request.readableLength > 0 || request.isPaused();
       if (quietMs(waited, request.socket.bytesRead, isOurTurn) > nextByteMs) request.socket.destroy();
     }
@@ -53,7 +54,7 @@ export function unfinished(clock: Clock, nextByteMs: number, stop: AbortSignal):
       requests.set(request, { bytes: request.socket.bytesRead, since: clock.now() });
       request.once('end', forget);
       request.once('close', forget);
-      // What is left of a message that was refused stands before the next one on its connection.
+      // The unread rest of a rejected message would block the next message on its connection.
       response.once('finish', () => {
         if (!request.complete) request.resume();
       });

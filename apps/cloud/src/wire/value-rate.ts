@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '@platform/kit';
 
-/** Values of messages that a caller may have parsed: a token bucket each, so that one of them takes a part of the processor only. */
+/** Token bucket per caller for parsed values of messages, so that one caller takes only a part of the CPU. */
 export type ValueRate = {
-  /** @returns false: too many in a short time. */
+  /** @returns false: the bucket of the caller is empty. */
   take(callerId: string, values: number): boolean;
   readonly perSecond: number;
 };

@@ -2,31 +2,32 @@ import { LRUCache } from 'lru-cache';
 import type { Clock, Log } from '@platform/kit';
 import { addressGroup } from './addresses.ts';
 
-/** A connection, or a request that came through a proxy, and what is known of who makes it. */
+/** A connection, or a request through a proxy, and whether its caller is authenticated. */
 export type Visitor = {
   readonly isProven: boolean;
-  /** Its caller has proved who it is. */
+  /** The caller is authenticated. */
   prove(callerId: string): void;
   /**
-   * A request of it is being answered until `then` is called: meanwhile we are the ones who are waited for, unless it leaves what we send
+   * Marks a request as running until `then` is called. Meanwhile the client waits for the server, unless it leaves the
+   * response
    * unread.
    */
   busy(isComplete: () => boolean, answer?: SentAnswer): () => void;
   leave(): void;
 };
 
-/** What is sent to a visitor. */
+/** The state of a response to a visitor. */
 export type SentAnswer = {
-  /** There is more to send than it takes now. */
+  /** Whether bytes wait because the client does not read. */
   isUnread(): boolean;
-  /** Bytes that it took, of this answer or of its connection. */
+  /** Bytes that the client took, of this response or of its connection. */
   takenBytes(): number;
 };
 
 export type Visitors = {
-  /** @param close - ends it. @returns undefined: there is no room for it. */
+  /** @param close - closes the visitor. @returns undefined: a limit is reached. */
   enter(address: string, close: () => void): Visitor | undefined;
-  /** Since the start. */
+  /** Totals since the start; `open` and `unproven` are current. */
   readonly counts: {
     readonly open: number;
     readonly unproven: number;
@@ -38,13 +39,13 @@ export type Visitors = {
 };
 
 export type VisitorLimits = {
-  /** Open at once, all together. */
+  /** Open at the same time, in total. */
   most: number;
-  /** Unproven at once, of an address. */
+  /** Unproven at the same time, per address. */
   ofAddress: number;
-  /** Unproven for so long altogether, without the time that we take. */
+  /** Total time in which a visitor may be unproven, without the time that the server takes. */
   unprovenMs: number;
-  /** Who is unproven and leaves an answer unread takes at least so many bytes in so many ms, and all of it in `answerMs`. */
+  /** Minimum reading rate of an unproven visitor: this many bytes in `ms`, and the whole response in `answerMs`. */
   slowest: { bytes: number; ms: number; answerMs: number };
 };
 
@@ -52,22 +53,26 @@ export type VisitorLimits = {
 const keptShare = 1 / 4;
 /** Share of all connections that one caller may hold. */
 const callerShare = 1 / 16;
-/** A burst may pass the limit of its address for a moment: after a restart of the server all machines of a site come at once. */
+/**
+ * A burst may briefly exceed the limit of its address: after a restart of the server, all machines of a site reconnect
+ * at once.
+ */
 const burst = { ofAddress: 1_024, ms: 1_000 };
 const stepMs = 1_000;
 const rememberedAddresses = 100_000;
 const rememberedMs = 24 * 3_600_000;
 
 /**
- * 1 KiB a second: a mobile network of the second generation is four times as fast, and a machine on it loads an agent of 50 MiB in four
+ * 1 KiB/s: a second-generation mobile network is four times as fast, and a machine on it downloads an agent of 50 MiB
+ * in four
  * hours.
  */
 const slowest = { bytes: 60 * 2 ** 10, ms: 60_000, answerMs: 6 * 3_600_000 } as const;
 export const usualLimits = { ofAddress: 256, unprovenMs: 30_000, slowest } as const;
 
-/** Keeps one address, and all who have not proved who they are, from taking the connections of everybody. */
+/** Prevents one address, or all unauthenticated clients together, from taking all connections. */
 export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitors {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   const unproven = new Set<Entry>();
   const ofAddress = new Map<string, number>();
   const ofCaller = new Map<string, number>();
@@ -99,7 +104,7 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
       for (const { isComplete } of this.requests ?? []) if (isComplete()) return true;
       return false;
     }
-    /** Reads an answer more slowly than anybody may who is unproven. */
+    /** Whether it reads a response below the minimum rate of unproven visitors. */
     isTooSlow(now: number): boolean {
       let isSlow = false;
       for (const one of this.requests ?? []) if (readsTooSlowly(one, limits.slowest, now)) isSlow = true;
@@ -160,7 +165,7 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
       add(waiting, entry.address, 1);
       const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
       if (now - entry.since > limits.unprovenMs) end(entry, 'nobody proved who they are in time');
-      // What it has sent was read between two looks.
+      // Two rounds passed, so the server has read what it sent.
       else if (isBeyond && entry.isSeen && now - entry.came > burst.ms) end(entry, 'too many of its address');
       else entry.isSeen = true;
     }

@@ -13,7 +13,7 @@ export type Grant<R extends HeldRole = HeldRole> = {
   orgId: string | undefined;
 };
 
-/** Who is calling. A part speaks for its own machine only. */
+/** The caller of a request. A part acts only for its own machine. */
 export type Caller =
   /** `byKeyId`: the API key whose sign-in link opened the session. */
   | { kind: 'person'; id: string; name: string; grants: readonly Grant[]; byKeyId: string | undefined }
@@ -30,10 +30,10 @@ export type Caller =
   | AttemptCaller
   | ScriptCaller;
 
-/** A run of a job, alone: it reports, fetches its pictures and stores its files. */
+/** One attempt of a job: it may report, download its images and upload its files. */
 export type AttemptCaller = {
   kind: 'attempt';
-  /** Of the job. */
+  /** ID of the job. */
   id: string;
   name: string;
   orgId: string;
@@ -41,11 +41,13 @@ export type AttemptCaller = {
   runnerId: string;
   manifestSha256: string;
   scriptSha256: string | undefined;
-  /** It has ended: only its last word may be repeated. */
+  /** It has ended: it may only repeat its final report. */
   isOver: boolean;
   grants: readonly [];
 };
-/** The script of a custom job: it reads the dataset of its job, and the packages that the job names. `id`: of its key. */
+/**
+ * The script of a custom job: it may read its job's dataset and the packages that the job names. `id`: ID of its key.
+ */
 export type ScriptCaller = {
   kind: 'script';
   id: string;
@@ -56,10 +58,10 @@ export type ScriptCaller = {
   grants: readonly Grant[];
 };
 
-/** Packages and datasets by the texts that name them in a configuration or in a job. */
+/** Packages and datasets by the texts that name them in a configuration or a job. */
 export type ResourceNames = { packages: ReadonlySet<string>; datasets: ReadonlySet<string> };
 
-/** What a foreign caller is told: that the thing does not exist. */
+/** Creates the error for a caller of another organization: the resource does not exist. */
 export type Absent = () => PlatformError;
 
 const noOrganization =
@@ -72,26 +74,29 @@ const hasRole = (caller: Caller, orgId: string, roles: readonly HeldRole[]): boo
     (grant) => grant.resource === 'organization' && grant.resourceId === orgId && roles.includes(grant.role),
   );
 
-/** Does the caller have any right in this organization, also on a part of it only? */
+/** Whether the caller has any right in this organization, even on a single resource of it. */
 export const belongsTo = (caller: Caller, orgId: string): boolean =>
   caller.kind === 'part' ? caller.orgId === orgId : caller.grants.some((grant) => grant.orgId === orgId);
 
 export const isMember = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner', 'operator']);
-/** May look, at least: also the script of a job, at what its job names (registry/rules/named-resources.ts). */
+/**
+ * Whether the caller may at least read. A job's script may read what its job names (registry/rules/named-resources.ts).
+ */
 export const isReader = (caller: Caller, orgId: string): boolean =>
   hasRole(caller, orgId, ['owner', 'operator', 'reader']);
 export const isOwner = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner']);
 
-/** Ids of the organizations that the caller sees as a whole, for lists without a filter. */
+/** The caller's rights on whole organizations, for lists without a filter. */
 export const memberships = (caller: Caller): { orgId: string; role: HeldRole }[] =>
   caller.grants.flatMap((grant) =>
     grant.resource === 'organization' ? [{ orgId: grant.resourceId, role: grant.role }] : [],
   );
 
 /**
- * Owner or operator of the organization as a whole.
+ * Requires an owner or operator of the whole organization.
  *
- * @param absent - the error for a caller of another organization, for example DATASET_NOT_FOUND of the thing asked for.
+ * @param absent - the error for a caller of another organization, for example DATASET_NOT_FOUND for the requested
+ * dataset.
  * @throws PlatformError `absent`, or PERMISSION_DENIED within the own organization.
  */
 export function requireMember(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
@@ -100,32 +105,32 @@ export function requireMember(caller: Caller, orgId: string, absent: Absent = no
   throw new PlatformError('PERMISSION_DENIED', { resource: `organization ${orgId}` });
 }
 
-/** As requireMember, but looking alone: also the script of a job. */
+/** Like `requireMember`, for reading: also allows the script of a job. */
 export function requireReader(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (!isReader(caller, orgId)) requireMember(caller, orgId, absent);
 }
 
-/** As requireMember, but owners only: NOT_OWNER within the own organization. */
+/** Like `requireMember`, but only for owners: throws NOT_OWNER within the own organization. */
 export function requireOwner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (isOwner(caller, orgId)) return;
   if (!belongsTo(caller, orgId)) throw absent();
   throw new PlatformError('NOT_OWNER', { organizationId: orgId });
 }
 
-/** A runner of the organization (or its owner, who may do everything a runner may). */
+/** Requires a runner of the organization, or its owner, who may do everything a runner may. */
 export function requireRunner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (hasRole(caller, orgId, ['runner', 'owner'])) return;
   if (!belongsTo(caller, orgId)) throw absent();
   throw new PlatformError('PERMISSION_DENIED', { resource: `the job queue of organization ${orgId}` });
 }
 
-/** A member, or a machine of the organization writing what it captured. */
+/** Requires a member, or a machine of the organization, which uploads its captured data. */
 function requireMemberOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (caller.kind === 'part' && caller.orgId === orgId) return;
   requireMember(caller, orgId, absent);
 }
 
-/** Whoever may look, or a machine of the organization. */
+/** Requires a reader, or a machine of the organization. */
 export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (!isReader(caller, orgId)) requireMemberOrPart(caller, orgId, absent);
 }
@@ -133,13 +138,13 @@ export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absen
 const isInstallationOwner = (caller: Caller): boolean =>
   caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner');
 
-/** Owner of the installation: publishes releases. */
+/** Requires an owner of the installation, who publishes releases. */
 export function requireInstallationOwner(caller: Caller): void {
   if (isInstallationOwner(caller)) return;
   throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
 }
 
-/** Where a machine stands, as far as rights go. */
+/** The resources above a machine that rights may name. */
 export type Place = { orgId: string; locationId: string; machineId: string };
 
 const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean =>
@@ -148,15 +153,15 @@ const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean
     (grant.resource === 'location' && grant.resourceId === place.locationId) ||
     (grant.resource === 'robot' && grant.resourceId === place.machineId));
 
-/** May see and operate the machine: owner or operator of it, of its location or of its organization. */
+/** Whether the caller may see and operate the machine: owner or operator of it, its location or its organization. */
 export const mayOperate = (caller: Caller, place: Place): boolean =>
   caller.grants.some((grant) => covers(grant, place, ['owner', 'operator']));
 
-/** May see the location and its machines: owner or operator of it or of its organization. */
+/** Whether the caller may see the location and its machines: owner or operator of it or its organization. */
 export const mayReadLocation = (caller: Caller, { orgId, locationId }: Omit<Place, 'machineId'>): boolean =>
   caller.grants.some((grant) => covers(grant, { orgId, locationId, machineId: '' }, ['owner', 'operator']));
 
-/** The places whose machines the caller may operate, for lists: whatever lies in one of them. */
+/** Resources whose machines the caller may operate, for lists. */
 export type Reach = { orgIds: readonly string[]; locationIds: readonly string[]; machineIds: readonly string[] };
 
 export function reachOf(caller: Caller): Reach {
@@ -183,9 +188,11 @@ export function requireMachineOwner(caller: Caller, place: Place, absent: Absent
 }
 
 /**
- * Whether the caller may give this right away: owners give what they own, and only an owner of the installation gives its rights.
+ * Whether the caller may grant this right: owners grant what they own; only an owner of the installation grants its
+ * rights.
  *
- * @param place - where the machine of a `robot` right stands; undefined when it was deleted: then only the organization's owner decides.
+ * @param place - of the machine of a `robot` right. Undefined: it was deleted, so only the organization's owner may
+ * grant the right.
  */
 export function mayGive(caller: Caller, grant: Grant, place?: Place): boolean {
   if (grant.resource === 'installation') return isInstallationOwner(caller);
@@ -193,7 +200,7 @@ export function mayGive(caller: Caller, grant: Grant, place?: Place): boolean {
   return grant.resource === 'robot' && place !== undefined && ownsMachine(caller, place);
 }
 
-/** The machine itself (its own part), or a key or person that may operate it. */
+/** Requires the machine itself (its own part), or a key or user that may operate it. */
 export function requirePart(caller: Caller, partId: string, place: Place, absent: Absent): void {
   if (caller.kind === 'part') {
     if (caller.id !== partId) throw absent();

@@ -5,20 +5,23 @@ import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import type { Caller } from './permissions.ts';
 
-/** Names `<service>/<method>` of a service. */
+/** Names of calls: `<service>/<method>`. */
 const callsOf = <S extends { typeName: string; method: Record<string, { name: string }> }>(
   service: S,
   ...methods: (keyof S['method'])[]
 ): string[] => methods.map((method) => `${service.typeName}/${service.method[method as string]?.name}`);
 
-/** All that a run of a job may call. */
+/** All calls that an attempt of a job may make. */
 export const attemptCalls: ReadonlySet<string> = new Set(
   callsOf(RunnerService, 'reportJob', 'completeJob', 'failJob', 'confirmStop'),
 );
-/** All that an attempt may call once it is over: an answer that got lost is asked for again. */
+/** All calls that an ended attempt may make: it retries them if a response was lost. */
 const lastCalls: ReadonlySet<string> = new Set(callsOf(RunnerService, 'completeJob', 'failJob', 'confirmStop'));
 
-/** All that the script of a custom job may call: it reads its dataset and packages. Readings belong to no dataset. */
+/**
+ * All calls that the script of a custom job may make: it reads its dataset and packages. Sensor readings belong to no
+ * dataset.
+ */
 export const scriptCalls: ReadonlySet<string> = new Set([
   ...callsOf(DataService, 'binaryDataByFilter', 'binaryDataByIDs', 'tagsByFilter', 'boundingBoxLabelsByFilter'),
   ...callsOf(DatasetService, 'listDatasetsByOrganizationID', 'listDatasetsByIDs'),
@@ -26,7 +29,7 @@ export const scriptCalls: ReadonlySet<string> = new Set([
   ...callsOf(AppService, 'getRegistryItem', 'listRegistryItems', 'listOrganizations', 'getOrganization'),
 ]);
 
-/** Whether this caller may call this at all; what it sees then is up to its rights. @param call - `<service>/<method>`. */
+/** Whether the caller may make this call; its rights limit the result. @param call - `<service>/<method>`. */
 export function mayCall(caller: Caller, call: string): boolean {
   if (caller.kind === 'attempt') return (caller.isOver ? lastCalls : attemptCalls).has(call);
   return caller.kind !== 'script' || scriptCalls.has(call);

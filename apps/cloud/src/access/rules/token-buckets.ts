@@ -1,18 +1,19 @@
-/** What may be used: so much at once, and so much a second after that. Infinity: no limit. */
+/** Capacity and refill of a token bucket. Infinity: no limit. */
 export type Rate = { perSecond: number; burst: number };
 
 type Bucket = { level: number; at: number };
 
 /**
- * A token bucket for each key, paid afterwards: who has something left may begin, what it costs is charged when it is known. The level
- * may go below zero, at most by one burst, so that one large message locks nobody out for hours.
+ * One token bucket per key, charged afterwards: a call may begin while any tokens are left, and pays when its cost is
+ * known. The
+ * level may become negative, at most by one burst, so that one large message does not block a caller for hours.
  */
 export class TokenBuckets {
   readonly #rate: Rate;
   readonly #most: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param most - buckets in memory; a full bucket is not worth any. */
+  /** @param most - buckets in memory. Full buckets are dropped first, because a new bucket is full, too. */
   constructor(rate: Rate, most = 100_000) {
     this.#rate = rate;
     this.#most = most;
@@ -22,7 +23,7 @@ export class TokenBuckets {
     return this.#buckets.size;
   }
 
-  /** ms until this key may begin again; 0: now. `now` in ms of a clock that only goes forward. */
+  /** ms until this key may begin again; 0: now. `now`: ms of monotonic time. */
   waitMs(key: string, now: number): number {
     const bucket = this.#buckets.get(key);
     return bucket ? this.#waitMs(this.#levelOf(bucket, now)) : 0;
@@ -33,7 +34,7 @@ export class TokenBuckets {
     this.#spend(this.#bucket(key, now), amount, now);
   }
 
-  /** Charges a key that may begin now. One look-up, for calls that cost less than two. @returns as `waitMs`. */
+  /** Charges a key that may begin now, with one look-up instead of two on the fast path. @returns like `waitMs`. */
   take(key: string, amount: number, now: number): number {
     if (this.#rate.perSecond === Infinity) return 0;
     const bucket = this.#bucket(key, now);
@@ -66,7 +67,7 @@ export class TokenBuckets {
     return level > 0 ? 0 : Math.ceil(((1 - level) / this.#rate.perSecond) * 1_000);
   }
 
-  /** Forgets full buckets. Where that is not enough: the half that was not used for longest. */
+  /** Drops full buckets. If that is not enough, drops the least recently used half. */
   #shrink(now: number): void {
     for (const [key, bucket] of this.#buckets)
       if (this.#levelOf(bucket, now) >= this.#rate.burst) this.#buckets.delete(key);

@@ -2,10 +2,10 @@ import type { Caller } from '../rules/permissions.ts';
 import { at, type Database } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
 
-/** Who, as it stands in revisions and the audit log: kind, name and id. */
+/** The actor's text in revisions and the audit log: kind, name and ID. */
 export const actorOf = (caller: Caller): string => `${caller.kind} ${caller.name} (${caller.id})`;
 
-/** Written in the transaction of what it tells. */
+/** Writes an audit entry. Call it in the transaction of the change that it describes. */
 export async function audit(
   db: Database,
   entry: ({ caller: Caller } | { actor: string }) & {
@@ -27,7 +27,7 @@ export async function audit(
     .execute();
 }
 
-/** What changed, for details: from what to what; undefined: nothing did. */
+/** Old and new values of the changed fields, for details. @returns undefined: no field changed. */
 export function changed(
   before: Readonly<Record<string, string | null>>,
   after: Readonly<Record<string, string | null>>,
@@ -47,7 +47,10 @@ export type AuditRow = {
   details: JsonObject | null;
 };
 
-/** Entries of an organization (null: of the installation), newest first. @param before - id of the last entry of the page before. */
+/**
+ * Entries of an organization (null: of the installation), newest first. @param before - ID of the last entry of the
+ * previous page.
+ */
 export async function listAudit(
   db: Database,
   of: {

@@ -4,13 +4,13 @@ import type { JsonObject } from '../../database/schema.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
 
-/** `orgId` null: it concerns the installation. */
+/** `orgId` null: the entry concerns the installation. */
 type Entry = { orgId: string | null; action: string; subject: string; details?: JsonObject };
 
-/** Writes an audit entry. @param changed - what the caches of this process forget once all of it has committed. */
+/** Writes an audit entry. @param changed - what this process's caches drop once the transaction has committed. */
 export type Record = (entry: Entry, ...changed: readonly (readonly [kind: ChangeKind, key: string])[]) => Promise<void>;
 
-/** What a caller changes: rows and audit entries in one transaction, then the notification of what changed. */
+/** Runs a caller's change: rows and audit entries in one transaction, then the change notifications. */
 export async function audited<T>(
   { db, changes }: { db: Database; changes?: Pick<Changes, 'tell'> },
   caller: Caller,

@@ -15,7 +15,7 @@ export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };
 export const findKey = (db: Database, id: string) =>
   db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst();
 
-/** The key with its rights, locked against changes until the transaction ends. */
+/** Reads the key with its rights and locks it until the transaction ends. */
 export async function lockKey(trx: Database, id: string): Promise<KeyWithGrants | undefined> {
   if (!isUuid(id)) return undefined;
   const key = await trx
@@ -46,9 +46,10 @@ export async function grantsOf(db: Database, type: 'person' | 'api_key', id: str
 }
 
 /**
- * Whether somebody else owns what this key owns. Locks the organization, so that two last owners cannot delete each other at once.
+ * Whether this key is the only owner of something. Locks the organization, so that two last owners cannot delete each
+ * other.
  *
- * @returns the first thing that would have no owner left.
+ * @returns the first resource that would have no owner left.
  */
 export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promise<Grant<Role> | undefined> {
   const owned = key.grants.filter(
@@ -71,7 +72,7 @@ export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promis
   return undefined;
 }
 
-/** The newest of an organization, the oldest of them first. @param machineId - only those with a right on this machine. */
+/** The newest keys of an organization, oldest first. @param machineId - only keys with a right on this machine. */
 export async function listKeys(db: Database, orgId: string, machineId?: string): Promise<Bounded<KeyWithGrants>> {
   let query = db
     .selectFrom('apiKey')
@@ -94,7 +95,7 @@ export async function listKeys(db: Database, orgId: string, machineId?: string):
   return found;
 }
 
-/** Given id and key: exactly that one, if it is not there yet (first start); else a new one. Only its hash is stored. */
+/** Inserts a key with this ID and secret (first start), or with new ones. Only the secret's hash is stored. */
 export async function insertKey(
   db: Database,
   of: { orgId: string; name: string; grants: readonly Grant<Role>[]; id?: string; key?: string },
@@ -130,14 +131,14 @@ export async function insertGrants(
   }
 }
 
-/** Its tokens end with it. */
+/** Deletes a key; its tokens become invalid. */
 export async function deleteKey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('accessGrant').where('identityType', '=', 'api_key').where('identityId', '=', id).execute();
   await db.deleteFrom('apiKey').where('id', '=', id).execute();
   await recordChange(db, 'api_key', id);
 }
 
-/** A new secret under the same id; tokens of the old one end. */
+/** Replaces the secret of a key; tokens of the old secret become invalid. */
 export async function rotateKey(db: Database, id: string): Promise<string> {
   const key = randomSecret();
   await db

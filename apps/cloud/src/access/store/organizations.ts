@@ -26,7 +26,7 @@ const named = (db: Database, ids: readonly string[]) =>
     .selectAll()
     .where(sql<boolean>`id = any(${ids}::uuid[])`);
 
-/** The newest of them, by name. */
+/** The newest organizations, sorted by name. */
 export async function newestOrganizations(db: Database, ids: readonly string[]): Promise<Bounded<OrganizationRow>> {
   const query = named(db, ids).orderBy('createdOn', 'desc').orderBy('id', 'desc');
   const found = await boundedList<OrganizationRow>(db, query, listBounds);
@@ -48,7 +48,7 @@ const locationsWithCount = (db: Database) =>
         .as('machineCount'),
     );
 
-/** The newest of an organization, the oldest of them first. */
+/** The newest locations of an organization, oldest first. */
 export async function listLocations(db: Database, orgId: string): Promise<Bounded<LocationRow>> {
   const query = locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn', 'desc').orderBy('id', 'desc');
   const found = await boundedList<LocationRow>(db, query, listBounds);
@@ -56,7 +56,7 @@ export async function listLocations(db: Database, orgId: string): Promise<Bounde
   return found;
 }
 
-/** The oldest of an organization, where machines come without a place. */
+/** The oldest location of an organization, for machines that register without a location. */
 export const firstLocation = (db: Database, orgId: string): Promise<LocationRow | undefined> =>
   locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn').orderBy('id').limit(1).executeTakeFirst();
 
@@ -78,7 +78,7 @@ export async function updateLocation(
   if (Object.keys(change).length > 0) await db.updateTable('location').set(change).where('id', '=', id).execute();
 }
 
-/** False: machines or other locations stand in it. */
+/** @returns false: the location contains machines or other locations. */
 export const deleteLocation = (
   db: Database,
   { id, orgId, name }: Pick<LocationRow, 'id' | 'orgId' | 'name'>,

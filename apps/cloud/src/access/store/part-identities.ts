@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 
-/** What a machine's token is checked against. */
+/** The part's data that its tokens are checked against. */
 export type PartIdentity = {
   id: string;
   orgId: string;
@@ -11,7 +11,7 @@ export type PartIdentity = {
   secretHashes: Buffer[];
 };
 
-/** In the order of the ids; undefined: there is no such part. */
+/** @returns parts in the order of the IDs; undefined: no such part. */
 export async function readPartIdentities(db: Database, ids: readonly string[]): Promise<(PartIdentity | undefined)[]> {
   const { rows } = await sql<PartIdentity>`
     select part.id, part.org_id, part.machine_id, machine.name as machine_name, machine.location_id,

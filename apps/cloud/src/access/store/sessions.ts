@@ -5,7 +5,7 @@ import { recordChange } from '../../database/changes.ts';
 import { type Database, at } from '../../database/database.ts';
 
 /**
- * A link that signs its person in once. Only its hash is stored.
+ * Inserts a link that signs its user in once. Only the token's hash is stored.
  *
  * @param expiresOn - ms since 1970.
  * @param byKeyId - the API key that the link ends with.
@@ -28,7 +28,7 @@ export async function insertSignInLink(
   return token;
 }
 
-/** Audits what concerns a person in each organization where the person has rights, else for the installation. */
+/** Audits an event of a user in each organization where the user has rights; without any, for the installation. */
 export async function auditPerson(
   db: Database,
   personId: string,
@@ -48,7 +48,7 @@ export async function auditPerson(
   for (const orgId of orgIds) await audit(db, { ...entry, orgId, actor, subject: personId });
 }
 
-/** The person of a session that has not ended at `now` (ms since 1970). */
+/** The user of a session that has not ended at `now` (ms since 1970). */
 export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
   db
     .selectFrom('browserSession')
@@ -58,7 +58,7 @@ export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
     .where('browserSession.expiresOn', '>', at(now))
     .executeTakeFirst();
 
-/** The link is used up, a session begins. Undefined: unknown, used before or too old. */
+/** Consumes the link and starts a session. @returns undefined: the link is unknown, used or expired. */
 export async function exchangeSignInLink(
   db: Database,
   token: string,
@@ -107,10 +107,10 @@ export async function deleteSession(db: Database, token: string): Promise<string
 }
 
 /**
- * Ends the links and sessions that a key made, directly or by other sessions: whoever had the key is out.
+ * Ends the links and sessions that a key created, directly or through other sessions.
  *
- * @param except - the session that stays, by its secret: of who rotates or deletes the key.
- * @returns hashes of the sessions.
+ * @param except - secret of the session that stays: the session of the user who rotates or deletes the key.
+ * @returns hashes of the ended sessions.
  */
 export async function endSessionsOfKey(trx: Database, keyId: string, except?: string): Promise<string[]> {
   await trx.deleteFrom('signInLink').where('byKeyId', '=', keyId).where('usedOn', 'is', null).execute();

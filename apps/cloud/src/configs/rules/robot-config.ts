@@ -23,7 +23,10 @@ import { isObject, type Json } from '@platform/contract/json-object';
 
 type RobotConfigInit = MessageInitShape<typeof RobotConfigSchema>;
 
-/** What of a saved configuration has a field of its own in RobotConfig; the rest travels in `other`, `agent` stays with the agent. */
+/**
+ * Keys of a saved configuration with a field of their own in RobotConfig. The others go to `other`, except `agent`,
+ * which only agents read.
+ */
 const listSchemas = {
   components: ComponentConfigSchema,
   services: ServiceConfigSchema,
@@ -48,9 +51,9 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The saved configuration as a machine server reads it.
+ * Converts a saved configuration to the form that machine servers read.
  *
- * @param packageVersion - the version that `latest` stands for now; undefined: there is none.
+ * @param packageVersion - resolves `latest` to a version; undefined: there is none.
  * @returns `skipped`: paths of entries that no machine server could read.
  */
 export async function robotConfigOf(
@@ -101,7 +104,10 @@ export async function robotConfigOf(
   };
 }
 
-/** Unknown keys of an entry are for newer servers; the frame of a component has another shape in JSON and stays with `other`'s readers. */
+/**
+ * Ignores unknown keys, which newer servers read. A component's frame has another form in JSON, so its readers use
+ * `other`.
+ */
 function message<D extends DescMessage>(schema: D, item: unknown): MessageShape<D> | undefined {
   if (!isObject(item)) return undefined;
   const { frame: _frame, ...rest } = item;

@@ -14,7 +14,7 @@ export type ConfigRow = {
   savedOn: number;
 };
 
-/** What a part has before anything was saved. */
+/** Configuration of a part before the first revision. */
 const emptyConfig: ConfigRow = {
   revision: 0,
   text: '{}',
@@ -37,7 +37,7 @@ export async function findConfig(db: Database, partId: string, revision = 0): Pr
   return row ?? (revision === 0 ? emptyConfig : undefined);
 }
 
-/** Without what was saved, which may be large. */
+/** A revision without its text, which may be large. */
 export type SavedRevision = Omit<ConfigRow, 'text' | 'config'>;
 
 /** Newest first, before a revision. */
@@ -58,13 +58,13 @@ export async function revisionsBefore(
 
 export type NewConfig = { orgId: string; partId: string; text: string; config: JsonObject; savedBy: string };
 
-/** What must still hold when the new revision is written: its number, or the time of the last change (ms since 1970). */
+/** Condition for saving: the current revision, or the time of the last change (ms since 1970). */
 export type Expected = { revision?: number; lastUpdated?: number };
 
 /**
- * Saves the next revision of a part; rows of earlier ones stay as they are. Call it in a transaction.
+ * Saves the next revision of a part and keeps the earlier ones. Call it in a transaction.
  *
- * @throws PlatformError CONFIG_CONFLICT when somebody else saved meanwhile.
+ * @throws PlatformError CONFIG_CONFLICT if another caller saved meanwhile, PART_NOT_FOUND.
  */
 export async function insertConfig(db: Database, config: NewConfig, expected: Expected): Promise<number> {
   const part = await db

@@ -6,7 +6,7 @@ import type { PackageKind } from '../../database/training-schema.ts';
 export type DesiredPackage = { owner: string; name: string; version: string };
 export type FoundPackage = { kind: PackageKind; hasVersion: boolean; newest: string | null };
 
-/** In the order of the packages; undefined: there is none that a machine of this organization may use. */
+/** @returns packages in the given order; undefined: none that a machine of this organization may use. */
 export async function findDesiredPackages(
   db: Database,
   orgId: string,

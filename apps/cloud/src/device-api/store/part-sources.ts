@@ -4,21 +4,21 @@ import type { JsonObject } from '../../database/schema.ts';
 import { restartLifeMs } from '../../machines/rules/restart-request.ts';
 import { ourAgentTag } from '../../releases/rules/update-info.ts';
 
-/** What the answer to an agent is made of. */
+/** Stored data that the response to an agent is built from. */
 export type PartSource = {
   revision: number;
-  /** The saved `agent` and `maintenance_window`, as they are. */
+  /** The saved `agent` and `maintenance_window`, unchanged. */
   agent: unknown;
   window: unknown;
   quarantineClearance: number;
-  /** A person asked for a restart, and the machine has not taken it yet. */
+  /** A user requested a restart within the last hour, and the machine has not taken it yet. */
   isRestartWanted: boolean;
-  /** Somebody asked for a move from another product's agent to ours, and it has not happened yet. */
+  /** A user requested a migration from another product's agent to ours, and it has not completed. */
   isMigrating: boolean;
   host: JsonObject | null;
 };
 
-/** In the order of the ids; undefined: there is no such part. */
+/** @returns sources in the order of the IDs; undefined: no such part. */
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
   const { rows } = await sql<PartSource & { id: string }>`
     select part.id, part.revision, part.quarantine_clearance, part.host,
@@ -33,8 +33,9 @@ export async function readPartSources(db: Database, ids: readonly string[]): Pro
 export type NewReport = { partId: string; host: JsonObject | undefined; report: Uint8Array | undefined };
 
 /**
- * What is absent stays as it was. Of two reports of a part, the later one counts. A check by our agent ends a migration, also one that
- * says that it could not take over.
+ * Absent values stay as stored. If a part has two reports, the later one is stored. A check by our agent ends a
+ * migration, even if
+ * its report says that the migration failed.
  */
 export async function saveReports(db: Database, reports: readonly NewReport[]): Promise<void> {
   const merged = new Map<string, NewReport>();
@@ -42,7 +43,7 @@ export async function saveReports(db: Database, reports: readonly NewReport[]): 
     const before = merged.get(partId);
     merged.set(partId, { partId, host: host ?? before?.host, report: report ?? before?.report });
   }
-  // Ids sorted, so that two writers never wait for each other in a circle.
+  // Sorted by ID, so that two writers cannot deadlock.
   const rows = [...merged.values()].toSorted((a, b) => (a.partId < b.partId ? -1 : 1));
   await sql`
     update part set host = coalesce(part.host || new.host, new.host, part.host), report = coalesce(new.report, part.report),

@@ -2,14 +2,14 @@ import { sql } from 'kysely';
 import { partitionDay } from '../rules/log-days.ts';
 import { type Database, sqlState } from '../../database/database.ts';
 
-/** Any number, the same in every version: one makes a day's partition at a time. */
+/** Arbitrary, but the same in every version: only one process at a time creates partitions. */
 const lockKey = 7_236_511;
 const tableOf = (day: string): string => `part_log_${day.replaceAll('-', '')}`;
-/** What a line takes on the disk besides its texts, roughly. */
+/** Approximate bytes of a row on disk besides its texts. */
 const rowBytes = 200;
 const bytesOf = sql.raw(`pg_column_size(message) + coalesce(pg_column_size(rest), 0) + ${rowBytes}`);
 
-/** Makes the partitions of these days, where there is none. Attached when it is whole, so that writers do not wait. */
+/** Creates missing partitions of these days. Each is attached when complete, so that writers do not wait. */
 export async function createLogDays(db: Database, days: Iterable<string>): Promise<void> {
   const wanted = [...days];
   const existing = new Set(await logDays(db));
@@ -35,11 +35,11 @@ export async function logDays(db: Database): Promise<string[]> {
 
 const lockNotAvailable = '55P03';
 
-/** Drops a day, unless somebody reads lines for long: then it is tried again later. @returns whether it is gone. */
+/** Drops a day. Gives up if a long read holds its lock; the next sweep retries. @returns whether it was dropped. */
 export async function dropLogDay(db: Database, day: string): Promise<boolean> {
   try {
     await db.transaction().execute(async (trx) => {
-      // Writers wait behind this lock, so it must not wait for long itself.
+      // Writers queue behind this lock, so the wait for it must be short.
       await sql`set local lock_timeout = '1s'`.execute(trx);
       await sql`drop table if exists ${sql.ref(tableOf(day))}`.execute(trx);
       await sql`delete from part_log_size where day = ${day}::date`.execute(trx);
@@ -51,7 +51,7 @@ export async function dropLogDay(db: Database, day: string): Promise<boolean> {
   }
 }
 
-/** Moves some lines of before there were days, oldest first. @returns how many. */
+/** Moves some lines from before the partitioning. @returns how many. */
 export const moveUndatedLines = async (db: Database, nowMs: number, limit: number): Promise<number> => {
   const { rows } = await sql<{ id: number; partId: string; ms: number }>`
     select part_id, id, extract(epoch from time) * 1000 as ms from part_log_undated order by part_id, id limit ${limit}`.execute(
@@ -79,7 +79,7 @@ export const moveUndatedLines = async (db: Database, nowMs: number, limit: numbe
   return rows.length;
 };
 
-/** Counts the lines that arrived since it was called last. @returns whether there may be more. */
+/** Measures the lines that arrived since the last call. @returns whether there may be more. */
 export const measureLogs = (db: Database, limit: number): Promise<boolean> =>
   db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ upTo: number; last: number }>`
@@ -94,7 +94,7 @@ export const measureLogs = (db: Database, limit: number): Promise<boolean> =>
     return next < last;
   });
 
-/** Machines whose lines take more than `limitBytes`, with their part that takes most. */
+/** Machines whose lines take more than `limitBytes`, each with its largest part. */
 export async function oversizedLogs(db: Database, limitBytes: number): Promise<{ partId: string; excess: number }[]> {
   const { rows } = await sql<{ partId: string; excess: number }>`
     select distinct on (machine_id) part_id, (total - ${limitBytes})::bigint as excess from (
@@ -105,7 +105,7 @@ export async function oversizedLogs(db: Database, limitBytes: number): Promise<{
   return rows;
 }
 
-/** Removes the oldest lines of a part: `bytes` of them, `limit` lines at most. @returns how many, and their bytes. */
+/** Removes the oldest lines of a part: about `bytes`, at most `limit` lines. @returns their number and bytes. */
 export async function trimLogs(
   db: Database,
   partId: string,
@@ -129,7 +129,7 @@ export async function trimLogs(
   return rows[0] ?? { count: 0, bytes: 0 };
 }
 
-/** A part whose lines are gone takes nothing, whatever was counted. */
+/** Resets the measured sizes of a part that has no lines left. */
 export const forgetLogSizes = async (db: Database, partId: string): Promise<void> => {
   await sql`delete from part_log_size where part_id = ${partId}`.execute(db);
 };

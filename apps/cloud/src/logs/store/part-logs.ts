@@ -13,7 +13,7 @@ export type NewLogRow = {
   host: string;
   loggerName: string;
   message: string;
-  /** JSON. */
+  /** JSON text. */
   rest: string | null;
 };
 export type LogRow = {
@@ -29,7 +29,7 @@ export type LogRow = {
 };
 
 /**
- * One statement for many senders; what was stored before is left out, and so are lines of parts that are gone. Notifies the tails
+ * Inserts lines of many senders in one statement. Omits duplicates and lines of deleted parts. Notifies the tails
  * of each part once.
  */
 export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs: number): Promise<void> {
@@ -59,7 +59,7 @@ export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs
     select pg_notify('part_log', part_id::text) from (select distinct part_id from stored) changed`.execute(db);
 }
 
-/** An array as the database reads it. The driver's own way takes three times as long, which counts for log lines. */
+/** A PostgreSQL array literal. The driver's own conversion takes three times as long, which matters for log lines. */
 function arrayText<T>(values: readonly T[], of: (value: T) => string | number | null): string {
   const items = values.map((value) => {
     const item = of(value);
@@ -74,7 +74,7 @@ export type LogQuery = {
   partId: string;
   /** Lower-case level names; empty: all. */
   levels?: readonly string[];
-  /** Text that message or logger name must contain, without regard to case. */
+  /** Text that message or logger name must contain, ignoring case. */
   filter?: string;
   /** Logger name. */
   source?: string;
@@ -82,19 +82,19 @@ export type LogQuery = {
   from?: number;
   until?: number;
   isAscending: boolean;
-  /** Rows behind this id, in the order asked for. */
+  /** Only rows after this ID, in the requested order. */
   after?: number;
   limit: number;
 };
 
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (found) => `\\${found}`);
 
-/** Below the 4 MiB that gRPC clients take in one message. */
+/** Below the 4 MiB that gRPC clients accept in one message. */
 const pageBytes = 3 * 2 ** 20;
-/** Read at once: so many of the longest lines are no burden either. */
+/** Rows per read, low enough even if all are of maximum length. */
 const sliceRows = 250;
 
-/** In the order in which they arrived; fewer than the limit when they are long, at least one where there is one. */
+/** Lines in order of arrival. Returns fewer than the limit if they are long, but at least one if there is any. */
 export async function readLogs(db: Database, { limit, ...query }: LogQuery): Promise<LogRow[]> {
   const found: LogRow[] = [];
   for (let bytes = 0; found.length < limit;) {
@@ -141,7 +141,7 @@ async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { siz
   return (await rows.execute()).map((row) => ({ ...row, timeUs: Number(row.timeUs) }));
 }
 
-/** Id of the newest line, 0: none. */
+/** ID of the newest line; 0: none. */
 export const lastLogId = async (db: Database, partId: string): Promise<number> =>
   (
     await db

@@ -1,4 +1,6 @@
-/** The address that a machine or a person used to reach us, always with its port: some clients cannot dial without one. */
+/**
+ * The URL that a machine or user used to reach the server, always with a port: some clients cannot dial without one.
+ */
 function withPort(base: string): string {
   const url = new URL(base);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
@@ -6,9 +8,9 @@ function withPort(base: string): string {
 }
 
 /**
- * The file that a machine gets: where its server is and who it is.
+ * Content of a machine's credentials file: URL of its server, ID and secret.
  *
- * @param authority - vouches for the server beside those of the system, PEM.
+ * @param authority - PEM certificate that machines trust in addition to those of their system.
  */
 export function credentialsFile(appAddress: string, part: { id: string; secret: string }, authority?: string): string {
   const vouched = authority !== undefined && appAddress.startsWith('https:');
@@ -21,6 +23,6 @@ export function credentialsFile(appAddress: string, part: { id: string; secret: 
   return `${JSON.stringify({ cloud }, null, 2)}\n`;
 }
 
-/** `main.<location>.local`-like name of a part, for clients that show or dial one. */
+/** Host name of a part, similar to `main.<location>.local`, for clients that show or dial one. */
 export const partAddress = (partName: string, locationId: string, domain: string): string =>
   `${partName.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}.${locationId}.${domain}`;

@@ -8,15 +8,15 @@ import { wishesOf } from '../../releases/rules/version-wishes.ts';
 
 type Host = { readonly [key: string]: unknown };
 
-/** What a machine has reported about its programs, as far as its configuration is checked against it. */
+/** Facts that a machine reported about its programs and that its configuration is checked against. */
 export interface MachineFacts {
   /** For example linux/arm64; undefined: not reported yet. */
   readonly platform: string | undefined;
-  /** Undefined: an agent of another product, of which nothing is known. */
+  /** Undefined: an agent of another product, about which nothing is known. */
   readonly agent: ActingAgent | undefined;
   /** What its machine server can run; undefined: not reported. */
   readonly knowledge: ServerKnowledge | undefined;
-  /** Version of the running machine server; empty: none was reported. */
+  /** Version of the running machine server; empty: not reported. */
   readonly serverVersion: string;
 }
 
@@ -39,7 +39,7 @@ export function machineFacts(part: { host: Host | null; report: Buffer | null } 
   };
 }
 
-/** False before the first check: what is not there yet will be ours. */
+/** False before the first check: the agent to come is assumed to be ours. */
 export function hasOtherAgent(part: { host: Host | null } | undefined): boolean {
   if (!part?.host) return false;
   const tags = part.host['tags'];
@@ -56,12 +56,12 @@ const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKn
   packageTypes,
 });
 
-/** What is known of the machine server that a configuration will meet. */
+/** What is known about the machine server that will run a configuration. */
 export function serverFacts(config: Host, { agent, knowledge, serverVersion }: MachineFacts): ServerFacts {
   const wish = wishesOf(config).find(({ program }) => program === 'platform-server')?.wish;
   const isOther = wish?.is === 'file' || (wish?.is === 'version' && wish.version !== serverVersion);
   if (knowledge) return { knowledge, isCertain: !isOther };
-  // Before the first report: a build of somebody's own, or one that reports nothing, may know anything.
+  // No knowledge was reported. A custom build, or one that reports nothing, may know any model.
   const isUnknown = wish?.is === 'file' || serverVersion !== '' || agent === undefined;
   return { knowledge: isUnknown ? undefined : platformServerKnowledge, isCertain: false };
 }

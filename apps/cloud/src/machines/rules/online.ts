@@ -1,33 +1,36 @@
-/** Times in ms. */
+/** All times below are in ms. */
 export type Online = 'online' | 'offline' | 'awaiting setup';
 
-/** Three missed checks: the machine is offline. */
+/** A machine is offline after three missed checks. */
 const missedChecks = 3;
-/** A check that is held or slow must not flicker. */
+/** Tolerance for slow or held checks, so that the state does not flicker. */
 const slackMs = 2_000;
 
 /** @param lastSeen - ms since 1970; undefined: never. */
 export function onlineState(lastSeen: number | undefined, now: number, checkMs: number): Online {
   if (lastSeen === undefined) return 'awaiting setup';
-  // Seen in the future: by a clock that was wrong since. It says nothing of now.
+  // A time in the future comes from a clock that was wrong, so it proves nothing about now.
   return Math.abs(now - lastSeen) <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
 }
 
-/** The end of a connection may be noticed after the last report that came by another. */
+/** The server may notice the end of a connection after the last report on another connection. */
 const lateMs = 5_000;
 
-/** @param uninstalledOn, lastSeen - ms since 1970. @returns whether the agent reported that it was removed, and was not seen since. */
+/**
+ * @param uninstalledOn, lastSeen - ms since 1970. @returns whether the agent reported its removal and was not seen
+ * since.
+ */
 export const isUninstalled = (uninstalledOn: number | null, lastSeen: number | undefined): uninstalledOn is number =>
   uninstalledOn !== null && (lastSeen === undefined || lastSeen <= uninstalledOn + lateMs);
 
 const shortestMs = 5_000;
 const longestMs = 60_000;
-/** Checks that one server is asked to answer per second at most, until the longest interval is reached. */
+/** Highest rate of checks for one server, until machines reach the longest interval. */
 const checksPerSecond = 200;
 
-/** How long a machine waits between two checks: the more machines there are, the longer. Whole ms. */
+/** Interval between two checks of a machine; it grows with the number of machines. Whole ms. */
 export const checkInterval = (machines: number): number =>
   Math.round(Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000)));
 
-/** How long a machine waits before it asks again whether a person wants a restart, ms: two seconds until there are many of them. */
+/** Interval at which a machine asks for a requested restart, ms: 2 s for small numbers of machines. */
 export const restartInterval = (checkMs: number): number => Math.round(checkMs * 0.4);

@@ -18,10 +18,11 @@ const slices = [
 ] as const;
 
 /**
- * What another product's agent tells with its checks, as a report, so that all who show machines show it. It reports no states and
- * nothing that is in effect.
+ * Converts the facts in checks of another product's agent to a report, so that clients can show it like any other. It
+ * contains no
+ * states and nothing in effect.
  *
- * @param left - the last report of an agent of ours, which may have tried to take over.
+ * @param left - the last report of our agent, which may have tried to take over.
  */
 export function otherAgentReport(
   host: Host,
@@ -55,7 +56,7 @@ export function otherAgentReport(
   };
 }
 
-/** A move was asked for, and the agent has our file, but goes on running. */
+/** The condition after a requested migration if the other agent has downloaded our file and still runs. */
 export function migrationCondition(host: Host, version: string | undefined) {
   if (version === undefined || host['agent_installed'] !== version || host['agent_version'] === version)
     return undefined;

@@ -1,9 +1,10 @@
 /**
- * A restart that a person asks for is for the machine server of that moment. An hour later nobody waits for it any more; the machine
- * itself lets go of one that a later start has made good.
+ * A user requests a restart of the machine server that runs at that moment, so the request expires after an hour. The
+ * machine
+ * itself discards one that is older than its server's start.
  */
 export const restartLifeMs = 3_600_000;
 
-/** @param requestedOn - ms since 1970; null: none was asked for. */
+/** @param requestedOn - ms since 1970; null: no request. */
 export const isRestartWaiting = (requestedOn: number | null, now: number): requestedOn is number =>
   requestedOn !== null && now - requestedOn < restartLifeMs;

@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts';
 import { type PartRow, partRows } from './machines.ts';
 import type { Tables } from '../../database/schema.ts';
 
-/** A machine by its main part, as lists show it: without the report, which is long. */
+/** A machine by its main part for lists, without the long report. */
 export type MachineLine = Pick<
   PartRow,
   | 'id'
@@ -21,7 +21,7 @@ export type MachineLine = Pick<
   | 'lastSeen'
 > & { platform: string; os: string };
 
-/** Machines of an organization or of some of its locations, as far as the caller reaches. */
+/** Machines of an organization or of some of its locations, within the caller's reach. */
 export type MachineFilter = { reach: Reach; orgId?: string; locationIds?: readonly string[] };
 
 const matching =
@@ -35,7 +35,7 @@ const matching =
       ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
     ]);
 
-/** The newest, by name. */
+/** The newest machines, sorted by name. */
 export async function newestMachines(
   db: Database,
   filter: MachineFilter,
@@ -66,7 +66,7 @@ export async function newestMachines(
   return found;
 }
 
-/** By name, after a place in that order. @param size - 0: as many as an answer holds. */
+/** Machines by name, after a position in that order. @param size - 0: as many as a response holds. */
 export function machinePage(
   db: Database,
   filter: MachineFilter,

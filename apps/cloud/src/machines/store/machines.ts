@@ -8,7 +8,7 @@ import { at, type Database, sqlState } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
 import { restartLifeMs } from '../rules/restart-request.ts';
 
-/** A part with the machine and the place that it belongs to. */
+/** A part with its machine and location. */
 export type PartRow = {
   id: string;
   orgId: string;
@@ -29,7 +29,7 @@ export type PartRow = {
   restartRequestedOn: number | null;
   quarantineClearance: number;
   quarantineClearedOn: number | null;
-  /** Null: nobody asked for a move from another product's agent to ours, or it has happened. */
+  /** Null: no migration from another product's agent to ours was requested, or it has completed. */
   migrationRequestedOn: number | null;
   uninstalledOn: number | null;
 };
@@ -52,7 +52,7 @@ export const partRows = (db: Database) =>
 export const findPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
   isUuid(id) ? partRows(db).where('part.id', '=', id).executeTakeFirst() : undefined;
 
-/** By the id of the machine or of one of its parts: the main part. */
+/** The main part, by the ID of the machine or of one of its parts. */
 export const findMainPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
   isUuid(id)
     ? partRows(db)
@@ -66,7 +66,7 @@ export const findMainPart = async (db: Database, id: string): Promise<PartRow | 
         .executeTakeFirst()
     : undefined;
 
-/** A part of one of the machines of a location, found by its name. */
+/** A part of a machine of the location, by its name. */
 export const findNamedPart = (db: Database, locationId: string, name: string): Promise<PartRow | undefined> =>
   partRows(db)
     .where('machine.locationId', '=', locationId)
@@ -84,7 +84,7 @@ export const findMachine = async (db: Database, id: string): Promise<MachineRow 
 
 const partOfMachine = 'part of this machine';
 
-/** Only the database knows whether a name is free at the moment it is taken. @throws PlatformError NAME_TAKEN */
+/** Relies on the unique constraint, because an earlier check could race. @throws PlatformError NAME_TAKEN */
 async function takingName(name: string, kind: string, write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
@@ -94,7 +94,7 @@ async function takingName(name: string, kind: string, write: () => Promise<unkno
   }
 }
 
-/** @throws PlatformError NAME_TAKEN, LOCATION_NOT_FOUND when the location is deleted meanwhile. */
+/** @throws PlatformError NAME_TAKEN, LOCATION_NOT_FOUND if the location is deleted meanwhile. */
 export async function updateMachine(
   db: Database,
   id: string,
@@ -117,7 +117,7 @@ export async function renamePart(db: Database, id: string, name: string): Promis
 
 export type NewPart = { orgId: string; machineId: string; name: string; isMain: boolean; sealingKey: Buffer };
 
-/** A machine with its main part and that part's secret. @throws PlatformError NAME_TAKEN */
+/** Inserts a machine with its main part and that part's secret. @throws PlatformError NAME_TAKEN */
 export async function insertMachine(
   db: Database,
   machine: { orgId: string; locationId: string; name: string },
@@ -172,7 +172,7 @@ export async function insertPartSecret(
 
 export type PartSecret = { id: string; secret: string; createdOn: number };
 
-/** Newest first: the first is the one to hand out. */
+/** Newest first: the first one is issued to machines. */
 export async function readPartSecrets(db: Database, partId: string, sealingKey: Buffer): Promise<PartSecret[]> {
   const rows = await db
     .selectFrom('partSecret')
@@ -184,7 +184,7 @@ export async function readPartSecrets(db: Database, partId: string, sealingKey: 
   return rows.map((row) => ({ id: row.id, secret: unseal(sealingKey, partId, row.sealed), createdOn: row.createdOn }));
 }
 
-/** The last secret stays: a machine without one could never come back. */
+/** Keeps the last secret: without one, the machine could never connect again. @returns whether it was deleted. */
 export async function deletePartSecret(db: Database, partId: string, secretId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('partSecret')
@@ -203,7 +203,7 @@ export async function deletePartSecret(db: Database, partId: string, secretId: s
   return numDeletedRows > 0n;
 }
 
-/** @returns the ids of its parts. */
+/** @returns the IDs of its parts. */
 export async function deleteMachine(db: Database, machineId: string): Promise<string[]> {
   const parts = await db.selectFrom('part').select('id').where('machineId', '=', machineId).execute();
   await db.deleteFrom('machine').where('id', '=', machineId).execute();
@@ -216,7 +216,7 @@ export async function deletePart(db: Database, partId: string): Promise<void> {
   await recordChange(db, 'part', partId);
 }
 
-/** One-shot: set by a person, taken by the machine's next question, never given out twice. */
+/** Stores a one-time request: the machine's next check takes it, and it is never issued twice. */
 export async function requestRestart(db: Database, partId: string): Promise<void> {
   await db
     .updateTable('part')
@@ -226,12 +226,12 @@ export async function requestRestart(db: Database, partId: string): Promise<void
   await recordChange(db, 'restart', partId);
 }
 
-/** A request that was taken: how long ago it was made, ms; undefined: there is none. `expired`: too long ago. */
+/** Age in ms of a request that was taken; undefined: no request. `expired`: the request is too old. */
 export type TakenRestart = { agoMs: number } | 'expired' | undefined;
 
-/** In the order of the ids: each request once. */
+/** Takes each request once. @returns requests in the order of the IDs. */
 export async function takeRestarts(db: Database, partIds: readonly string[]): Promise<TakenRestart[]> {
-  // Ids sorted, so that two of them never wait for each other in a circle.
+  // Sorted by ID, so that two transactions cannot deadlock.
   const { rows } = await sql<{ id: string; agoMs: number }>`
     with asked as (
       select id, restart_requested_on as time from part
@@ -243,12 +243,12 @@ export async function takeRestarts(db: Database, partIds: readonly string[]): Pr
   const taken = new Map(rows.map(({ id, agoMs }) => [id, agoMs]));
   return partIds.map((id) => {
     const agoMs = taken.get(id);
-    taken.delete(id); // who asks twice at once is told once
+    taken.delete(id); // a duplicate ID in one batch gets the request once
     return agoMs === undefined ? undefined : agoMs < restartLifeMs ? { agoMs } : 'expired';
   });
 }
 
-/** The agent reported that it was removed. @param now - ms since 1970, of the clock by which machines are seen. */
+/** Stores that the agent reported its removal. @param now - ms since 1970, of the clock that also sets `lastSeen`. */
 export async function saveUninstalled(db: Database, partId: string, now: number): Promise<void> {
   await db
     .updateTable('part')
@@ -257,7 +257,7 @@ export async function saveUninstalled(db: Database, partId: string, now: number)
     .execute();
 }
 
-/** What the machine quarantined until now may be tried again. */
+/** Releases all versions that the machine has quarantined so far. */
 export async function clearQuarantine(db: Database, partId: string): Promise<void> {
   await db
     .updateTable('part')
@@ -270,7 +270,7 @@ export async function clearQuarantine(db: Database, partId: string): Promise<voi
   await recordChange(db, 'part', partId);
 }
 
-/** What an earlier try reported is gone: the next one says what became of it. */
+/** Deletes the report of an earlier migration: the next one reports its own result. */
 export async function requestMigration(db: Database, partId: string): Promise<void> {
   await db
     .updateTable('part')
@@ -280,7 +280,7 @@ export async function requestMigration(db: Database, partId: string): Promise<vo
   await recordChange(db, 'part', partId);
 }
 
-/** Ids sorted, so that two writers never wait for each other in a circle. */
+/** Sorted by ID, so that two writers cannot deadlock. */
 export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, number>): Promise<void> {
   const rows = [...seen].toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (rows.length === 0) return;

@@ -1,23 +1,24 @@
-/** An answer to a call that has no pages: the newest rows, up to both limits. */
+/** Limits of a response without pages: the newest rows, up to both limits. */
 export const wholeAnswer = { rows: 10_000, bytes: 16 * 2 ** 20 } as const;
 
-/** A page, below the 4 MiB that gRPC clients take in one message. */
+/** Bytes of a page, below the 4 MiB that gRPC clients accept in one message. */
 export const pageBytes = 3.5 * 2 ** 20;
 
-/** Bounds of a page, or of a whole answer where the request names no size. */
+/** Limits of a page, or of a whole response if the request has no page size. */
 export const boundsOf = (size: number): { rows: number; bytes: number } =>
   size === 0 ? wholeAnswer : { rows: size, bytes: pageBytes };
 
-/** About what a row takes in an answer. */
+/** Approximate bytes of a row in a response. */
 export const sizeOf = (row: unknown): number => JSON.stringify(row).length;
 
-/** `atOnce`: rows that are read in one slice. */
+/** `atOnce`: rows per slice that is read. */
 export type Bounds<T> = { rows: number; bytes: number; atOnce: number; size?: (row: T) => number };
-/** `isCut`: there are more. */
+/** `isCut`: there are more rows. */
 export type Bounded<T> = { rows: T[]; isCut: boolean };
 
 /**
- * As many rows from the start as fit, at least one where there is one. Reads slice by slice: what does not fit is not in memory.
+ * Returns the first rows that fit, at least one if there is any. Reads slice by slice, so that only one slice beyond
+ * the limit is in memory.
  *
  * @param slice - the next rows, in order; fewer than `limit` at the end.
  */
@@ -28,7 +29,7 @@ export async function readBounded<T>(
   const { size = sizeOf } = of;
   const rows: T[] = [];
   for (let bytes = 0; ;) {
-    // One row more than fits says that there are more.
+    // One row beyond the limit shows that there are more.
     const limit = Math.min(of.atOnce, of.rows + 1 - rows.length);
     const next = await slice(rows.at(-1), limit);
     for (const row of next) {
@@ -40,5 +41,5 @@ export async function readBounded<T>(
   }
 }
 
-/** As SQL sorts by code points, for ties and names. */
+/** Sorts like SQL with collation "C", by code units; for ties and names. */
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -9,20 +9,22 @@ function invalid(field: string, value: string, limit: string): PlatformError {
   return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80).toWellFormed(), limit });
 }
 
-/** @throws PlatformError INVALID_ARGUMENT when it is empty. */
+/** @throws PlatformError INVALID_ARGUMENT if the value is empty. */
 export function filled(field: string, value: string): string {
   if (value === '') throw invalid(field, '', 'it must not be empty');
   return value;
 }
 
-/** A new name, tag, label or version. @throws PlatformError INVALID_ARGUMENT */
+/** Validates a new name, tag, label or version. @throws PlatformError INVALID_ARGUMENT */
 export function newName(field: string, value: string, max = longestLabel): string {
   const problem = nameProblem(value, max);
   if (problem !== undefined) throw invalid(field, value === '' ? '' : JSON.stringify(value), problem);
   return value;
 }
 
-/** The name of something that may be older than the rule for new ones: not empty, not long, nothing that a terminal or a database would choke on. */
+/**
+ * Validates an existing name, which may predate the rule for new ones: not empty, not too long, no control characters.
+ */
 export function shortText(field: string, value: string, max = longestLabel): string {
   filled(field, value);
   if (value.length > max) throw invalid(field, value, `at most ${max} characters`);
@@ -30,7 +32,7 @@ export function shortText(field: string, value: string, max = longestLabel): str
   return value;
 }
 
-/** Names of models and packages become file names on machines. */
+/** Validates the name of a model or package, which becomes a file name on machines. */
 export function packageName(field: string, value: string): string {
   filled(field, value);
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(value)) {
@@ -47,14 +49,14 @@ export function packageVersion(field: string, value: string): string {
   return value;
 }
 
-/** `<organization or namespace>:<name>` with exactly one colon. */
+/** Parses `<organization or namespace>:<name>` with exactly one colon. */
 export function registryItemId(field: string, value: string): { owner: string; name: string } {
   const [owner, name, ...more] = filled(field, value).split(':');
   if (!owner || !name || more.length > 0) throw invalid(field, value, 'it must be <namespace>:<name>');
   return { owner, name };
 }
 
-/** `<organization>/<name>`. */
+/** Parses `<organization>/<name>`. */
 export function packageId(field: string, value: string): { owner: string; name: string } {
   const [owner, name, ...more] = filled(field, value).split('/');
   if (!owner || !name || more.length > 0) throw invalid(field, value, 'it must be <organization id>/<name>');
@@ -64,7 +66,7 @@ export function packageId(field: string, value: string): { owner: string; name: 
 const maxArguments = 100;
 const maxArgument = 4096;
 
-/** Arguments of a custom script become command line flags. */
+/** Validates the arguments of a custom script, which become command line flags. */
 export function scriptArguments(values: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(values);
   if (entries.length > maxArguments)
@@ -79,7 +81,7 @@ export function scriptArguments(values: Readonly<Record<string, string>>): Recor
   return { ...values };
 }
 
-/** Settings of a built-in trainer. Unknown ones are refused: they would be typing errors. */
+/** Validates the settings of a built-in trainer. Rejects unknown ones, which are typing errors. */
 export function trainerArguments(values: Readonly<Record<string, string>>, kind: BuiltInKind): Record<string, string> {
   for (const [key, value] of Object.entries(values)) {
     if (!isTrainerSetting(key))
@@ -90,7 +92,7 @@ export function trainerArguments(values: Readonly<Record<string, string>>, kind:
   return { ...values };
 }
 
-/** The labels to learn, each once, in the order asked for. */
+/** Returns the labels to learn, each once, in the requested order. */
 export function labels(values: readonly string[]): string[] {
   if (values.length > 1000) throw invalid('tags', `${values.length} labels`, 'at most 1000');
   const found = [...new Set(values.map((value, index) => shortText(`tags[${index}]`, value)))];
@@ -104,7 +106,7 @@ export function labels(values: readonly string[]): string[] {
   return found;
 }
 
-/** The same name and version make the same model from the same pictures: FNV-1a, 32 bits. */
+/** The same name and version train the same model from the same images. FNV-1a, 32 bits. */
 export function seedOf(modelName: string, modelVersion: string): number {
   let hash = 0x811c9dc5;
   for (const character of `${modelName}\0${modelVersion}`) {
@@ -113,7 +115,7 @@ export function seedOf(modelName: string, modelVersion: string): number {
   return hash;
 }
 
-/** A place of a file inside of a package: relative, without tricks. */
+/** Validates the path of a file in a package: relative and within the package. */
 export function packagePath(field: string, value: string): string {
   const problem = resultPathProblem(filled(field, value));
   if (problem !== undefined) throw invalid(field, JSON.stringify(value), `it ${problem}`);

@@ -1,6 +1,9 @@
 import { PlatformError } from '@platform/contract/errors';
 
-/** Where the next page begins, opaque to clients. A token that we did not make is refused, never read as "from the start". */
+/**
+ * Page tokens contain the start of the next page and are opaque to clients. An unknown token is an error, never the
+ * first page.
+ */
 const encode = (parts: readonly (string | number)[]): string => btoa(parts.join(' ')).replaceAll('=', '');
 
 function decode(field: string, token: string, pattern: RegExp): readonly string[] {
@@ -25,7 +28,7 @@ export function readLogToken(token: string): LogPlace {
   return { attempt: Number(attempt), sequence: Number(sequence) };
 }
 
-/** Of the last job on the page before, its place in the order of submission. */
+/** @param ordinal - position of the last job of the page in the order of submission. */
 export const jobToken = (ordinal: number): string => encode(['jobs', ordinal]);
 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
@@ -35,7 +38,7 @@ export function readJobToken(token: string): number | undefined {
   return Number(ordinal);
 }
 
-/** Place in the order by name, ties broken by id. */
+/** Position in the order by name, ties broken by ID. */
 export interface MachinePlace {
   readonly name: string;
   readonly id: string;
@@ -62,7 +65,7 @@ function decodeName(name: string): string {
   }
 }
 
-/** Place in the order of publication. */
+/** @param ordinal - position in the order of publication. */
 export const packageToken = (ordinal: number): string => encode(['packages', ordinal]);
 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
@@ -72,7 +75,7 @@ export function readPackageToken(token: string): number | undefined {
   return Number(ordinal);
 }
 
-/** Place in the order by creation, newest first, ties broken by id. */
+/** Position in the order by creation, newest first, ties broken by ID. */
 export const datasetToken = ({ us, id }: DataPlace): string => encode(['datasets', us, id]);
 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
@@ -82,7 +85,7 @@ export function readDatasetToken(token: string): DataPlace | undefined {
   return { us: Number(us), id: id ?? '' };
 }
 
-/** Place in the order by publication, newest first, ties broken by name, version and platform. */
+/** Position in the order by publication, newest first, ties broken by name, version and platform. */
 export interface ReleasePlace {
   readonly us: number;
   readonly name: string;
@@ -104,7 +107,9 @@ export function readReleaseToken(token: string): ReleasePlace | undefined {
 
 const longestPage = 1000;
 
-/** What a request asks for of a list. `size` 0: as many as an answer holds. @throws PlatformError INVALID_ARGUMENT */
+/**
+ * Reads the page of a list request. `size` 0: as many rows as a response holds. @throws PlatformError INVALID_ARGUMENT
+ */
 export function pageOf<P>(
   { pageSize, pageToken }: { pageSize: number; pageToken: string },
   read: (token: string) => P | undefined,
@@ -116,7 +121,7 @@ export function pageOf<P>(
   return { after: read(pageToken), size: pageSize };
 }
 
-/** Place in the order by time, ties broken by id. */
+/** Position in the order by time, ties broken by ID. */
 export interface DataPlace {
   readonly us: number;
   readonly id: string;
@@ -130,7 +135,7 @@ export function readDataToken(token: string): DataPlace | undefined {
   return { us: Number(us), id: id ?? '' };
 }
 
-/** Place in the order by creation, newest first, ties broken by id. */
+/** Position in the order by creation, newest first, ties broken by ID. */
 export const sequenceToken = ({ us, id }: DataPlace): string => encode(['sequences', us, id]);
 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
