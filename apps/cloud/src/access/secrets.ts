@@ -4,8 +4,7 @@ import { atomicWrite, readJson } from '@platform/kit/node';
 
 /**
  * Secrets of this installation; <data>/secrets.json, mode 0600. The file is written before any row of the database
- * refers to it.
- * So a first start that was killed half-way creates the same organization and keys again.
+ * refers to it. So a first start that was killed half-way creates the same organization and keys again.
  */
 export type Secrets = {
   installationId: string;

@@ -12,8 +12,8 @@ export type CredentialsType = 'api-key' | 'robot-secret' | 'attempt';
 export type Claims = { subject: string; credentials: CredentialsType; proof: string };
 
 /**
- * Access tokens: HS256, without expiry, because the public clients request one and keep it permanently.
- * The server revokes them: each call checks the key or secret behind its token.
+ * Access tokens: HS256, without expiry, because the public clients request one and keep it permanently. The server
+ * revokes them: each call checks the key or secret behind its token.
  */
 export type Tokens = {
   issue(claims: Claims): Promise<string>;

@@ -12,7 +12,7 @@ type Captured = Pick<
 > &
   Pick<FullDatum, 'machineId' | 'partId' | 'methodParameters' | 'mimeType'> & { tags: readonly string[] };
 
-/** Where something was captured, and how. */
+/** Origin of captured data in the form of the public protocol. */
 export const captureMetadata = (captured: Captured) => ({
   organizationId: captured.orgId,
   locationId: captured.locationId,
@@ -28,7 +28,7 @@ export const captureMetadata = (captured: Captured) => ({
   mimeType: captured.mimeType,
 });
 
-/** What clients see of a datum, without its bytes. */
+/** The public metadata of a datum, without its bytes. */
 export function binaryMetadata(datum: FullDatum, baseUrl: string): MessageInitShape<typeof BinaryMetadataSchema> {
   const id = binaryDataId(datum);
   return {

@@ -13,7 +13,9 @@ import { type Route, sendBlob } from '../wire/exchange.ts';
 /** Path of a datum's content on this server. */
 export const dataPath = (binaryDataId: string): string => `/data/${binaryDataId}`;
 
-/** GET, HEAD /data/<organization>/<location>/<file>: the bytes of a datum, with Range. For members, and by signed links. */
+/**
+ * GET, HEAD /data/<organization>/<location>/<file>: the bytes of a datum, with Range. For members, and by signed links.
+ */
 export const dataDownloads = ({
   db,
   blobs,
@@ -42,10 +44,10 @@ export const dataDownloads = ({
     await sendBlob(exchange, blobs, {
       sha256: datum.sha256,
       sizeBytes: datum.sizeBytes,
-      // What somebody uploaded must never run as a page of ours.
+      // Uploaded content must never run as a page of this origin.
       contentType: isPicture ? datum.mimeType : 'application/octet-stream',
       headers: {
-        // A datum never changes.
+        // The content of a datum never changes.
         'cache-control': 'private, max-age=86400, immutable',
         'content-security-policy': "default-src 'none'; sandbox",
         'content-disposition': `${isPicture ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,

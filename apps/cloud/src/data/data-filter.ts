@@ -17,13 +17,13 @@ import {
 import type { DatumKey, Filter } from './store/binary-data.ts';
 import { usOf } from '../rpc/protobuf-times.ts';
 
-/** What the data are named for. */
+/** Purpose of the access, which decides the required right. */
 export type Purpose = 'look' | 'change';
 const requireFor = { look: requireReader, change: requireMember } as const;
 const mayFor = { look: isReader, change: isMember } as const;
 
 /**
- * What a filter means, within the organizations that the caller sees.
+ * Converts a filter and limits it to the organizations that the caller may access.
  *
  * @throws PlatformError ORGANIZATION_NOT_FOUND, PERMISSION_DENIED
  */
@@ -55,7 +55,7 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
 }
 
 /**
- * Organizations alone restrict nothing: a client that forgot its conditions must not delete everything.
+ * Rejects a filter that only names organizations: a client that omitted its conditions must not delete everything.
  *
  * @throws PlatformError FILTER_EMPTY
  */
@@ -74,7 +74,7 @@ function tagsCondition(sent: TagsFilter | undefined): Filter['tags'] {
     case TagsFilterType.UNTAGGED:
       return { is: 'untagged' };
     default:
-      // By default, too, tags that are given mean: any one of them.
+      // Tags without a filter type mean the same: any one of them.
       return sent && sent.tags.length > 0 ? { is: 'one-of', tags: sent.tags } : { is: 'any' };
   }
 }
@@ -84,9 +84,9 @@ export type NamedDatum = DatumKey & { binaryDataId: string };
 const absent = (id: string) => (): PlatformError => new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: id });
 
 /**
- * The data that a call names, in its order: by their ids, and by the older form in three parts.
+ * The data that a call names, in its order: by ID, and by the older ID of three fields.
  *
- * @throws PlatformError BINARY_DATA_NOT_FOUND for a malformed or foreign id; PERMISSION_DENIED
+ * @throws PlatformError BINARY_DATA_NOT_FOUND for a malformed ID or one of another organization; PERMISSION_DENIED
  */
 export function namedData(
   ids: readonly string[],
@@ -106,7 +106,7 @@ export function namedData(
   });
 }
 
-/** As namedData, of one. */
+/** Like `namedData`, for one datum. */
 export function namedDatum(id: string, older: BinaryID | undefined, caller: Caller): NamedDatum {
   const [datum] = namedData(id === '' ? [] : [id], id === '' && older ? [older] : [], caller, 'change');
   if (!datum)
@@ -114,11 +114,11 @@ export function namedDatum(id: string, older: BinaryID | undefined, caller: Call
   return datum;
 }
 
-/** Whether the caller may read this datum of an organization that it reads: the script of a job only in its dataset. */
+/** Whether the caller may read this datum of an organization that it reads: a job's script only reads its dataset. */
 export const mayRead = (caller: Caller, { datasetIds }: { datasetIds: readonly string[] }): boolean =>
   caller.kind !== 'script' || datasetIds.includes(caller.datasetId);
 
-/** In the order of `keys`, one each. @throws PlatformError BINARY_DATA_NOT_FOUND when one does not exist. */
+/** One datum per key, in the order of `keys`. @throws PlatformError BINARY_DATA_NOT_FOUND if one does not exist. */
 export function inOrder<T extends DatumKey>(keys: readonly NamedDatum[], found: readonly T[]): T[] {
   const byId = new Map(found.map((datum) => [datum.id, datum]));
   return keys.map((key) => {

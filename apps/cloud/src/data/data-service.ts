@@ -42,9 +42,9 @@ type DataDeps = { db: Database; blobs: BlobStore; clock: Clock; addresses: Addre
 
 const defaultPage = 50;
 const longestPage = 1000;
-/** Above it, contents are to be downloaded from their uri. */
+/** Larger contents must be downloaded from their URI. */
 const contentLimitBytes = 31 * 1024 * 1024;
-/** Ids that an audit row names at most; it says how many there were. */
+/** Limit of the IDs in an audit entry; the entry also has their total count. */
 const idsInAudit = 100;
 const linkMinutes = { usual: 15, most: 7 * 24 * 60 };
 
@@ -61,7 +61,7 @@ export const dataRoutes =
       }
       return answers;
     };
-    /** Only that they are there: however many there are, nothing else of them is read. */
+    /** Checks that the data exist. Reads only keys, because there may be many. */
     const existingKeys = async (keys: readonly NamedDatum[]): Promise<DatumKey[]> =>
       inOrder(keys, await findKeys(db, keys));
     const pictureDataset = async (id: string, caller: Caller): Promise<Dataset> => {
@@ -91,7 +91,7 @@ export const dataRoutes =
         const limit = Math.min(Number(dataRequest?.limit ?? 0n) || defaultPage, longestPage);
         const isAscending = dataRequest?.sortOrder === Order.ASCENDING;
         const after = readDataToken(last);
-        // Tags, boxes and parameters of one picture may be long.
+        // Tags, boxes and parameters of one image may be long.
         const { rows: found } = await readBounded<FullDatum>(
           { rows: limit, bytes: pageBytes, atOnce: 100 },
           (end, atOnce) =>
@@ -107,7 +107,7 @@ export const dataRoutes =
           data: await answered(page, includeBinary, context),
           count: BigInt(page.length),
           totalSizeBytes: BigInt(totalBytes(page)),
-          // After the end the same place again, so that a client that goes on asking gets empty pages, never the start.
+          // At the end, repeat the position: a client that continues gets empty pages, not the first page again.
           last: end ? dataToken({ us: end.timeRequestedUs, id: end.id }) : last,
         };
       },
@@ -152,7 +152,7 @@ export const dataRoutes =
         return { deletedCount: BigInt(await removeTags(db, keys, tags, { classifications: includeClassifications })) };
       },
 
-      // What is gone already is no failure: the call may be repeated.
+      // Deleted data are not an error, so that the call can be repeated.
       async deleteBinaryDataByIDs({ binaryDataIds, binaryIds }, context) {
         const caller = callerOf(context);
         const keys = namedData(binaryDataIds, binaryIds, caller, 'change');
@@ -231,7 +231,7 @@ export const dataRoutes =
   };
 
 const totalBytes = (data: readonly FullDatum[]): number => data.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-/** Tags in one call. */
+/** Limit of tags in one call. */
 const mostTags = 1000;
 function checkedTags(tags: readonly string[]): string[] {
   if (tags.length > mostTags) {
@@ -252,7 +252,7 @@ function refuseTooLarge(sizeBytes: number): void {
     throw new PlatformError('INCLUDE_BINARY_TOO_LARGE', { limitBytes: contentLimitBytes, sizeBytes });
 }
 
-/** As many as fit into one answer with their contents, but one at least. */
+/** The first data whose contents fit into one response, at least one. */
 function startOf(page: readonly FullDatum[]): readonly FullDatum[] {
   let sizeBytes = 0;
   const end = page.findIndex((datum, index) => (sizeBytes += datum.sizeBytes) > pageBytes && index > 0);

@@ -29,7 +29,7 @@ import { firstLocation, uploadTargets, writeReadings, writeUpload } from './stor
 
 type UploadDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage };
 
-/** Of one streamed file. */
+/** Limit of one streamed file. */
 const fileLimitBytes = 4 * 1024 ** 3;
 
 export const dataSyncRoutes =
@@ -70,7 +70,7 @@ const noMetadata = (): PlatformError =>
     limit: 'the first message carries the metadata',
   });
 
-/** The bytes of the messages after the first. Another packet between them is an error of the sender. */
+/** Yields the contents of the messages after the first. Any other packet is an error of the sender. */
 async function* contents<M>(
   stream: AsyncIterator<M>,
   bytesOf: (message: M) => Uint8Array | undefined,
@@ -122,7 +122,7 @@ async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, call
   for (const [index, { metadata: sensor, data }] of sensorContents.entries()) {
     if (data.case !== 'binary') continue;
     const upload = uploadFrom(origin, metadata, sensor, caller, nowUs);
-    // Several contents of one call are several data.
+    // Several contents of one call are separate data.
     if (upload.repeats?.is === 'upload' && index > 0) upload.repeats.id += `\0${index}`;
     await requireTargets(deps, upload, caller);
     answer = await store(deps, upload, whole(data.value), data.value.length);
@@ -142,7 +142,7 @@ async function uploadOf(
 ): Promise<Upload> {
   const origin = await originOf(deps, metadata, caller);
   const upload = uploadFrom(origin, metadata, sensor, caller, deps.clock.wall() * 1000);
-  // Before a gigabyte arrives for a dataset that does not exist.
+  // Fails before a gigabyte arrives for a dataset that does not exist.
   await requireTargets(deps, upload, caller);
   return upload;
 }
@@ -151,11 +151,11 @@ async function uploadOf(
 async function requireTargets({ db }: UploadDeps, upload: Upload, caller: Caller): Promise<void> {
   const { orgId, datasetIds, partId } = upload;
   await uploadTargets(db, orgId, datasetIds);
-  // Without a part, the dataset itself says who may write to it.
+  // Without a part, the caller's right on the dataset suffices.
   if (partId !== null) await requireDatasets(caller, { orgId, datasetIds }, () => namedByPart(db, partId));
 }
 
-/** The part decides where a datum belongs; without a part, the dataset that it is for. */
+/** The origin of a datum: from its part or, without a part, from its dataset. */
 async function originOf({ db }: UploadDeps, metadata: UploadMetadata, caller: Caller): Promise<Origin> {
   const rest = {
     componentType: metadata.componentType,
@@ -207,7 +207,7 @@ function uploadFrom(
     fileExt: fileExt.replaceAll('\0', ''),
     mimeType: (metadata.mimeType || mimeOfEnum(sensor) || mimeOf(fileExt)).replaceAll('\0', ''),
     datasetIds: metadata.datasetIds,
-    // Files that a machine sends without naming a component were put into a folder by somebody who named their tags.
+    // A file from a machine without a component comes from a folder whose tags a user chose, so its tags are labels.
     captureTags: caller.kind === 'part' && origin.componentName !== '' ? origin.tags : [],
     isMerged: caller.kind !== 'part',
     repeats: repeatsOf(metadata, sensor, caller),
@@ -245,7 +245,7 @@ const annotations = (of: Annotations | undefined): Pick<Upload, 'boxes' | 'class
   })),
 });
 
-/** Kept as it came: type and bytes, because only the sender knows the types. */
+/** Stored as received, type URL and bytes, because only the sender knows the types. */
 function parameters(values: { [key: string]: Any }): { [key: string]: unknown } | null {
   const entries = Object.entries(values);
   if (entries.length === 0) return null;

@@ -38,11 +38,11 @@ const message = (row: Dataset) => ({
   type: typeNames[row.type],
 });
 
-/** The script of a job sees its dataset only. */
 const moreAfter = (next: DataPlace | undefined) => ({
   truncated: next !== undefined,
   nextPageToken: next ? datasetToken(next) : '',
 });
+/** The script of a job may list only its dataset. */
 const mayList = (caller: Caller, { id }: Dataset): boolean => caller.kind !== 'script' || caller.datasetId === id;
 
 /** @throws PlatformError DATASET_NOT_FOUND, PERMISSION_DENIED */
@@ -95,7 +95,7 @@ export const datasetRoutes =
         return { datasets: rows.filter((row) => mayList(caller, row)).map(message), ...moreAfter(next) };
       },
 
-      // A public command line asks without ids and means: everything that the key may see.
+      // A public command-line tool sends no IDs to list everything that the key may see.
       async listDatasetsByIDs({ ids, pageSize, pageToken }, context) {
         const caller = callerOf(context);
         const page = pageOf({ pageSize, pageToken }, readDatasetToken);

@@ -1,6 +1,6 @@
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 
-/** What a column holds. A time is µs since 1970, UTC. */
+/** Type of a column. A time is in µs since 1970, UTC. */
 export type ColumnKind = 'text' | 'time' | 'count';
 
 const elements: Readonly<Record<ColumnKind, Pick<SchemaElement, 'type' | 'converted_type'>>> = {
@@ -10,10 +10,10 @@ const elements: Readonly<Record<ColumnKind, Pick<SchemaElement, 'type' | 'conver
 };
 
 /**
- * The bytes of a Parquet file, group after group: only one group of rows is in memory, and the place of each in the file.
+ * Yields a Parquet file by row group: only one row group and the positions of all groups are in memory.
  *
- * @param columns - by name, in their order.
- * @param groups - rows; each group becomes a row group. A column that a row lacks is null.
+ * @param columns - kinds by name, in column order.
+ * @param groups - rows; each group becomes a row group. A missing column is null.
  */
 export async function* parquetBytes<K extends string>(
   columns: Readonly<Record<K, ColumnKind>>,
@@ -24,7 +24,7 @@ export async function* parquetBytes<K extends string>(
   const file = new ParquetWriter({
     writer,
     createdBy: 'platform',
-    // Minima and maxima would stay in memory until the end.
+    // Statistics would stay in memory until the end.
     statistics: false,
     schema: [
       { name: 'root', num_children: named.length },

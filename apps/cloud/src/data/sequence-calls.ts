@@ -31,10 +31,10 @@ import {
 const usualPage = 100;
 const mostResources = 100;
 const mostTags = 100;
-/** Sequences that one call adds or removes. */
+/** Limit of the sequences that one call adds or removes. */
 const mostNamed = 1000;
 
-/** Time ranges of what a machine part captured, and the datasets of them. */
+/** Calls on sequences, which are time ranges of a machine part's captures, and on their datasets. */
 export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
   const { db } = deps;
   return {
@@ -125,7 +125,7 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
   } satisfies Partial<ServiceImpl<typeof DataService>>;
 };
 
-/** A number does not hold the µs of the last second of the calendar, and would round them out of it. */
+/** A JavaScript number cannot represent the µs of the last second of year 9999 and would round them to year 10000. */
 const lastUs = 253_402_300_799_000_000;
 
 const changeable: readonly string[] = ['resources', 'sequence_tags', 'start_time', 'end_time'];

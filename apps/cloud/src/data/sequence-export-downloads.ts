@@ -11,7 +11,7 @@ import { findExport } from './store/sequence-exports.ts';
 /** Path of the file of an export on this server. */
 export const exportPath = (jobId: string): string => `/sequence-exports/${jobId}.parquet`;
 
-/** GET, HEAD /sequence-exports/<job>.parquet: what was exported, with Range. For members, and by signed links. */
+/** GET, HEAD /sequence-exports/<job>.parquet: the exported file, with Range. For members, and by signed links. */
 export const sequenceExportDownloads = (deps: {
   db: Database;
   blobs: BlobStore;

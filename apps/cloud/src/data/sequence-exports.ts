@@ -21,13 +21,13 @@ import { type StoredSequence, sequencesOf } from './store/sequences.ts';
 type ExportDeps = { db: Database; blobs: BlobStore; usage: OrganizationUsage; clock: Clock; log: Log };
 
 const everyMs = 1_000;
-/** After a failure that may pass: the database was away, the disk full. */
+/** Delay after a temporary failure: the database was unreachable, or the disk full. */
 const pauseMs = 5_000;
-/** An export that ends the server must not end it for ever. */
+/** Limit of attempts: an export that crashes the server must not do so at every start. */
 const mostAttempts = 3;
-/** Rows that are in memory at once. */
+/** Limits of the rows in memory. */
 const group = { rows: 1_000, bytes: 4 * 2 ** 20, atOnce: 100 };
-/** The list of row groups stays in memory, and is read whole by who opens the file. */
+/** The list of row groups stays in memory, and readers of the file load it whole. */
 const mostRows = 2_000_000;
 
 /** Columns of the file. Times are UTC; tags and payloads are JSON. */
@@ -59,8 +59,8 @@ const exportColumns = {
 type ExportRow = Record<keyof typeof exportColumns, string | number | null>;
 
 /**
- * Makes the files of exports of sequences, one after the other. Ends with `signal`; what it was at then runs on in the database, and
- * the next server begins it again.
+ * Creates the files of sequence exports, one after the other. Ends with `signal`; the unfinished export stays running
+ * in the database, and the next server restarts it.
  */
 export async function makeExports(deps: ExportDeps, signal: AbortSignal): Promise<void> {
   const { db, clock, log } = deps;
@@ -76,7 +76,7 @@ export async function makeExports(deps: ExportDeps, signal: AbortSignal): Promis
   }
 }
 
-/** @returns whether it has ended, well or not. */
+/** @returns whether the export has ended, completed or failed. */
 async function makeExport(deps: ExportDeps, job: SequenceExport, signal: AbortSignal): Promise<boolean> {
   const { db, blobs, usage, clock, log } = deps;
   if (job.attempts > mostAttempts) {
@@ -99,7 +99,7 @@ async function makeExport(deps: ExportDeps, job: SequenceExport, signal: AbortSi
       return false;
     }
     log.warn('an export of sequences failed', { job: job.id, attempt: job.attempts, error: errorText(error) });
-    // Nothing changes by itself for what the user asked for.
+    // Retrying cannot change the result of an invalid request.
     const isFinal = error instanceof PlatformError && finalCodes.has(error.code);
     if (isFinal) await failExport(db, job.id, error.message, clock.wall());
     return isFinal;
@@ -108,7 +108,9 @@ async function makeExport(deps: ExportDeps, job: SequenceExport, signal: AbortSi
 
 const finalCodes: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'ORGANIZATION_FULL']);
 
-/** Everything that the sequences of the dataset cover, sequence by sequence. @throws PlatformError INVALID_ARGUMENT above `mostRows`. */
+/**
+ * All data that the dataset's sequences cover, by sequence. @throws PlatformError INVALID_ARGUMENT above `mostRows`.
+ */
 async function* rowGroups(db: Database, job: SequenceExport, signal: AbortSignal): AsyncGenerator<ExportRow[]> {
   let count = 0;
   for await (const sequence of members(db, job)) {

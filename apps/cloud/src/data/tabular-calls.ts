@@ -40,15 +40,15 @@ const pageRows = 500;
 const usualPage = 50;
 const longestPage = 1000;
 const dayMs = 24 * 3_600_000;
-/** In one statement: others wait for none of them long. */
+/** Rows per statement, so that other statements do not wait long. */
 const deletedAtOnce = 5_000;
 
-/** Readings that machines captured, as they were sent. */
+/** Calls on sensor readings that machines captured. */
 export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
   ({
     async tabularDataByFilter({ dataRequest, countOnly }, context) {
       const caller = callerOf(context);
-      // Readings belong to no dataset.
+      // Readings belong to no dataset, and a script may only read its dataset.
       if (caller.kind === 'script') throw new PlatformError('PERMISSION_DENIED', { resource: 'captured data' });
       const filter = readFilter(dataRequest?.filter, caller, 'look');
       const isOfImages = filter.mimeTypes.length > 0 || filter.boxLabels.length > 0 || filter.datasetId !== '';
@@ -68,7 +68,7 @@ export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
         ...readingsMessage(rows),
         count: BigInt(rows.length),
         totalSizeBytes: BigInt(rows.reduce((sum, { payload }) => sum + sizeOf(payload), 0)),
-        // After the end the same place again, so that a client that goes on asking gets empty pages, never the start.
+        // At the end, repeat the position: a client that continues gets empty pages, not the first page again.
         last: end ? dataToken({ us: end.timeRequestedUs, id: end.id }) : last,
       };
     },
@@ -134,7 +134,7 @@ export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
     },
   }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
-/** What the readings of a page have in common is told once. */
+/** Readings of a page share equal metadata. */
 function readingsMessage(rows: readonly ReadingRow[]) {
   const metadata = new Map<string, { index: number; of: ReturnType<typeof captureMetadata> }>();
   const data = rows.map((row) => {

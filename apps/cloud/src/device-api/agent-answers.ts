@@ -33,8 +33,7 @@ export type Ask = {
 
 /**
  * An encoded response without the fields that are not part of the fingerprint: check_interval, and whether a restart of
- * the
- * machine server is waiting.
+ * the machine server is waiting.
  */
 export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean; revision: number };
 
@@ -150,8 +149,8 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
 }
 
 /**
- * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded:
- * if it fails to start, an agent that gets it again would download it in every cycle.
+ * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded: if it
+ * fails to start, an agent that gets it again would download it in every cycle.
  */
 async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInfo | undefined> {
   if (ask.product === 'platform') return undefined;

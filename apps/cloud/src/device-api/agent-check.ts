@@ -20,8 +20,7 @@ export function agentChecks(of: {
   const { answers, hosts, presence } = of;
   /**
    * Caches one response: the interval is the same for all machines and changes slowly, and machines with the same
-   * configuration
-   * get the same bytes.
+   * configuration get the same bytes.
    */
   const last = { fingerprint: '', isUrgent: false, checkMs: 0, bytes: new Uint8Array() };
   const present = (answer: Answer): Found => ({

@@ -4,8 +4,7 @@ import type { Request, Response } from '../wire/request.ts';
 
 /**
  * Takes config checks that arrive as HTTP requests. Requests in another protocol, with a report, or with anything
- * unusual go to the RPC
- * unchanged.
+ * unusual go to the RPC unchanged.
  *
  * @returns undefined: the request is untouched.
  */
@@ -27,8 +26,7 @@ export const fastPath =
     return new Promise<void>((resolve) => request.once('readable', resolve)).then(() => {
       const body = request.read() as Buffer | null;
       // The HTTP server keeps this connection, at several times the memory of a check-only one. Closing it makes the
-      // next check use
-      // a new connection.
+      // next check use a new connection.
       if (!by.isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
       const reply = replyBy(response, (callerId) => prove(request, callerId));
       if (body?.length === length && take({ path, authorization, ...by, body }, reply)) return;

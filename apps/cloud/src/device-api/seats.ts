@@ -2,8 +2,8 @@ import { PlatformError } from '@platform/contract/errors';
 
 /**
  * Concurrency limiter that keeps the newest calls of a key. One slot would be too few, because a broken connection
- * leaves its call
- * behind for a while. Without a limit, a machine that retries in a loop would take the connections of all others.
+ * leaves its call behind for a while. Without a limit, a machine that retries in a loop would take the connections of
+ * all others.
  */
 export type Seats = {
   /** @param sendAway - called at most once, when newer calls took the slot. @returns releases the slot. */

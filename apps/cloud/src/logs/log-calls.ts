@@ -69,8 +69,7 @@ export const logCalls = ({ db, clock, notifications, stop }: LogDeps) =>
       });
       try {
         // The first message sends the headers, so that our clients know the tail is active. The public Python SDK would
-        // end its loop at
-        // a message without lines.
+        // end its loop at a message without lines.
         if (!context.values.get(publicNameKey)) yield { logs: [] };
         while (!ended.aborted) {
           const woken = Promise.withResolvers<void>();

@@ -15,7 +15,8 @@ import { namesFrom } from './store/named-resources.ts';
 import { findPackage } from './store/registry.ts';
 
 /**
- * GET, HEAD /packages/<organization>/<name>/<version>.tar.gz with Range. Machines insist on the content type and the checksum.
+ * GET, HEAD /packages/<organization>/<name>/<version>.tar.gz with Range. Machines require this content type and the
+ * checksum.
  */
 export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route => ({
   methods: ['GET', 'HEAD'],
@@ -37,8 +38,8 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
 });
 
 /**
- * POST /packages/<organization>/<name>?type=ml_training&version=…&metadata={…}: publishes the .tar.gz in the body, for clients
- * that cannot stream messages. Answers {id, version}; without a version the server makes one.
+ * POST /packages/<organization>/<name>?type=ml_training&version=…&metadata={…}: publishes the .tar.gz in the body, for
+ * clients that cannot stream messages. Returns {id, version}; without a version, the server chooses one.
  */
 export const packageUploads = (deps: {
   db: Database;

@@ -1,7 +1,7 @@
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { PackageKind } from '../database/training-schema.ts';
 
-/** Types of packages on the wire and as they are stored. */
+/** Package types of the wire and their stored names. */
 export const kindOfType: ReadonlyMap<PackageType, PackageKind> = new Map([
   [PackageType.ARCHIVE, 'archive'],
   [PackageType.ML_MODEL, 'ml_model'],

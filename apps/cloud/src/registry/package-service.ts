@@ -69,7 +69,7 @@ export const packageRoutes =
         if (orgId === undefined) throw absent();
         const kind = type ? kindOfType.get(type) : undefined;
         const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
-        // What was made public everybody may use.
+        // Any caller may use a public package.
         if (!row) requireReaderOrPart(callerOf(context), orgId, absent);
         if (!row) throw absent();
         if (row.visibility === 'private') await requirePackageReader(callerOf(context), row, namesOf, absent);
@@ -112,7 +112,7 @@ export const packageRoutes =
     });
   };
 
-/** First the info, then the archive in pieces. The version exists only when all of it has arrived. */
+/** Reads the info, then the archive in chunks. The version exists once all chunks have arrived. */
 async function createPackage(
   deps: PackageDeps,
   messages: AsyncIterable<CreatePackageRequest>,
@@ -155,7 +155,7 @@ async function* contentsOf(stream: AsyncIterator<CreatePackageRequest>): AsyncGe
 const badContents = (limit: string): PlatformError =>
   new PlatformError('INVALID_ARGUMENT', { field: 'contents', value: '', limit });
 
-/** As it was sent, and where it comes from. */
+/** The metadata as sent, with the lineage. */
 function metadataOf(row: Version): JsonObject {
   const lineage = {
     ...(row.jobId === null ? {} : { job_id: row.jobId }),

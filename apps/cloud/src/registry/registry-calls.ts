@@ -25,10 +25,10 @@ const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
 };
 const visibilityOf = new Map(Object.entries(visibilities).map(([name, value]) => [value, name as Item['visibility']]));
 
-/** Registry items (models, training scripts and other packages) as AppService shows them. */
+/** AppService's calls on registry items: models, training scripts and other packages. */
 export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
   const namesOf = namesFrom(db);
-  /** The item that an id `<organization or namespace>:<name>` names. */
+  /** The item with the ID `<organization or namespace>:<name>`. */
   const found = async (itemId: string, caller: Caller): Promise<Item> => {
     const absent = () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId });
     const { owner, name } = check.registryItemId('item_id', itemId);

@@ -17,20 +17,20 @@ import { publish, refuseTakenName } from './store/registry.ts';
 import { claimVersion } from './store/version-claims.ts';
 
 const packageLimitBytes = modelArchive.limits.unpackedBytes;
-/** A script's archive; what it holds unpacked has limits of its own. */
+/** Limit of a script's archive; its unpacked contents have limits of their own. */
 const scriptLimitBytes = 100 * 1024 ** 2;
 
-/** A package as somebody sends it. */
+/** A package as the caller sends it. */
 export type SentPackage = {
   orgId: string;
   name: string;
-  /** '': a new one. */
+  /** '': the server chooses one. */
   version: string;
   kind: PackageKind | undefined;
   files: readonly PackageFile[];
   metadata: { [key: string]: unknown };
   platform?: string | undefined;
-  /** Bytes of the archive, where the sender says them before. */
+  /** Bytes of the archive, if the sender announces them. */
   announcedBytes?: number;
 };
 
@@ -54,13 +54,13 @@ export async function storePackage(
     throw new PlatformError('INVALID_ARGUMENT', { field: 'type', value: '', limit });
   }
   const now = clock.wall();
-  // Public clients leave it out and mean: a new one.
+  // Public clients omit the version to create a new one.
   const version = sent.version === '' ? String(now) : check.packageVersion('version', sent.version);
   await refuseTakenName(db, { orgId, name, type: kind });
   const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
   using admission = await usage.admit([orgId], sent.announcedBytes);
   const packed = await putWithCrc(blobs, admission.counted(zipped(bytes)), { limitBytes });
-  // What no runner, no machine could unpack is refused now; bytes without a row are harmless.
+  // Reject now what no runner or machine could unpack; bytes without a row are harmless.
   if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
   if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
   const { files, metadata, platform } = sent;
@@ -74,7 +74,7 @@ export async function storePackage(
   return { id: `${orgId}/${name}`, version };
 }
 
-/** Machines unpack it as gzip; anything else would fail there, for ever. */
+/** Machines unpack the package with gzip, so any other format would fail there on every attempt. */
 async function* zipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head = Buffer.alloc(0);
   for await (const chunk of bytes) {

@@ -15,7 +15,7 @@ import { findChannel, listReleases } from './store/releases.ts';
 
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
 
-/** GET /authority.pem: what the install line verifies by its hash. */
+/** GET /authority.pem: the certificate that the install command verifies by its hash. */
 export const authorityRoutes = ({ authority }: { authority: () => Authority }): Route[] => [
   {
     methods: ['GET', 'HEAD'],
@@ -29,7 +29,7 @@ export const authorityRoutes = ({ authority }: { authority: () => Authority }): 
   },
 ];
 
-/** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
+/** GET /install.sh and /uninstall.sh: public. Secrets come from the machine's environment. */
 export const installRoutes = (deps: { db: Database; addresses: Addresses; authority: () => Authority }): Route[] =>
   (['install', 'uninstall'] as const).map((action) => ({
     methods: ['GET', 'HEAD'],
@@ -50,7 +50,7 @@ export const installRoutes = (deps: { db: Database; addresses: Addresses; author
         releaseKey: root ? rolesOf(root.bytes).installerKey : '',
         trustedRoot: root && { version: root.version, sha256: createHash('sha256').update(root.bytes).digest('hex') },
         channels,
-        // The URL may be https although the script came by plain http, and then it is anybody's.
+        // The URL may be https although the script was requested by plain http, where an attacker can change it.
         agents: (deps.addresses.cameBy(request).isSecure ? agents : []).map(({ version, platform, sha256 }) => ({
           version,
           platform: platformSegment(platform),

@@ -4,8 +4,8 @@ import { atomicWrite } from '@platform/kit/node';
 import { makeKey, readKey, type SigningKey } from '@platform/releases/keys';
 
 /**
- * The key that signs snapshot and timestamp: <data>/release-key.pem, mode 0600, made at the first start. It can hold
- * machines back for some days, but vouch for no file.
+ * The key that signs snapshot and timestamp: <data>/release-key.pem, mode 0600, created at the first start. An attacker
+ * who holds it can delay updates of machines for some days, but cannot sign a file.
  */
 export async function openOnlineKey(dataFolder: string): Promise<SigningKey> {
   const file = path.join(dataFolder, 'release-key.pem');

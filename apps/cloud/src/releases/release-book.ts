@@ -3,25 +3,25 @@ import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow } from './store/releases.ts';
 
-/** What a wish of `version_control` comes to for one kind of machine. */
+/** The result of resolving a desired version of `version_control` for one platform. */
 export type Resolved =
   | { is: 'release'; release: ReleaseRow; /** That lead to it, smallest first. */ patches: readonly PatchRow[] }
   | { is: 'file'; pin: FilePin }
-  /** Nothing was ever published, or the channel points nowhere. */
+  /** Nothing was ever published, or the channel points to no version. */
   | { is: 'no version' }
-  /** `platforms`: for which it was published. */
+  /** `platforms`: those with a build. */
   | { is: 'no build'; version: string; platforms: readonly string[] };
 
-/** The published releases, from memory until one changes: every machine of a fleet asks for the same few. */
+/** Cache of the published releases, until one changes: all machines of a fleet need the same few. */
 export type ReleaseBook = {
-  /** @param platform - for example linux/arm64; undefined: any for which the version is there. */
+  /** @param platform - for example linux/arm64; undefined: any platform with a build of the version. */
   resolve(program: ReleaseName, wish: VersionWish, platform: string | undefined): Promise<Resolved>;
 };
 
 type Book = {
   releases: ReadonlyMap<string, readonly ReleaseRow[]>;
   channels: ReadonlyMap<string, string>;
-  /** By the hash of the file that they lead to. */
+  /** By the hash of the file that they produce. */
   patches: ReadonlyMap<string, readonly PatchRow[]>;
 };
 
@@ -46,7 +46,7 @@ export function releaseBook(db: Database, changes: Changes): ReleaseBook {
       const version =
         wish.is === 'version'
           ? wish.version
-          : // Without a dev release, dev is what is stable.
+          : // Without a dev release, dev means stable.
             (channels.get(`${program} ${wish.channel}`) ?? channels.get(`${program} stable`));
       if (version === undefined) return { is: 'no version' };
       const builds = releases.get(`${program} ${version}`) ?? [];

@@ -5,7 +5,10 @@ import type { Database } from '../database/database.ts';
 import { type Route, sendBlob } from '../wire/exchange.ts';
 import { findRelease } from './store/releases.ts';
 
-/** GET /releases/<name>/<version>/<os-arch>/<file name>: public, as agents download without credentials and check the sha256. */
+/**
+ * GET /releases/<name>/<version>/<os-arch>/<file name>: public, because agents download without credentials and check
+ * the sha256.
+ */
 export const releaseFileRoutes = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route[] => [
   {
     methods: ['GET', 'HEAD'],

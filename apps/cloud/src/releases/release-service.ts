@@ -195,7 +195,7 @@ const wordsOf = ({ name, version, platform, sha256 }: NewRelease, pointed: reado
   details: { sha256: sha256.toString('hex'), channels: pointed },
 });
 
-/** A release as it was asked for, whose file is there. */
+/** Validates a requested release and checks that its file is stored. */
 async function releaseOf(request: PublishReleaseRequest, blobs: BlobStore): Promise<NewRelease> {
   const { name, version, platform, sizeBytes, channels: pointed } = request;
   const names = [...programs, ...otherReleases];
@@ -224,7 +224,7 @@ function checkedHash(field: string, sha256: Uint8Array): Buffer {
 
 async function storedBytes(blobs: BlobStore, sha256: Buffer, sizeBytes: bigint): Promise<number> {
   const hex = sha256.toString('hex');
-  // Touched, so that no sweep takes it before the release names it.
+  // `touch` keeps sweeps from deleting it before the release references it.
   const stored = (await blobs.touch(hex)) ? await blobs.head(hex) : undefined;
   if (!stored) throw new PlatformError('BLOB_MISSING', { sha256: hex });
   const isRight = Number(sizeBytes) === stored.sizeBytes;

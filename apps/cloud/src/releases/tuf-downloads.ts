@@ -7,7 +7,7 @@ import { findDocument, installerSums, newestDocument, installerSignature } from 
 import { findPatch } from './store/releases.ts';
 
 /**
- * What machines and installers check releases with, public: GET /tuf/<n>.root.json, /tuf/timestamp.json,
+ * Public documents by which machines and installers verify releases: GET /tuf/<n>.root.json, /tuf/timestamp.json,
  * /tuf/<n>.snapshot.json, /tuf/<n>.targets.json, /releases/SHA256SUMS with its signature, /releases/deltas/<sha256>.
  */
 export const tufRoutes = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route[] => [
@@ -17,7 +17,7 @@ export const tufRoutes = ({ db, blobs }: { db: Database; blobs: BlobStore }): Ro
     async answer(exchange, [name = '']) {
       const document = await found(db, name);
       if (!document) return sendText(exchange.response, 404, 'not found\n');
-      // The timestamp is the one document whose name stays while its content changes.
+      // Only the timestamp changes its content without changing its name.
       sendDocument(exchange, document, 'application/json', name !== 'timestamp.json');
     },
   },

@@ -9,10 +9,10 @@ import { isProgram, type Target } from '@platform/releases/targets';
 import type { Database } from '../database/database.ts';
 import { insertDocument, lockDocuments, newestDocument, replaceInstallerSignature } from './store/release-metadata.ts';
 
-/** Signed documents from a publisher; empty bytes: that document stays as it is. */
+/** Signed documents from a publisher; empty bytes: the document stays unchanged. */
 export type Submitted = { root: Uint8Array; targets: Uint8Array; installerSignature: Uint8Array };
 
-/** What holds after a submission. */
+/** The valid metadata after a submission. */
 export type Taken = {
   targets: Target[];
   programs: { name: string; version: string; platform: string; path: string; sha256: string }[];
@@ -20,7 +20,7 @@ export type Taken = {
 };
 
 /**
- * Takes over what a publisher signed and signs what follows from it, in the transaction of the caller.
+ * Verifies and stores a publisher's signed documents and signs the derived ones, in the caller's transaction.
  *
  * @param now - ms since 1970.
  * @throws PlatformError METADATA_REFUSED, ONLINE_KEY_UNKNOWN
@@ -54,7 +54,7 @@ export async function takeOver(trx: Database, submitted: Submitted, key: Signing
   };
 }
 
-/** What is served already must hold under the new root, too. */
+/** The served targets must be valid under the new root, too. */
 function checkStillSigned(root: Uint8Array, targets: Uint8Array): void {
   try {
     readRoot(root).verifyDelegate('targets', readTargets(targets));
@@ -64,7 +64,7 @@ function checkStillSigned(root: Uint8Array, targets: Uint8Array): void {
   }
 }
 
-/** Signs snapshot and timestamp where that is due. @returns whether it was. */
+/** Signs snapshot and timestamp if due. @returns whether it did. */
 async function renew(trx: Database, key: SigningKey, now: number): Promise<boolean> {
   const [root, targets, snapshot, timestamp] = [
     await newestDocument(trx, 'root'),
@@ -94,7 +94,10 @@ async function renew(trx: Database, key: SigningKey, now: number): Promise<boole
 const lookMs = 5 * 60_000;
 const warnMs = 14 * 86_400_000;
 
-/** Keeps snapshot and timestamp fresh, and says in time what people have to sign. Ends with `signal`. */
+/**
+ * Re-signs snapshot and timestamp before they expire, and warns before documents expire that users must sign. Ends with
+ * `signal`.
+ */
 export async function keepFresh(
   { db, key, clock, log }: { db: Database; key: SigningKey; clock: Clock; log: Log },
   signal: AbortSignal,

@@ -8,7 +8,7 @@ import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
 import type { Database } from '../database/database.ts';
 import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
 
-/** The organizations whose files a caller may store and read: those where it has a right on the whole. */
+/** The organizations whose files a caller may store and read: those where it has a right on the whole organization. */
 function organizationsOf(caller: Caller): string[] {
   if (caller.kind === 'attempt') return caller.isOver ? [] : [caller.orgId];
   const orgIds = caller.grants.flatMap(({ resource, resourceId, role }) =>
@@ -25,7 +25,7 @@ export const blobRoutes = ({ db, blobs, usage }: BlobDeps, limitBytes: number): 
   const inputs = attemptInputs(blobs);
   const known = async (caller: Caller, sha256: string): Promise<number | undefined> =>
     (await readableBlobs(db, organizationsOf(caller), [sha256])).get(sha256);
-  /** A run of a job reads what it trains on, and nothing else; also images that were deleted after the submit. */
+  /** An attempt may read only the inputs of its job, even images that were deleted after the submit. */
   const readable = async (caller: Caller, sha256: string): Promise<number | undefined> => {
     if (!isSha256(sha256)) return undefined;
     if (caller.kind !== 'attempt') return known(caller, sha256);
@@ -56,7 +56,7 @@ export const blobRoutes = ({ db, blobs, usage }: BlobDeps, limitBytes: number): 
         if (sizeBytes > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { sizeBytes, limitBytes });
         using admission = await usage.admit(orgIds, sizeBytes);
         const stored = await blobs.put(admission.counted(body()), { sha256, limitBytes });
-        // The file first, then the row: what has no row is harmless.
+        // The file first, then the row: a file without a row is harmless.
         for (const orgId of orgIds) await noteBlob(db, orgId, stored);
         admission.keep();
         sendJson(response, 201, { sha256, size_bytes: stored.sizeBytes });

@@ -14,13 +14,13 @@ import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
 import { publish } from '../registry/store/registry.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
 
-/** While the package is made the server itself keeps the lease. */
+/** Interval at which the server renews the lease while it builds the package. */
 const renewMs = leaseMs / 3;
 const maxFiles = resultFileLimits.files;
 
 /**
- * Files into one package, then in one transaction: version in the registry and job completed. The same call again answers the
- * same; an attempt that is over, or unknown, is a lost lease.
+ * Packs the files, then adds the version to the registry and completes the job in one transaction. A repeated call gets
+ * the same result. For an attempt that is unknown or has ended, it throws LEASE_LOST.
  */
 export async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: Caller): Promise<string> {
   const { db, blobs, clock, steady, usage } = deps;
@@ -72,12 +72,12 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
       .execute();
   });
   admission.keep();
-  // Canceled while it was publishing: the result is not wanted.
+  // Canceled during publication, so the result is discarded.
   if (moved.row.state !== 'completed') throw leaseLost(request);
   return modelId;
 }
 
-/** Renews the lease at once and again and again until `work` is done. @throws what either throws. */
+/** Renews the lease immediately and then periodically until `work` is done. @throws errors of either. */
 async function whileRenewing<T>(renew: () => Promise<void>, clock: Clock, work: () => Promise<T>): Promise<T> {
   await renew();
   const done = new AbortController();
@@ -89,14 +89,14 @@ async function whileRenewing<T>(renew: () => Promise<void>, clock: Clock, work: 
     }
   })();
   try {
-    // A lease that is lost meanwhile ends the work early.
+    // If the lease is lost meanwhile, stop waiting for the work.
     return await Promise.race([work(), renewing.then(() => new Promise<never>(() => {}))]);
   } finally {
     done.abort();
   }
 }
 
-/** What is published must be taken by what unpacks it. @throws PlatformError INVALID_ARGUMENT */
+/** Applies the limits of unpacking before publication. @throws PlatformError INVALID_ARGUMENT */
 function requireUnpackable(files: readonly PackedFile[], packed: Pick<PackedFile, 'sizeBytes'>): void {
   const bytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const problem = ratioProblem(bytes, packed.sizeBytes, modelArchive.limits);
@@ -133,7 +133,7 @@ async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: read
         limit: 'each path once',
       });
     paths.add(path);
-    // Touched, so that no sweep takes it before the package is made.
+    // `touch` keeps sweeps from deleting it before the package is built.
     const isThere = readable.has(file.sha256) && (await blobs.touch(file.sha256));
     const head = isThere ? await blobs.head(file.sha256) : undefined;
     if (!head) throw new PlatformError('BLOB_MISSING', { sha256: file.sha256, path });

@@ -9,7 +9,10 @@ import { findItem } from '../registry/store/registry-items.ts';
 import { runnersSince } from './store/runners.ts';
 import { enqueue, ownPictures, refuseTaken, resourcesOf, targetOf, type TrainingDeps } from './training-submit.ts';
 
-/** Queues a run of a training script of the registry: one's own, or a public one of others. @returns id of the job. */
+/**
+ * Queues a job with a training script of the registry: an own script, or a public one of another organization. @returns
+ * ID of the job.
+ */
 export async function submitCustom(
   deps: TrainingDeps,
   request: SubmitCustomTrainingJobRequest,
@@ -50,7 +53,7 @@ export async function submitCustom(
       modelType: text('model_type'),
       container,
     },
-    // A script of others: from now on this organization's runners may read these bytes.
+    // Permits this organization's runners to read the script, which may belong to another organization.
     also: (trx) => noteForeignBlob(trx, orgId, { sha256: script.packageSha256, sizeBytes: script.sizeBytes }),
   });
 }

@@ -6,28 +6,31 @@ import { watchJobs } from './store/job-watch.ts';
 import { findJob, type JobRow } from './store/jobs.ts';
 import type { Notifications } from '../database/notifications.ts';
 
-/** The job as it was, and then the lines after a place: a job that had ended gets no more. */
+/** The job's state, then the lines after a position: a job that had ended by then gets no more lines. */
 export type Look = { row: JobRow | undefined; lines: Awaited<ReturnType<typeof readLogs>> };
 
-/** Lines of jobs, also for those who wait for more. However many follow one job, a new line costs one look for all of them. */
+/**
+ * Log lines of jobs, with waiting for new ones. A new line costs one look for all followers of a job at the same
+ * position.
+ */
 export type FollowedLogs = {
   /**
-   * The lines after a place; where there are none, waits for some or for the end of the job.
+   * Reads the lines after a position; without any, waits for lines or for the end of the job.
    *
-   * @param settle - sees each look: undefined goes on waiting. May throw, for callers without the right.
+   * @param settle - receives each look; returns undefined to keep waiting. May throw for callers without the right.
    */
   read<T>(
     asked: { jobId: string; after: LogPlace; waitMs: number; signal: AbortSignal },
     settle: (look: Look, isLast: boolean) => T | undefined,
   ): Promise<T | undefined>;
-  /** A runner has written lines. */
+  /** Notifies followers that a runner has written lines. */
   written(jobId: string): void;
   close(): void;
 };
 
 type Followed = {
   turns: Cell<number>;
-  /** Looks of the present turn, by place. */
+  /** Looks of the current turn, by position. */
   looks: Map<string, Promise<Look>>;
   turn: number;
   lastLook: number;
@@ -36,9 +39,9 @@ type Followed = {
 };
 
 const pageLines = 500;
-/** A job that writes all the time is looked at so often. */
+/** Shortest interval between looks at a job that writes constantly. */
 const everyMs = 100;
-/** What wakes may be missed while the connection to the database is made again. */
+/** Interval of looks without a notification, which can be lost while the database connection is re-established. */
 const pollMs = 2_000;
 
 export function followedLogs(of: { db: Database; notifications: Notifications; clock: Clock }): FollowedLogs {
@@ -68,7 +71,7 @@ export function followedLogs(of: { db: Database; notifications: Notifications; c
     const row = await findJob(db, jobId);
     return { row, lines: row ? await readLogs(db, row, after, pageLines) : [] };
   };
-  /** One for all who stand at the same place. */
+  /** Shares one look among all followers at the same position. */
   const shared = (job: Followed, jobId: string, after: LogPlace, mayPause: boolean): Promise<Look> => {
     const turn = job.turns.get();
     if (job.turn !== turn) job.looks.clear();
@@ -80,7 +83,7 @@ export function followedLogs(of: { db: Database; notifications: Notifications; c
     const pause = pauseMs > 0 ? clock.sleep(pauseMs) : Promise.resolve();
     const look = pause.then(() => lookNow(job, jobId, after));
     job.looks.set(place, look);
-    // A failure is told to those who wait for it, and to nobody who comes later.
+    // Reject the current waiters; later callers retry.
     look.catch(() => job.looks.delete(place));
     return look;
   };
@@ -102,7 +105,7 @@ export function followedLogs(of: { db: Database; notifications: Notifications; c
           if (settled !== undefined || left <= 0 || signal.aborted) return settled;
           if (job.turns.get() !== turn) continue;
           await changedOr(job.turns, Math.min(left, pollMs), clock, signal);
-          // Nothing told of anything: the first one whose patience ends has everybody look.
+          // No notification arrived in time: the first follower that times out makes all of them look.
           if (job.turns.get() === turn && !signal.aborted && end > clock.now()) job.turns.update((at) => at + 1);
         }
       } finally {

@@ -7,10 +7,12 @@ import type { JobRow } from './store/jobs.ts';
 import type { RunnerDeps } from './own-attempt.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 
-/** What a runner gets with a lease: the job, a token for this run alone and, for a script, a key that reads data. */
+/**
+ * The data that a runner gets with a lease: the job, a token for this attempt and, for a script, a key that reads data.
+ */
 export async function leasedJob({ db, clock, authenticator, jobLogs }: RunnerDeps, row: JobRow) {
   if (row.attempt > 1) {
-    // The first line of this run, before what it tells itself; written once, however often the lease is handed out.
+    // Sequence 0 puts this line before the attempt's own lines, and stores it once even if the lease is sent again.
     const message = `Attempt ${row.attempt} begins; what stands above is of an attempt that ended without a result.`;
     await writeLogs(db, row, row.attempt, [{ sequence: 0, time: clock.wall(), level: 'info', message }]);
     jobLogs.written(row.id);

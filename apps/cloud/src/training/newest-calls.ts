@@ -1,4 +1,4 @@
-/** One call at a time for each key: a newer one ends the older, waits until that has let go, and only then begins. */
+/** Limits each key to one call: a newer call aborts the older one, waits until it has ended, and then starts. */
 export function newestCalls(): <T>(
   key: string,
   signal: AbortSignal,

@@ -21,15 +21,15 @@ export type RunnerDeps = {
   authenticator: Authenticator;
 } & { jobLogs: FollowedLogs };
 
-/** How every call of a runner names what it speaks about. */
+/** Every call of a runner names its attempt by these fields. */
 export type Attempt = { jobId: string; attempt: number; runnerId: string };
 
 export const leaseLost = ({ jobId, attempt }: Attempt): PlatformError =>
   new PlatformError('LEASE_LOST', { jobId, attempt });
 
 /**
- * The job, for a runner of its organization or for the very attempt. A job that is gone, or that the caller may not see, is a
- * lost lease: the runner drops it either way.
+ * Finds the job for a runner of its organization or for the attempt itself. Throws LEASE_LOST for a job that is deleted
+ * or that the caller may not see: the runner drops the job in both cases.
  */
 export async function ownAttempt({ db }: RunnerDeps, request: Attempt, caller: Caller): Promise<JobRow> {
   if (caller.kind === 'attempt' && !isOf(caller, request)) throw leaseLost(request);

@@ -7,14 +7,14 @@ import { msOf, timeOf } from '../rpc/protobuf-times.ts';
 
 const most = { containers: 50, text: 200, because: 2_000 } as const;
 
-/** Text of a runner that people are shown: one line, not long. */
+/** Makes a runner's text fit for display: one line, truncated. */
 const shown = (text: string, longest: number = most.text): string =>
   text
     .replaceAll(/\p{Cc}+/gu, ' ')
     .slice(0, longest)
     .toWellFormed();
 
-/** What a runner says that it can do. @throws PlatformError INVALID_ARGUMENT */
+/** Reads a runner's capabilities. @throws PlatformError INVALID_ARGUMENT */
 export function offerOf(id: string, request: LeaseJobRequest): RunnerOffer {
   const kinds = request.kinds.filter((kind) => (jobKinds as readonly string[]).includes(kind));
   if (kinds.length === 0) {
@@ -50,7 +50,7 @@ export const containerMessage = ({ eolMs, ...container }: OfferedContainer) => (
   ...(eolMs === null ? {} : { eol: timeOf(eolMs) }),
 });
 
-/** It asked for work, or reported, not longer ago than this. */
+/** A runner is online if it requested work or reported within this time. */
 const onlineMs = 60_000;
 
 export const runnerMessage = (runner: SeenRunner, now: number) => ({

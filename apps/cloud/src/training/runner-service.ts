@@ -19,10 +19,10 @@ import { durationMs, msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { offerOf, runnerMessage } from './runner-messages.ts';
 
 const longestWaitMs = 60_000;
-/** Shorter than a lease, so that a held report never lets it run out. */
+/** Shorter than a lease, so that the lease cannot expire during a held report. */
 const longestHoldMs = leaseMs / 2;
 const maxLines = 20_000;
-/** Runners that were not seen for so long are gone for good. */
+/** Runners that were not seen for this long are not listed. */
 const shownMs = 30 * 24 * 3_600_000;
 
 export const runnerRoutes =
@@ -51,7 +51,8 @@ export const runnerRoutes =
         await notes.note(orgIds, { ...told, executor });
         const waitMs = clamp(durationMs(request.wait), 0, longestWaitMs);
         const want = () => ({ orgIds, runner, offer, now: clock.wall(), steadyNow: steady.now() });
-        // A call that its runner gave up must not take a job that nobody would run, nor one that a later call got.
+        // A call that its runner has dropped must not lease a job: that job would not run, or a later call may have
+        // leased it.
         const row = await newest(`${orgIds.join()} ${runner}`, context.signal, async (signal) => {
           const unheard = await takeBack(db, want(), request.runningJobIds);
           return unheard ?? held(watching({ orgIds }, signal), waitMs, () => leaseNext(db, want()));

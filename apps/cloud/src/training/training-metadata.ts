@@ -22,7 +22,10 @@ const statuses: Readonly<Record<JobRow['state'], TrainingStatus>> = {
   canceling: TrainingStatus.CANCELING,
 };
 
-/** The state of a status to filter by; undefined for 0: all. @throws PlatformError INVALID_ARGUMENT for a number that we do not know. */
+/**
+ * The state that a status filters by; undefined for 0: all. @throws PlatformError INVALID_ARGUMENT for an unknown
+ * number.
+ */
 export function stateOf(status: TrainingStatus): JobRow['state'] | undefined {
   if (status === TrainingStatus.UNSPECIFIED) return undefined;
   const found = (Object.keys(statuses) as JobRow['state'][]).find((state) => statuses[state] === status);
@@ -43,7 +46,7 @@ function errorStatus(row: JobLine): { code: number; message: string } | undefine
   };
 }
 
-/** What clients see of a job. `queuePosition` undefined: not queued. A line of a list has no evaluation. */
+/** The public metadata of a job. `queuePosition` undefined: not queued. Rows of lists have no evaluation. */
 export function metadataOf(
   row: JobLine & { evaluation?: JobRow['evaluation'] },
   queuePosition: number | undefined,

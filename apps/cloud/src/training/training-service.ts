@@ -26,7 +26,7 @@ import { metadataOf, stateOf } from './training-metadata.ts';
 import { submitCustom } from './custom-submit.ts';
 import { submit, type TrainingDeps } from './training-submit.ts';
 
-/** Shorter than the time that clients give a call. */
+/** Shorter than clients' timeouts of a call. */
 const longestWaitMs = 50_000;
 const mostJobs = 1000;
 
@@ -35,7 +35,7 @@ export const mlTrainingRoutes =
   (router: ConnectRouter): void => {
     const { db, clock, jobLogs } = deps;
     const ownJob = async (id: string, caller: Caller): Promise<JobRow> => owned(await findJob(db, id), id, caller);
-    /** Says why a job does not start; '': it runs, or only waits for its turn. */
+    /** Explains why a job does not start; '': it runs, or only waits for its turn. */
     const whyWaiting = async (orgId: string, rows: readonly JobLine[]): Promise<(row: JobLine) => string> => {
       if (!rows.some(({ state }) => state === 'pending')) return () => '';
       const { rows: offers } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
@@ -71,7 +71,7 @@ export const mlTrainingRoutes =
         let last = 0;
         let bytes = 0;
         const most = pageSize === 0 ? wholeAnswer.rows : pageSize;
-        // One more than asked for says whether there is another page.
+        // One more than requested shows whether there is another page.
         for await (const rows of listJobs(db, list, most + 1)) {
           const [placeOf, why] = [await places(rows), await whyWaiting(orgId, rows)];
           for (const row of rows) {
@@ -148,7 +148,7 @@ function ownedOrganizations(caller: Caller): string[] {
   return orgIds;
 }
 
-/** Those who have a runner offer it to its organization alone. */
+/** A container is visible only to the organization of its runner. */
 const ownedContainer = (container: Parameters<typeof containerMessage>[0]) => ({
   ...containerMessage(container),
   id: container.key,

@@ -36,7 +36,7 @@ export type TrainingDeps = {
   stop: AbortSignal;
 };
 
-/** Queues a training of a built-in model type. @returns id of the job. */
+/** Queues a training of a built-in model type. @returns ID of the job. */
 export async function submit(deps: TrainingDeps, request: SubmitTrainingJobRequest, caller: Caller): Promise<string> {
   const target = targetOf(request, caller);
   const kind = builtInKind(request.modelType);
@@ -49,7 +49,7 @@ export async function submit(deps: TrainingDeps, request: SubmitTrainingJobReque
   return enqueue(deps, caller, { ...target, dataset, kind, framework, labels, arguments: settings, limits });
 }
 
-/** What every submit names, checked as far as that goes without the database. */
+/** Fields that every submit has, checked without the database. */
 export type Target = { orgId: string; datasetId: string; modelName: string; modelVersion: string };
 
 /** @throws PlatformError INVALID_ARGUMENT, ORGANIZATION_NOT_FOUND, NOT_OWNER */
@@ -101,18 +101,18 @@ export type NewJob = Target & {
   labels: string[];
   arguments: Record<string, string>;
   limits: JobLimits;
-  /** Of custom jobs. */
+  /** Set for custom jobs. */
   script?: { id: string; version: string; sha256: string; modelType: string; container: string };
-  /** More that belongs into the transaction. */
+  /** Further writes of the transaction. */
   also?: (trx: Trx) => Promise<void>;
 };
 
-/** Freezes the dataset and queues the job. Nothing is claimed or written before everything was found right. */
+/** Freezes the dataset and queues the job. Claims and writes nothing until all checks have passed. */
 export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller: Caller, job: NewJob): Promise<string> {
   const { orgId, modelName, modelVersion, dataset, kind, labels, script } = job;
   using admission = await usage.admit([orgId]);
   const frozen = await freeze(db, blobs, { dataset, kind, labels });
-  // Not while it is made: that holds a connection of the database, and this may need another one.
+  // Not inside `freeze`: it holds a database connection, and this may need another one.
   await admission.take(frozen.manifest.sizeBytes);
   const id = randomUUID();
   const now = clock.wall();
@@ -174,7 +174,7 @@ function builtInKind(type: ModelType): BuiltInKind {
   });
 }
 
-/** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of those that are made. */
+/** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of supported ones. */
 function madeFramework(kind: BuiltInKind, asked: ModelFramework): string {
   const made = modelKinds[kind].frameworks;
   const [usual] = made;

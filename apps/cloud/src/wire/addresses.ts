@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { PlatformError } from '@platform/contract/errors';
 
-/** Whether an address is one of a proxy whose word on its clients counts. */
+/** Whether an address belongs to a trusted proxy. The server believes its `x-forwarded-…` headers. */
 export type TrustedProxies = (address: string | undefined) => boolean;
 
 /**

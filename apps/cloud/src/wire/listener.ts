@@ -47,8 +47,7 @@ export type ListenerOptions = {
 const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 /**
  * A handler that stops reading half-way would destroy the request, and the rest of the body would block the next
- * request on the connection.
- * With this iterator the rest is read and discarded once the response is sent.
+ * request on the connection. With this iterator the rest is read and discarded once the response is sent.
  */
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
@@ -193,8 +192,8 @@ const noMethod = ({ url = '' }: Request): ConnectError =>
   toConnectError(new PlatformError('UNSUPPORTED', { what: `the method ${url.slice(1, 200)}` }));
 
 /**
- * An error response before the end of the request would leave an HTTP/2 client waiting for flow control.
- * So the stream is reset with NO_ERROR after the trailers. ("finish" of the compatibility response comes too late.)
+ * An error response before the end of the request would leave an HTTP/2 client waiting for flow control. So the stream
+ * is reset with NO_ERROR after the trailers. ("finish" of the compatibility response comes too late.)
  */
 function freeSender(stream: http2.ServerHttp2Stream | undefined): void {
   stream?.once('wantTrailers', () =>

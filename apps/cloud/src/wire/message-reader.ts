@@ -40,8 +40,8 @@ const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { lim
 
 /**
  * Runs between the body of a request and the library that parses it: decompresses messages within the limits of their
- * method and
- * counts their values before one is allocated. It rejects messages beyond a limit in each of the three protocols.
+ * method and counts their values before one is allocated. It rejects messages beyond a limit in each of the three
+ * protocols.
  *
  * @param budgets - charged for bytes that no header announced, as they arrive; the request gate has charged the others.
  */

@@ -24,8 +24,7 @@ const name = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /**
  * Parses a config check in its usual form: exactly one HTTP/1.1 request, without bytes before or after it. Everything
- * else
- * is `other` and goes to the HTTP server.
+ * else is `other` and goes to the HTTP server.
  */
 export function readPlainCheck(bytes: Buffer): PlainRead {
   const start = starts.find((one) => {
@@ -84,8 +83,7 @@ const statusTexts: Readonly<Record<number, string>> = {
 
 /**
  * Handles thousands of mostly idle connections without the HTTP server's state for each, which takes more memory than
- * all
- * that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
+ * all that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
  */
 export function plainChecks(of: {
   take: (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;

@@ -9,8 +9,7 @@ export type Visitor = {
   prove(callerId: string): void;
   /**
    * Marks a request as running until `then` is called. Meanwhile the client waits for the server, unless it leaves the
-   * response
-   * unread.
+   * response unread.
    */
   busy(isComplete: () => boolean, answer?: SentAnswer): () => void;
   leave(): void;
@@ -64,8 +63,7 @@ const rememberedMs = 24 * 3_600_000;
 
 /**
  * 1 KiB/s: a second-generation mobile network is four times as fast, and a machine on it downloads an agent of 50 MiB
- * in four
- * hours.
+ * in four hours.
  */
 const slowest = { bytes: 60 * 2 ** 10, ms: 60_000, answerMs: 6 * 3_600_000 } as const;
 export const usualLimits = { ofAddress: 256, unprovenMs: 30_000, slowest } as const;

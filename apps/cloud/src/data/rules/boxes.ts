@@ -2,7 +2,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Box } from './manifest.ts';
 import { newName } from '../../rpc/rules/field-checks.ts';
 
-/** A box as it comes from clients. */
+/** A box as clients send it. */
 export interface SentBox {
   readonly label: string;
   readonly xMinNormalized: number;

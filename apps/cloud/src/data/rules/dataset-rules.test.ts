@@ -16,7 +16,7 @@ const some = (count: number, tags: string[], from = 0): Labelled[] =>
     classifications: [],
     boxes: [],
   }));
-/** Pictures with these boxes each. */
+/** Images with these boxes each. */
 const boxed = (count: number, labels: string[], from = 0): Labelled[] =>
   some(count, [], from).map((picture) => ({ ...picture, boxes: labels.map((label) => ({ label })) }));
 
@@ -38,7 +38,7 @@ const splitsOf = (kind: JobKind, pictures: readonly Labelled[], labels: readonly
   );
 };
 
-/** What was counted, or the code with what it tells. */
+/** The counts, or the code with its data. */
 function told(verdict: Verdict): string {
   if (verdict.ok) return Object.entries(verdict.counts.labels).flat().join(' ');
   const { code, data } = verdict;

@@ -4,13 +4,13 @@ import { type JobKind, type Split, splits } from '@platform/contract/job';
 import { type BuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
 import { nearestLabel } from './nearest-label.ts';
 
-/** What the rules need to know of a picture. */
+/** The data about an image that the rules use. */
 export interface Labelled {
-  /** As people name it; for examples in errors. */
+  /** Name for users, for examples in errors. */
   readonly id?: string;
   readonly sha256: string;
   readonly tags: readonly string[];
-  /** Those of the tags that came with the capture: no labels. */
+  /** Subset of `tags` that came with the capture; these are not labels. */
   readonly captureTags: readonly string[];
   readonly classifications: readonly { readonly label: string }[];
   readonly boxes: readonly { readonly label: string }[];
@@ -20,20 +20,20 @@ export type Verdict =
   | { readonly ok: true; readonly counts: LabelCounts }
   | { readonly ok: false; readonly code: ErrorCode; readonly data: ErrorData };
 
-/** What stays of a picture while a dataset is looked at: few bytes, because there may be very many. */
+/** The data kept per image while a dataset is checked; small, because a dataset may have many images. */
 export interface Example {
   readonly sha256: string;
-  /** Of those asked for, sorted, each once. */
+  /** Requested labels of the image, sorted, each once. */
   readonly labels: readonly string[];
-  /** The part of the data that its owner chose for it. */
+  /** The split that its owner chose. */
   readonly chosen: Split | undefined;
 }
 
 const splitTags = new Map<string, Split>(splits.map((split) => [`split:${split}`, split]));
-/** Tags that say where an image belongs, not what it shows. */
+/** Tags that assign a split and are not labels. */
 export const splitTagNames: readonly string[] = [...splitTags.keys()];
 
-/** The part of the data that a person chose for a picture by a tag `split:train`, `split:validation` or `split:test`. */
+/** The split that a user chose by a tag `split:train`, `split:validation` or `split:test`. */
 export function chosenSplit(tags: readonly string[]): Split | undefined {
   for (const tag of tags) {
     const split = splitTags.get(tag);
@@ -45,56 +45,56 @@ export function chosenSplit(tags: readonly string[]): Split | undefined {
 const sortedOnce = (labels: readonly string[]): string[] =>
   labels.length < 2 ? [...labels] : [...new Set(labels)].toSorted();
 
-/** The tags that are labels: neither sent with a capture nor `split:` tags. */
+/** The tags that are labels: neither capture tags nor `split:` tags. */
 export const labelTags = ({ tags, captureTags }: Pick<Labelled, 'tags' | 'captureTags'>): string[] =>
   tags.filter((tag) => !splitTags.has(tag) && !captureTags.includes(tag));
 
-/** Labels among the tags, and classifications. Sorted, each once. */
+/** Label tags and classifications. Sorted, each once. */
 export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classifications'>): string[] =>
   sortedOnce([
     ...labelTags(image),
     ...image.classifications.map(({ label }) => label).filter((label) => !splitTags.has(label)),
   ]);
 
-/** Labels of a picture as a kind of job sees them; scripts see all. */
+/** Labels of an image for a kind of job; scripts get all labels. */
 function labelsFor(kind: JobKind, picture: Labelled): string[] {
   const boxes = (): string[] => sortedOnce(picture.boxes.map(({ label }) => label));
   if (kind === 'custom') return sortedOnce([...labelsOf(picture), ...boxes()]);
   return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(picture);
 }
 
-/** Counts pictures one by one, so that a dataset need not be in memory. */
+/** Counts images one by one, so that a dataset need not be in memory. */
 export interface Tally {
   add(picture: Labelled): Example;
-  /** Whether a model of this kind can be trained on what was added. */
+  /** Whether a model of this kind can be trained on the added images. */
   verdict(): Verdict;
-  /** What the dataset has besides what was asked for. */
+  /** Labels of the dataset besides the requested ones. */
   found(): FoundLabels;
 }
 
-/** What a dataset has, so that an error can name it. */
+/** Labels that a dataset has, for errors. */
 export interface FoundLabels {
-  /** Labels that nobody asked for, with the number of their pictures. */
+  /** Labels that were not requested, with their numbers of images. */
   readonly others: ReadonlyMap<string, number>;
-  /** Of detection: pictures with labels of the whole picture, which it does not learn from. */
+  /** For detection: images with image-level labels, which a detector does not learn from. */
   readonly labelled: number;
-  /** Pictures with any box. */
+  /** Images with at least one box. */
   readonly boxed: number;
-  /** Some pictures that carry none of the labels. */
+  /** Some images without any of the requested labels. */
   readonly examples: readonly string[];
 }
 
-/** Different labels that are counted besides those asked for. */
+/** Limit of distinct labels that are counted besides the requested ones. */
 const mostOthers = 1_000;
 const mostExamples = 3;
 
-/** @param requested - the labels to learn; scripts get all, whatever stands here. */
+/** @param requested - the labels to learn; ignored for scripts, which get all labels. */
 export function tally(kind: JobKind, requested: readonly string[]): Tally {
   const facts = modelKind(kind);
   const wanted = facts && new Set(requested);
   const perLabel = new Map([...(wanted ?? [])].toSorted().map((label) => [label, 0]));
   const seen = { images: 0, unlabelled: 0, ambiguous: 0 };
-  // Most pictures share their set of labels with many others.
+  // Interned, because most images share their set of labels with many others.
   const sets = new Map<string, readonly string[]>();
   const shared = (labels: readonly string[]): readonly string[] => {
     const key = labels.join('\0');
@@ -136,7 +136,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
 
 const no = (code: ErrorCode, data: ErrorData): Verdict => ({ ok: false, code, data });
 
-/** The first rule that is broken, with what the dataset has instead. */
+/** The first broken rule, with the labels that the dataset has instead. */
 function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): Verdict | undefined {
   if (counts.images === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
     return no('DATASET_EMPTY', { problem: 'it is empty' });
@@ -170,14 +170,14 @@ function explanation(
   }
 }
 
-/** `cup 12, mug 3`, short enough for an error. */
+/** For example `cup 12, mug 3`, truncated for errors. */
 const shown = (counts: LabelCounts): string => listed(Object.entries(counts.labels));
 function listed(entries: readonly (readonly [label: string, count: number])[]): string {
   const all = entries.map(([label, count]) => `${label} ${count}`);
   return all.length > 20 ? `${all.slice(0, 20).join(', ')}, …` : all.join(', ');
 }
 
-/** The other labels of the dataset, and which of them were probably meant. */
+/** The other labels of the dataset, with suggestions for misspelled ones. */
 function offered(counts: LabelCounts, { others }: FoundLabels): { found?: string } {
   if (others.size === 0) return {};
   const all = listed([...others].toSorted(([, a], [, b]) => b - a));
@@ -185,7 +185,7 @@ function offered(counts: LabelCounts, { others }: FoundLabels): { found?: string
   return { found: meant.length > 0 ? `${all} (did you mean ${meant.map((one) => `"${one}"`).join(', ')}?)` : all };
 }
 
-/** Why no picture carries what was asked for. */
+/** Explains why no image has the requested labels. */
 function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLabels): string {
   const n = counts.images;
   const examples = found.examples.length > 0 ? `; for example ${found.examples.join(', ')}` : '';
@@ -203,7 +203,7 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
     : `none of its ${n} images ${what} ${names}; it has: ${others}`;
 }
 
-/** Things that do not stop a training but that its owner should know; one sentence each. */
+/** Warnings that do not prevent a training; one sentence each. */
 export function advice(kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] {
   if (kind === 'custom') return [];
   const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'image';

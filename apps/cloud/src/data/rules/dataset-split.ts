@@ -6,13 +6,13 @@ import type { Example } from './dataset-rules.ts';
 const shares = { validation: 0.15, test: 0.15 } as const;
 
 /**
- * Divides pictures into train, validation and test so that every label is divided alike.
+ * Splits images into train, validation and test, stratified by label.
  *
- * Pictures tagged `split:…` stay where their owner put them; once any is tagged `split:test` (or `split:validation`) the owner
- * has chosen that part and nothing is added to it. Files of equal content always stay together. The same pictures with the
- * same labels and seed are divided in the same way every time, so that jobs on one dataset can be compared.
+ * Images with a `split:…` tag keep that split. If any image has the tag `split:test` (or `split:validation`), no other
+ * images are added to that split. Files with equal content always get the same split. The result depends only on the
+ * images, their labels and the seed, so that jobs on one dataset can be compared.
  *
- * @returns the split of each picture, in the order of `examples`.
+ * @returns the split of each image, in the order of `examples`.
  */
 export function assignSplits(kind: JobKind, examples: readonly Example[], seed: number): Split[] {
   const bySha = new Map<string, Split>();
@@ -20,7 +20,7 @@ export function assignSplits(kind: JobKind, examples: readonly Example[], seed: 
   for (const { sha256, chosen } of examples) {
     if (!chosen) continue;
     owner.add(chosen);
-    // Equal files with different tags: the first tag counts, or what was tested would have been learnt.
+    // Equal files with different tags: the first tag counts. Otherwise test images could also be training images.
     if (!bySha.has(sha256)) bySha.set(sha256, chosen);
   }
   const free = new Map<string, Placed>();
@@ -35,11 +35,11 @@ export function assignSplits(kind: JobKind, examples: readonly Example[], seed: 
   return examples.map(({ sha256 }) => bySha.get(sha256) ?? 'train');
 }
 
-/** A picture with its place in the shuffled order. */
+/** An image with its position in the shuffled order. */
 type Placed = { readonly sha256: string; readonly labels: readonly string[]; readonly place: number };
 type HeldOut = readonly (keyof typeof shares)[];
 
-/** Each set of labels by itself. */
+/** Splits each set of labels separately. */
 function divideStrata(order: readonly Placed[], held: HeldOut, bySha: Map<string, Split>): void {
   for (const same of Map.groupBy(order, ({ labels }) => labels.join('\0')).values()) {
     let from = 0;
@@ -53,9 +53,9 @@ function divideStrata(order: readonly Placed[], held: HeldOut, bySha: Map<string
 }
 
 /**
- * Where pictures carry several labels: label by label, the rarest first, because it has the fewest pictures to choose from.
- * A picture goes to the first part that lacks pictures of that label; it then counts for all of its labels. Labels with too
- * few pictures to be held out decide nothing.
+ * Splits images with several labels, label by label. The rarest label comes first, because it has the fewest images to
+ * choose from. An image goes to the first split that lacks images of that label, and then counts for all of its labels.
+ * Labels with fewer than `minHeldOut` images are ignored.
  */
 function divideRareFirst(order: readonly Placed[], held: HeldOut, bySha: Map<string, Split>): void {
   const counts = new Map<string, number>();
@@ -89,10 +89,10 @@ function divideRareFirst(order: readonly Placed[], held: HeldOut, bySha: Map<str
   }
 }
 
-/** Pictures without any label that could be divided. */
+/** Group of the images without a label that can be split. */
 const rest = '';
 
-/** How many pictures of a label each part should get. */
+/** Number of images of a label that each split should get. */
 function wantedOf(count: number, held: HeldOut): Record<Split, number> {
   const wanted = { train: count, validation: 0, test: 0 };
   for (const split of held) {
@@ -102,13 +102,13 @@ function wantedOf(count: number, held: HeldOut): Record<Split, number> {
   return wanted;
 }
 
-/** Of fewer, all are for training. */
+/** With fewer images, all are for training. */
 const minHeldOut = 3;
-/** At least one of three. */
+/** At least one, from three images on. */
 const size = (count: number, share: number): number =>
   count < minHeldOut ? 0 : Math.max(1, Math.round(count * share));
 
-/** A place in a shuffled order: FNV-1a over the seed and the content's hash. */
+/** Position in the shuffled order: FNV-1a over the seed and the content's hash. */
 function mix(sha256: string, seed: number): number {
   let hash = (0x811c9dc5 ^ seed) >>> 0;
   for (let i = 0; i < sha256.length; i++) hash = Math.imul(hash ^ sha256.charCodeAt(i), 0x01000193) >>> 0;

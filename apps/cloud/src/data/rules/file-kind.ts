@@ -1,4 +1,4 @@
-/** MIME types by file extension, for those that cameras and people send. */
+/** MIME types by file extension, for files that cameras and users upload. */
 const types: Readonly<Record<string, string>> = {
   '.bmp': 'image/bmp',
   '.csv': 'text/csv',
@@ -19,17 +19,17 @@ const types: Readonly<Record<string, string>> = {
   '.webp': 'image/webp',
 };
 
-/** With its dot; clients send it with and without. Empty stays empty. */
+/** The extension with its dot; clients send it with and without. Empty stays empty. */
 export const dotted = (extension: string): string =>
   extension === '' || extension.startsWith('.') ? extension : `.${extension}`;
 
-/** The extension of a name, or '' when there is none. */
+/** The extension of a name; '' if there is none. */
 export const extensionOf = (fileName: string): string =>
   /[^/]\.([A-Za-z0-9]{1,10})$/.exec(fileName)?.[0].slice(1) ?? '';
 
-/** Empty when nothing is known. */
+/** '' for an unknown extension. */
 export const mimeOf = (extension: string): string => types[dotted(extension).toLowerCase()] ?? '';
 
-/** Content that a browser may show inside of our pages; everything else is only saved. */
+/** Whether a browser may show the content in our pages; other content is only downloaded. */
 export const isShown = (mimeType: string): boolean =>
   /^(image\/(bmp|gif|jpeg|png|webp)|video\/mp4|audio\/wav|text\/plain)$/.test(mimeType);

@@ -2,7 +2,7 @@ import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platfo
 import { isUuid } from '@platform/contract/names';
 import { labelsOf, type Labelled } from './dataset-rules.ts';
 
-/** A picture as the store knows it, with everything that a line of a manifest tells. */
+/** A stored image with all data that a line of a manifest contains. */
 export interface Picture extends Labelled {
   readonly id: string;
   readonly orgId: string;
@@ -31,7 +31,7 @@ export interface Box {
 export const binaryDataId = (of: { orgId: string; locationId: string; id: string }): string =>
   `${of.orgId}/${of.locationId}/${of.id}`;
 
-/** The parts of `<organization>/<location>/<file>`; undefined when it is none. */
+/** Parses `<organization>/<location>/<file>`; undefined if the text has another form. */
 export function parseBinaryDataId(text: string): { orgId: string; locationId: string; id: string } | undefined {
   const [orgId, locationId, id, ...more] = text.split('/');
   return isUuid(orgId) && locationId !== undefined && isUuid(id) && more.length === 0
@@ -39,7 +39,9 @@ export function parseBinaryDataId(text: string): { orgId: string; locationId: st
     : undefined;
 }
 
-/** One line of the frozen dataset. Lines are ordered by content, then id: the same pictures always make the same bytes. */
+/**
+ * One line of the frozen dataset. Lines are ordered by content, then ID: the same images always produce the same bytes.
+ */
 export const manifestLine = (picture: Picture, split: Split): string => `${JSON.stringify(lineOf(picture, split))}\n`;
 
 function lineOf(picture: Picture, split: Split): DatasetLine {
@@ -62,7 +64,7 @@ function lineOf(picture: Picture, split: Split): DatasetLine {
   };
 }
 
-/** The union of tags and classifications. A confidence is kept where one was given. */
+/** The union of tags and classifications, with the confidence of classifications that have one. */
 function annotations(picture: Picture): LabelAnnotation[] {
   const confidences = new Map(picture.classifications.map((one) => [one.label, one.confidence]));
   return labelsOf(picture).map((label) => {
@@ -81,7 +83,7 @@ const boxOf = (box: Box): BoxAnnotation => ({
   ...(box.confidence === null ? {} : { confidence: box.confidence }),
 });
 
-/** As Go prints a time: `2024-01-02 15:04:05.999 +0000 UTC`, the fraction without zeros at its end. */
+/** Formats a time like Go: `2024-01-02 15:04:05.999 +0000 UTC`, the fraction without trailing zeros. */
 export function goTime(us: number): string {
   const seconds = new Date(Math.floor(us / 1e6) * 1000).toISOString().slice(0, 19).replace('T', ' ');
   const fraction = String(((us % 1e6) + 1e6) % 1e6)

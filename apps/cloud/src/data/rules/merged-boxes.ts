@@ -3,11 +3,11 @@ import type { Box } from './manifest.ts';
 export type NewBox = Omit<Box, 'id'>;
 export interface MergedBoxes {
   readonly added: readonly NewBox[];
-  /** Predicted boxes that the upload confirms: they take the uploaded edges and lose their confidence. */
+  /** Predicted boxes that the upload confirms: they get the uploaded edges and lose their confidence. */
   readonly confirmed: readonly { readonly id: string; readonly box: NewBox }[];
 }
 
-/** Formats that store whole pixels move the edges of small boxes; two objects of one label never overlap this much. */
+/** Formats with integer pixels shift the edges of small boxes; two objects of one label never overlap this much. */
 const sameOverlap = 0.8;
 
 const areaOf = (box: NewBox): number => (box.xMax - box.xMin) * (box.yMax - box.yMin);
@@ -21,7 +21,7 @@ function overlap(a: NewBox, b: NewBox): number {
 
 const isSame = (a: NewBox, b: NewBox): boolean => a.label === b.label && overlap(a, b) >= sameOverlap;
 
-/** What an upload of the same bytes adds to the boxes of an image. The same upload again adds nothing. */
+/** The changes that an upload of the same bytes makes to an image's boxes. Repeating the upload changes nothing. */
 export function mergedBoxes(existing: readonly Box[], sent: readonly NewBox[]): MergedBoxes {
   const added: NewBox[] = [];
   const confirmed: { id: string; box: NewBox }[] = [];

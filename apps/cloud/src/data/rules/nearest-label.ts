@@ -1,4 +1,4 @@
-/** Edits between two words: insertions, deletions, replacements, and two neighbours that changed places. */
+/** Damerau-Levenshtein distance: insertions, deletions, replacements, and transpositions of neighbours. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
@@ -17,7 +17,7 @@ function distance(a: string, b: string): number {
 
 const plain = (label: string): string => label.toLowerCase().replace(/[\s_-]+/g, '');
 
-/** The label that was probably meant: the same but for case and separators, or a slip of the hand away. */
+/** The label that was probably meant: equal except for case and separators, or within one or two edits. */
 export function nearestLabel(label: string, known: Iterable<string>): string | undefined {
   const wanted = plain(label);
   const most = wanted.length < 3 ? 0 : wanted.length < 5 ? 1 : 2;

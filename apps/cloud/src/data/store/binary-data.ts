@@ -7,7 +7,7 @@ import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import { splitTagNames } from '../rules/dataset-rules.ts';
 import type { Picture } from '../rules/manifest.ts';
 
-/** A datum with everything that its metadata tells. Times in µs since 1970, because clients send and compare them so. */
+/** A datum with all of its metadata. Times in µs since 1970, because clients send and compare µs. */
 export type Datum = Picture & {
   machineName: string;
   partName: string;
@@ -19,18 +19,18 @@ export type Datum = Picture & {
   datasetIds: string[];
 };
 
-/** A datum whose classifications carry their ids, as clients see them. */
+/** A datum whose classifications have IDs, as in the public protocol. */
 export type FullDatum = Omit<Datum, 'classifications'> & {
   classifications: readonly { id: string; label: string; confidence: number | null }[];
 };
 
-/** Identity of a datum; the location is part of what clients see but decides nothing. */
+/** Identity of a datum. The location is part of the public ID, but identifies nothing. */
 export type DatumKey = { orgId: string; id: string };
 
 const us = (column: 'time_requested' | 'time_received'): RawBuilder<number> =>
   sql<number>`(extract(epoch from ${sql.ref(`binary_data.${column}`)}) * 1000000)::bigint`;
 
-/** Boxes, classifications and datasets as JSON beside each row: one statement, however many rows. */
+/** Boxes, classifications and datasets as JSON columns: one statement for any number of rows. */
 const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
   [
     eb.ref('binaryData.orgId').as('orgId'),
@@ -65,10 +65,10 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
       from dataset_member m where m.org_id = binary_data.org_id and m.binary_id = binary_data.id)`.as('datasetIds'),
   ] as const;
 
-/** Everything that is known of data, one row each. */
+/** Selects all columns of data, one row each. */
 export const data = (db: Database) => db.selectFrom('binaryData').select(columns);
 
-/** In no particular order; unknown ones are left out. */
+/** Data in any order; unknown keys are omitted. */
 export const findData = async (db: Database, keys: readonly DatumKey[]): Promise<FullDatum[]> => {
   if (keys.length === 0) return [];
   return data(db)
@@ -79,7 +79,7 @@ export const findData = async (db: Database, keys: readonly DatumKey[]): Promise
     .execute();
 };
 
-/** Those of the keys that exist; in no particular order. */
+/** The existing keys, in any order. */
 export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise<DatumKey[]> => {
   if (keys.length === 0) return [];
   return db
@@ -92,9 +92,9 @@ export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise
     .execute();
 };
 
-/** AND of what is given, OR inside of a list. An empty list does not restrict. */
+/** AND of all conditions, OR within a list. An empty list is no condition. */
 export type Filter = {
-  /** Always given: those that the caller may see. */
+  /** Always set: the organizations that the caller may access. */
   orgIds: readonly string[];
   locationIds: readonly string[];
   mimeTypes: readonly string[];
@@ -107,12 +107,12 @@ export type Filter = {
   componentType: string;
   methodName: string;
   datasetId: string;
-  /** The caller's rights end at this dataset. '': no limit. */
+  /** The caller may only read this dataset. '': no limit. */
   withinDatasetId: string;
   tags: { is: 'any' } | { is: 'one-of'; tags: readonly string[] } | { is: 'tagged' } | { is: 'untagged' };
-  /** `tags` means labels: no capture tags, no split tags, but classifications. */
+  /** `tags` matches labels: no capture tags and no split tags, but classifications. */
   isLabelsOnly: boolean;
-  /** µs since 1970; `untilUs` itself lies outside. */
+  /** µs since 1970; `untilUs` is exclusive. */
   fromUs: number | undefined;
   untilUs: number | undefined;
 };
@@ -157,7 +157,7 @@ function withTags(tags: TagsCondition): RawBuilder<boolean> {
 }
 
 const isLabelTag = sql`tag <> all(coalesce(binary_data.capture_tags, '{}')) and tag <> all(${splitTagNames}::text[])`;
-/** Every label of an image, one row each, as `labelsOf` of the rules. */
+/** Every label of an image, one row each, like `labelsOf` of the rules. */
 const labelRows = sql`select tag as label from unnest(binary_data.tags) tag where ${isLabelTag}
   union all select c.label from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id
     and c.label <> all(${splitTagNames}::text[])`;
@@ -198,7 +198,7 @@ export const countData = async (db: Database, filter: Filter): Promise<{ count: 
     .where(condition(filter))
     .executeTakeFirstOrThrow();
 
-/** Identities of everything that matches. */
+/** Keys of all matching data. */
 export const matchingKeys = (db: Database, filter: Filter): Promise<DatumKey[]> =>
   db.selectFrom('binaryData').select(['binaryData.orgId', 'binaryData.id']).where(condition(filter)).execute();
 
@@ -216,7 +216,7 @@ export const tagsOf = (db: Database, filter: Filter, after: string): Promise<Bou
       where ${condition(filter)} and (${after}::text = '' or tag collate "C" > ${after}) group by tag order by tag collate "C"`,
   );
 
-/** Distinct labels of images after this one, sorted: as training sees them. */
+/** Distinct labels of images after this one, sorted; the labels that training uses. */
 export const labelsOfData = (db: Database, filter: Filter, after: string): Promise<Bounded<string>> =>
   wordsOf(
     db,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What makes two uploads of a machine the same capture. */
+/** The fields that identify a capture: two uploads with equal fields are the same capture. */
 export interface Capture {
   readonly partId: string | null;
   readonly componentType: string;
@@ -11,7 +11,7 @@ export interface Capture {
   readonly sha256: string;
 }
 
-/** The order and form of the parts are stored in hashes: they never change. */
+/** Hashes with this order and format are stored, so neither may change. */
 export const captureIdentity = (of: Capture, tags: readonly string[]): Buffer =>
   digest([
     of.partId,
@@ -24,14 +24,14 @@ export const captureIdentity = (of: Capture, tags: readonly string[]): Buffer =>
     of.sha256,
   ]);
 
-/** Of an upload whose sender named it. */
+/** Identity of an upload to which the sender gave an ID. */
 export const uploadIdentity = (partId: string | null, uploadId: string): Buffer => digest(['upload', partId, uploadId]);
 
 const digest = (parts: readonly unknown[]): Buffer => createHash('sha256').update(JSON.stringify(parts)).digest();
 
 /**
- * The tags that came with a capture, out of those that it has now: its identity is a hash over them, and tags that were added
- * later stand behind them. Empty where the hash proves nothing: it names an upload, or a tag was removed.
+ * The tags that came with a capture, found by its identity: a hash over them. Later tags are appended, so they form a
+ * prefix of its tags. Empty if no prefix matches: the identity is of an upload ID, or a tag was removed.
  */
 export function provenCaptureTags(of: Capture, tags: readonly string[], identity: Buffer): string[] {
   for (let count = tags.length; count > 0; count--) {

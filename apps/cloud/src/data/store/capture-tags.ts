@@ -4,16 +4,16 @@ import type { Database } from '../../database/database.ts';
 
 type Row = Capture & { orgId: string; id: string; tags: string[]; identity: Buffer };
 
-/** As the condition of the index binary_data_untold. */
+/** The condition of the index binary_data_untold. */
 const untold = sql<boolean>`binary_data.capture_tags is null and binary_data.identity is not null
   and binary_data.part_id is not null and binary_data.component_name <> '' and binary_data.tags <> '{}'`;
 
 /**
- * Tells capture tags from labels in rows of before there was a difference. A row is written once and whole, so that it may be
- * cut off at any moment.
+ * Separates capture tags from labels in rows that were stored before `capture_tags` existed. Each row is written once,
+ * so the migration can be interrupted at any time.
  *
- * @param among - which rows; all when not given.
- * @returns how many rows were told apart.
+ * @param among - condition of the rows; by default all rows.
+ * @returns the number of migrated rows.
  */
 export const tellCaptureTags = (
   db: Database,
@@ -21,12 +21,12 @@ export const tellCaptureTags = (
   among: RawBuilder<boolean> = sql<boolean>`true`,
 ): Promise<number> => db.transaction().execute(async (trx) => tellRows(trx, await untoldRows(trx, limit, among)));
 
-/** As `tellCaptureTags`, of all these rows, within a transaction. */
+/** Like `tellCaptureTags`, for all rows that match, within a transaction. */
 export async function tellCaptureTagsOf(trx: Database, among: RawBuilder<boolean>): Promise<void> {
   while ((await tellRows(trx, await untoldRows(trx, 1_000, among))) > 0);
 }
 
-/** As `tellCaptureTags`, of the images of a dataset. */
+/** Like `tellCaptureTags`, for the images of a dataset. */
 export async function tellDatasetTags(db: Database, dataset: { orgId: string; id: string }): Promise<void> {
   const among = sql<boolean>`binary_data.org_id = ${dataset.orgId} and exists (select from dataset_member m
     where m.org_id = binary_data.org_id and m.binary_id = binary_data.id and m.dataset_id = ${dataset.id})`;

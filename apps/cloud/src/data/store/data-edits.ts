@@ -14,18 +14,18 @@ const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
   sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
     ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`;
 
-/** In one order for everybody, so that two edits of the same data wait for each other instead of for ever. */
+/** Locks rows in one order, so that two edits of the same data cannot deadlock. */
 export const lockData = (trx: Trx, keys: readonly DatumKey[]): Promise<unknown> =>
   sql`select from binary_data where ${among(keys)} order by org_id, id for update`.execute(trx);
 
-/** New tags come behind those that are there; each once. What a person adds is a label, even if a capture brought the same. */
+/** Appends new tags, each once. A tag that a user adds is a label, even if it also came with the capture. */
 export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> =>
   db.transaction().execute(async (trx) => {
     await lockData(trx, keys);
     await addTagsTo(trx, keys, tags);
   });
 
-/** As `addTags`, of data that are locked already. */
+/** Like `addTags`, for locked data. */
 export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
   const added = [...new Set(tags)];
   await tellCaptureTagsOf(trx, among(keys));
@@ -37,7 +37,7 @@ export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: reado
      where ${among(keys)} and (not tags @> ${added}::text[] or capture_tags && ${added}::text[])`.execute(trx);
 }
 
-/** A tag that is removed is gone, whether it was a label or came with the capture. */
+/** Removes a tag whether it was a label or came with the capture. */
 const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly string[]) =>
   sql<{ removed: number }>`
   with before as (
@@ -52,13 +52,15 @@ const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly stri
   )
   select coalesce(sum(removed), 0)::bigint as removed from done`.execute(trx);
 
-/** Tags of data that are locked already, `split:` tags for example that another one takes the place of. */
+/** Removes tags of locked data, for example a `split:` tag that another one replaces. */
 export async function dropTags(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
   await tellCaptureTagsOf(trx, among(keys));
   await removeTagsFrom(trx, keys, tags);
 }
 
-/** @returns how many tags were removed over all data, with `classifications` those of these labels, too. */
+/**
+ * @returns the number of removed tags over all data; with `classifications`, also of classifications with these labels.
+ */
 export const removeTags = (
   db: Database,
   keys: readonly DatumKey[],
@@ -78,13 +80,14 @@ export const removeTags = (
     return removed + Number(gone.numAffectedRows ?? 0n);
   });
 
-/** Who deletes, and the request in the words of the audit log. */
+/** The caller who deletes, and the request for the audit log. */
 export type Deletion = { caller: Caller; request: JsonObject };
 
 /**
- * Removes data from every dataset, too; frozen datasets stay, and the bytes until a sweep. One audit row per organization, in the same transaction.
+ * Deletes data, also from every dataset. Frozen datasets stay; the bytes stay until a sweep. One audit entry per
+ * organization, in the same transaction.
  *
- * @returns how many there were.
+ * @returns the number of deleted data.
  */
 export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion): Promise<number> =>
   db.transaction().execute(async (trx) => {
@@ -108,7 +111,7 @@ export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion
     return rows.reduce((sum, { count }) => sum + count, 0);
   });
 
-/** @returns id of the box; undefined: there is no such datum. */
+/** @returns ID of the box; undefined: the datum does not exist. */
 export async function addBox(db: Database, { orgId, id }: DatumKey, box: Omit<Box, 'id'>): Promise<string | undefined> {
   const boxId = randomUUID();
   const { rows } = await sql`
@@ -119,7 +122,7 @@ export async function addBox(db: Database, { orgId, id }: DatumKey, box: Omit<Bo
   return rows.length > 0 ? boxId : undefined;
 }
 
-/** Applies `change` to the box as it is. @returns false: there is no such box. */
+/** Applies `change` to the current box. @returns false: the box does not exist. */
 export const updateBox = (
   db: Database,
   { orgId, id }: DatumKey,
@@ -140,7 +143,7 @@ export const updateBox = (
     return true;
   });
 
-/** @returns false: there is no such box. */
+/** @returns false: the box does not exist. */
 export async function removeBox(db: Database, { orgId, id }: DatumKey, boxId: string): Promise<boolean> {
   const done = await db
     .deleteFrom('boundingBox')

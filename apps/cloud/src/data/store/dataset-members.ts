@@ -6,10 +6,10 @@ import { data, type FullDatum } from './binary-data.ts';
 
 export type DatasetKey = { orgId: string; id: string };
 
-/** Rows that are in memory at once. */
+/** Limit of the rows in memory. */
 const pageRows = 1_000;
 
-/** How many pictures a dataset has. */
+/** Number of images in a dataset. */
 export const countMembers = async (db: Database, dataset: DatasetKey): Promise<number> => {
   const { count } = await db
     .selectFrom('datasetMember')
@@ -20,7 +20,7 @@ export const countMembers = async (db: Database, dataset: DatasetKey): Promise<n
   return count;
 };
 
-/** Labels of everything in a dataset, ordered by content, then id. */
+/** Labels of all members of a dataset, ordered by content, then ID. */
 export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<readonly Labelled[]> =>
   pages(
     trx,
@@ -39,11 +39,11 @@ export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<read
     ]),
   );
 
-/** Everything in a dataset with all that is known of it, in the same order. */
+/** All members of a dataset with their metadata, in the same order. */
 export const members = (trx: Trx, dataset: DatasetKey): AsyncGenerator<readonly FullDatum[]> =>
   pages(trx, dataset, data(trx));
 
-/** Page by page out of a cursor of the database. One after the other within a transaction, never two at once. */
+/** Reads pages from a cursor. A transaction can run only one of these at a time. */
 async function* pages<T>(
   trx: Trx,
   dataset: DatasetKey,

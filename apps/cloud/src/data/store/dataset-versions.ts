@@ -12,10 +12,10 @@ import { manifestLine } from '../rules/manifest.ts';
 import { tellDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
-/** One for all jobs: what is held out does not depend on who asks, so that models on one dataset can be compared. */
+/** The same for all jobs: the split must not depend on the job, so that models on one dataset can be compared. */
 const splitSeed = 1;
 
-/** What a job trains on, as bytes in the blob store; no row names them yet. */
+/** The stored files and counts of a frozen dataset, before a row references them. */
 export type Frozen = {
   manifest: StoredBlob;
   counts: LabelCounts;
@@ -24,11 +24,11 @@ export type Frozen = {
 };
 
 /**
- * Writes the manifest: the pictures of this moment with their labels and their split. The dataset is read twice in one
- * snapshot, so that neither it nor the manifest is ever in memory as a whole.
+ * Writes the manifest: the current images with their labels and splits. Reads the dataset twice in one snapshot, so
+ * that neither the dataset nor the manifest is in memory as a whole.
  *
- * @param labels - to learn; for scripts none: they get all.
- * @throws PlatformError DATASET_TOO_LARGE, or the rule of training that the dataset breaks.
+ * @param labels - to learn; ignored for scripts, which get all labels.
+ * @throws PlatformError DATASET_TOO_LARGE, or the error of the training rule that the dataset breaks.
  */
 export async function freeze(
   db: Database,
@@ -60,7 +60,7 @@ export async function freeze(
     });
 }
 
-/** Splits are in the order of the members. */
+/** @param splits - in the order of the members. */
 async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
   let place = 0;
   for await (const page of members(trx, dataset)) {
@@ -68,7 +68,7 @@ async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): 
   }
 }
 
-/** The row of a frozen dataset; the same pictures with the same labels again are the same version. @returns its id. */
+/** Inserts the row of a frozen dataset; the same images and labels are the same version. @returns its ID. */
 export async function writeVersion(
   trx: Trx,
   of: { orgId: string; datasetId: string; frozen: Frozen; now: number },
@@ -87,7 +87,7 @@ export async function writeVersion(
       counts: JSON.stringify({ ...frozen.counts, splits: frozen.splits }),
       createdOn: at(now),
     })
-    // An update that changes nothing, so that the row of before is returned.
+    // An update without effect, so that the existing row is returned.
     .onConflict((conflict) =>
       conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures: images }),
     )

@@ -30,7 +30,7 @@ export async function createDataset(db: Database, dataset: Dataset): Promise<voi
   await refuseTaken(dataset.name, db.insertInto('dataset').values(values).execute());
 }
 
-/** In whatever organization; the caller's rights are looked at by who calls this. */
+/** Finds a dataset of any organization; the caller of this function must check rights. */
 export const findDataset = async (db: Database, id: string): Promise<Dataset | undefined> =>
   isUuid(id) ? db.selectFrom('dataset').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
 
@@ -41,7 +41,7 @@ export const findDatasets = async (db: Database, ids: readonly string[]): Promis
     : db.selectFrom('dataset').selectAll().where('id', 'in', known).orderBy('name').execute();
 };
 
-/** The newest after a place in that order, by name. `next`: place of the oldest of them, where there are more. */
+/** The newest datasets after a position, sorted by name. `next`: position of the oldest one, if there are more. */
 export async function datasetsOf(
   db: Database,
   orgIds: readonly string[],
@@ -76,7 +76,7 @@ export async function renameDataset(db: Database, { orgId, id }: Dataset, name: 
   await refuseTaken(name, write);
 }
 
-/** The data themselves stay. */
+/** Deletes a dataset; its data stay. */
 export const deleteDataset = (db: Database, { orgId, id, name }: Dataset, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const members = (await countMembers(trx, { orgId, id })) + (await countSequences(trx, { orgId, id }));
@@ -85,7 +85,7 @@ export const deleteDataset = (db: Database, { orgId, id, name }: Dataset, caller
     await audit(trx, { orgId, caller, action: 'delete dataset', subject: id, details: { name, members } });
   });
 
-/** A member already: nothing happens. Data of other organizations are left out. */
+/** Adds data to a dataset of the same organization; existing members stay. */
 export async function addMembers(
   db: Database,
   { orgId, id }: Pick<Dataset, 'orgId' | 'id'>,
@@ -108,7 +108,7 @@ export async function removeMembers(
        and binary_id = any(${keys.map((key) => key.id)}::uuid[])`.execute(db);
 }
 
-/** A new dataset with the members of all `from`. @throws PlatformError DATASET_NAME_TAKEN */
+/** Creates a dataset with the members of all `from`. @throws PlatformError DATASET_NAME_TAKEN, INVALID_ARGUMENT */
 export const mergeDatasets = (db: Database, into: Dataset, from: readonly Dataset[]): Promise<void> =>
   db.transaction().execute(async (trx) => {
     await createDataset(trx, into);

@@ -12,15 +12,15 @@ export interface Merged {
   readonly id: string;
   readonly locationId: string;
   readonly isNew: false;
-  /** Datasets of the upload that do not hold these bytes yet. */
+  /** Datasets of the upload that do not contain these bytes yet. */
   readonly without: readonly DatasetKey[];
 }
 
 /**
- * Adds labels, split and boxes of an upload to the images of its datasets that have the same bytes. Copies of before get them
- * all, so that equal images of a dataset never carry different labels because of this upload.
+ * Adds labels, split and boxes of an upload to the images of its datasets that have the same bytes. All existing copies
+ * get them, so that this upload cannot give equal images of a dataset different labels.
  *
- * @returns the oldest of them; undefined: no dataset of the upload has these bytes.
+ * @returns the oldest of these images; undefined: no dataset of the upload has these bytes.
  */
 export async function mergeUpload(
   trx: Trx,
@@ -28,7 +28,7 @@ export async function mergeUpload(
   upload: Upload,
   sha256: string,
 ): Promise<Merged | undefined> {
-  // Two uploads of the same bytes at once make one image: the second one waits until it can see the first.
+  // Concurrent uploads of the same bytes create one image: the second waits for the commit of the first.
   for (const { id } of datasets.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
     await sql`select pg_advisory_xact_lock(hashtextextended(${`${id} ${sha256}`}, 0))`.execute(trx);
   const { orgId } = upload;
@@ -43,7 +43,7 @@ export async function mergeUpload(
   const keys = [...new Set(rows.map(({ id }) => id))].map((id) => ({ orgId, id }));
   await lockData(trx, keys);
   const split = chosenSplit(upload.tags);
-  // An image is in one split: the one that was said last.
+  // An image is in one split: the latest one.
   if (split) {
     const others = splitTagNames.filter((tag) => tag !== `split:${split}`);
     await dropTags(trx, keys, others);

@@ -10,10 +10,10 @@ import { inSequence, type Sequence } from './sequences.ts';
 
 export type SequenceExport = Selectable<SequenceExportRow>;
 
-/** A new export of the dataset, or the one that runs. @returns its id. */
+/** Starts an export of the dataset, or finds the running one. @returns its ID. */
 export const startExport = (db: Database, dataset: DatasetKey, now: number): Promise<string> =>
   db.transaction().execute(async (trx) => {
-    // Waits for deletions on their way, which cannot end an export that they do not see.
+    // Waits for running deletions, which do not see this export and could not end it.
     await sql`select from organization where id = ${dataset.orgId} for share`.execute(trx);
     const { rows } = await sql<{ id: string }>`
       insert into sequence_export (org_id, id, dataset_id, state, created_on)
@@ -26,7 +26,7 @@ export const startExport = (db: Database, dataset: DatasetKey, now: number): Pro
 export const findExport = async (db: Database, id: string): Promise<SequenceExport | undefined> =>
   isUuid(id) ? db.selectFrom('sequenceExport').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
 
-/** The oldest that runs, with this attempt counted. An attempt of a server that was stopped is begun again. */
+/** Takes the oldest running export and counts the attempt. An export of a server that stopped is restarted. */
 export async function nextExport(db: Database): Promise<SequenceExport | undefined> {
   const { rows } = await sql<SequenceExport>`
     update sequence_export set attempts = attempts + 1
@@ -35,12 +35,14 @@ export async function nextExport(db: Database): Promise<SequenceExport | undefin
   return rows[0];
 }
 
-/** An attempt that a stop of the server ended does not count. */
+/** Reverts the count of an attempt that ended because the server stopped. */
 export async function uncountAttempt(db: Database, id: string): Promise<void> {
   await sql`update sequence_export set attempts = attempts - 1 where id = ${id} and attempts > 0`.execute(db);
 }
 
-/** Nothing happens when the export, its dataset or what it read was deleted meanwhile. */
+/**
+ * Has no effect if the export, its dataset or its source data were deleted meanwhile. @returns whether it completed.
+ */
 export const completeExport = (
   db: Database,
   { orgId, id }: SequenceExport,
@@ -69,7 +71,10 @@ export async function failExport(db: Database, id: string, errorMessage: string,
     .execute();
 }
 
-/** Call it in the transaction that deletes captured data of these organizations: no export tells them any more. */
+/**
+ * Ends all exports of these organizations, so that none contains deleted data. Call it in the transaction that deletes
+ * captured data.
+ */
 export async function endExports(trx: Database, orgIds: readonly string[]): Promise<void> {
   await sql`select from organization where id = any(${orgIds}::uuid[]) order by id for no key update`.execute(trx);
   await sql`
@@ -79,14 +84,14 @@ export async function endExports(trx: Database, orgIds: readonly string[]): Prom
      where org_id = any(${orgIds}::uuid[]) and state <> 'failed'`.execute(trx);
 }
 
-/** Those that ended before. @returns how many were removed; their files are unnamed then. */
+/** Removes exports that ended before `before`. @returns their number; no row references their files then. */
 export async function removeOldExports(db: Database, before: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from sequence_export where id in (
     select id from sequence_export where completed_on < ${at(before)} limit ${limit})`.execute(db);
   return Number(numAffectedRows ?? 0n);
 }
 
-/** One thing that a sequence covers: a reading with its payload, or an image or file by its names. */
+/** A row that a sequence covers: a reading with its payload, or the names of an image or file. */
 export type CoveredRow = {
   kind: 'tabular' | 'binary';
   id: string;
@@ -108,7 +113,7 @@ export type CoveredRow = {
   sha256: string | null;
 };
 
-/** The next ones of a sequence, oldest first. */
+/** The next rows of a sequence, oldest first. */
 export async function coveredRows(
   db: Database,
   of: Sequence,

@@ -10,12 +10,12 @@ import { isUuid } from '@platform/contract/names';
 import { data, type FullDatum } from './binary-data.ts';
 import type { DatasetKey } from './dataset-members.ts';
 
-/** What resources of a machine part captured from `startUs` until before `endUs`, in µs since 1970. */
+/** Captures of resources of a machine part from `startUs` (inclusive) to `endUs` (exclusive), in µs since 1970. */
 export type Sequence = {
   orgId: string;
   id: string;
   partId: string;
-  /** Of one length. An empty method means every one. */
+  /** Parallel lists. An empty method matches every method. */
   resourceNames: string[];
   methodNames: string[];
   tags: string[];
@@ -24,7 +24,7 @@ export type Sequence = {
 };
 export type StoredSequence = Sequence & { createdUs: number; updatedUs: number; datasetIds: string[] };
 
-/** Sequences in a dataset, so that an export of it ends. */
+/** Limit of the sequences in a dataset, so that an export of it ends. */
 export const mostSequences = 10_000;
 
 const us = (column: string): RawBuilder<number> =>
@@ -53,14 +53,14 @@ export async function insertSequence(db: Database, of: Sequence): Promise<void> 
             ${atUs(of.startUs)}, ${atUs(of.endUs)})`.execute(db);
 }
 
-/** In whatever organization; the caller's rights are looked at by who calls this. */
+/** Finds a sequence of any organization; the caller of this function must check rights. */
 export const findSequence = async (db: Database, id: string): Promise<StoredSequence | undefined> =>
   isUuid(id) ? sequences(db).where('sequence.id', '=', id).executeTakeFirst() : undefined;
 
 /**
- * Writes what `change` makes of the sequence, while nobody else changes it.
+ * Locks the sequence and writes the result of `change`.
  *
- * @throws PlatformError SEQUENCE_NOT_FOUND when it was deleted meanwhile; what `change` throws.
+ * @throws PlatformError SEQUENCE_NOT_FOUND if it was deleted meanwhile; errors of `change`.
  */
 export const updateSequence = (
   db: Database,
@@ -81,7 +81,7 @@ export const updateSequence = (
        where org_id = ${orgId} and id = ${id}`.execute(trx);
   });
 
-/** The captured data stay. */
+/** Deletes a sequence; the captured data stay. */
 export const deleteSequence = (db: Database, of: StoredSequence, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const { orgId, id, partId, tags, datasetIds } = of;
@@ -91,7 +91,7 @@ export const deleteSequence = (db: Database, of: StoredSequence, caller: Caller)
     await audit(trx, { orgId, caller, action: 'delete sequence', subject: id, details });
   });
 
-/** Newest first, after a place in that order. `datasetId`: its members only. */
+/** Newest first, after a position. `datasetId`: only members of this dataset. */
 export async function sequencesOf(
   db: Database,
   { orgId, datasetId }: { orgId: string; datasetId?: string },
@@ -125,7 +125,10 @@ export const countSequences = async (db: Database, { orgId, id }: DatasetKey): P
   return count;
 };
 
-/** A member already: nothing happens. @throws PlatformError SEQUENCE_NOT_FOUND, INVALID_ARGUMENT: nothing was added. */
+/**
+ * Adds sequences to a dataset; existing members stay. @throws PlatformError SEQUENCE_NOT_FOUND, INVALID_ARGUMENT:
+ * nothing was added.
+ */
 export const addSequences = (db: Database, { orgId, id }: DatasetKey, sequenceIds: readonly string[]): Promise<void> =>
   db.transaction().execute(async (trx) => {
     await sql`select from dataset where org_id = ${orgId} and id = ${id} for update`.execute(trx);
@@ -163,7 +166,7 @@ export async function removeSequences(
        and sequence_id = any(${sequenceIds.filter(isUuid)}::uuid[])`.execute(db);
 }
 
-/** Holds for a row of `table` that lies in the sequence. */
+/** SQL condition: a row of `table` belongs to the sequence. */
 export const inSequence = (table: 'binary_data' | 'tabular_data', of: Sequence): RawBuilder<boolean> => {
   const column = (name: string) => sql.ref(`${table}.${name}`);
   return sql<boolean>`(${column('org_id')} = ${of.orgId} and ${column('part_id')} = ${of.partId}

@@ -5,20 +5,20 @@ import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import type { Filter } from './binary-data.ts';
 import { endExports } from './sequence-exports.ts';
 
-/** Readings of one resource of one machine part. */
+/** Selects readings of one resource of one machine part. */
 export type Readings = {
-  /** Those that the caller may see. */
+  /** Organizations that the caller may access. */
   orgIds: readonly string[];
   partId: string;
   resourceName: string;
-  /** As it was captured, or its last part: `sensor` for `rdk:component:sensor`. */
+  /** The captured component type or its last segment: `sensor` for `rdk:component:sensor`. */
   resourceSubtype: string;
   methodName: string;
   fromUs: number | undefined;
   untilUs: number | undefined;
 };
 
-/** A page of readings. @param after - the last one of the page before. */
+/** A page of readings. @param after - the last reading of the previous page. */
 export function readings(
   db: Database,
   of: Readings,
@@ -46,7 +46,7 @@ export function readings(
   return query.orderBy('timeRequested', order).orderBy('id', order).limit(page.limit).execute();
 }
 
-/** Conditions on readings. What only images have is not among them. */
+/** Conditions on readings, without those that only apply to images. */
 export type ReadingFilter = Omit<Filter, 'mimeTypes' | 'boxLabels' | 'datasetId' | 'withinDatasetId' | 'isLabelsOnly'>;
 
 function condition(filter: ReadingFilter): RawBuilder<boolean> {
@@ -83,7 +83,7 @@ const columns = (db: Database) =>
 
 export type ReadingRow = Awaited<ReturnType<ReturnType<typeof columns>['execute']>>[number];
 
-/** A page of the readings that match, whoever's they are among the organizations of the filter. */
+/** A page of matching readings of all organizations of the filter. */
 export const pageOfReadings = (
   db: Database,
   filter: ReadingFilter,
@@ -110,7 +110,7 @@ export const countReadings = (db: Database, filter: ReadingFilter): Promise<{ co
     .where(condition(filter))
     .executeTakeFirstOrThrow();
 
-/** A part of the readings that match; fewer than `limit`: there are no more. @returns how many were deleted. */
+/** Deletes up to `limit` matching readings. @returns their number; fewer than `limit`: no more match. */
 export const deleteReadings = (db: Database, filter: ReadingFilter, limit: number): Promise<number> =>
   db.transaction().execute(async (trx) => {
     const { numDeletedRows } = await trx

@@ -1,6 +1,6 @@
 import type { Box } from '../rules/manifest.ts';
 
-/** Where and by what something was captured. */
+/** Where a datum was captured, and by which resource. */
 export type Origin = {
   orgId: string;
   locationId: string;
@@ -24,13 +24,16 @@ export type Upload = Origin & {
   datasetIds: readonly string[];
   boxes: readonly Omit<Box, 'id'>[];
   classifications: readonly { label: string; confidence: number | null }[];
-  /** Those of `tags` that are no labels. */
+  /** Subset of `tags` that are not labels. */
   captureTags: readonly string[];
-  /** Bytes that a dataset has already become no second image there: their labels and boxes are added. Not for machines. */
+  /**
+   * Merge into an image of the dataset with the same bytes instead of adding one: adds labels and boxes. Not for
+   * machines.
+   */
   isMerged: boolean;
   /**
-   * What makes a repeated upload, whose answer got lost, the same datum as the first: the id that the sender chose, or the
-   * capture itself, for machines. Undefined: every upload is a new datum.
+   * Identifies a repeated upload whose response was lost: by the ID that the sender chose or, for machines, by the
+   * capture itself. Undefined: every upload creates a datum.
    */
   repeats: { is: 'upload'; id: string } | { is: 'capture' } | undefined;
 };

@@ -11,9 +11,9 @@ import { mergeUpload } from './merged-uploads.ts';
 import { type Upload, type Reading, originColumns } from './upload-rows.ts';
 
 /**
- * Datum, tags, annotations and dataset memberships, all or nothing. The bytes lie in the blob store already.
+ * Writes datum, tags, annotations and dataset memberships in one transaction. The blob store already has the bytes.
  *
- * @returns `existed`: a dataset had these bytes, and the upload was added to that image.
+ * @returns `existed`: a dataset had these bytes, and the upload was merged into that image.
  * @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH: nothing was written.
  */
 export const writeUpload = (
@@ -25,7 +25,7 @@ export const writeUpload = (
     const datasets = await uploadTargets(trx, upload.orgId, upload.datasetIds);
     const before = upload.isMerged ? await mergeUpload(trx, datasets, upload, blob.sha256) : undefined;
     const { id, locationId, isNew } = before ?? (await insertDatum(trx, upload, blob));
-    // After the datum: deletions lock in this order, too.
+    // After the datum, because deletions lock in this order, too.
     await noteBlob(trx, upload.orgId, blob);
     if (isNew) await insertAnnotations(trx, { orgId: upload.orgId, id }, upload);
     for (const dataset of before?.without ?? datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
@@ -109,7 +109,7 @@ async function insertAnnotations(
   }
 }
 
-/** Readings of one batch, all or nothing. */
+/** Writes the readings of one batch, all or none. */
 export async function writeReadings(db: Database, readings: readonly Reading[]): Promise<void> {
   if (readings.length === 0) return;
   await db
@@ -128,7 +128,7 @@ export async function writeReadings(db: Database, readings: readonly Reading[]):
     .execute();
 }
 
-/** The location that things without a machine belong to: the oldest one. */
+/** The oldest location of an organization, for data without a machine. */
 export async function firstLocation(db: Database, orgId: string): Promise<string> {
   const row = await db
     .selectFrom('location')

@@ -34,8 +34,7 @@ export type NewReport = { partId: string; host: JsonObject | undefined; report: 
 
 /**
  * Absent values stay as stored. If a part has two reports, the later one is stored. A check by our agent ends a
- * migration, even if
- * its report says that the migration failed.
+ * migration, even if its report says that the migration failed.
  */
 export async function saveReports(db: Database, reports: readonly NewReport[]): Promise<void> {
   const merged = new Map<string, NewReport>();

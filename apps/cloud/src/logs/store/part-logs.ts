@@ -29,8 +29,8 @@ export type LogRow = {
 };
 
 /**
- * Inserts lines of many senders in one statement. Omits duplicates and lines of deleted parts. Notifies the tails
- * of each part once.
+ * Inserts lines of many senders in one statement. Omits duplicates and lines of deleted parts. Notifies the tails of
+ * each part once.
  */
 export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs: number): Promise<void> {
   const days = new Map(rows.map((row) => [row, partitionDay(row.timeUs / 1000, nowMs)]));

@@ -10,7 +10,7 @@ import {
 /** A package with the names of its owner. */
 export type NamedPackage = { orgId: string; publicNamespace: string; name: string };
 
-/** Configurations and arguments write `<owner>/<name>`, registry items `<owner>:<name>`, own packages the name alone. */
+/** Configurations and arguments use `<owner>/<name>`, registry items `<owner>:<name>`, own packages the name alone. */
 const isNamed = ({ packages }: ResourceNames, of: NamedPackage, callerOrgId: string): boolean =>
   [of.orgId, of.publicNamespace].some(
     (owner) => owner !== '' && (packages.has(`${owner}/${of.name}`) || packages.has(`${owner}:${of.name}`)),
@@ -18,10 +18,10 @@ const isNamed = ({ packages }: ResourceNames, of: NamedPackage, callerOrgId: str
   (of.orgId === callerOrgId && packages.has(of.name));
 
 /**
- * Members read every package of their organization. A machine and the script of a job read those that their configuration or
- * their job names.
+ * Requires that the caller may read the package. Members read every package of their organization. A machine reads
+ * those that its configuration names, and a job's script those that its job names.
  *
- * @param namesOf - what the caller's configuration or job names; requested only for callers that need it.
+ * @param namesOf - finds what the caller's configuration or job names; called only for limited callers.
  * @throws PlatformError `absent`, or RESOURCE_NOT_NAMED within the own organization.
  */
 export async function requirePackageReader(
@@ -35,13 +35,13 @@ export async function requirePackageReader(
   throw notNamed(caller.kind, `package ${of.orgId}/${of.name}`);
 }
 
-/** The names that limit what the caller may read; undefined: it reads everything of its organization. */
+/** The names that limit what the caller may read; undefined: it may read everything of its organization. */
 export const limitingNames = async (
   caller: Caller,
   namesOf: (caller: LimitedCaller) => Promise<ResourceNames>,
 ): Promise<ResourceNames | undefined> => (isLimited(caller) ? namesOf(caller) : undefined);
 
-/** Those of `packages` that the caller may read; the organization is its own. */
+/** The packages that the caller may read, all of its own organization. */
 export const readablePackages = <T extends NamedPackage>(
   caller: Caller,
   packages: readonly T[],
@@ -49,10 +49,10 @@ export const readablePackages = <T extends NamedPackage>(
 ): readonly T[] => (names && isLimited(caller) ? packages.filter((of) => isNamed(names, of, caller.orgId)) : packages);
 
 /**
- * Members add to every dataset of their organization. A machine, and whoever may operate it alone, adds to those that its
- * configuration names.
+ * Requires that the caller may add data to these datasets. Members add to every dataset of their organization. A
+ * machine, and a caller with rights only on that machine, add to the datasets that its configuration names.
  *
- * @throws PlatformError RESOURCE_NOT_NAMED.
+ * @throws PlatformError RESOURCE_NOT_NAMED
  */
 export async function requireDatasets(
   caller: Caller,
@@ -66,7 +66,7 @@ export async function requireDatasets(
   if (other !== undefined) throw notNamed('part', `dataset ${other}`);
 }
 
-/** Callers that reach only what is named for them. */
+/** Callers that may read only what their configuration or job names. */
 export type LimitedCaller = Extract<Caller, { kind: 'part' | 'script' }>;
 
 const isLimited = (caller: Caller): caller is LimitedCaller => caller.kind === 'part' || caller.kind === 'script';

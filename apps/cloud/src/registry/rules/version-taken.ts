@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 
-/** A version that exists already, in the words of what it is a version of. */
+/** The error for an existing version, by type of package. */
 export function versionTaken(of: {
   type: string;
   name: string;

@@ -3,18 +3,19 @@ import type { LimitedCaller } from '../rules/named-resources.ts';
 import type { ResourceNames } from '../../access/rules/permissions.ts';
 import type { Database } from '../../database/database.ts';
 
-/** A machine may be this late with captured images: it was offline while its configuration changed. */
+/** Captured images may arrive this late: a machine may have been offline while its configuration changed. */
 const lateDays = 30;
 
-/** What the configuration of a machine, or the job of a script, names. */
+/** Finds what the configuration of a machine, or the job of a script, names. */
 export const namesFrom =
   (db: Database) =>
   (caller: LimitedCaller): Promise<ResourceNames> =>
     caller.kind === 'script' ? Promise.resolve(caller.names) : namedByPart(db, caller.id);
 
 /**
- * What the configuration of a part names. Packages: in the current revision and the one before, which a machine that is late
- * still uses. Datasets: also in the revisions that were in force during the last 30 days, because captures wait on the machine.
+ * Finds what the configuration of a part names. Packages: in the current revision and the previous one, which an
+ * outdated machine still uses. Datasets: also in revisions in force during the last 30 days, because captures wait on
+ * the machine.
  */
 export async function namedByPart(db: Database, partId: string): Promise<ResourceNames> {
   const { rows } = await sql<{ packages: string[]; datasets: string[] }>`

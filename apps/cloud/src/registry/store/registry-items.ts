@@ -13,12 +13,12 @@ import type { PackageKind } from '../../database/training-schema.ts';
 
 export type Item = Selectable<Tables['registryItem']> & {
   publicNamespace: string;
-  /** The newest, newest first; `createdOn` in ms since 1970. */
+  /** Newest first, limited to `mostVersions`; `createdOn` in ms since 1970. */
   versions: readonly { version: string; createdOn: number }[];
 };
 export type ItemKey = { orgId: string; name: string };
 
-/** Versions of one item in an answer; `listPackages` has them all. */
+/** Limit of an item's versions in a response; `listPackages` lists all. */
 const mostVersions = wholeAnswer.rows;
 
 const items = (db: Database) =>
@@ -39,19 +39,19 @@ export const findItem = (db: Database, { orgId, name }: ItemKey): Promise<Item |
   items(db).where('registryItem.orgId', '=', orgId).where('registryItem.name', '=', name).executeTakeFirst();
 
 export type ItemFilter = {
-  /** Items of these organizations, and public ones of the others. */
+  /** Items of these organizations, and public ones of others. */
   memberOf: readonly string[];
   orgId: string | undefined;
   types: readonly PackageKind[];
   visibilities: readonly Item['visibility'][];
   namespaces: readonly string[];
-  /** Part of the name or of the description. */
+  /** Substring of the name or description. */
   search: string;
-  /** Beside public ones only those that may be meant by these names. */
+  /** Besides public items, only those that these names may refer to. */
   named?: ReadonlySet<string> | undefined;
 };
 
-/** The newest, by namespace and name. */
+/** The newest items, sorted by namespace and name. */
 export async function listItems(db: Database, filter: ItemFilter): Promise<Bounded<Item>> {
   let query = items(db).where(
     sql<boolean>`(registry_item.org_id = any(${filter.memberOf}::uuid[]) or registry_item.visibility = 'public')`,
@@ -115,7 +115,7 @@ export async function updateItem(
     .execute();
 }
 
-/** With all its versions, which are not free again. */
+/** Deletes an item with all its versions, which stay claimed. */
 export const deleteItem = (db: Database, { orgId, name }: ItemKey, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const gone = await trx

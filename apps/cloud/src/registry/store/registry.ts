@@ -15,17 +15,17 @@ export type Version = Selectable<Tables['registryVersion']> & {
   publicNamespace: string;
 };
 
-/** Where a trained model comes from. */
+/** Origin of a trained model. */
 export type Lineage = {
   jobId: string;
   datasetId: string;
   datasetVersionId: string;
-  /** The training script; built-in trainers: undefined. */
+  /** The training script; undefined for built-in trainers. */
   script: { id: string; version: string } | undefined;
   evaluation: { [key: string]: unknown } | null;
 };
 
-/** A version about to be published. Its package lies in the blob store already. */
+/** A version to publish. The blob store already has its package. */
 export type NewVersion = {
   orgId: string;
   name: string;
@@ -40,9 +40,10 @@ export type NewVersion = {
 };
 
 /**
- * Writes the version, and its item if this is the first one.
+ * Writes the version, and its item if this is the first version.
  *
- * @throws PlatformError NAME_TAKEN when the name belongs to an item of another type, MODEL_VERSION_TAKEN or SCRIPT_VERSION_TAKEN when the version exists.
+ * @throws PlatformError NAME_TAKEN if an item of another type has the name, MODEL_VERSION_TAKEN or SCRIPT_VERSION_TAKEN
+ * if the version exists.
  */
 export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   const metadata = JSON.stringify(of.metadata);
@@ -53,7 +54,7 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
       name: of.name,
       type: of.type,
       metadata,
-      // Of the first version; later this is changed at the item itself.
+      // From the first version; later, calls change it on the item.
       url: textOf(of.metadata['url']),
       visibility: of.metadata['visibility'] === 'public' ? 'public' : 'private',
       createdOn: at(of.now),
@@ -92,8 +93,8 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
 }
 
 /**
- * A name belongs to one type of package. A model that is being trained has its name already: else its version could not be
- * published in the end.
+ * Rejects a name that another type of package has. A model in training has its name already: otherwise its version
+ * could not be published at the end.
  *
  * @throws PlatformError NAME_TAKEN
  */
@@ -158,12 +159,12 @@ export const findPackage = (
   return one.orderBy('registryVersion.ordinal', 'desc').limit(1).executeTakeFirst();
 };
 
-/** True for every package that one of the names may mean, and for some others. */
+/** SQL condition: true for every package that one of the names may refer to, and for some others. */
 export const mayBeNamed = (names: ReadonlySet<string>, org: RawBuilder<string>, name: RawBuilder<string>) =>
   sql<boolean>`array[${name}, ${org}::text || '/' || ${name}, ${org}::text || ':' || ${name}, organization.public_namespace || '/' || ${name},
     organization.public_namespace || ':' || ${name}] && ${[...names]}::text[]`;
 
-/** Newest first. @param named - only those that may be meant by these names. */
+/** Newest first. @param named - only packages that these names may refer to. */
 export const listPackages = (
   db: Database,
   of: {
@@ -185,7 +186,7 @@ export const listPackages = (
   return boundedList<Version>(db, query.orderBy('registryVersion.ordinal', 'desc'), bounds);
 };
 
-/** The organization that a public namespace or an id names; undefined: none. */
+/** The organization with this public namespace or ID; undefined: none. */
 export const orgOfNamespace = async (db: Database, text: string): Promise<string | undefined> => {
   const row = await db
     .selectFrom('organization')
@@ -196,10 +197,11 @@ export const orgOfNamespace = async (db: Database, text: string): Promise<string
 };
 
 /**
- * The machines whose configuration would miss this version: it is named there, or `latest` is and there is no other.
+ * The machines whose configuration needs this version: it names the version, or it names `latest` and there is no other
+ * version.
  *
- * @param of - without a version: any of them.
- * @returns how many, and the name of one.
+ * @param of - without a version: any version.
+ * @returns the number of machines, and the name of one.
  */
 export async function machinesWith(
   db: Database,
@@ -221,7 +223,10 @@ export async function machinesWith(
   return { count: rows.length, machine: rows[0]?.name ?? '' };
 }
 
-/** The item stays while it has other versions; the version is not free again. @returns whether there was one. */
+/**
+ * Removes a version, which stays claimed. The item stays while it has other versions. @returns whether the version
+ * existed.
+ */
 export async function removeVersion(trx: Trx, of: { orgId: string; name: string; version: string }): Promise<boolean> {
   const done = await trx
     .deleteFrom('registryVersion')
@@ -240,7 +245,7 @@ export async function removeVersion(trx: Trx, of: { orgId: string; name: string;
   return done !== undefined;
 }
 
-/** The package and the files it was made of. */
+/** The package and the files that it was built from. */
 export const filesOf = ({
   orgId,
   packageSha256,

@@ -2,7 +2,7 @@ import { at, type Database, type Trx } from '../../database/database.ts';
 import { versionTaken } from '../rules/version-taken.ts';
 
 /**
- * The claim on a version of a model or another package: kept for ever, whatever becomes of the job.
+ * Claims a version of a model or another package permanently, whatever happens to the job.
  *
  * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
  */
@@ -18,14 +18,14 @@ export async function claimVersion(
     .onConflict((conflict) => conflict.columns(['orgId', 'modelName', 'modelVersion']).doNothing())
     .executeTakeFirst();
   if (done.numInsertedOrUpdatedRows === 1n) return;
-  // Who had it first is there: the insert waited for that transaction.
+  // The other claim has committed: the insert waited for its transaction.
   await refuseTakenVersion(trx, claim, type);
   throw new Error('a claim was refused and is not there');
 }
 
 /**
- * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
- * client whose answer got lost finds the job that it submitted.
+ * Checks the version early, before the work of freezing; the claim decides. The error names the job that has the
+ * version, so that a client whose response was lost finds the job that it submitted.
  *
  * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
  */

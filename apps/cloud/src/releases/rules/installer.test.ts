@@ -19,7 +19,7 @@ const values = {
   action: 'install',
 } as const;
 
-/** Runs as an ordinary user would, without any program to be found. */
+/** Runs as an ordinary user, with no program in PATH. */
 const shell = (script: string, ...args: string[]) =>
   spawnSync('/bin/sh', ['-s', '--', ...args], { input: script, encoding: 'utf8', env: { PATH: '/nowhere' } });
 
@@ -30,7 +30,7 @@ test('install.sh: the values of the server are in it, and the shell understands 
   assert.match(script, /^trusted_root_document='3 a{64}'$/m);
   assert.ok(script.includes("channels='stable 1.2.3\ndev 1.3.0-dev.4+b5'\n"));
   assert.ok(script.includes(`agents='1.2.3 linux-amd64 ${'b'.repeat(64)}'\n`));
-  // By plain http anybody could have put them there.
+  // Over plain http an attacker could have inserted them.
   assert.match(renderInstaller(template, { ...values, url: 'http://machines.example' }), /^agents=''$/m);
   assert.doesNotMatch(script, /@PLATFORM_/);
   const { status, stderr } = spawnSync('/bin/sh', ['-n'], { input: script, encoding: 'utf8' });
@@ -56,7 +56,7 @@ test('install.sh: an address or a version that would become a part of the script
 test('install.sh: of a download that was cut anywhere, nothing runs', () => {
   const script = renderInstaller(template, values);
   const end = script.lastIndexOf('main "$@"');
-  // Every line's end, and inside of the last ones every byte.
+  // At each line's end, and at each of the last 40 bytes.
   const cuts = [...script.matchAll(/\n/g)].map(({ index }) => index).filter((at) => at < end);
   for (let at = end - 40; at < end; at++) cuts.push(at);
   for (const at of cuts) {

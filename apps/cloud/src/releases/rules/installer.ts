@@ -1,22 +1,22 @@
 import { PlatformError } from '@platform/contract/errors';
 
 export interface InstallerValues {
-  /** Address of this server, as the caller reaches it. */
+  /** URL of this server, as the caller reaches it. */
   url: string;
-  /** PEM of the key that signs the list of checksums; empty: nothing was published yet. */
+  /** PEM of the key that signs the list of checksums; empty: nothing is published yet. */
   releaseKey: string;
-  /** What the agent trusts first: the newest root document of the release keys. */
+  /** The agent's first trusted root: the newest root document of the release keys. */
   trustedRoot: { version: number; sha256: string } | undefined;
   /** Version of the agent by channel. */
   channels: Readonly<Record<string, string>>;
   /** The agents of these versions, for machines that cannot check a signature. */
   agents: readonly { version: string; platform: string; sha256: string }[];
-  /** PEM of the authority that vouches for this server beside those of the system; empty: none. */
+  /** PEM of an authority that machines trust for this server in addition to those of their system; empty: none. */
   authority: string;
   action: 'install' | 'uninstall';
 }
 
-/** Each value stands between single quotes in the script: nothing may end them. */
+/** The script quotes each value with single quotes, so a value must not contain one. */
 const allowed: Readonly<Record<string, RegExp>> = {
   URL: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
   RELEASE_KEY: /^[A-Za-z0-9+/= \n-]*$/,
@@ -27,7 +27,7 @@ const allowed: Readonly<Record<string, RegExp>> = {
   ACTION: /^[a-z]+$/,
 };
 
-/** @throws PlatformError INVALID_ARGUMENT when a value could be taken for a part of the script, as a forged Host header */
+/** @throws PlatformError INVALID_ARGUMENT if a value could become code of the script, such as a forged Host header */
 export function renderInstaller(template: string, values: InstallerValues): string {
   const filled: Readonly<Record<string, string>> = {
     URL: values.url,
@@ -36,7 +36,7 @@ export function renderInstaller(template: string, values: InstallerValues): stri
     CHANNELS: Object.entries(values.channels)
       .map((pair) => pair.join(' '))
       .join('\n'),
-    // By plain http the script is anybody's, and so would be its checksums.
+    // Over plain http an attacker can change the script, so its checksums would prove nothing.
     AGENTS: (values.url.startsWith('https://') ? values.agents : [])
       .map(({ version, platform, sha256 }) => `${version} ${platform} ${sha256}`)
       .join('\n'),

@@ -1,11 +1,11 @@
 import { programTargetPath } from '@platform/contract/target-path';
-/** What `version_control` may name. */
+/** Values of `version_control`. */
 export type VersionWish = { is: 'channel'; channel: 'stable' | 'dev' } | { is: 'version'; version: string } | FilePin;
-/** A file that no release key signed. `sha256`: as hex; empty: not given. */
+/** A file without a release signature. `sha256`: hex; empty: not given. */
 export type FilePin = { is: 'file'; url: string; sha256: string; problem: PinProblem | undefined };
 export type PinProblem = { message: string; remedy: string };
 
-/** Absent, empty or of a wrong type: the default, stable. */
+/** An absent, empty or mistyped value means the default, stable. */
 export function versionWish(value: unknown): VersionWish {
   if (typeof value !== 'string' || value === '' || value === 'stable') return { is: 'channel', channel: 'stable' };
   if (value === 'dev') return { is: 'channel', channel: 'dev' };
@@ -16,7 +16,7 @@ export function versionWish(value: unknown): VersionWish {
 const hash = /^#sha256=([0-9a-f]{64})$/i;
 const hashForm = 'file:///opt/builds/program#sha256=<64 hexadecimal digits>';
 
-/** `https://host/file#sha256=<hex>`: a fragment is never sent to a server, so it is free to say what the file must be. */
+/** `https://host/file#sha256=<hex>`: clients never send a fragment to the server, so it can carry the expected hash. */
 function filePin(text: string): FilePin {
   const wrong = (message: string, remedy: string): FilePin => ({
     is: 'file',
@@ -45,7 +45,7 @@ function filePin(text: string): FilePin {
   return { is: 'file', url: url.href, sha256, problem: undefined };
 }
 
-/** Our agent says so in its tags; unmodified agents of the public protocol link the file by the name that they know. */
+/** Tag of our agent; unmodified agents of the public protocol link the file by the name that they know. */
 export const ourAgentTag = 'platform-agent';
 export type Product = 'platform' | 'reference';
 export const productOf = (tags: readonly string[]): Product => (tags.includes(ourAgentTag) ? 'platform' : 'reference');
@@ -53,10 +53,10 @@ export const productOf = (tags: readonly string[]): Product => (tags.includes(ou
 export const programs = ['platform-agent', 'platform-server'] as const;
 export type Program = (typeof programs)[number];
 const otherPrograms = { 'platform-agent': 'viam-agent', 'platform-server': 'viam-server' } as const;
-/** Names of releases: our programs, and those of the other product that somebody publishes here for its agents. */
+/** Names of releases: our programs, and those of the other product that a user publishes here for its agents. */
 export type ReleaseName = Program | (typeof otherPrograms)[Program];
 export const otherReleases: readonly string[] = Object.values(otherPrograms);
-/** A machine is offered releases of the product that its agent belongs to; it links the file by the same name. */
+/** A machine gets releases of its agent's product, and links the file by the release's name. */
 export const releaseName = (program: Program, product: Product): ReleaseName =>
   product === 'platform' ? program : otherPrograms[program];
 /** The key of version_control that chooses the program's version. */
@@ -65,6 +65,6 @@ export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform
 export const releasePath = (of: { name: string; version: string; platform: string }): string =>
   `/releases/${programTargetPath(of)}/${of.name}`;
 
-/** A host of the machine itself, as it stands in a URL: nobody is on the way to it. */
+/** A loopback host in a URL: no attacker can intercept the connection. */
 const isLoopbackHost = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

@@ -2,17 +2,17 @@ import { isObject } from '@platform/contract/json-object';
 import { readAgent } from '@platform/contract/config-reading';
 import { type Program, programs, type VersionWish, versionWish, wishKey } from './update-info.ts';
 
-/** What a configuration wants one program to be. */
+/** The desired version of one program in a configuration. */
 export type ProgramWish = {
   program: Program;
-  /** As it was written; "stable" where nothing was. */
+  /** The written value; "stable" by default. */
   text: string;
   wish: VersionWish;
-  /** Where it was written, for example agent.version_control.viam-server. */
+  /** Path of the value, for example agent.version_control.viam-server. */
   path: string;
 };
 
-/** The wishes of a whole machine configuration, for both programs. */
+/** The desired versions of both programs in a machine configuration. */
 export function wishesOf(config: { readonly [key: string]: unknown }): ProgramWish[] {
   const given = config['agent'];
   const { agent, written } = readAgent(isObject(given) ? given : {});

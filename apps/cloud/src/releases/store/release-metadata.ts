@@ -5,7 +5,7 @@ import type { Database } from '../../database/database.ts';
 export type Role = 'root' | 'targets' | 'snapshot' | 'timestamp';
 export type ReleaseDocument = { version: number; bytes: Buffer };
 
-/** An agent that fetched a timestamp a moment ago still finds what it names. */
+/** An agent with a recent timestamp must still find the documents that it names. */
 const keptVersions = 3;
 
 export const newestDocument = (db: Database, role: Role): Promise<ReleaseDocument | undefined> =>
@@ -24,7 +24,7 @@ export const findDocument = (db: Database, role: Role, version: number): Promise
     .where('version', '=', version)
     .executeTakeFirst();
 
-/** All root documents are kept: agents follow them one by one, also after years in a drawer. */
+/** Keeps all root documents: agents follow them one by one, even after years offline. */
 export async function insertDocument(db: Database, role: Role, { version, bytes }: ReleaseDocument): Promise<void> {
   await db.insertInto('releaseDocument').values({ role, version, bytes }).execute();
   if (role === 'root') return;
@@ -35,12 +35,12 @@ export async function insertDocument(db: Database, role: Role, { version, bytes 
     .execute();
 }
 
-/** One publication at a time; those that read go on. */
+/** Allows one publication at a time; readers continue. */
 export const lockDocuments = async (trx: Database): Promise<void> => {
   await sql`lock table release_document in share row exclusive mode`.execute(trx);
 };
 
-/** Of SHA256SUMS as made of the newest root and targets. */
+/** Stores the signature of SHA256SUMS for the newest root and targets. */
 export async function replaceInstallerSignature(trx: Database, signature: Buffer): Promise<void> {
   await trx.deleteFrom('installerSignature').execute();
   await trx.insertInto('installerSignature').values({ signature }).execute();
@@ -49,7 +49,7 @@ export async function replaceInstallerSignature(trx: Database, signature: Buffer
 export const installerSignature = async (db: Database): Promise<Buffer | undefined> =>
   (await db.selectFrom('installerSignature').select('signature').executeTakeFirst())?.signature;
 
-/** SHA256SUMS as it is signed; undefined while nothing was ever signed. */
+/** SHA256SUMS as signed; undefined: nothing was signed yet. */
 export async function installerSums(db: Database): Promise<string | undefined> {
   const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
   return root && targets && installerList(root.bytes, targets.bytes);

@@ -13,16 +13,16 @@ export type ReleaseRow = {
   sha256: Buffer;
   sizeBytes: number;
   publishedOn: number;
-  /** Path among the signed targets; null: no release key signed it, and machines refuse it. */
+  /** Path among the signed targets; null: no release key signed it, and machines reject it. */
   target: string | null;
-  /** Offered to no machine any more. */
+  /** Time of revocation; machines no longer get this release. */
   revokedOn: number | null;
 };
-/** What is known of a release when it is published. */
+/** The data of a release at its publication. */
 export type NewRelease = Omit<ReleaseRow, 'publishedOn' | 'target' | 'revokedOn'>;
 export type ReleaseWithChannels = ReleaseRow & { channels: string[] };
 
-/** @param name - empty: of all programs. Newest first; revoked ones only when asked for. */
+/** @param name - empty: all programs. Newest first; revoked ones only if requested. */
 export async function listReleases(
   db: Database,
   name: string,
@@ -42,7 +42,7 @@ export async function listReleases(
   }));
 }
 
-/** As `listReleases`, revoked ones too, page by page. `us`: when it was published. */
+/** Like `listReleases`, with revoked ones, by page. `us`: time of publication. */
 export function newestReleases(
   db: Database,
   name: string,
@@ -80,7 +80,7 @@ export const findRelease = (
     .where('revokedOn', 'is', null)
     .executeTakeFirst();
 
-/** Repeating it with the same bytes changes nothing. @throws PlatformError RELEASE_EXISTS */
+/** Repeating the call with the same bytes has no effect. @throws PlatformError RELEASE_EXISTS */
 export async function insertRelease(db: Database, release: NewRelease): Promise<void> {
   await db
     .insertInto('release')
@@ -98,7 +98,10 @@ export async function insertRelease(db: Database, release: NewRelease): Promise<
   await recordChange(db, 'release', release.name);
 }
 
-/** Call it in a transaction: nobody may withdraw the version before the channel points to it. @throws PlatformError RELEASE_NOT_FOUND */
+/**
+ * Call it in a transaction: its lock prevents a revocation before the channel is set. @throws PlatformError
+ * RELEASE_NOT_FOUND
+ */
 export async function setChannel(db: Database, name: string, channel: string, version: string): Promise<void> {
   const builds = await db
     .selectFrom('release')
@@ -124,7 +127,7 @@ export const findChannel = async (db: Database, name: string, channel: string): 
   (await listChannels(db)).find((at) => at.name === name && at.channel === channel)?.version;
 
 /**
- * Notes which releases the signed targets list, with the very bytes.
+ * Stores which releases the signed targets list with the same bytes.
  *
  * @returns names of the programs whose releases changed.
  */
@@ -159,7 +162,7 @@ export async function revokeRelease(db: Database, name: string, version: string)
     .where('version', '=', version)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
-  // Looked at when nobody can point a channel here any more.
+  // Check after the update: its row lock keeps others from pointing a channel to this release.
   const channel = (await listChannels(db)).find((at) => at.name === name && at.version === version)?.channel;
   if (channel !== undefined) throw new PlatformError('RELEASE_IN_USE', { name, version, channel });
   await recordChange(db, 'release', name);
@@ -167,7 +170,7 @@ export async function revokeRelease(db: Database, name: string, version: string)
 
 export type PatchRow = { fromSha256: Buffer; toSha256: Buffer; sha256: Buffer; sizeBytes: number };
 
-/** Where a patch is downloaded, below the address of this server. */
+/** Download path of a patch on this server. */
 export const deltaPath = (sha256: Buffer): string => `/releases/deltas/${sha256.toString('hex')}`;
 
 export const listPatches = (db: Database): Promise<PatchRow[]> =>

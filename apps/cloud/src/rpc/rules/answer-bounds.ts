@@ -41,5 +41,5 @@ export async function readBounded<T>(
   }
 }
 
-/** Sorts like SQL with collation "C", by code units; for ties and names. */
+/** Compares like SQL, by code points instead of by locale; for ties and names. The order may differ above U+FFFF. */
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

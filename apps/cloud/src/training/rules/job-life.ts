@@ -1,32 +1,32 @@
 import type { ErrorCode } from '@platform/contract/errors';
 
 /**
- * The life of a training job as data: what it is, what happens to it, what it is then. Instants are ms since 1970.
- * An attempt is one run on one runner; every call of a runner names its attempt, and an attempt that is over is refused.
+ * State machine of a training job. Times are ms since 1970. An attempt is one run on one runner. Every call of a runner
+ * names its attempt; calls of an ended attempt are rejected.
  */
 interface Attempt {
-  /** Runs so far, this one included; 0: never leased. */
+  /** Number of attempts so far, including this one; 0: never leased. */
   readonly attempt: number;
-  /** Attempts that ended without the fault of data or script. */
+  /** Attempts that ended for reasons other than data or script. */
   readonly losses: number;
-  /** Who ran the last attempt. */
+  /** The runner of the last attempt. */
   readonly runner: string | undefined;
 }
 interface Leased extends Attempt {
   readonly runner: string;
   readonly leaseUntil: number;
-  /** The runner has spoken about this attempt: it did receive the job. */
+  /** The runner has reported this attempt, so it has received the job. */
   readonly reported: boolean;
 }
 export type Cause = 'script' | 'data' | 'infrastructure';
 export interface Failure {
   readonly cause: Cause;
-  /** Row of the error table, or what the trainer calls it. */
+  /** Row of the error table, or the trainer's own code. */
   readonly code: string;
   readonly message: string;
 }
 export type Job =
-  /** `notBefore`: a pause after trouble; undefined: at once. */
+  /** `notBefore`: end of the backoff after a loss; undefined: no backoff. */
   | (Attempt & { readonly at: 'pending'; readonly notBefore?: number | undefined })
   | (Leased & { readonly at: 'in_progress' })
   | (Leased & { readonly at: 'canceling' })
@@ -35,9 +35,12 @@ export type Job =
   | (Attempt & { readonly at: 'canceled' });
 
 export type JobEvent =
-  /** A runner takes the job. `isQueued`: into the queue of an engine such as Slurm, where it may wait further. */
+  /**
+   * A runner leases the job. `isQueued`: it submits the job to an engine such as Slurm, whose queue may delay it
+   * further.
+   */
   | { readonly is: 'leased'; readonly runner: string; readonly leaseUntil: number; readonly isQueued: boolean }
-  /** The runner lives and says so. */
+  /** The runner's heartbeat. */
   | { readonly is: 'reported'; readonly attempt: number; readonly runner: string; readonly leaseUntil: number }
   /** All files are stored. */
   | { readonly is: 'completed'; readonly attempt: number; readonly runner: string }
@@ -48,26 +51,26 @@ export type JobEvent =
       readonly failure: Failure;
       readonly now: number;
     }
-  /** A person wants it to end. */
+  /** A user cancels the job. */
   | { readonly is: 'canceled' }
-  /** The runner's process of this attempt is gone because it was told so. */
+  /** The runner has stopped the process of this attempt, as requested. */
   | { readonly is: 'stopped'; readonly attempt: number; readonly runner: string }
   /** `leaseUntil` has passed. */
   | { readonly is: 'due'; readonly now: number }
-  /** The runner goes on reporting, though the attempt had all the time it may have and more. */
+  /** The runner still reports after the attempt has exceeded its time limit. */
   | { readonly is: 'overdue'; readonly ofAttempt: number; readonly message: string }
-  /** The runner asks for work and does not name this job among those it runs. */
+  /** The runner requests work and does not list this job as running. */
   | { readonly is: 'returned'; readonly runner: string };
 
-/** `changed` false: the same event came before, nothing is to be written. */
+/** `changed` false: the event is a repetition, and nothing needs to be written. */
 export type Step =
   | { readonly ok: true; readonly job: Job; readonly changed: boolean }
   | { readonly ok: false; readonly code: ErrorCode };
 
-/** So many attempts may be lost before the job fails. */
+/** The job fails after this many lost attempts. */
 export const maxLosses = 3;
 
-/** How long a job rests after its first and second loss that a runner reported: what ails it may pass. */
+/** Backoff after the first and second loss that a runner reported: the cause may be temporary. */
 export const pausesMs: readonly number[] = [5_000, 20_000];
 
 export const submitted: Job = { at: 'pending', attempt: 0, losses: 0, runner: undefined };
@@ -80,7 +83,7 @@ const same = (job: Job): Step => ({ ok: true, job, changed: false });
 const refused = (code: ErrorCode): Step => ({ ok: false, code });
 const attemptOf = ({ attempt, losses, runner }: Attempt): Attempt => ({ attempt, losses, runner });
 
-/** The attempt ended by nobody's fault: again from the queue, or the end of patience. */
+/** The attempt was lost for infrastructure reasons: requeue the job, or fail it after `maxLosses` losses. */
 function lost(job: Leased, reported?: { failure: Failure; now: number }): Step {
   const losses = job.losses + 1;
   if (losses < maxLosses) {
@@ -96,7 +99,7 @@ function lost(job: Leased, reported?: { failure: Failure; now: number }): Step {
   return to({ ...attemptOf(job), at: 'failed', losses, failure: last });
 }
 
-/** The state after `event`. Pure: the caller writes what comes out, or throws the code. */
+/** Returns the state after `event`. Pure: the caller writes the result, or throws the code. */
 export function step(job: Job, event: JobEvent): Step {
   switch (event.is) {
     case 'leased':
@@ -128,7 +131,7 @@ export function step(job: Job, event: JobEvent): Step {
     case 'returned':
       if ((job.at !== 'in_progress' && job.at !== 'canceling') || job.runner !== event.runner) return same(job);
       if (job.at === 'canceling') return to({ ...attemptOf(job), at: 'canceled' });
-      // The answer with the lease never arrived: the same attempt is handed out again.
+      // The response with the lease was lost: lease the same attempt again.
       return job.reported ? lost(job) : same(job);
     default:
       return ofRunner(job, event);
@@ -142,7 +145,7 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
   if (!isOwn) return refused('LEASE_LOST');
   switch (job.at) {
     case 'pending':
-      // The runner gave the attempt up and repeats it.
+      // The runner repeats its report that it gave the attempt up.
       return event.is === 'failed' && event.failure.cause === 'infrastructure' ? same(job) : refused('LEASE_LOST');
     case 'completed':
       return event.is === 'completed' ? same(job) : refused('LEASE_LOST');
@@ -151,7 +154,7 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
     case 'canceled':
       return event.is === 'stopped' || event.is === 'failed' ? same(job) : refused('LEASE_LOST');
     case 'canceling':
-      // However the attempt ended, its result is not wanted.
+      // A canceled job discards its result, however the attempt ended.
       return event.is === 'reported'
         ? to({ ...job, reported: true, leaseUntil: Math.max(job.leaseUntil, event.leaseUntil) })
         : to({ ...attemptOf(job), at: 'canceled' });
@@ -161,10 +164,10 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       }
       if (event.is === 'completed') return to({ ...attemptOf(job), at: 'completed' });
       if (event.is === 'stopped') return lost(job);
-      // A runner that is shut down in order says nothing against the job.
+      // An orderly shutdown of the runner is not a loss of the job.
       if (event.failure.code === 'RUNNER_STOPPED') return to({ ...attemptOf(job), at: 'pending' });
-      // Who runs the cluster ended it: starting it again would be against their will. What this server refused as wrong it
-      // would refuse again; older runners report that as trouble of their own.
+      // An operator of the cluster canceled the job, so do not restart it. A request that this server rejected as
+      // invalid would fail again; older runners report that as an infrastructure failure.
       const isFinal = event.failure.code === 'ENGINE_JOB_CANCELED' || event.failure.code === 'INVALID_ARGUMENT';
       if (event.failure.cause === 'infrastructure' && !isFinal) return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });

@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { JobLimits } from '@platform/contract/job';
 
-/** What a client asks for; 0: the default. */
+/** Resources that a client requests; 0: the default. */
 export interface AskedResources {
   readonly gpus: number;
   readonly timeLimitMs: number;
@@ -9,7 +9,7 @@ export interface AskedResources {
   readonly diskMib: number;
 }
 
-/** What a job may use when it asks for nothing; the runner enforces it. */
+/** Limits of a job without a request; the runner enforces them. */
 const defaultLimits: JobLimits = { wall_seconds: 3600, memory_mib: 2048, disk_mib: 4096, gpus: 0 };
 
 const most = { gpus: 16, seconds: 7 * 86_400, memoryMib: 1024 * 1024, diskMib: 1024 * 1024 } as const;
@@ -28,7 +28,7 @@ export function limitsOf(asked: AskedResources | undefined): JobLimits {
   };
 }
 
-/** The value; 0 when it was not given. */
+/** The value; 0 if it was not set. */
 function within(name: string, value: number, min: number, max: number, unit: string): number {
   if (value === 0 || (value >= min && value <= max)) return value;
   throw new PlatformError('INVALID_ARGUMENT', {

@@ -1,9 +1,9 @@
-/** What a runner offers, as it said when it asked for work last. */
+/** Capabilities of a runner, from its last request for work. */
 export interface Offer {
   readonly kinds: readonly string[];
   readonly gpus: number;
   readonly containers: readonly OfferedContainer[];
-  /** Why kinds lacks custom; with the remedy. */
+  /** Why `kinds` lacks custom, with the remedy. */
   readonly noScriptsBecause: string;
 }
 export interface OfferedContainer {
@@ -15,15 +15,15 @@ export interface OfferedContainer {
   readonly eolMs: number | null;
 }
 
-/** What a job wants of a runner. */
+/** Requirements of a job. */
 export interface Wants {
   readonly kind: string;
   readonly gpus: number;
-  /** '': any. */
+  /** '': any container. */
   readonly container: string;
 }
 
-/** A runner asks for work all the time; one that was silent for so long takes no job now. */
+/** Runners request work constantly. One that is silent for this long is not expected to take a job now. */
 export const silentRunnerMs = 120_000;
 
 const canRun = (offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>, { kind, gpus, container }: Wants): boolean =>
@@ -31,16 +31,16 @@ const canRun = (offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>, { kind, gpu
   offer.gpus >= gpus &&
   (container === '' || offer.containers.some(({ key }) => key === container));
 
-/** Jobs of one kind of needs that wait in front of a job, itself among them. */
+/** Waiting jobs with equal requirements. */
 export interface WaitingJobs extends Wants {
   readonly count: number;
 }
 
 /**
- * Place of a job in the queue: how many waiting jobs a runner that can run it takes before it, and itself; of several runners the one
- * with the fewest. Jobs that only other runners can run do not count.
+ * Position of a job in the queue: the number of waiting jobs, itself included, that a capable runner takes first. With
+ * several such runners, the smallest number counts. Jobs that only other runners can run are not counted.
  *
- * @param waiting - jobs of its organization that are as old or older, itself among them.
+ * @param waiting - jobs of its organization that are as old or older, itself included.
  * @param offers - of the runners that may take it.
  */
 export function queuePlace(job: Wants, waiting: readonly WaitingJobs[], offers: readonly Offer[]): number {
@@ -53,10 +53,10 @@ export function queuePlace(job: Wants, waiting: readonly WaitingJobs[], offers: 
   return Math.max(1, able.length === 0 ? sum(isSame) : Math.min(...places));
 }
 
-/** A runner that was not seen for so long is no longer counted on. */
+/** Capabilities of a runner that was not seen for this long are ignored. */
 export const offerLifeMs = 24 * 3_600_000;
 
-/** Environments for scripts, each once; of the same key the first counts. */
+/** Containers for scripts by key; the first one of a key is used. */
 export function containersOf(offers: readonly Offer[]): Map<string, OfferedContainer> {
   const found = new Map<string, OfferedContainer>();
   for (const offer of offers) {
@@ -66,7 +66,7 @@ export function containersOf(offers: readonly Offer[]): Map<string, OfferedConta
   return found;
 }
 
-/** Why nobody runs scripts; undefined: somebody does. */
+/** Why no runner runs scripts; undefined: at least one does. */
 export function noScriptsBecause(offers: readonly Offer[]): string | undefined {
   if (offers.some(({ kinds }) => kinds.includes('custom'))) return undefined;
   if (offers.length === 0) return 'none has asked for work within a day';

@@ -5,10 +5,10 @@ import type { Database } from '../../database/database.ts';
 import { isUuid } from '@platform/contract/names';
 import type { JobRow } from './jobs.ts';
 
-/** A repeated last word of a run that has ended is understood for so long. */
+/** For this time after its end, an attempt may repeat its final report. */
 const afterlifeMs = 10 * 60_000;
 
-/** The run of a job that an attempt's token names; undefined: it is over. */
+/** The attempt that an attempt token names; undefined: it has ended. */
 export async function findAttempt(
   db: Database,
   jobId: string,
@@ -39,7 +39,7 @@ export async function findAttempt(
   };
 }
 
-/** A new key for the script of this run; that of the run before ends. */
+/** Creates a key for the script of this attempt and deletes the key of the previous attempt. */
 export async function mintScriptKey(
   db: Database,
   { orgId, id: jobId, attempt }: Pick<JobRow, 'orgId' | 'id' | 'attempt'>,
@@ -54,7 +54,7 @@ export async function mintScriptKey(
   return { id, key };
 }
 
-/** The script whose key this is, while its run lasts. */
+/** The script that has this key, while its attempt runs. */
 export async function findScriptKey(
   db: Database,
   id: string,

@@ -3,7 +3,7 @@ import { type Offer, queuePlace, type WaitingJobs, type Wants } from '../rules/r
 import type { Database } from '../../database/database.ts';
 import type { JobRow } from './jobs.ts';
 
-/** What lists show; not the evaluation, which may be long. */
+/** Columns for lists, without the evaluation, which may be long. */
 const lineColumns = [
   'orgId',
   'id',
@@ -47,14 +47,14 @@ export type JobLine = Pick<JobRow, (typeof lineColumns)[number]>;
 export type List = {
   orgId: string;
   status: JobRow['status'] | undefined;
-  /** Ordinal of the last job of the page before. */
+  /** Ordinal of the last job of the previous page. */
   after: number | undefined;
 };
 
-/** So many rows are read at once: between them other calls have their turn. */
+/** Rows per statement: other calls run in between. */
 const rowsAtOnce = 500;
 
-/** Newest first, at most `most` jobs in all. */
+/** Newest first, at most `most` jobs in total. */
 export async function* listJobs(db: Database, list: List, most = Infinity): AsyncGenerator<JobLine[]> {
   let { after } = list;
   for (let left = most; left > 0;) {
@@ -70,7 +70,7 @@ export async function* listJobs(db: Database, list: List, most = Infinity): Asyn
   }
 }
 
-/** Waiting jobs of an organization as old as this one or older, itself among them, by what they need of a runner. */
+/** Waiting jobs of an organization as old as this one or older, itself included, grouped by requirements. */
 async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<WaitingJobs[]> {
   const rows = await db
     .selectFrom('trainingJob')
@@ -84,7 +84,8 @@ async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>)
 }
 
 /**
- * Places in the queue along a list, newest first: it has every waiting job behind its first one, so one count does for all.
+ * Queue positions of a list's jobs, newest first. The list contains every waiting job after its first one, so the first
+ * count, reduced job by job, serves all.
  *
  * @param offers - of the runners that may take jobs of this organization.
  */

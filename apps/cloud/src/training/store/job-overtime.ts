@@ -2,15 +2,15 @@ import type { Database } from '../../database/database.ts';
 import { leasedStates } from './job-queue.ts';
 import { moveOn } from './jobs.ts';
 
-/** Beside the time limit of the run itself: for fetching pictures, for sending files, and for stopping. */
+/** Added to the time limit of the attempt: for downloading images, uploading files, and stopping. */
 const spareMs = 60 * 60_000;
 
-/** Ends attempts whose runner reports for ever. Runners hold their jobs to their time; this is for those that don't. */
+/** Ends attempts that exceed their time limit. Runners enforce the limit; this covers runners that fail to. */
 export class Overtime {
-  /** When each stretch of each attempt was seen first, in steady time. After a start of the server they begin anew. */
+  /** When each state of each attempt was first seen, in monotonic time. A restart of the server resets it. */
   #since = new Map<string, number>();
 
-  /** @returns how many were ended. */
+  /** @returns the number of ended attempts. */
   async end(db: Database, steadyNow: number, now: number): Promise<number> {
     const rows = await db
       .selectFrom('trainingJob')
@@ -20,7 +20,7 @@ export class Overtime {
     const seen = new Map<string, number>();
     let ended = 0;
     for (const row of rows) {
-      // An engine's queue may be as long as it likes.
+      // Time in an engine's queue has no limit.
       if (row.phase === 'queued' && row.state === 'in_progress') continue;
       const key = `${row.id} ${row.attempt} ${row.state}`;
       const since = this.#since.get(key) ?? steadyNow;

@@ -3,16 +3,16 @@ import { at, type Database, type Trx } from '../../database/database.ts';
 import { type JobEvent, pausesMs, step } from '../rules/job-life.ts';
 import { type By, jobOf, type JobRow, moveOn, writeStep } from './jobs.ts';
 
-/** How long a runner may be silent. */
+/** A lease expires if its runner is silent for this long. */
 export const leaseMs = 15_000;
 
-/** What a runner has to give. */
+/** Capabilities of a runner. */
 export type Offer = {
   kinds: readonly string[];
   gpus: number;
-  /** Environments for scripts. */
+  /** Containers for scripts. */
   containers: readonly string[];
-  /** It hands its jobs to an engine with a queue of its own. */
+  /** The runner submits its jobs to an engine with a queue of its own. */
   hasQueue: boolean;
 };
 export type Want = {
@@ -21,21 +21,22 @@ export type Want = {
   offer: Offer;
   /** For the rows: ms since 1970. */
   now: number;
-  /** Steady time, from which leases and pauses count. */
+  /** Steady time, from which leases and backoffs count. */
   steadyNow: number;
 };
 
-/** Rows in these states have a lease, the others have none. */
+/** Rows in these states have a lease; others have none. */
 export const leasedStates = ['in_progress', 'canceling'] as const;
 
-/** Nothing here has more. */
+/** Upper bound of the GPUs of a job. */
 const mostGpus = 16;
 
 /**
- * What a runner that asks for work no longer runs goes back, or ends; a lease that never reached it is handed out again.
+ * Requeues or ends jobs that the runner holds and no longer runs. Leases again a job whose lease never reached the
+ * runner.
  *
- * @param running - jobs that it says it runs.
- * @returns the job of such a lease.
+ * @param running - jobs that the runner reports as running.
+ * @returns the job that is leased again.
  */
 export const takeBack = (
   db: Database,
@@ -64,14 +65,14 @@ export const takeBack = (
     return undefined;
   });
 
-/** Gives the runner the oldest job that waits and that it can run. Jobs that it cannot run cost nothing, however many. */
+/** Leases the oldest waiting job that the runner can run. Other jobs cost nothing, because the index skips them. */
 export async function leaseNext(db: Database, want: Want): Promise<JobRow | undefined> {
   for (let most = 8; ; most *= 4) {
     const found = await candidates(db, want, most);
     if (found.length === 0) return undefined;
     const row = await db.transaction().execute((trx) => leaseOne(trx, want, found));
     if (row) return row;
-    // Others were quicker with all of these.
+    // Other runners leased all of these first.
   }
 }
 
@@ -93,7 +94,7 @@ async function leaseOne(trx: Trx, want: Want, ids: readonly string[]): Promise<J
   return next.ok ? writeStep(trx, row, next.job, event, { actor: `runner:${runner}`, now }) : undefined;
 }
 
-/** Ids of the oldest jobs that fit, oldest first: one look into the index for each way to fit. */
+/** IDs of the oldest matching jobs, oldest first: one index look-up for each combination of requirements. */
 async function candidates(db: Database, { orgIds, offer, steadyNow }: Want, most: number): Promise<string[]> {
   const fits = offer.kinds.flatMap((kind) =>
     (kind === 'custom' ? ['', ...offer.containers] : ['']).map((container) => ({ kind, container })),
@@ -125,7 +126,7 @@ const extend = (trx: Trx, row: JobRow, leaseUntil: number): Promise<JobRow> =>
     .returningAll()
     .executeTakeFirstOrThrow();
 
-/** Takes back every lease that has run out. @param now - of the wall clock, for the rows. @returns how many. */
+/** Ends every expired lease. @param now - of the wall clock, for the rows. @returns the number of ended leases. */
 export async function expireLeases(db: Database, steadyNow: number, now = steadyNow): Promise<number> {
   const due = await db
     .selectFrom('trainingJob')
@@ -142,8 +143,8 @@ export async function expireLeases(db: Database, steadyNow: number, now = steady
 }
 
 /**
- * While the server was away nobody could report: every lease gets a fresh start. The clock of the run before may have been
- * ahead of this one: no pause lasts longer than the longest.
+ * Renews every lease after a time in which runners could not report to the server. The clock of the previous server run
+ * may have been ahead, so it also limits backoffs to the longest one.
  */
 export async function renewLeases(db: Database, steadyNow: number): Promise<void> {
   await db

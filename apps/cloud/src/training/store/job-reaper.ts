@@ -5,10 +5,10 @@ import { expireLeases, renewLeases } from './job-queue.ts';
 import { Overtime } from './job-overtime.ts';
 
 const everyMs = 1_000;
-/** Nobody could report to a server that was away for so long: stopped, starved, or without its database. */
+/** After a pause of this length (stopped, starved, without its database), runners could not report to this server. */
 const awayMs = 5_000;
 
-/** Takes back leases whose runner fell silent. Ends with `signal`. */
+/** Ends leases of silent runners, and overdue attempts. Ends with `signal`. */
 export async function reapJobs(
   { db, clock, steady, log }: { db: Database; clock: Clock; steady: SteadyTime; log: Log },
   signal: AbortSignal,
@@ -17,7 +17,7 @@ export async function reapJobs(
   const overtime = new Overtime();
   while (!signal.aborted) {
     try {
-      // What runners could not report because of us is not their loss.
+      // A pause of the server must not cost runners their leases.
       if (clock.now() - lookedAt > awayMs) await renewLeases(db, steady.now());
       const lost = await expireLeases(db, steady.now(), clock.wall());
       lookedAt = clock.now();
@@ -25,7 +25,7 @@ export async function reapJobs(
       const overdue = await overtime.end(db, steady.now(), clock.wall());
       if (overdue > 0) log.warn('jobs were ended: their runners went on for too long', { jobs: overdue });
     } catch (error) {
-      // Where we cannot write, what runners report is not written either.
+      // While the server cannot write, it cannot store reports of runners either.
       lookedAt = -Infinity;
       log.warn('leases could not be checked', { error: errorText(error) });
     }

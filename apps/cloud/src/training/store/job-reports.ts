@@ -3,7 +3,7 @@ import { at, type Database, type Trx } from '../../database/database.ts';
 import type { LogPlace } from '../../rpc/rules/page-tokens.ts';
 import { type JobKey, type JobRow, notifyOf } from './jobs.ts';
 
-/** What a runner tells of its attempt. Sequences start at 1; a repeated one is stored once. Times in ms since 1970. */
+/** A runner's report on its attempt. Sequences start at 1; duplicates are stored once. Times in ms since 1970. */
 export type Report = {
   phase: string;
   progress: number;
@@ -14,13 +14,14 @@ export type Report = {
 export type LogLine = { sequence: number; time: number; level: string; message: string };
 export type Metric = { sequence: number; time: number; values: { [key: string]: unknown } };
 
-/** Longer lines are cut. */
+/** Longer messages are truncated. */
 const maxMessage = 8192;
 
 /** @param now - ms since 1970. */
 export async function writeReport(trx: Trx, row: JobRow, report: Report, now: number): Promise<void> {
   const hasBegun = row.phase === 'queued' && report.phase !== '' && report.phase !== 'queued';
-  // Two may report of one attempt, who hands it to an engine and who runs it there: what has begun is not queued again.
+  // Two processes may report one attempt: the dispatcher and the runner in the engine. A running attempt never becomes
+  // queued.
   const isLate = report.phase === 'queued' && row.phase !== '' && row.phase !== 'queued';
   const isQueuedFirst = report.phase === 'queued' && row.phase === '';
   await trx
@@ -31,7 +32,7 @@ export async function writeReport(trx: Trx, row: JobRow, report: Report, now: nu
         ? { startedOn: at(now), deadline: at(now + row.limits.wall_seconds * 1000), changedOn: at(now) }
         : {}),
       ...(isQueuedFirst ? { startedOn: null } : {}),
-      // A report that arrives late does not turn the bar back.
+      // A late report must not reduce the progress.
       progress: sql<number>`greatest(progress, ${report.progress}::double precision)`,
       ...(report.phase === '' || isLate ? {} : { etaMs: report.etaMs }),
     })
@@ -71,7 +72,7 @@ async function writeMetrics(trx: Trx, row: JobRow, metrics: readonly Metric[]): 
     on conflict do nothing`.execute(trx);
 }
 
-/** The database stores no NUL, neither in text nor escaped in JSON. */
+/** PostgreSQL stores no NUL, neither in text nor escaped in JSON. */
 const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').replaceAll('\\u0000', '\\ufffd');
 
 export const readLogs = (
@@ -91,7 +92,7 @@ export const readLogs = (
     .limit(limit)
     .execute();
 
-/** Of the current attempt only: what an earlier one measured says nothing about this model. */
+/** Metrics of the current attempt only: those of earlier attempts do not describe this model. */
 export const readMetrics = (
   db: Database,
   row: JobRow,

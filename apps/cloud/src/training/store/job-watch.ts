@@ -2,10 +2,10 @@ import { Cell, changedOr, type Clock } from '@platform/kit';
 import { jobChannel } from './jobs.ts';
 import type { Notifications } from '../../database/notifications.ts';
 
-/** What a held call waits for: a turn of one job, or a job that waits for a runner of one of these organizations. */
+/** What a long poll waits for: a change of one job, or a pending job in one of these organizations. */
 export type Awaited = { jobId: string } | { orgIds: readonly string[] };
 
-/** Wakes held calls when something turned that they wait for, and no others. */
+/** Wakes the long polls that a change concerns. */
 export type JobWatch = { open(awaited: Awaited): { turns: Cell<number>; close(): void }; close(): void };
 
 const keysOf = (awaited: Awaited): string[] =>
@@ -41,13 +41,13 @@ export function watchJobs(notifications: Notifications): JobWatch {
   };
 }
 
-/** A notification can be missed while its connection is made again. */
+/** A notification can be lost while the connection is re-established. */
 const pollMs = 2_000;
 
 /**
- * Looks, and looks again when something turned, until there is an answer, `ms` have passed or `signal` aborts.
+ * Long poll: looks immediately and after each change, until there is a result, `ms` have passed or `signal` aborts.
  *
- * @returns what `look` found; undefined: nothing in that time.
+ * @returns the result of `look`; undefined: none in that time.
  */
 export async function held<T>(
   { watch, awaited, clock, signal }: { watch: JobWatch; awaited: Awaited; clock: Clock; signal: AbortSignal },
@@ -63,7 +63,7 @@ export async function held<T>(
       if (found !== undefined) return found;
       const left = end - clock.now();
       if (left <= 0) return undefined;
-      // What turned during the look is looked at once more, without waiting.
+      // If something changed during the look, look again without waiting.
       if (turns.get() === turn) await changedOr(turns, Math.min(left, pollMs), clock, signal);
     }
     return undefined;

@@ -10,7 +10,7 @@ import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job
 
 export type JobRow = Selectable<TrainingJobRow>;
 export type JobKey = { orgId: string; id: string };
-/** Who made it happen, for the event row, and when (ms since 1970). */
+/** The actor and time (ms since 1970) of an event row. */
 export type By = { actor: string; now: number };
 
 /** Notified at each transition, when its transaction commits: `<job id> <organization id> <state>`. */
@@ -41,7 +41,7 @@ export function jobOf(row: JobRow): Job {
   }
 }
 
-/** The job, held until the transaction ends. @throws PlatformError TRAINING_JOB_NOT_FOUND */
+/** Reads the job and locks it until the transaction ends. @throws PlatformError TRAINING_JOB_NOT_FOUND */
 async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
   const row = await trx
     .selectFrom('trainingJob')
@@ -54,7 +54,7 @@ async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
   return row;
 }
 
-/** The columns that a state decides. `now`: ms since 1970. */
+/** The columns that depend on the state. `now`: ms since 1970. */
 function columnsOf(job: Job, before: JobRow, event: JobEvent, now: number): UpdateObject<Tables, 'trainingJob'> {
   const failure = job.at === 'failed' ? job.failure : undefined;
   const isLeased = job.at === 'in_progress' || job.at === 'canceling';
@@ -78,7 +78,7 @@ function columnsOf(job: Job, before: JobRow, event: JobEvent, now: number): Upda
   };
 }
 
-/** A run begins with its lease, or, in the queue of an engine, when it leaves that (writeReport). */
+/** An attempt starts with its lease or, in the queue of an engine, when it leaves that queue (`writeReport`). */
 const beginning = (isQueued: boolean, { limits }: JobRow, now: number): UpdateObject<Tables, 'trainingJob'> => ({
   phase: isQueued ? 'queued' : '',
   startedOn: isQueued ? null : at(now),
@@ -92,7 +92,7 @@ export async function writeStep(trx: Trx, row: JobRow, job: Job, event: JobEvent
     .set(columnsOf(job, row, event, by.now))
     .where('orgId', '=', row.orgId)
     .where('id', '=', row.id)
-    // The row is locked; the guard says in SQL, too, what this step starts from.
+    // The row is locked; this guard also makes the statement fail if the caller passes a stale row.
     .where('state', '=', row.state)
     .where('attempt', '=', row.attempt)
     .returningAll()
@@ -129,7 +129,7 @@ async function writeEvent(
   await notifyOf(trx, row);
 }
 
-/** Wakes who waits for this job, or for one to run. */
+/** Wakes long polls that wait for this job, or for a job to run. */
 export const notifyOf = async (trx: Trx, { id, orgId, state }: JobRow): Promise<void> => {
   await sql`select pg_notify(${jobChannel}, ${`${id} ${orgId} ${state}`})`.execute(trx);
 };
@@ -143,10 +143,10 @@ export async function insertJob(trx: Trx, values: InsertObject<Tables, 'training
 export type Moved = { before: JobRow; row: JobRow; changed: boolean };
 
 /**
- * Moves a job on by one event: look, decide by the rules, write row and event row, in one transaction.
+ * Applies one event to a job in one transaction: locks the row, applies the rules, writes row and event row.
  *
- * @param also - more that belongs into the transaction; called when the event changes the job.
- * @throws PlatformError TRAINING_JOB_NOT_FOUND, or what the rules refuse with.
+ * @param also - further writes of the transaction; called when the event changes the job.
+ * @throws PlatformError TRAINING_JOB_NOT_FOUND, or the code of the rules.
  */
 export const moveOn = (
   db: Database,
@@ -168,11 +168,14 @@ export const moveOn = (
     return { before, row, changed: true };
   });
 
-/** The job with this id in whatever organization; the caller's rights are looked at by who calls this. */
+/** Finds a job of any organization; the caller of this function must check rights. */
 export const findJob = async (db: Database, id: string): Promise<JobRow | undefined> =>
   isUuid(id) ? db.selectFrom('trainingJob').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
 
-/** @throws PlatformError JOB_NOT_FINISHED. The model version stays claimed, the events stay. */
+/**
+ * Deletes an ended job. The model version stays claimed, and the events stay. @throws PlatformError JOB_NOT_FINISHED,
+ * TRAINING_JOB_NOT_FOUND
+ */
 export const deleteEnded = (db: Database, key: JobKey, by: By, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const row = await lockedJob(trx, key);

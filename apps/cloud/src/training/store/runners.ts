@@ -5,9 +5,9 @@ import type { Offer } from '../rules/runner-offers.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { at, type Database } from '../../database/database.ts';
 
-/** A runner with what it offers. */
+/** A runner with its capabilities. */
 export type RunnerOffer = Offer & { id: string; host: string; version: string; executor: string };
-/** As the server saw it last. */
+/** A runner as the server last saw it. */
 export type SeenRunner = RunnerOffer & {
   /** ms since 1970. */
   lastSeen: number;
@@ -15,20 +15,20 @@ export type SeenRunner = RunnerOffer & {
   jobId: string | undefined;
 };
 
-/** A runner that says the same again is written down so often. */
+/** Interval at which an unchanged runner is stored again. */
 const everyMs = 10_000;
 
 export type RunnerNotes = {
-  /** Notes that the runner is there, for each organization whose queue it serves. */
+  /** Stores that the runner was seen, for each organization whose queue it serves. */
   note(orgIds: readonly string[], offer: RunnerOffer): Promise<void>;
-  /** The runner spoke about a job. */
+  /** Stores that the runner was seen because it reported on a job. */
   touch(orgId: string, runnerId: string): Promise<void>;
 };
 
-/** Writes down who runs jobs: at once when something changed, else now and then. */
+/** Stores runners: changes immediately, otherwise at intervals. */
 export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
   const written = new Map<string, { text: string; at: number }>();
-  /** True: it is time to write, and is counted as written. */
+  /** Whether to write now; if so, records the write. */
   const isDue = (key: string, text: string | undefined): boolean => {
     const before = written.get(key);
     const isSame = before !== undefined && (text === undefined || before.text === text);
@@ -72,7 +72,9 @@ export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
   };
 }
 
-/** Runners of these organizations that were seen since (ms since 1970), those seen last first, as many as an answer holds. */
+/**
+ * Runners of these organizations that were seen since (ms since 1970), last seen first, as many as a response holds.
+ */
 export async function runnersSince(
   db: Database,
   orgIds: readonly string[],
