@@ -14,7 +14,7 @@ type AppDeps = Parameters<typeof organizationCalls>[0] &
   Parameters<typeof logCalls>[0] &
   Parameters<typeof registryCalls>[0];
 
-/** What is not here answers UNIMPLEMENTED. */
+/** Calls that are missing here return UNIMPLEMENTED. */
 export const appRoutes =
   (deps: AppDeps) =>
   (router: ConnectRouter): void => {

@@ -11,7 +11,7 @@ import { healthRoutes } from './web/health.ts';
 import { webRoutes } from './web/web-app.ts';
 import type { Route } from './wire/exchange.ts';
 
-/** What the routes need, as each of them says. */
+/** Dependencies of all routes. */
 export type HttpDeps = Parameters<typeof healthRoutes>[0] &
   Parameters<typeof signInRoutes>[0] &
   Parameters<typeof machineConfigRoutes>[0] &
@@ -25,7 +25,7 @@ export type HttpDeps = Parameters<typeof healthRoutes>[0] &
   Parameters<typeof dataDownloads>[0] &
   Parameters<typeof sequenceExportDownloads>[0];
 
-/** Everything that is no RPC; the web app takes what nobody else takes. */
+/** All HTTP routes except RPC; the web app's route matches all remaining paths. */
 export const httpRoutes = (deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
   ...healthRoutes(deps),
   ...signInRoutes(deps),

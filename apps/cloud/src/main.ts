@@ -6,7 +6,7 @@ import { type Server, startServer } from './server.ts';
 import { giveBackMemory, ownMemory } from './process/spare-memory.ts';
 import { thinned } from './process/thinned.ts';
 
-/** Stopping must never depend on everybody agreeing. */
+/** Time limit of an orderly stop, because clients may keep connections open. */
 const stopMs = 10_000;
 
 async function main(): Promise<number> {
@@ -60,7 +60,7 @@ function onAbort(signal: AbortSignal, f: () => void): void {
   else signal.addEventListener('abort', f, { once: true });
 }
 
-/** Without keys and links: what is printed ends in log files. */
+/** Without keys and links, because the output ends up in log files. */
 const readyLine = ({
   url,
   installScriptCommand,
@@ -85,5 +85,5 @@ const readyLine = ({
 });
 
 process.exitCode = await main();
-// A connection that nobody closes must not keep a stopped server alive.
+// An open connection must not keep a stopped server alive.
 process.exit();

@@ -9,7 +9,7 @@ import { sessionRoutes } from './organizations/session-service.ts';
 import { releaseRoutes } from './releases/release-service.ts';
 import { trainingRoutes } from './training-routes.ts';
 
-/** What the calls need, as each of them says. */
+/** Dependencies of all calls. */
 export type RpcDeps = Parameters<typeof authRoutes>[0] &
   Parameters<typeof sessionRoutes>[0] &
   Parameters<typeof auditRoutes>[0] &
@@ -20,7 +20,7 @@ export type RpcDeps = Parameters<typeof authRoutes>[0] &
   Parameters<typeof releaseRoutes>[0] &
   Parameters<typeof trainingRoutes>[0];
 
-/** Every RPC that this server offers. */
+/** All RPCs of this server. */
 export const routes =
   (deps: RpcDeps) =>
   (router: ConnectRouter): void => {

@@ -67,28 +67,28 @@ import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
 export type Server = {
-  /** What users and machines are told, as far as it does not depend on how they come. */
+  /** URL for users and machines, unless it depends on the URL of their request. */
   url: string;
   /** On loopback, without TLS, for programs of this host. */
   localUrl: string;
   /** For machines of this host. */
   insideUrl: string;
   port: number;
-  /** Prints the install script, on any machine. */
+  /** Command that prints the install script, for use on any machine. */
   installScriptCommand: string;
   firstRun: FirstRun;
   signInUrl: string;
-  /** The only place where the keys of the first start and the sign-in link stand; mode 0600. */
+  /** The only file with the first start's keys and the sign-in link; mode 0600. */
   credentialsFile: string;
   dataFolder: string;
   database: 'embedded' | 'external';
-  /** Resolves with the reason when the server cannot go on by itself. */
+  /** Resolves with the error if the server cannot continue. */
   broken: Promise<PlatformError>;
   unhandled: Unhandled;
   close(): Promise<void>;
 };
 
-/** Wraps what the server does for requests. */
+/** Wrappers of the server's blob store and request handlers. */
 export type Around = {
   blobs?: (blobs: BlobStore) => BlobStore;
   request?: <T>(handle: () => T) => T;
@@ -97,11 +97,11 @@ export type Around = {
 const version = '0.1.0';
 const databaseName = 'platform';
 const drainMs = 8_000;
-/** The link printed at a start: long enough to come back to the terminal tomorrow. */
+/** Lifetime of the link printed at a start: a user may return to the terminal the next day. */
 const startLinkMs = 24 * 3_600_000;
 
 /**
- * The whole management server. What was started is stopped in reverse order, also when a later step fails.
+ * Starts the management server. Stops everything it started in reverse order, even if a later step fails.
  *
  * @param databaseSettings - of the embedded database, for tests.
  * @param around - for tests.
@@ -155,7 +155,7 @@ export async function startServer(
   const answers = agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal });
   const configs = machineConfigs({
     db,
-    // Packages of one's own are named `<organization>/<name>`.
+    // An organization's own packages are named `<organization>/<name>`.
     packageVersion: (orgId, name) =>
       latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
     changes,
@@ -288,7 +288,7 @@ export async function startServer(
   open.ports = ports;
   const renewed = identity.follow((found) => ports.renew(found), stop.signal);
   started.defer(async () => {
-    // Held calls end first, then what runs may finish.
+    // Held calls end first, then running calls may finish.
     stop.abort();
     await Promise.all([renewed, ports.close(drainMs)]);
   });
@@ -328,7 +328,7 @@ async function lockData(dataFolder: string): Promise<AsyncDisposable> {
   }
 }
 
-/** What is wrong with the certificate in use, and whether browsers shall come by TLS only. */
+/** Problems of the current certificate, and whether to send HSTS. */
 function certificateNow(identity: IdentityInUse, known: Addresses, clock: Clock) {
   const now = identity.now();
   const problem = identity.problem();
@@ -358,7 +358,7 @@ const limitsOf = (options: CloudOptions): DatabaseLimits => ({
   lockMs: options.databaseLockTimeoutS * 1_000,
 });
 
-/** A database of somebody else's may be away, or the address wrong: a clear word instead of a socket error. */
+/** Reports an unreachable external database or a wrong URL as a row of the error table instead of a socket error. */
 async function reached<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -372,7 +372,7 @@ async function reached<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What whoever started the server may show its owner; a key that was rotated or deleted is null. */
+/** Content of the credentials file for the installation's owner; a key that was rotated or deleted is null. */
 const credentials = (
   first: FirstRun,
   valid: { apiKey: string | undefined; runnerKey: string | undefined },

@@ -14,7 +14,7 @@ type TrainingDeps = Parameters<typeof datasetRoutes>[0] &
   Parameters<typeof followedLogs>[0] &
   Omit<Parameters<typeof mlTrainingRoutes>[0] & Parameters<typeof runnerRoutes>[0], 'jobLogs'>;
 
-/** Captured data, datasets, training, registry and the runners' queue. */
+/** Calls on captured data, datasets, training, registry and the runners' queue. */
 export const trainingRoutes =
   (deps: TrainingDeps) =>
   (router: ConnectRouter): void => {

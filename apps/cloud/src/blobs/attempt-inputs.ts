@@ -2,13 +2,13 @@ import { createInterface } from 'node:readline';
 import { LRUCache } from 'lru-cache';
 import type { BlobStore } from './blob-store.ts';
 
-/** What a run of a job trains on: its manifest, the pictures in it, and its script. */
+/** Inputs of an attempt: its manifest, the images in it, and its script. */
 export type AttemptInputs = {
   has(attempt: { manifestSha256: string; scriptSha256: string | undefined }, sha256: string): Promise<boolean>;
 };
 
 const hashBytes = 32;
-/** Hashes of manifests that are kept in memory. */
+/** Limit of the cached hashes of manifests, in bytes. */
 const mostBytes = 32 * 1024 * 1024;
 
 export function attemptInputs(blobs: BlobStore): AttemptInputs {
@@ -39,7 +39,7 @@ export function attemptInputs(blobs: BlobStore): AttemptInputs {
   };
 }
 
-/** The hashes of all pictures, one after the other; a manifest is ordered by them. */
+/** The hashes of all images, concatenated. A manifest is ordered by them, so they can be searched by bisection. */
 async function hashesIn(blobs: BlobStore, manifestSha256: string): Promise<Buffer> {
   const hashes: Buffer[] = [];
   for await (const line of createInterface({ input: await blobs.get(manifestSha256), crlfDelay: Infinity })) {

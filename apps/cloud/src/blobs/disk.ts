@@ -6,12 +6,12 @@ import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './blob-store.ts';
 
-/** What is needed of a disk to write one file so that it survives a power cut. */
+/** Operations that write a file so that it survives a power failure. */
 export type Disk = {
   create(
     file: string,
   ): Promise<{ write(bytes: Uint8Array): Promise<void>; sync(): Promise<void>; close(): Promise<void> }>;
-  /** Makes the folders of `to`, moves the file there and makes the move last. */
+  /** Creates the folders of `to`, moves the file there and syncs the move. */
   publish(from: string, to: string): Promise<void>;
   remove(file: string): Promise<void>;
 };
@@ -44,7 +44,10 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.close();
 }
 
-/** Blobs as files `ab/cd/<sha256>` below `folder`; unfinished ones lie in `tmp/` and are swept when the store is opened. */
+/**
+ * Blobs as files `ab/cd/<sha256>` below `folder`. Incomplete files are in `tmp/` and are deleted when the store is
+ * opened.
+ */
 export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Promise<BlobStore> {
   const aside = path.join(folder, 'tmp');
   await mkdir(aside, { recursive: true });
@@ -65,11 +68,11 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
   };
   const alone = oneAtATime();
   const refresh = async (sha256: string): Promise<boolean> => {
-    // As the file system stamps new files, whatever clock the server is given.
+    // Uses the clock that stamps new files, whatever clock the server has.
     const now = systemClock.wall() / 1000;
     return absentAsFalse(utimes(fileOf(sha256), now, now).then(() => true));
   };
-  /** Two writers of the same bytes: the second finds the file of the first. */
+  /** If two writers store the same bytes, the second finds the file of the first. */
   const write = async (
     from: AsyncIterable<Uint8Array>,
     temporary: string,
@@ -147,7 +150,7 @@ async function absentAsFalse<T>(work: Promise<T>): Promise<T | false> {
   }
 }
 
-/** Work on one file, one after the other: no other process writes into this folder (lockFolder). */
+/** Serializes work on a file. No other process writes into this folder (`lockFolder`). */
 function oneAtATime(): <T>(sha256: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return async (sha256, work) => {

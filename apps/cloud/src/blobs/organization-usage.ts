@@ -6,25 +6,25 @@ import type { Database } from '../database/database.ts';
 import { type StoredRows, storedRows } from './store/organization-rows.ts';
 import { type StoredBytes, storedBytes } from './store/owned-blobs.ts';
 
-/** Bytes on their way into an organization. They count until `Symbol.dispose`; those in `keep` go on to count. */
+/** Bytes in transfer to an organization. They count until `Symbol.dispose`; after `keep`, they continue to count. */
 export type Admission = Disposable & {
   /** @throws PlatformError ORGANIZATION_FULL */
   take(bytes: number): Promise<void>;
-  /** Takes what passes, before it passes. @throws PlatformError ORGANIZATION_FULL */
+  /** Takes each chunk before passing it on. @throws PlatformError ORGANIZATION_FULL */
   counted(from: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
-  /** A row names the taken bytes now. */
+  /** A row references the taken bytes now. */
   keep(): void;
 };
 
 export type Usage = StoredBytes & StoredRows & { arrivingBytes: number; limitBytes: number };
 
-/** What organizations store, counted in this process: one server per database. */
+/** Storage of organizations, counted in this process: only one server uses a database. */
 export type OrganizationUsage = {
   read(orgId: string): Promise<Usage>;
   /**
-   * Makes room for an upload into these organizations.
+   * Reserves room for an upload to these organizations.
    *
-   * @param announced - bytes that it says it has; what it has beyond is taken as it comes.
+   * @param announced - announced bytes; further bytes are taken as they arrive.
    * @throws PlatformError ORGANIZATION_FULL
    */
   admit(orgIds: readonly string[], announced?: number): Promise<Admission>;
@@ -32,18 +32,24 @@ export type OrganizationUsage = {
 
 type Known = StoredBytes & { at: number };
 
-/** What is known of one organization. */
+/** Cached usage of one organization. */
 type Account = {
   orgId: string;
   arriving: number;
-  /** Bytes kept since the last reading began, so that none is missed; some may be counted twice until the next reading. */
+  /**
+   * Bytes kept since the last measurement began, so that none is missed. Some may be counted twice until the next
+   * measurement.
+   */
   kept: number;
   known: Known | undefined;
   readBytes: () => Promise<Known>;
   readRows: () => Promise<StoredRows>;
 };
 
-/** What is not uploaded, for example a public script that a job uses, is noticed after so long. */
+/**
+ * Age at which a measurement expires. Bytes that no upload counted, such as a public script that a job uses, appear
+ * after this time.
+ */
 const trustedMs = 60_000;
 
 export function organizationUsage(
@@ -79,7 +85,7 @@ export function organizationUsage(
     clock.now() - known.at < trustedMs &&
     hasRoom({ used: known.usedBytes + kept, waiting: known.waitingBytes, arriving }, bytes, limitBytes);
 
-  /** Looked at and taken without a pause between, so that uploads beside each other get no byte too much. */
+  /** Checks and takes without an `await` in between, so that concurrent uploads cannot exceed the limit. */
   const takeFrom = async (account: Account, bytes: number): Promise<void> => {
     if (limitBytes > 0 && !fits(account, bytes)) {
       await account.readBytes();

@@ -7,15 +7,16 @@ import type { BlobStore, StoredBlob } from './blob-store.ts';
 
 export type PackedFile = { path: string; sha256: string; sizeBytes: number };
 export type Packed = StoredBlob & {
-  /** CRC-32C (Castagnoli), unsigned: machines check downloads with it. */
+  /** CRC-32C (Castagnoli), unsigned: machines verify downloads with it. */
   crc32c: number;
 };
 
 /**
- * Makes one `.tar.gz` of stored files and stores it. Equal files make equal bytes: sorted by path, without times and owners.
+ * Builds a `.tar.gz` of stored files and stores it. Equal files produce equal bytes: sorted by path, without times and
+ * owners.
  *
- * @param through - what the bytes of the archive pass before they are stored.
- * @throws PlatformError BLOB_MISSING, DISK_FULL, what `through` throws.
+ * @param through - transforms the archive's bytes before they are stored.
+ * @throws PlatformError BLOB_MISSING, DISK_FULL, errors of `through`.
  */
 export async function packFiles(
   blobs: BlobStore,
@@ -34,7 +35,7 @@ export async function packFiles(
     const [packed] = await Promise.all([stored, filled, zipped]);
     return packed;
   } catch (error) {
-    // When the store gives up, the streams before it break, too, and may say so first.
+    // When the store fails, the streams before it fail, too, and may report first. Prefer the store's error.
     const first: unknown = await stored.catch((reason: unknown) => reason);
     throw first instanceof PlatformError ? first : error;
   }
@@ -59,7 +60,7 @@ async function fill(archive: tar.Pack, blobs: BlobStore, files: readonly PackedF
   }
 }
 
-/** Stores a stream and tells its checksum, too. */
+/** Stores a stream and returns its checksum, too. */
 export async function putWithCrc(
   blobs: BlobStore,
   from: AsyncIterable<Uint8Array>,
@@ -77,7 +78,7 @@ async function* summed(from: AsyncIterable<Uint8Array>, sum: { crc: number }): A
   }
 }
 
-/** As the download's header carries it: base64 of the four bytes, most significant first. */
+/** Header of a download: base64 of the four bytes, most significant first. */
 export function crcHeader(crc: number): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(crc);

@@ -3,8 +3,8 @@ import { type Bounded, type Bounds, readBounded } from '../rpc/rules/answer-boun
 import type { Database } from './database.ts';
 
 /**
- * The first rows of a query, in its order, up to the bounds. One statement reads a list of fewer rows than a slice; a longer one comes
- * slice by slice through a cursor, as it is at one moment, and what does not fit is not read.
+ * The first rows of a query, in its order, within the limits. One statement reads a short list. A longer list is read
+ * in slices from a cursor, as a snapshot, and only up to the limits.
  */
 export async function boundedList<T>(db: Database, query: Expression<T>, of: Bounds<T>): Promise<Bounded<T>> {
   const limit = Math.min(of.atOnce, of.rows + 1);

@@ -5,15 +5,15 @@ import type { Database } from './database.ts';
 import type { Notifications } from './notifications.ts';
 
 /**
- * What a cache may hold of the database. Keys: the id; releases: the program's name; config, restart (one is wanted, or was taken): the
- * part; package: the organization.
+ * Kinds of cached data. Keys: the ID; release: the program's name; config, restart (requested or taken): the part;
+ * package: the organization.
  */
 export type ChangeKind = 'api_key' | 'part' | 'session' | 'person' | 'config' | 'release' | 'restart' | 'package';
 
 export type Changes = {
-  /** Called for each change, perhaps more than once; without arguments: forget everything. */
+  /** The listener is called at least once per change; without arguments, it must drop everything. */
   subscribe(listener: (kind?: ChangeKind, key?: string) => void): () => void;
-  /** Tells the caches of this process at once, after the transaction that wrote the row has committed. */
+  /** Notifies this process's caches at once. Call it after the transaction that wrote the row has committed. */
   tell(kind: ChangeKind, key: string): void;
 };
 
@@ -21,12 +21,12 @@ const pollMs = 5_000;
 /** Longer than a poll and than any transaction that writes a change. */
 const lookBackSeconds = 30;
 
-/** Writes the change into the transaction that makes it; other processes hear of it when that commits. */
+/** Records the change in its own transaction; other processes are notified at the commit. */
 export const recordChange = async (trx: Database, kind: ChangeKind, key: string): Promise<void> => {
   await trx.insertInto('change').values({ kind, key }).execute();
 };
 
-/** Listens, and reads again every few seconds what a broken connection may have hidden. Ends with `stop`. */
+/** Listens for changes, and polls every few seconds for those that a broken connection missed. Ends with `stop`. */
 export function followChanges(of: {
   db: Database;
   notifications: Notifications;
@@ -38,7 +38,7 @@ export function followChanges(of: {
   const tell = (kind?: ChangeKind, key?: string) => {
     for (const listener of listeners) listener(kind, key);
   };
-  // Told already: reading the same row again must not empty caches and wake held calls.
+  // Changes already delivered: reading a row twice must not empty caches and wake held calls again.
   const told = new LRUCache<number, true>({ max: 20_000 });
   const tellOnce = (id: number, kind: string, key: string): void => {
     if (told.has(id)) return;

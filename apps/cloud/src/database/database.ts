@@ -23,29 +23,29 @@ import type { Tables } from './schema.ts';
 
 export type Database = Kysely<Tables>;
 
-/** How to reach a database: the embedded one by its socket folder, another by its URL. */
+/** How to connect to a database: the embedded one by its socket folder, another by its URL. */
 export type Connection =
   | { is: 'socket'; host: string; port: number; user: string; database: string }
   | { is: 'url'; url: string };
 
 export type OpenDatabase = { db: Database; pool: Pool; connection: Connection; close(): Promise<void> };
 
-/** What a database may take before its caller is sent away, in ms. */
+/** Time limits of database operations in ms. */
 export type DatabaseLimits = { connectMs: number; statementMs: number; lockMs: number };
 const usualLimits: DatabaseLimits = { connectMs: 10_000, statementMs: 60_000, lockMs: 10_000 };
 
-/** The right of one server to work on a database: no statement runs without it. */
+/** The right of one server to use a database: no statement runs without it. */
 export type DatabaseRight = {
-  /** @throws PlatformError DATABASE_UNAVAILABLE while this server does not have it. */
+  /** @throws PlatformError DATABASE_UNAVAILABLE while this server does not have the right. */
   admit(): Promise<void>;
-  /** Id of the session that proves it; undefined: none. */
+  /** ID of the session that holds the right; undefined: none. */
   holder(): number | undefined;
   onLost(then: () => void): void;
 };
 
 const oid = { int8: 20, timestamptz: 1184 } as const;
 
-/** Times arrive as ms since 1970, 64-bit integers as numbers (ids and sizes stay far below 2^53). */
+/** Times arrive as ms since 1970, 64-bit integers as numbers (IDs and sizes stay far below 2^53). */
 const types: CustomTypesConfig = {
   getTypeParser: ((id: number, format?: 'text' | 'binary') => {
     if (format === 'binary') return pgTypes.getTypeParser(id, 'binary');
@@ -55,12 +55,12 @@ const types: CustomTypesConfig = {
   }) as typeof pgTypes.getTypeParser,
 };
 
-/** Sessions of a server, which the next server ends before it begins. */
+/** Application name of a server's sessions, which the next server ends before it starts. */
 export const serverSessions = 'platform-cloud';
 
 /**
- * A peer that vanished without a word (power, network) is noticed within a minute: on our side, and on the side of the database, which
- * would keep its locks for hours.
+ * Detects a peer that vanished (power, network) within a minute: on our side, and on the side of the database, which
+ * would otherwise keep its locks for hours.
  */
 const keepAlive = {
   keepAlive: true,
@@ -68,7 +68,7 @@ const keepAlive = {
   options: '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3',
 };
 
-/** @param name - shown by the database as application_name. */
+/** @param name - the application_name that the database shows. */
 export const clientConfig = (connection: Connection, name = 'platform-tool'): ClientConfig => ({
   ...keepAlive,
   ...(connection.is === 'url'
@@ -79,14 +79,14 @@ export const clientConfig = (connection: Connection, name = 'platform-tool'): Cl
   types,
 });
 
-/** Another server may have to wait for what an idle transaction holds. */
+/** Limit of an idle transaction, because another server may wait for its locks. */
 const idleTransactionMs = 60_000;
-/** The database cancels a long statement itself. One that does not even do that is given up a little later. */
+/** The database cancels a long statement itself. If it fails to, the driver gives up this much later. */
 const silentMs = 5_000;
 
 /**
- * A pool and a query builder. A database that goes away fails the queries of the moment; later ones connect again. One that hangs fails
- * them when their time is over, or when this server loses its right.
+ * Opens a pool and a query builder. If the database goes away, current queries fail and later ones reconnect. If it
+ * hangs, queries fail at their time limit, or when this server loses its right.
  */
 export function openDatabase(
   connection: Connection,
@@ -102,12 +102,12 @@ export function openDatabase(
     idle_in_transaction_session_timeout: idleTransactionMs,
     query_timeout: limits.statementMs + silentMs,
   });
-  // Without a listener the whole process ends when an idle connection breaks.
+  // Without a listener, the process exits when an idle connection breaks.
   const state = { isClosing: false };
   pool.on('error', (error) => {
     if (!state.isClosing) log.warn('lost a database connection', { error: errorText(error) });
   });
-  // The same for one that breaks while a transaction holds it; the transaction's next statement fails.
+  // The same for a connection that breaks during a transaction; the transaction's next statement fails.
   const open = new Set<PoolClient>();
   pool.on('connect', (client) => {
     open.add(client);
@@ -132,10 +132,10 @@ export function openDatabase(
   };
 }
 
-/** Ends a connection at once, whatever it waits for. */
+/** Closes a connection at once, whatever it waits for. */
 export const cut = (client: ClientBase): void => void (client as Client).connection.stream.destroy();
 
-/** Hands out connections of this server's right alone, and none again that did not answer. */
+/** Only returns connections of a server with the right, and never again one that failed to answer. */
 function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
   const proven = new WeakSet<PoolClient>();
   const broken = new WeakSet<PoolClient>();
@@ -144,7 +144,7 @@ function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
       return await client.query(text, values);
     } catch (error) {
       if (isSilence(error)) cut(client);
-      // The end of the connection may be seen later than the error: the next call would get it again.
+      // The pool may notice the closed connection after the error and would hand it out again.
       if (!isAnswer(error)) broken.add(client);
       throw error;
     }
@@ -160,7 +160,7 @@ function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
   right?.onLost(() => {
     for (const giveUp of waiting) giveUp();
   });
-  /** Who waits for a connection when the right is lost waits no longer. */
+  /** Rejects when the right is lost, instead of waiting for a connection. */
   const next = async (): Promise<PoolClient> => {
     const connected = pool.connect();
     const lost = Promise.withResolvers<never>();
@@ -195,32 +195,32 @@ function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
   return { connect: connect as unknown as PostgresPool['connect'], end: () => pool.end(), options: pool.options };
 }
 
-/** Any number, the same in every version: one server at a time works on a database. */
+/** Arbitrary, but the same in every version: one server at a time uses a database. */
 export const rightKey = 7_236_502;
 
-/** A row where the session has the right. */
+/** Returns a row if the session holds the right. */
 export const holdsRight = `select pid from pg_locks where locktype = 'advisory' and classid = 0 and objid = ${rightKey} and objsubid = 1
   and granted and database = (select oid from pg_database where datname = current_database()) and pid = $1`;
 
-/** A time of ours (ms since 1970) as a value of the database. */
+/** Converts ms since 1970 to a timestamp of the database. */
 export const at = (ms: number): RawBuilder<number> => sql<number>`to_timestamp(${ms}::double precision / 1000)`;
 
-/** The driver gave up: the connection is of no use any more. */
+/** The driver gave up, so the connection is unusable. */
 const isSilence = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
-/** The database refused a statement, and the connection can carry the next one. */
+/** The database rejected a statement, and the connection can carry the next one. */
 const isAnswer = (error: unknown): boolean => {
   const state = sqlState(error);
   return state !== undefined && /^\d/.test(state) && !/^(08|57P|25P0[34])/.test(state);
 };
 
-/** Lost connection; going away; canceled or waited for in vain, also for a lock; and the same as the system says it. */
+/** Connection lost, shutdown, statement canceled, lock timeout; and the errors of the operating system for the same. */
 const awayCodes =
   /^(08...|53300|57014|57P0[1-5]|55P03|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|EAGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
 const awayMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/;
 
-/** Is this the failure of a database that is away, going away or not answering, so that the same call may work in a moment? */
+/** Whether the database is unreachable, shutting down or not answering, so that a retry may succeed. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof PlatformError) return error.code === 'DATABASE_UNAVAILABLE';
   if (!(error instanceof Error)) return false;

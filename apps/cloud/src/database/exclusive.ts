@@ -14,17 +14,17 @@ import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
 const usualWaitMs = 10_000;
 const againMs = 250;
-/** Timeouts for taking the lock: short statements, over a connection of its own. */
+/** Timeouts for taking the lock: short statements, over a separate connection. */
 const stepMs = 5_000;
 const patience = { connectionTimeoutMillis: stepMs, query_timeout: stepMs };
-/** A database that starts again is there within moments: calls wait for it this long, from when it was lost. */
+/** After a loss, calls wait this long for the database, which may restart within moments. */
 const graceMs = 1_000;
-/** A database that hangs does not say goodbye. */
+/** A hung database does not close its connections in order. */
 const endMs = 1_000;
 
-/** Released when its connection ends, also by kill −9. */
+/** The right to a database. It ends with its connection, even after kill −9. */
 export type Exclusive = DatabaseRight & {
-  /** Does the database answer within this time? Asks over a connection that nothing else uses. */
+  /** Whether the database answers within this time. Uses a separate connection. */
   isAnswering(limitMs: number): Promise<boolean>;
   close(): Promise<void>;
 };
@@ -32,10 +32,10 @@ export type Exclusive = DatabaseRight & {
 type Held = { client: Client; pid: number; startedOn: string; heart: Heartbeat };
 
 /**
- * Takes the database for this server alone and keeps it over connections that break or no longer answer. Whoever takes it ends the
- * sessions of the server before: what was on its way there can not be written after the new one has begun.
+ * Takes the database for this server alone and keeps it when connections break or hang. The new holder ends the
+ * previous server's sessions, so that none of their statements can write after the new server has started.
  *
- * @param onLost - another server took it while our connection was broken: stop.
+ * @param onLost - another server took the right while our connection was broken, so this server must stop.
  * @throws PlatformError DATA_DIR_IN_USE while another server has it.
  */
 export async function holdDatabase(of: {
@@ -44,14 +44,17 @@ export async function holdDatabase(of: {
   clock: Clock;
   log: Log;
   onLost: (error: PlatformError) => void;
-  /** For a server that is ending. */
+  /** Time for the previous server to end. */
   waitMs?: number;
 }): Promise<Exclusive> {
   const { clock, log, waitMs = usualWaitMs } = of;
   const stop = new AbortController();
   const listeners = new Set<() => void>();
 
-  /** @param before - our own session that had it: a database behind a broken network keeps it until it is told. */
+  /**
+   * @param before - our own session that held the right: behind a broken network, the database keeps it until we end
+   * it.
+   */
   async function take(before?: Held): Promise<Held> {
     const client = new Client({ ...clientConfig(of.connection, serverSessions), ...patience });
     client.on('error', (error) => log.debug('the lock connection broke', { error: errorText(error) }));
@@ -70,7 +73,7 @@ export async function holdDatabase(of: {
     for (const start = clock.now(); ; await clock.sleep(againMs, stop.signal)) {
       const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [rightKey]);
       if (rows[0]?.taken) return;
-      // Sessions of a server that was killed end within moments.
+      // Sessions of a killed server end within moments.
       const isOurs = before !== undefined && (await endHolder(client, before));
       if (!isOurs && clock.now() - start > waitMs) throw new PlatformError('DATA_DIR_IN_USE', { path: of.where });
       if (stop.signal.aborted) throw new PlatformError('DATABASE_UNAVAILABLE');
@@ -140,10 +143,10 @@ async function sessionOf(client: Client): Promise<{ pid: number; startedOn: stri
   return own;
 }
 
-/** Numbers of processes come again. */
+/** Compares the start time as well, because process IDs are reused. */
 const ended = 'select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2';
 
-/** Ends the session if it still has the right. @returns whether it has it. */
+/** Ends the session if it still holds the right. @returns whether it did. */
 async function endHolder(client: Client, { pid, startedOn }: Held): Promise<boolean> {
   if ((await client.query(holdsRight, [pid])).rowCount === 0) return false;
   return (await client.query(ended, [pid, startedOn])).rowCount === 1;
@@ -152,7 +155,7 @@ async function endHolder(client: Client, { pid, startedOn }: Held): Promise<bool
 const endAll = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and usename = current_user and application_name = '${serverSessions}' and pid <> pg_backend_pid()`;
 
-/** A session that a stopped process serves cannot end, nor can it write anything: it is not waited for for ever. */
+/** Waits for a limited time: a session of a stopped process cannot end, but it cannot write either. */
 async function endOthers(client: Client, clock: Clock): Promise<void> {
   for (const start = clock.now(); clock.now() - start < stepMs; await clock.sleep(20)) {
     const { rowCount } = await client.query(endAll);

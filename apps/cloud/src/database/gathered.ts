@@ -1,10 +1,10 @@
 import { isDatabaseAway } from './database.ts';
 
 /**
- * Many single questions as few large ones: what is asked while an answer is under way is asked together as soon as it is there.
- * A question that comes alone waits for nothing.
+ * Batcher: combines requests that arrive while a batch is running into the next batch. A request without a running
+ * batch starts at once.
  *
- * @param ask - answers in the order of the items.
+ * @param ask - returns results in the order of the items.
  */
 export function gathered<I, O>(
   ask: (items: readonly I[]) => Promise<readonly O[]>,
@@ -19,7 +19,7 @@ export function gathered<I, O>(
       const answers = await ask(batch.map(({ item }) => item));
       for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as O);
     } catch (error) {
-      // One strange item must not fail the others.
+      // One invalid item must not fail the others.
       if (batch.length > 1 && !isDatabaseAway(error)) for (const one of batch) await settle([one]);
       else for (const { reject } of batch) reject(error);
     }

@@ -2,17 +2,17 @@ import type { Client } from 'pg';
 import type { Clock } from '@platform/kit';
 import { cut } from './database.ts';
 
-/** Asks a connection again and again whether it still answers, and cuts it when it does not. */
+/** Checks periodically whether a connection still answers, and cuts it if not. */
 export type Heartbeat = {
-  /** Asks now. Resolves with false when no answer came in time; never rejects. */
+  /** Checks now. Resolves with false if no answer arrives in time; never rejects. */
   isAnswering(limitMs: number): Promise<boolean>;
-  /** Another statement, after those that wait for their turn. */
+  /** Runs another statement after the waiting ones. */
   query(statement: string): Promise<unknown>;
   stop(): void;
 };
 
 const everyMs = 1_000;
-/** Turns of `turnMs`: a process that stood still itself must not take that for the silence of the database. */
+/** Waits in turns of `turnMs`: a process that was suspended itself must not blame the database. */
 const turns = 10;
 const turnMs = 500;
 
@@ -21,7 +21,7 @@ export function heartbeat(client: Client, clock: Clock, statement: string): Hear
   client.once('end', () => stopped.abort());
   const asked: { now: Promise<boolean> | undefined } = { now: undefined };
   const last: { done: Promise<unknown> } = { done: Promise.resolve() };
-  /** One statement at a time. */
+  /** Runs one statement at a time. */
   const query = (text: string): Promise<unknown> => {
     const result = last.done.then(() => client.query(text));
     last.done = result.catch(() => {});

@@ -9,17 +9,17 @@ import { type Connection, clientConfig, cut, type DatabaseRight, isDatabaseAway,
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
-/** Any number, the same in every version: one migration at a time per database. */
+/** Arbitrary, but the same in every version: one migration at a time per database. */
 const lockKey = 7_236_501;
 const usualLockMs = 60_000;
 
 /**
- * Brings the schema to this version: every new NNNN_name.sql in its own transaction, in order, forward only.
+ * Migrates the schema to this version: each new NNNN_name.sql in its own transaction, in order, forward only.
  *
- * @param of - lockMs: how long a statement waits for what another session holds. right: without it nothing is waited for.
+ * @param of - lockMs: how long a statement waits for locks of other sessions. right: losing it ends the migration.
  * @returns names of the files that were applied now.
- * @throws PlatformError DATA_DIR_NEWER when the database knows a file that we do not, or another content of one;
- * DATABASE_UNAVAILABLE when another session holds a table, or the database no longer answers.
+ * @throws PlatformError DATA_DIR_NEWER if the database has a file that this version lacks, or one with other content;
+ * DATABASE_UNAVAILABLE if another session holds a table, or the database no longer answers.
  */
 export async function migrate(
   connection: Connection,
@@ -27,7 +27,7 @@ export async function migrate(
   of: { folder?: string; lockMs?: number; right?: Pick<DatabaseRight, 'onLost'> } = {},
 ): Promise<string[]> {
   const { folder = migrationsFolder, lockMs = usualLockMs } = of;
-  // Without a limit for a statement: a migration of many rows takes its time.
+  // No limit per statement: a migration of many rows may take long.
   const client = new Client({ ...clientConfig(connection, serverSessions), lock_timeout: lockMs });
   let step = 'a connection';
   client.on('error', () => {});

@@ -3,10 +3,12 @@ import { errorText, isAbort, type Clock, type Log } from '@platform/kit';
 import { type Connection, clientConfig, cut, serverSessions } from './database.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
-/** Called with the payload; with undefined when listening has begun (again): notifications were missed before, look yourself. */
+/**
+ * Called with the payload. Called with undefined when listening starts or restarts: notifications may have been missed.
+ */
 export type Listener = (payload: string | undefined) => void;
 
-/** LISTEN/NOTIFY over one connection of its own, which is made again when it breaks. */
+/** LISTEN/NOTIFY over a separate connection, which is re-established when it breaks. */
 export type Notifications = {
   /** @returns stops listening. */
   listen(channel: string, listener: Listener): () => void;
@@ -16,7 +18,7 @@ export type Notifications = {
 const againMs = 250;
 const answerMs = 5_000;
 const patience = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
-/** A database that hangs does not say goodbye. */
+/** A hung database does not close its connections in order. */
 const endMs = 1_000;
 
 type Connected = { client: Client; heart: Heartbeat };

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { refreshed } from './refreshed.ts';
 
-/** A reading that takes as long as the test wants. */
+/** A read whose duration the test controls. */
 function stage() {
   const clock = new FakeClock();
   const readings: PromiseWithResolvers<number>[] = [];

@@ -1,11 +1,12 @@
 import type { Clock } from '@platform/kit';
 
-/** After a reading, none begins for this many times as long as it took. */
+/** After a read, none starts for this many times its duration. */
 const restFactor = 4;
 const mostRestMs = 5_000;
 
 /**
- * An expensive reading for many: one at a time, with a rest between two. Each answer is of a reading that began after the question.
+ * Shares an expensive read among many callers: one at a time, with a pause in between. Each result is from a read that
+ * began after the request.
  */
 export function refreshed<T>(read: () => Promise<T>, clock: Clock, stop: AbortSignal): () => Promise<T> {
   const state: { running: Promise<unknown>; next: Promise<T> | undefined; restUntil: number } = {
@@ -18,7 +19,7 @@ export function refreshed<T>(read: () => Promise<T>, clock: Clock, stop: AbortSi
     const restMs = state.restUntil - clock.now();
     if (restMs > 0) await clock.sleep(restMs, stop);
     const began = clock.now();
-    // Who asks from now on may have changed something since.
+    // Later callers need a new read, because data may have changed since this one began.
     state.next = undefined;
     const reading = read().finally(() => {
       const now = clock.now();

@@ -92,7 +92,7 @@ type PartLogLine = {
   message: string;
   rest: JSONColumnType<JsonObject> | null;
 };
-/** One day's lines each partition. */
+/** Partitioned by day. */
 type PartLog = PartLogLine & { day: string };
 type PartLogSize = { partId: string; day: string; bytes: number };
 type Release = {
@@ -150,9 +150,9 @@ type FoundationTables = {
   partSecret: PartSecret;
   configRevision: ConfigRevision;
   partLog: PartLog;
-  /** Those of before there were days, until they are moved. */
+  /** Lines from before the partitioning, until they are moved. */
   partLogUndated: PartLogLine;
-  /** All of them. */
+  /** View of both tables. */
   partLogLine: PartLogLine;
   partLogSize: PartLogSize;
   release: Release;
@@ -168,5 +168,5 @@ type FoundationTables = {
   migration: Migration;
 };
 
-/** Tables and columns in camelCase; the driver turns them into the snake_case of the migrations. */
+/** Tables and columns in camelCase; the driver maps them to the snake_case of the migrations. */
 export type Tables = FoundationTables & TrainingTables;

@@ -5,7 +5,7 @@ import type { JobLimits } from '@platform/contract/job';
 type Time = number;
 type Json = { [key: string]: unknown };
 
-/** Where a datum was captured, copied at that moment: a machine that is renamed later does not change it. */
+/** Origin of a datum, copied at the capture: renaming a machine later does not change it. */
 export type Capture = {
   orgId: string;
   locationId: string;
@@ -29,7 +29,7 @@ export type BinaryData = Capture & {
   timeRequested: Time;
   timeReceived: Time;
   identity: Buffer | null;
-  /** Those of `tags` that came with the capture. Null: not told apart yet. */
+  /** Subset of `tags` that came with the capture. Null: not separated yet. */
   captureTags: string[] | null;
 };
 export type BoundingBoxRow = {
@@ -69,7 +69,7 @@ export type DatasetRow = {
   createdOn: Time;
 };
 type DatasetMember = { orgId: string; datasetId: string; binaryId: string };
-/** `resourceNames` and `methodNames` are of one length; an empty method means every one. */
+/** `resourceNames` and `methodNames` are parallel lists; an empty method matches every method. */
 export type SequenceRow = {
   orgId: string;
   id: string;
@@ -151,10 +151,10 @@ export type TrainingJobRow = {
   changedOn: Time;
   startedOn: Time | null;
   endedOn: Time | null;
-  /** Order of submission, over all organizations. */
+  /** Order of submission over all organizations. */
   ordinal: GeneratedAlways<number>;
   gpus: GeneratedAlways<number>;
-  /** The state as clients see it: in progress, but queued in an engine, is pending. */
+  /** The public state: a job in progress that an engine has queued is pending. */
   status: GeneratedAlways<'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled'>;
   scoreName: GeneratedAlways<string | null>;
   scoreValue: GeneratedAlways<number | null>;

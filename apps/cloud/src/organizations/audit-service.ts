@@ -48,7 +48,7 @@ export const auditRoutes =
     });
   };
 
-/** Null: the installation. @throws PlatformError ORGANIZATION_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED */
+/** @returns null: the installation. @throws PlatformError ORGANIZATION_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED */
 async function auditedOrganization(db: Database, caller: Caller, organizationId: string): Promise<string | null> {
   if (organizationId === '') {
     requireInstallationOwner(caller);

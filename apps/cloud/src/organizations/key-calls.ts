@@ -49,7 +49,7 @@ const keyMessage = (key: KeyWithGrants) => ({
   authorizations: key.grants.map((grant) => authorizationOf(grant, key.orgId)),
 });
 
-/** The right that is asked for, if the caller may give it: owners give what they have. */
+/** The requested right, if the caller may grant it: owners grant what they own. */
 async function grantFrom(db: Database, caller: Caller, asked: Authorization): Promise<Grant<Role> & { orgId: string }> {
   const [resource, role] = asked.authorizationId.split('_') as [string, Role | undefined];
   const isKnown = role === 'owner' || role === 'operator' || (role === 'runner' && resource === 'organization');
@@ -75,14 +75,15 @@ async function grantFrom(db: Database, caller: Caller, asked: Authorization): Pr
 }
 
 /**
- * The key, locked, if the caller could have given every right that it has: whoever rotates or copies a key may do all that the key may.
+ * Locks and returns the key if the caller could have granted all of its rights: rotating or copying a key gives the
+ * caller these rights.
  *
  * @throws PlatformError KEY_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED
  */
 async function managedKey(trx: Database, caller: Caller, id: string): Promise<KeyWithGrants> {
   const key = await lockKey(trx, id);
   if (!key || !belongsTo(caller, key.orgId)) throw new PlatformError('KEY_NOT_FOUND', { keyId: id });
-  // What has no right left is the organization's.
+  // A key without any rights left belongs to the organization.
   const grants = key.grants.length > 0 ? key.grants : [wholeOrganization(key.orgId)];
   for (const grant of grants) {
     if (mayGive(caller, grant, await placeOf(trx, grant))) continue;
@@ -107,15 +108,15 @@ async function placeOf(db: Database, grant: Grant): Promise<Place | undefined> {
   return machine && { ...machine, machineId: machine.id };
 }
 
-/** The browser session that the call comes from stays when its key ends. */
+/** The browser session of the call, which stays when its key ends. */
 const sessionOf = (context: HandlerContext): string | undefined => cookieOf(context.requestHeader.get('cookie') ?? '');
 
-/** A right that is asked for twice is given once. */
+/** Removes repeated rights. */
 const withoutRepeats = <G extends Grant<Role>>(grants: readonly G[]): G[] => [
   ...new Map(grants.map((grant) => [`${grant.resource} ${grant.role} ${grant.resourceId}`, grant])).values(),
 ];
 
-/** What is known of the key and of the sessions that ended with its secret is old. */
+/** Cache entries of the key and of the ended sessions, which are stale now. */
 const secretChanged = ({ id }: KeyRow, ended: readonly string[]) => [
   ['api_key', id] as const,
   ...ended.map((hash) => ['session', hash] as const),
@@ -215,7 +216,7 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
 
-/** RFC 3339, to the second. */
+/** RFC 3339, in whole seconds. */
 const timeText = (ms: number): string => {
   const { seconds } = timestampFromMs(ms);
   return toJson(TimestampSchema, message(TimestampSchema, { seconds }));

@@ -29,7 +29,7 @@ const organizationMessage = (row: OrganizationRow) => ({
   createdOn: timestampFromMs(row.createdOn),
 });
 
-/** A caller with a right on this location alone does not learn which other one it lies in. */
+/** Hides the parent location from a caller without a right on it. */
 const locationFrom = (row: LocationRow, caller: Caller) => {
   const { orgId, parentLocationId } = row;
   const isParentShown = parentLocationId !== null && mayReadLocation(caller, { orgId, locationId: parentLocationId });

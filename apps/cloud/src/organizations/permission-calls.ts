@@ -11,7 +11,10 @@ import { granted, type Resource, resourceTypes } from './rules/checked-permissio
 
 const mostResources = 1000;
 
-/** What is not there and what belongs to others are the same to the caller: no permission. */
+/**
+ * Undefined: not found. The caller cannot distinguish that from a resource of another organization: both give no
+ * permission.
+ */
 async function findResource(db: Database, type: Resource['is'], id: string): Promise<Resource | undefined> {
   if (type === 'organization') {
     const [found] = isUuid(id) ? await findOrganizations(db, [id]) : [];

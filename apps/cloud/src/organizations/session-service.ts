@@ -79,7 +79,10 @@ export const sessionRoutes =
     });
   };
 
-/** People sign in as themselves; a key that may give all that the installation's owner has opens the owner's browser. */
+/**
+ * The user to sign in: users sign in as themselves. A key that may grant all rights of the installation's owner signs
+ * in that owner.
+ */
 async function personFor(db: Database, caller: Caller, ownerId: string): Promise<string> {
   if (caller.kind === 'person') return caller.id;
   requireInstallationOwner(caller);

@@ -10,7 +10,7 @@ import { type Route, send } from '../wire/exchange.ts';
 
 const sessionMs = 30 * 24 * 3_600_000;
 
-/** GET /sign-in?token=…: once. Sets the session's cookie and shows the web app. */
+/** GET /sign-in?token=…: works once. Sets the session's cookie and redirects to the web app. */
 export const signInRoutes = ({
   db,
   clock,
@@ -38,7 +38,7 @@ export const signInRoutes = ({
         const cookie = `${sessionCookie}=${session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${sessionMs / 1000}${secure}`;
         return send(response, 303, { ...home, 'set-cookie': cookie });
       }
-      // A link that is opened again by somebody who is signed in already is no reason to stop them.
+      // A user who is already signed in may open a used link again.
       const cookies = request.headers.cookie;
       if (cookies !== undefined && (await authenticator.session(cookies))) return send(response, 303, home);
       failedSignIns.note({ orgId: null, subject: 'unknown link', credentials: 'sign-in link' });

@@ -1,13 +1,15 @@
-// Who may connect: the user that runs the management server, over the socket, as one of two roles.
+// Connections to the database: only by the user that runs the management server, over the socket, as one of two roles.
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Account } from './account.ts';
 
-/** The bootstrap superuser, for the administration of the cluster only. PostgreSQL does not let it become less. */
+/**
+ * The bootstrap superuser, only for the administration of the cluster. PostgreSQL does not permit reducing its rights.
+ */
 export const adminRole = 'platform';
-/** Owner of the server's database, without any right over the cluster. */
+/** Owner of the server's database, without any right on the cluster. */
 export const appRole = 'platform_app';
 
 /** Files of the data folder with their content. */
@@ -17,8 +19,8 @@ const mapName = 'server';
 const note = '# Written by the management server, which replaces any other content at its next start.\n';
 
 /**
- * @param userName - who runs the management server; PostgreSQL looks up the name of the connecting process's user.
- * @throws PlatformError DATABASE_UNAVAILABLE when our user has no name.
+ * @param userName - of the management server; PostgreSQL looks up the user name of the connecting process.
+ * @throws PlatformError DATABASE_UNAVAILABLE if our user has no name.
  */
 export function accessRules(userName = ownName()): AccessRules {
   const quoted = `"${userName.replaceAll('"', '""')}"`;
@@ -46,7 +48,7 @@ export async function hasRules(folder: string, rules: AccessRules): Promise<bool
   return true;
 }
 
-/** The file that lets somebody in comes last. Each is whole, or the one before. */
+/** Writes each file atomically. pg_hba.conf, which grants access, comes last. */
 export async function writeRules(folder: string, account: Account, rules: AccessRules): Promise<void> {
   for (const [name, text] of rules) {
     const file = path.join(folder, name);

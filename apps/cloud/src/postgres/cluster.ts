@@ -13,12 +13,12 @@ import { type Postmaster, processState, readPostmaster, removeLeftovers } from '
 
 /** A running embedded database. */
 export type Cluster = {
-  /** For the driver: folder of the unix socket and port (part of the socket's name). */
+  /** For the driver: folder of the unix socket, and port (part of the socket's name). */
   host: string;
   port: number;
   /** Owner of the server's database. */
   user: string;
-  /** Superuser: for the administration of the cluster only. */
+  /** Superuser, only for the administration of the cluster. */
   admin: string;
   pid: number;
   isAdopted: boolean;
@@ -27,13 +27,13 @@ export type Cluster = {
 };
 
 export type ClusterOptions = {
-  /** Ours alone, is made when absent; the database's files lie below it. */
+  /** Used by this server only; created if absent. The database's files are below it. */
   folder: string;
   clock: Clock;
   log: Log;
-  /** postgresql.conf settings on top of ours. */
+  /** Overrides of our postgresql.conf settings. */
   settings?: Readonly<Record<string, string>>;
-  /** A folder without a database is a mistake: its disk is not mounted, or somebody removed it. */
+  /** Fail if the folder has no database: its disk is not mounted, or the files were removed. */
   mustExist?: boolean;
 };
 
@@ -44,8 +44,8 @@ const startMs = 60_000;
 const pollMs = 15;
 
 /**
- * Starts the database of `folder`, or adopts the one that a killed server left running there.
- * The process is detached: it survives us, and the next start finds it.
+ * Starts the database of `folder`, or adopts the one that a killed server left running. The process is detached: it
+ * survives the server, and the next start finds it.
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, log } = options;
@@ -57,7 +57,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const rules = accessRules();
   const existing = path.join(await locationOf(options.folder), major);
   await checkOwner(existing, account);
-  // Owner and rules change only while no database runs, so that a running one has read them.
+  // Owner and rules change only while no database runs, so a running one has read the current rules.
   const isPrepared = (await isOwnedBy(existing, account)) && (await hasRules(existing, rules));
   const adopted = await adoptOrStop(existing, isPrepared, clock, log);
   if (adopted) return cluster(adopted, true, clock, log);
@@ -72,7 +72,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   for (;;) {
     const failure = await launch({ folder, home, binaries, account, settings: options.settings ?? {}, clock });
     if (typeof failure !== 'string') return cluster(failure, false, clock, log);
-    // After kill −9 of the postmaster its backends hold the shared memory until they notice.
+    // After kill −9 of the postmaster, its backends hold the shared memory until they notice.
     const isTransient = /shared memory block|lock file/.test(failure);
     if (!isTransient || clock.now() - started > 15_000) {
       throw new PlatformError('DATABASE_UNAVAILABLE', { problem: failure, logFile: path.join(home, 'postgres.log') });
@@ -86,7 +86,7 @@ const hasDatabase = async (folder: string): Promise<boolean> => {
   return (await stat(file).catch(() => undefined)) !== undefined;
 };
 
-/** A database that runs there is ours from now on, or ends. */
+/** Adopts a database that runs there, or stops it. */
 async function adoptOrStop(
   folder: string,
   isPrepared: boolean,
@@ -119,7 +119,7 @@ const cluster = (at: Postmaster, isAdopted: boolean, clock: Clock, log: Log): Cl
   stop: () => stopProcess(at.pid, clock, log),
 });
 
-/** Changes a folder over to this account and these rules, however far an interrupted start came. */
+/** Applies account and rules to a folder; safe to repeat after an interrupted start. */
 async function prepare(folder: string, account: Account, rules: AccessRules, log: Log): Promise<void> {
   if (account && !(await isOwnedBy(folder, account))) await takeOver(folder, account, log);
   if (account) await noteOwner(folder, account);
@@ -136,7 +136,7 @@ type Creation = {
   mayBeLost: boolean;
 };
 
-/** initdb works aside and is renamed: killed half-way in place, eight of ten folders could not be used again. */
+/** initdb works in a temporary folder that is renamed: when killed in place, it left eight of ten folders unusable. */
 async function create({ folder, binaries, account, rules, log, mayBeLost }: Creation): Promise<void> {
   const home = path.dirname(folder);
   for (const name of await readdir(home)) {
@@ -181,14 +181,14 @@ type Launch = {
   clock: Clock;
 };
 
-/** A ready postmaster, or the last lines of its log. */
+/** @returns a ready postmaster, or the last lines of its log. */
 async function launch({ folder, home, binaries, account, settings, clock }: Launch): Promise<Postmaster | string> {
   const socketFolder = await socketFolderFor(folder, port, account);
   const all: Record<string, string> = {
     listen_addresses: '',
     unix_socket_directories: socketFolder,
     unix_socket_permissions: '0700',
-    // Stronger than what ALTER SYSTEM left in postgresql.auto.conf.
+    // Command-line settings override values of ALTER SYSTEM in postgresql.auto.conf.
     hba_file: path.join(folder, 'pg_hba.conf'),
     ident_file: path.join(folder, 'pg_ident.conf'),
     port: String(port),
@@ -224,7 +224,8 @@ async function launch({ folder, home, binaries, account, settings, clock }: Laun
 }
 
 /**
- * A postmaster that answers, or why there is none. Its own file says "ready" also when it is stopped, or was killed and has not ended yet.
+ * @returns a postmaster that answers, or the problem. Its own file says "ready" even if it is stopped, or was killed
+ * and has not ended yet.
  */
 async function untilReady(
   folder: string,
@@ -247,7 +248,7 @@ async function untilReady(
   return `was not ready within ${limitMs / 1000} s (${problem})`;
 }
 
-/** Fast shutdown, then immediate, then the axe: once a postmaster was seen to live on after the first. */
+/** Fast shutdown, then immediate, then SIGKILL: a postmaster was observed to survive the first. */
 async function stopProcess(pid: number, clock: Clock, log: Log): Promise<void> {
   for (const [signal, waitMs] of [
     ['SIGINT', 6_000],

@@ -3,7 +3,7 @@ import { errorText } from '@platform/kit';
 import { clientConfig, cut } from '../database/database.ts';
 import { adminRole } from './access-rules.ts';
 
-/** Asks the database one question over a new connection. @returns why it gave no answer within `limitMs`; undefined: it did. */
+/** Runs one statement over a new connection. @returns why it failed within `limitMs`; undefined: it succeeded. */
 export async function connectProblem(at: { host: string; port: number }, limitMs: number): Promise<string | undefined> {
   const connection = { is: 'socket', ...at, user: adminRole, database: 'postgres' } as const;
   const client = new Client({

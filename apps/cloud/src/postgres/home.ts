@@ -1,4 +1,4 @@
-// The folders around the database's files: where they lie, and who may walk there.
+// The folders around the database's files: their location, and the permission to traverse them.
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, chmod, chown, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
@@ -9,12 +9,12 @@ import { atomicWrite } from '@platform/kit/node';
 import { type Account, nobody } from './account.ts';
 import { isReachable } from './binaries.ts';
 
-/** sockaddr_un holds 108 bytes with the closing zero. */
+/** sockaddr_un holds 108 bytes including the terminating zero. */
 const maxSocketBytes = 107;
 
 const pointerIn = (folder: string): string => path.join(folder, 'location');
 
-/** Where the files of `folder` lie: there, or where its pointer says. */
+/** The location of `folder`'s files: the folder itself, or the target of its pointer file. */
 export const locationOf = (folder: string): Promise<string> =>
   readFile(pointerIn(folder), 'utf8').then(
     (text) => text.trim(),
@@ -22,8 +22,9 @@ export const locationOf = (folder: string): Promise<string> =>
   );
 
 /**
- * The folder for the database's files. As root the account must be able to walk there; a checkout below /root cannot be entered,
- * so the files go to /var/lib/platform then, and a pointer stays in the data folder.
+ * The folder for the database's files. If the server runs as root, the account must be able to traverse to it. It
+ * cannot enter a checkout below /root, so the files go to /var/lib/platform then, and a pointer file stays in the data
+ * folder.
  */
 export async function homeFor(folder: string, account: Account): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -48,7 +49,7 @@ export async function homeFor(folder: string, account: Account): Promise<string>
       problem: `neither ${folder} nor ${home} can be reached by user ${account.uid}`,
     });
   }
-  // For whoever finds that folder and wonders whose it is.
+  // Shows an administrator which data folder these files belong to.
   await writeFile(path.join(home, 'data-folder'), `${folder}\n`);
   await atomicWrite(pointerIn(folder), `${home}\n`);
   return home;
@@ -67,7 +68,7 @@ async function ours(home: string): Promise<string> {
   }
 }
 
-/** The account may walk through this folder, nobody else but its owner. */
+/** Permits the account to traverse this folder, and no other user except its owner. */
 async function admit(folder: string, account: NonNullable<Account>): Promise<void> {
   await chown(folder, (await stat(folder)).uid, account.gid);
   await chmod(folder, 0o710);
@@ -80,7 +81,10 @@ async function firstFree(folder: string): Promise<string> {
   }
 }
 
-/** The folder of the socket: the database's own, or a short name for a long one. Nobody but the database's user may enter it. */
+/**
+ * The folder of the socket: the database's own, or one with a short name if that is too long. Only the database's user
+ * may enter it.
+ */
 export async function socketFolderFor(folder: string, port: number, account: Account): Promise<string> {
   if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= maxSocketBytes) return folder;
   const short = path.join(os.tmpdir(), `platform-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts';
 const lookMs = 500;
 const againMs = 1_000;
 
-/** Keeps a database running: one that died (killed, out of memory) is started again. */
+/** Keeps a database running: restarts one that died (killed, out of memory). */
 export type Keeper = { stop(): Promise<void> };
 
 export function keepCluster(of: { first: Cluster; start: () => Promise<Cluster>; clock: Clock; log: Log }): Keeper {

@@ -1,4 +1,4 @@
-// Gives the database's files to another account. Their owner before may still run, so no path is walked twice.
+// Changes the owner of the database's files. The previous owner may still run, so no path is resolved twice.
 import { constants } from 'node:fs';
 import { lchown, lstat, open, readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,22 +9,22 @@ import { type Account, nobody } from './account.ts';
 
 const isLinux = process.platform === 'linux';
 
-/** Is there such a folder, and does it belong to the user that runs the database? */
+/** Whether the folder exists and belongs to the user that runs the database. */
 export async function isOwnedBy(folder: string, account: Account): Promise<boolean> {
   const found = await lstat(folder).catch(() => undefined);
   return found?.uid === (account?.uid ?? process.getuid?.());
 }
 
-/** Beside the folder: whose files these are. The account may have another id on another computer. */
+/** File beside the folder with the owner's user ID: on another host, the account may have another ID. */
 const noteBeside = (folder: string): string => path.join(path.dirname(folder), 'owner');
 
 export const noteOwner = (folder: string, { uid }: NonNullable<Account>): Promise<void> =>
   atomicWrite(noteBeside(folder), String(uid));
 
 /**
- * Files of root, of the account, and of nobody, who ran databases before the account: nobody's else.
+ * Accepts files of root, of the account, and of "nobody", which ran databases before the account existed.
  *
- * @throws PlatformError DATABASE_UNAVAILABLE when `folder` belongs to somebody else.
+ * @throws PlatformError DATABASE_UNAVAILABLE if `folder` belongs to another user.
  */
 export async function checkOwner(folder: string, account: Account): Promise<void> {
   const uid = (await lstat(folder).catch(() => undefined))?.uid;
@@ -39,7 +39,9 @@ export async function checkOwner(folder: string, account: Account): Promise<void
   });
 }
 
-/** Gives `folder` and all in it to `account`; the folder itself comes last, so an interrupted run is repeated. */
+/**
+ * Gives `folder` and its contents to `account`. The folder itself comes last, so that an interrupted run is repeated.
+ */
 export async function takeOver(folder: string, account: NonNullable<Account>, log: Log): Promise<void> {
   const { uid } = await lstat(folder);
   log.info('giving the files of the database to its user', { folder, from: uid, to: account.uid });
@@ -49,7 +51,7 @@ export async function takeOver(folder: string, account: NonNullable<Account>, lo
 
 type Giving = { account: NonNullable<Account>; from: ReadonlySet<number>; log: Log };
 
-/** Through open folders: a name that became a link meanwhile leads nowhere. */
+/** Uses open folder handles, so that a name replaced by a link meanwhile is not followed. */
 async function give(folder: string, giving: Giving): Promise<void> {
   const { account, from, log } = giving;
   await using handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);

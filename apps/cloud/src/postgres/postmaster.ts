@@ -1,10 +1,13 @@
 import { readFile, readlink, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-/** What postmaster.pid says. */
+/** Contents of postmaster.pid. */
 export type Postmaster = { pid: number; port: number; socketFolder: string; isReady: boolean };
 
-/** Lines: pid (negative for a standalone backend), data folder, start, port, socket folder, address, shared memory, status. */
+/**
+ * Lines: pid (negative for a standalone backend), data folder, start, port, socket folder, address, shared memory,
+ * status.
+ */
 export function parsePostmaster(text: string): Postmaster | undefined {
   const lines = text.split('\n').map((line) => line.trim());
   const pid = Math.abs(Number(lines[0]));
@@ -16,10 +19,11 @@ export const readPostmaster = async (dataFolder: string): Promise<Postmaster | u
   readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').then(parsePostmaster, () => undefined);
 
 /**
- * What a process number means for us: `gone` also for a zombie (PID 1 of a container may never reap it, so that kill(pid, 0)
- * succeeds for ever) and for a number that another program has got since.
+ * State of a postmaster's process. `gone` includes zombies (PID 1 of a container may never reap them, so kill(pid, 0)
+ * keeps succeeding) and a PID that another program has now.
  *
- * @param dataFolder - with it, another database is `gone`, too: a postmaster works in its data folder.
+ * @param dataFolder - if set, a postmaster of another data folder is `gone`, too: a postmaster's working directory is
+ * its data folder.
  */
 export async function processState(pid: number, dataFolder?: string): Promise<'gone' | 'postgres'> {
   try {
@@ -38,7 +42,7 @@ export async function processState(pid: number, dataFolder?: string): Promise<'g
   return isOther ? 'gone' : 'postgres';
 }
 
-/** A dead postmaster leaves its lock and sockets; PostgreSQL still guards itself by its shared memory key. */
+/** A dead postmaster leaves its lock file and sockets. PostgreSQL still protects itself by its shared memory key. */
 export async function removeLeftovers(dataFolder: string, left: Postmaster): Promise<void> {
   const socket = `.s.PGSQL.${left.port}`;
   for (const folder of new Set([dataFolder, left.socketFolder].filter((name) => name !== ''))) {

@@ -5,13 +5,16 @@ import { type Connection, clientConfig, cut, isDatabaseAway } from '../database/
 import { appRole } from './access-rules.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Sessions of a server before may hold what is changed here. */
+/** Sessions of a previous server may hold locks on the objects changed here. */
 const lockMs = 30_000;
 const answerMs = 60_000;
 
 const attributes = 'login nosuperuser nocreatedb nocreaterole noreplication nobypassrls';
 
-/** Tables with their indexes, own sequences and row types; then what stands alone. Partitions do not follow their table. */
+/**
+ * Tables with their indexes, own sequences and row types; then standalone objects. Partitions do not follow their
+ * table.
+ */
 const givings = `
   select format('alter table %s owner to ${appRole}', c.oid::regclass) as statement
     from pg_class c
@@ -33,7 +36,8 @@ const givings = `
     where n.nspowner <> $1::regrole and n.nspname <> all ($2) and n.nspname <> 'public' and n.nspname !~ '^pg_'`;
 
 /**
- * The database `name` of a cluster, owned with all in it by a role that may do nothing else. Each step can be repeated.
+ * Opens the database `name` of a cluster. It and its contents belong to a role without other rights. Each step can be
+ * repeated.
  */
 export async function openOwnDatabase(cluster: Cluster, name: string, log: Log): Promise<Connection> {
   const connection = {
@@ -60,7 +64,7 @@ export async function openOwnDatabase(cluster: Cluster, name: string, log: Log):
   await withClient(admin, async (client) => {
     const { rows } = await client.query<{ statement: string }>(givings, [appRole, ['information_schema']]);
     if (rows.length === 0) return;
-    // All or nothing: several statements in one query are one transaction.
+    // All or none: several statements in one query form one transaction.
     await client.query(rows.map((row) => row.statement).join(';\n'));
     log.info('what the database holds has its owner', { objects: rows.length, owner: appRole });
   });

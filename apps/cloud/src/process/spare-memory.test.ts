@@ -24,7 +24,7 @@ function world() {
     process,
     log: text,
     clock,
-    /** Seconds of work, or of rest. */
+    /** Passes seconds with this share of CPU time. */
     async pass(seconds: number, share = 0): Promise<void> {
       for (let n = 0; n < seconds; n++) {
         process.cpuMs += share * 1_000;

@@ -1,25 +1,25 @@
 import { Session } from 'node:inspector/promises';
 import { type Clock, errorText, type Log } from '@platform/kit';
 
-/** A process and its garbage. */
+/** Memory and CPU time of a process. */
 export type Memory = {
-  /** What it has from the system, bytes. */
+  /** Resident memory in bytes. */
   held(): number;
-  /** Processor time since its start, ms. */
+  /** CPU time since its start, ms. */
   cpuMs(): number;
-  /** Gives back what nothing refers to. Everything else stands still meanwhile, for some tenths of a second. */
+  /** Runs a garbage collection, which pauses the process for some tenths of a second. */
   collect(): Promise<void>;
 };
 
 const lookMs = 5_000;
-/** Of a processor: below that nobody notices the pause. */
+/** Share of a CPU below which the pause disturbs no caller. */
 const restShare = 0.1;
 const worthBytes = 64 * 2 ** 20;
 const pauseMs = 120_000;
 
 /**
- * After thousands of machines have signed in at once, V8 keeps what that took as long as it is not short of memory, and collects nothing
- * while little happens. So a process that has come to rest collects once. (Flags that make V8 thrifty cost log lines four times the time.)
+ * Runs one garbage collection when the server becomes idle after a reconnect storm. V8 keeps that memory otherwise: it
+ * collects little while little is allocated. (V8's flags for less memory make log lines four times as expensive.)
  */
 export async function giveBackMemory(of: { memory: Memory; clock: Clock; log: Log }, stop: AbortSignal): Promise<void> {
   const { memory, clock, log } = of;
@@ -28,7 +28,7 @@ export async function giveBackMemory(of: { memory: Memory; clock: Clock; log: Lo
     await clock.sleep(lookMs, stop);
     const isAtRest = memory.cpuMs() - cpuMs < restShare * lookMs;
     const before = memory.held();
-    // What went back by itself is to be told from what comes again.
+    // Memory that V8 released by itself must not hide later growth.
     last.held = Math.min(last.held, before);
     if (stop.aborted || !isAtRest || before - last.held < worthBytes || clock.now() - last.at < pauseMs) continue;
     try {
@@ -41,7 +41,7 @@ export async function giveBackMemory(of: { memory: Memory; clock: Clock; log: Lo
   }
 }
 
-/** Of this process. Nobody else can reach the session, which lives for one call. */
+/** The memory of this process. The inspector session is private and lasts for one call. */
 export const ownMemory: Memory = {
   held: () => process.memoryUsage.rss(),
   cpuMs() {

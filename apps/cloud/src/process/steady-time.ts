@@ -1,8 +1,8 @@
 import type { Clock } from '@platform/kit';
 
 /**
- * Instants that decide something: ms since 1970 as the wall clock said at the start, moved on by the monotonic clock alone.
- * Somebody who sets the wall clock neither ends every lease at once nor lets one live for hours.
+ * Time for leases and deadlines: ms since 1970 by the wall clock at the start, advanced by the monotonic clock only.
+ * Setting the wall clock therefore neither expires all leases nor extends them by hours.
  */
 export type SteadyTime = { now(): number };
 

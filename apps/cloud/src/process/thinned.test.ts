@@ -22,7 +22,7 @@ test('what is said thousands of times is said a few times, and then how often it
   sink(line(5_000, 'a connection broke'));
   assert.equal(written.length, 21);
   assert.deepEqual([written[0], written.at(-1)], ['the database is away {"n":0}', 'a connection broke {}']);
-  // The next one of any kind tells.
+  // The next line of any message closes the window.
   sink(line(10_001, 'ready'));
   assert.deepEqual(written.slice(21), ['lines were left out {"like":"the database is away","lines":4980}', 'ready {}']);
   sink(line(10_002, 'the database is away', { n: 5_000 }));

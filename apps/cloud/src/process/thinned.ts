@@ -3,13 +3,14 @@ import type { LogLine } from '@platform/kit';
 type Sink = (line: LogLine) => void;
 type Said = { from: number; count: number; last: LogLine };
 
-/** Of one message in that time; the words are the same then, only the fields differ. */
+/** Limit per message in `windowMs`; lines of one message differ only in their fields. */
 const mostLines = 20;
 const windowMs = 10_000;
 
 /**
- * What thousands of machines meet at once, as a database that is away, would be said thousands of times: it is said a few times, and then
- * how often it was not. An incident is always written: somebody was told its id.
+ * Rate limit for repeated log lines: a problem that thousands of machines meet at once, such as an unreachable
+ * database, logs a few lines and then the number of omitted ones. Lines with an incident are always written, because a
+ * client has received its ID.
  */
 export function thinned(sink: Sink): Sink {
   const said = new Map<string, Said>();
@@ -20,7 +21,7 @@ export function thinned(sink: Sink): Sink {
     sink({ time: last.time, level: last.level, logger: last.logger, message: 'lines were left out', fields });
   };
   return (line) => {
-    // Set clocks go either way.
+    // The wall clock may jump in either direction.
     for (const [key, one] of said) if (Math.abs(line.time - one.from) > windowMs) close(key, one);
     const key = `${line.logger} ${line.message}`;
     const known = said.get(key) ?? { from: line.time, count: 0, last: line };

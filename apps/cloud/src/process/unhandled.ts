@@ -1,6 +1,9 @@
 import { errorText, type Log } from '@platform/kit';
 
-/** Failures that no code handled. Each one is a bug of this server; none may end the process and with it the fleet's server. */
+/**
+ * Failures that no code handled. Each one is a bug of this server; none may end the process, which serves the whole
+ * fleet.
+ */
 export type Unhandled = {
   /** Since the start. */
   readonly count: number;

@@ -3,7 +3,7 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
 import { manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../blobs/store/owned-blobs.ts';
 
-/** Files that one statement asks for. */
+/** Files per statement. */
 const mostAtOnce = 500;
 /** Two hex digits: the folders of the store. */
 export const blobFolders: readonly string[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'));
@@ -11,11 +11,12 @@ export const blobFolders: readonly string[] = Array.from({ length: 256 }, (_, n)
 type SweepDeps = { db: Database; blobs: BlobStore; inputs: AttemptInputs };
 
 /**
- * One folder of the store: marks the files that nothing names, and removes those that a sweep marked `graceMs` ago. Uploads need
- * no lock: who puts or touches a file before the row that names it makes it young, and a young file is never removed.
+ * Sweeps one folder of the store: marks files without a reference, and deletes those that were marked `graceMs` ago.
+ * Uploads need no lock: putting or touching a file renews its age before a row references it, and sweeps never delete a
+ * young file.
  *
  * @param now - retention time, ms since 1970.
- * @returns how many files were removed.
+ * @returns the number of deleted files.
  */
 export async function sweepBlobs(
   { db, blobs, inputs }: SweepDeps,
@@ -38,7 +39,7 @@ export async function sweepBlobs(
       unnamedBefore: now - graceMs,
     });
     for (const sha256 of due) {
-      // Rows first: a file without a row is harmless, and the next sweep removes it.
+      // Rows first: a file without a row is harmless, and the next sweep deletes it.
       if ((await releaseBlob(db, sha256)) && (await blobs.deleteStoredBefore(sha256, now - graceMs)))
         removed.add(sha256);
     }
@@ -51,7 +52,7 @@ export async function sweepBlobs(
   return removed.size;
 }
 
-/** Those of these files that are images of datasets which jobs wait for or train on. */
+/** The files that are images of datasets of pending or running jobs. */
 async function neededByJobs(
   { db, inputs }: Pick<SweepDeps, 'db' | 'inputs'>,
   sha256s: readonly string[],
@@ -66,7 +67,7 @@ async function neededByJobs(
   return needed;
 }
 
-/** Marks whose file is gone. */
+/** Deletes marks of files that no longer exist. */
 async function forgetAbsent(db: Database, folder: string, stored: readonly string[]): Promise<void> {
   const marks = await db.selectFrom('unnamedBlob').select('sha256').where('sha256', 'like', `${folder}%`).execute();
   const there = new Set(stored);

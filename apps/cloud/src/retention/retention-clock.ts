@@ -2,7 +2,7 @@ import type { Clock, Log } from '@platform/kit';
 import { advance, heldBackMs, type RetentionTime, startOf } from './rules/retention-time.ts';
 import { at, type Database } from '../database/database.ts';
 
-/** Retention time (rules/retention-time.ts), kept over restarts. */
+/** Retention time (rules/retention-time.ts), stored across restarts. */
 export type RetentionClock = {
   /** Advances and stores it. @returns ms since 1970. */
   tick(): Promise<number>;

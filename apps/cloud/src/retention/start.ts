@@ -19,16 +19,16 @@ import { runSweeps, type Sweep } from './sweeps.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** A server that just started has more urgent things to do. */
+/** Delay after the start, when other work is more urgent. */
 const firstMs = 5 * 60_000;
-/** Rows that one statement removes. */
+/** Rows per statement. */
 const rowsPerStep = 1_000;
-/** Signed in, linked or connected no more, but of use to who looks into what happened. */
+/** Retention of expired sessions, sign-in links and runners, for investigations. */
 const expiredDays = 30;
-/** What was exported from sequences, with its file. */
+/** Retention of sequence exports with their files. */
 const exportDays = 1;
 
-/** How long things are kept. */
+/** Retention periods and limits. */
 export type RetentionOptions = Readonly<
   Record<
     | 'logDays'
@@ -44,7 +44,7 @@ export type RetentionOptions = Readonly<
 
 export type RetentionDeps = { db: Database; blobs: BlobStore; clock: Clock; log: Log };
 
-/** Removes what is older than the options say, in the background. Ends with `signal`. */
+/** Deletes old data in the background, as the options say. Ends with `signal`. */
 export async function startRetention(
   deps: RetentionDeps,
   options: RetentionOptions,
@@ -54,7 +54,7 @@ export async function startRetention(
   await runSweeps({ sweeps: sweepsOf(deps, options), time: retentionClock(deps), clock, log }, signal);
 }
 
-/** Every sweep of the server. */
+/** All sweeps of the server. */
 export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: RetentionOptions): Sweep[] {
   const inputs = attemptInputs(blobs);
   const hourly = { everyMs: hourMs, firstMs };

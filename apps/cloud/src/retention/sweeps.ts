@@ -1,22 +1,25 @@
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { RetentionClock } from './retention-clock.ts';
 
-/** Removes what is too old, in steps that are short each. */
+/** Deletes old data in short steps. */
 export type Sweep = {
-  /** As the log names what was removed. */
+  /** Name of the deleted data in the log. */
   name: string;
   everyMs: number;
-  /** From the start of the server until the first one. */
+  /** Delay of the first sweep after the start of the server. */
   firstMs: number;
-  /** Each step removes a bounded number. @param now - retention time, ms since 1970. @returns how many were removed. */
+  /**
+   * Each step deletes a bounded number of rows or files. @param now - retention time, ms since 1970. @returns the
+   * number deleted.
+   */
   steps(now: number): AsyncIterable<number>;
 };
 
 const tickMs = 60_000;
-/** Between two steps: sweeps leave the database to those who wait for it. */
+/** Pause between two steps, which leaves the database to other work. */
 const pauseMs = { idle: 5, removed: 50 };
 
-/** Runs all sweeps, one step after the other, until `signal`. What fails is tried again when it is due the next time. */
+/** Runs all sweeps, one step after the other, until `signal`. A failed sweep is retried when it is next due. */
 export async function runSweeps(
   { sweeps, time, clock, log }: { sweeps: readonly Sweep[]; time: RetentionClock; clock: Clock; log: Log },
   signal: AbortSignal,

@@ -10,11 +10,11 @@ export type Certificate = CertificateNames & {
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM text, the server's own first. @throws Error when one cannot be read */
+/** The certificates of a PEM text, the server's own first. @throws Error if one cannot be read */
 export const readChain = (pem: string): X509Certificate[] =>
   (pem.match(block) ?? []).map((text) => new X509Certificate(text));
 
-/** Reads the first certificate of a PEM text. @throws Error when there is none */
+/** Reads the first certificate of a PEM text. @throws Error if there is none */
 export function readCertificate(pem: string): Certificate {
   const [own] = readChain(pem);
   if (!own) throw new Error('there is no certificate in it');
@@ -22,7 +22,9 @@ export function readCertificate(pem: string): Certificate {
   return { dnsNames, ipAddresses, validFrom: own.validFromDate.getTime(), validUntil: own.validToDate.getTime() };
 }
 
-/** Of text such as `DNS:one.example, IP Address:127.0.0.1`. Names in quotes hold characters that no host has. */
+/**
+ * Parses text such as `DNS:one.example, IP Address:127.0.0.1`. Quoted names contain characters that no host name has.
+ */
 function namesOf(text: string): CertificateNames {
   const entries = text.split(', ').map((entry) => entry.trim());
   const after = (prefix: string): string[] =>

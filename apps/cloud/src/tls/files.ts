@@ -44,7 +44,10 @@ export async function readTls({
   return { cert, key, certificate };
 }
 
-/** The authority that machines need for this server beside those of the system. @throws PlatformError INVALID_ARGUMENT */
+/**
+ * The authority that machines need for this server in addition to those of their system. @throws PlatformError
+ * INVALID_ARGUMENT
+ */
 export async function readAuthority(
   { tlsAuthority, tlsKnownAuthority }: Pick<TlsOptions, 'tlsAuthority' | 'tlsKnownAuthority'>,
   tls: TlsPair | undefined,
@@ -68,9 +71,9 @@ async function read<T>(field: string, file: string, parse: (text: string) => T):
 }
 
 /**
- * The public URL by the main port: the one configured, else the one that the certificate vouches for, else undefined.
+ * The public URL by the number of the main port: the configured one; else the certificate's; else undefined.
  *
- * @throws PlatformError INVALID_ARGUMENT at once when none of them can be used.
+ * @throws PlatformError INVALID_ARGUMENT at once if the certificate gives no usable URL.
  */
 export function publicUrls(
   { publicUrl }: Pick<TlsOptions, 'publicUrl'>,

@@ -4,11 +4,11 @@ import type { Authority } from './authority.ts';
 import { publicUrls, readAuthority, readTls, type TlsOptions, type TlsPair } from './files.ts';
 import { coversHost } from './rules/public-url.ts';
 
-/** Who this server is to its clients: its certificate, who vouches for it, and the URL that is told. */
+/** The server's identity for its clients: its certificate, the certificate's authority, and the public URL. */
 export type Identity = {
   pair: TlsPair | undefined;
   authority: Authority;
-  /** @param port - of the main port. */
+  /** @param port - the number of the main port. */
   publicUrl(port: number): string | undefined;
 };
 
@@ -22,9 +22,11 @@ const lookMs = 60_000;
 
 export type IdentityInUse = {
   now(): Identity;
-  /** Why the files are not used as they are now; undefined: they are. */
+  /** Why the current files are not in use; undefined: they are. */
   problem(): string | undefined;
-  /** Looks at the files each minute and takes up a pair that can be used. One that cannot leaves the one before in use. */
+  /**
+   * Checks the files each minute and uses a new valid pair. If the new pair is invalid, the previous one stays in use.
+   */
   follow(renew: (pair: TlsPair) => void, stop: AbortSignal): Promise<void>;
 };
 
@@ -66,11 +68,11 @@ export function identityInUse(
 export interface CertificateProblem {
   /** A sentence. */
   text: string;
-  /** No client that verifies the certificate connects. */
+  /** No client that verifies the certificate can connect. */
   isFatal: boolean;
 }
 
-/** What is wrong with the certificate for those who come by the public URL. `now` in ms since 1970. */
+/** Problems of the certificate for clients of the public URL. `now` in ms since 1970. */
 export function certificateProblems(
   { pair, authority }: Identity,
   publicUrl: string | undefined,
@@ -89,7 +91,8 @@ export function certificateProblems(
       text: `The certificate is not valid before ${day(certificate.validFrom)} UTC.`,
       isFatal: true,
     },
-    // A proxy in front may show another certificate, and an authority may be installed on the machines.
+    // Not fatal: a proxy may present another certificate, and the machines' administrators may have installed the
+    // authority.
     host !== undefined &&
       !coversHost(certificate, host) && {
         text: `The certificate does not vouch for ${host}, the host of the public URL.`,
@@ -103,7 +106,7 @@ export function certificateProblems(
   return found.filter((one) => one !== false);
 }
 
-/** Whether browsers may be told to come by TLS only: not where a click through a warning may be the only way in. */
+/** Whether to send HSTS: not where users may have to accept a certificate warning, which HSTS would forbid. */
 export const isStrictTransport = ({ pair, authority }: Identity, publicUrl: string | undefined): boolean => {
   if (!pair || authority.is !== 'public' || publicUrl?.startsWith('https:') !== true) return false;
   const { hostname } = new URL(publicUrl);

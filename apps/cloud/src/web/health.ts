@@ -2,10 +2,13 @@ import type { Log } from '@platform/kit';
 import type { CertificateProblem } from '../tls/in-use.ts';
 import { type Route, sendText } from '../wire/exchange.ts';
 
-/** Load balancers and probes ask with limits of a few seconds: they get an answer before. */
+/** Load balancers and probes have timeouts of a few seconds, so the response must come earlier. */
 const answerMs = 1_500;
 
-/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. Lines with a problem or a notice follow. */
+/**
+ * /livez and /healthz: the process responds. /readyz: the database answers, and the server is not stopping. Lines with
+ * a problem or a notice follow.
+ */
 export const healthRoutes = ({
   isAnswering,
   stop,
@@ -28,7 +31,7 @@ export const healthRoutes = ({
     async answer({ response }) {
       if (stop.aborted) return sendText(response, 503, 'stopping\n');
       const isReady = await isAnswering(answerMs);
-      // A load balancer could mend nothing by turning callers away.
+      // Certificate problems do not make the server unready: removing it from a load balancer would not fix them.
       const notices = certificate().problems.map(({ text, isFatal }) => `${isFatal ? 'problem' : 'notice'}: ${text}\n`);
       if (isReady) return sendText(response, 200, `ok\n${notices.join('')}`);
       log.warn('not ready: the database does not answer');

@@ -42,7 +42,10 @@ const compressors: Readonly<Record<'br' | 'gzip', (bytes: Buffer) => Promise<Buf
   gzip: (bytes) => promisify(gzip)(bytes),
 };
 
-/** The web app: files with a hash in their name for ever, the page itself checked each time, at all paths of its pages. */
+/**
+ * Serves the web app at all paths of its pages. Files with a hash in their name are cached permanently; the page is
+ * revalidated each time.
+ */
 export const webRoutes = (folder: string | undefined): Route[] => {
   const files = new Map<string, WebFile>();
   const load = async (name: string): Promise<WebFile | undefined> => {
@@ -81,7 +84,8 @@ export const webRoutes = (folder: string | undefined): Route[] => {
       async answer({ request, response }, [name = '']) {
         const isAsset = name.startsWith('assets/');
         const isPage = name === '' || webPages.has(name.split('/', 1)[0] ?? '');
-        // A user who mistyped gets the app, which says so and leads back; a program gets one line. Both get 404.
+        // For an unknown path, a browser gets the app, which shows the error and a link back; a program gets one line.
+        // Both get 404.
         const isBrowsing = !isAsset && String(request.headers.accept ?? '').includes('text/html');
         const found = name.includes('\0') ? undefined : await load(name);
         const file = found ?? (isPage || isBrowsing ? await load('index.html') : undefined);

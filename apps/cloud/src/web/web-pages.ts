@@ -1,4 +1,4 @@
-/** First parts of the paths of the web app's pages (apps/web/src/routes.tsx). Any other path is none of ours. */
+/** First path segments of the web app's pages (apps/web/src/routes.tsx). All other paths are unknown. */
 export const webPages: ReadonlySet<string> = new Set([
   'datasets',
   'machines',

@@ -66,7 +66,7 @@ test('who asks and does not read gets no further answer, and is let go in the en
   const clock = new FakeClock();
   const stop = new AbortController();
   const written: (() => void)[] = [];
-  // The other side takes nothing until it is told to.
+  // The client reads nothing until the test calls `done`.
   const socket = new Duplex({ read() {}, write: (_, __, done) => void written.push(done) });
   socket.on('error', () => {});
   const asked = { count: 0 };

@@ -1,18 +1,18 @@
-/** What an organization holds, as far as its limit goes. All in bytes. */
+/** Bytes of an organization that count towards its limit. */
 export type Held = {
-  /** Bytes of files that something names, or that were sent just now. */
+  /** Bytes of files that a row references, or that were uploaded recently. */
   used: number;
-  /** Bytes of deleted files that are still on the disk. */
+  /** Bytes of deleted files that are still on disk. */
   waiting: number;
   /** Bytes of uploads in progress. */
   arriving: number;
 };
 
 /**
- * Is there room for `more` bytes? A deletion makes room at once; so that deleting and sending again fills no disk, all bytes
- * together stay below twice the limit.
+ * Whether `more` bytes fit. A deletion makes room at once; but all bytes together stay below twice the limit, so that
+ * repeated deletions and uploads cannot fill the disk.
  *
- * @param limit - 0: none.
+ * @param limit - 0: no limit.
  */
 export function hasRoom({ used, waiting, arriving }: Held, more: number, limit: number): boolean {
   if (limit === 0) return true;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 
-/** How much of everything one organization has. */
+/** Numbers of an organization's rows. */
 export type StoredRows = {
   /** Images and other captured files. */
   images: number;
@@ -10,11 +10,14 @@ export type StoredRows = {
   machines: number;
   jobs: number;
   packageVersions: number;
-  /** As a sweep measured it last. */
+  /** As of the last measuring sweep. */
   logBytes: number;
 };
 
-/** Counts every row: who asks often keeps the answer. Log lines are too many to count; a sweep measures their bytes. */
+/**
+ * Counts every row, so frequent callers must cache the result. Log lines are too many to count; a sweep measures their
+ * bytes.
+ */
 export async function storedRows(db: Database, orgId: string): Promise<StoredRows> {
   const { rows } = await sql<StoredRows>`
     select (select count(*) from binary_data where org_id = ${orgId}) as images,

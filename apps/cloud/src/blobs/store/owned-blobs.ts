@@ -2,10 +2,10 @@ import { type RawBuilder, sql } from 'kysely';
 import type { StoredBlob } from '../blob-store.ts';
 import type { Database } from '../../database/database.ts';
 
-/** Who uploads a file may read it for so long, until something names it. */
+/** For this time, the uploader may read a file before a row references it. */
 const uploadLifeMs = 24 * 3_600_000;
 
-/** Records that an organization sent a file, which lies in the blob store already. */
+/** Records that an organization uploaded a file, which the blob store already has. */
 export async function noteBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
   await db
     .insertInto('blob')
@@ -14,7 +14,7 @@ export async function noteBlob(db: Database, orgId: string, { sha256, sizeBytes 
     .execute();
 }
 
-/** Records that something of the organization names a file that another one sent. */
+/** Records that a row of the organization references a file that another organization uploaded. */
 export async function noteForeignBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
   await db
     .insertInto('blob')
@@ -24,8 +24,8 @@ export async function noteForeignBlob(db: Database, orgId: string, { sha256, siz
 }
 
 /**
- * Sizes of those files that the organization may read, by sha256: something of it names them, or it sent them within the last day.
- * A file whose every name was deleted is not among them from that transaction on, although its bytes stay for a while.
+ * Sizes of the files that the organization may read, by sha256: its rows reference them, or it uploaded them within the
+ * last day. Once a transaction deletes the last reference, the file is unreadable, although its bytes stay for a while.
  */
 export async function readableBlobs(
   db: Database,
@@ -46,8 +46,8 @@ export async function readableBlobs(
 }
 
 /**
- * Call it in the transaction that deletes what named these files: that they were sent gives no right any more. Rows are locked in
- * one order, so that two deletions wait for each other instead of for ever.
+ * Ends the read access that follows from an upload. Call it in the transaction that deletes references to these files.
+ * Locks rows in one order, so that two deletions cannot deadlock.
  */
 export async function endUploads(trx: Database, blobs: readonly { orgId: string; sha256: string }[]): Promise<void> {
   if (blobs.length === 0) return;
@@ -62,7 +62,7 @@ export async function endUploads(trx: Database, blobs: readonly { orgId: string;
      where blob.org_id = gone.org_id and blob.sha256 = gone.sha256 and blob.uploaded_on is not null`.execute(trx);
 }
 
-/** Does anything name this file, whoever it belongs to? */
+/** SQL condition: a row of any organization references this file. */
 const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   exists (select from binary_data d where d.sha256 = ${sha256})
   or exists (select from dataset_version d where d.manifest_sha256 = ${sha256})
@@ -72,17 +72,17 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
   or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
 
-/** What one organization stores. */
+/** Storage of one organization. */
 export type StoredBytes = {
-  /** Bytes of files that something of it names, or that it sent within the last day. */
+  /** Bytes of files that its rows reference, or that it uploaded within the last day. */
   usedBytes: number;
-  /** How many these files are. */
+  /** Number of these files. */
   files: number;
-  /** Bytes of files that nothing names any more, until a sweep removes them. */
+  /** Bytes of files without a reference, until a sweep deletes them. */
   waitingBytes: number;
 };
 
-/** One look at every file of the organization: who asks often keeps the answer. */
+/** Reads every file of the organization, so frequent callers must cache the result. */
 export async function storedBytes(db: Database, orgId: string): Promise<StoredBytes> {
   const { rows } = await sql<StoredBytes>`
     with named as (
@@ -103,14 +103,17 @@ export async function storedBytes(db: Database, orgId: string): Promise<StoredBy
   return rows[0] ?? { usedBytes: 0, files: 0, waitingBytes: 0 };
 }
 
-/** Those of these files that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
+/**
+ * The files that rows of any organization reference. Excludes references by datasets of running jobs
+ * (`manifestsInUse`).
+ */
 export async function namedBlobs(db: Database, sha256s: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ sha256: string }>`
     select sha256 from unnest(${sha256s}::text[]) file(sha256) where ${isNamed(sql`file.sha256`)}`.execute(db);
   return new Set(rows.map(({ sha256 }) => sha256));
 }
 
-/** Manifests of the jobs that wait or run: their images are needed, also those that were deleted since. */
+/** Manifests of pending and running jobs: these need their images, even those deleted since. */
 export async function manifestsInUse(db: Database): Promise<string[]> {
   const rows = await db
     .selectFrom('trainingJob')
@@ -122,9 +125,9 @@ export async function manifestsInUse(db: Database): Promise<string[]> {
 }
 
 /**
- * Notes which files are unnamed at `now`, and which are not any more.
+ * Records which files have no reference at `now`, and clears the marks of those that have one.
  *
- * @returns those that have been unnamed since before `unnamedBefore`; times in ms since 1970.
+ * @returns the files without a reference since before `unnamedBefore`; times in ms since 1970.
  */
 export async function markUnnamed(
   db: Database,
@@ -133,7 +136,7 @@ export async function markUnnamed(
   const { named, unnamed, now, unnamedBefore } = of;
   if (named.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', named).execute();
   if (unnamed.length === 0) return [];
-  // A mark of a clock that was ahead counts from now.
+  // `least`: a mark that a clock set in the future counts from now.
   const { rows } = await sql<{ sha256: string }>`
     with marked as (
       insert into unnamed_blob (sha256, since)
@@ -145,11 +148,14 @@ export async function markUnnamed(
   return rows.map(({ sha256 }) => sha256);
 }
 
-/** Removes the rows of an unnamed file, unless an organization sent it again. @returns whether none is left. */
+/**
+ * Deletes the rows of a file without a reference, unless an organization uploaded it again. @returns whether no row is
+ * left.
+ */
 export const releaseBlob = (db: Database, sha256: string): Promise<boolean> =>
   db.transaction().execute(async (trx) => {
     if ((await namedBlobs(trx, [sha256])).size > 0) return false;
-    // Waits for who is sending the same file now, and then sees that.
+    // Waits for a concurrent upload of the same file, and then sees its row.
     await sql`
       delete from blob where sha256 = ${sha256}
          and (uploaded_on is null or uploaded_on < now() - make_interval(secs => ${uploadLifeMs / 1000}))`.execute(trx);

@@ -9,7 +9,7 @@ import {
   type Place,
 } from '../../access/rules/permissions.ts';
 
-/** What a resource is to the rules: its organization, and for a machine where it stands. */
+/** A resource as the rules see it: its organization and, for a machine, its location. */
 export type Resource =
   | { is: 'organization'; orgId: string }
   | { is: 'location'; orgId: string; locationId: string }
@@ -19,7 +19,7 @@ type Rule = (caller: Caller, resource: Resource) => boolean;
 
 const orgOf = (resource: Resource): string => (resource.is === 'robot' ? resource.place.orgId : resource.orgId);
 
-/** Machines of the resource: this one, all of the location, all of the organization. */
+/** Applies a rule to the machines of a resource: this one, all of the location, or all of the organization. */
 const everyMachine =
   (rule: (caller: Caller, place: Place) => boolean): Rule =>
   (caller, resource) => {
@@ -33,7 +33,7 @@ const owns = everyMachine(ownsMachine);
 const owner: Rule = (caller, resource) => isOwner(caller, orgOf(resource));
 const member: Rule = (caller, resource) => isMember(caller, orgOf(resource));
 
-/** The same for one machine, those of a location and those of an organization. */
+/** The same permissions for one machine and for all machines of a location or an organization. */
 const ofMachines = {
   /** GetRobot, GetRobotPart. */
   read_robot: operates,
@@ -53,7 +53,10 @@ const ofMachines = {
   manage_robot_keys: owns,
 } as const satisfies Readonly<Record<string, Rule>>;
 
-/** Permissions by kind of resource, each with the calls that it stands for. A test compares the answers with what the calls do. */
+/**
+ * Permissions by type of resource, each with the calls that it represents. A test compares the results with the calls'
+ * behaviour.
+ */
 export const permissions = {
   organization: {
     /** GetOrganization. */
@@ -92,7 +95,7 @@ export const permissions = {
 
 export const resourceTypes = Object.keys(permissions) as Resource['is'][];
 
-/** Those of the permissions that the caller has; names that we do not know are nobody's. */
+/** The requested permissions that the caller has; unknown names are never granted. */
 export function granted(caller: Caller, resource: Resource, asked: readonly string[]): string[] {
   const rules: Readonly<Record<string, Rule>> = permissions[resource.is];
   return asked.filter((name) => Object.hasOwn(rules, name) && rules[name]?.(caller, resource));

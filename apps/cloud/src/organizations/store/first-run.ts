@@ -7,9 +7,10 @@ import { deleteKey, insertGrants, insertKey } from '../../access/store/keys.ts';
 import { endSessionsOfKey } from '../../access/store/sessions.ts';
 
 /**
- * Creates the first organization, its owner and the keys that secrets.json holds, in one transaction; does nothing when they are there.
+ * Creates the first organization, its owner and the keys of secrets.json in one transaction. Has no effect if they
+ * exist.
  *
- * @throws PlatformError DATABASE_UNAVAILABLE when the database belongs to another data folder.
+ * @throws PlatformError DATABASE_UNAVAILABLE if the database belongs to another data folder.
  */
 export async function createFirstRun(db: Database, secrets: Secrets, orgName: string): Promise<void> {
   const { first } = secrets;
@@ -47,7 +48,7 @@ const ownerGrants = ({ first, installationId }: Secrets): Grant<Role>[] => [
   { role: 'owner', resource: 'installation', resourceId: installationId, orgId: undefined },
 ];
 
-/** The keys of secrets.json: the owner's and the one of the runner beside the server. */
+/** The keys of secrets.json: the owner's, and the key of the runner on the server's host. */
 const firstKeys = (secrets: Secrets) => {
   const { first } = secrets;
   const { orgId } = first;
@@ -58,7 +59,10 @@ const firstKeys = (secrets: Secrets) => {
   ] as const;
 };
 
-/** Makes the keys of secrets.json valid again, whether they were rotated or deleted: the way back in from the server's terminal. */
+/**
+ * Makes the keys of secrets.json valid again after they were rotated or deleted: the recovery access from the server's
+ * terminal.
+ */
 export async function restoreFirstKeys(db: Database, secrets: Secrets): Promise<void> {
   await db.transaction().execute(async (trx) => {
     for (const key of firstKeys(secrets)) {
@@ -70,7 +74,7 @@ export async function restoreFirstKeys(db: Database, secrets: Secrets): Promise<
   });
 }
 
-/** The keys of secrets.json that open something; one that was rotated or deleted does not. */
+/** The keys of secrets.json that are still valid: neither rotated nor deleted. */
 export async function validFirstKeys(
   db: Database,
   { first }: Secrets,
@@ -82,7 +86,7 @@ export async function validFirstKeys(
   return { apiKey: valid(first.apiKeyId, first.apiKey), runnerKey: valid(first.runnerKeyId, first.runnerKey) };
 }
 
-/** Lower-case letters, digits and dashes of a name; names are shown, namespaces stand in ids. */
+/** Namespace from a name: lower-case letters, digits and dashes, because IDs contain it. */
 const namespaceOf = (name: string): string =>
   name
     .toLowerCase()

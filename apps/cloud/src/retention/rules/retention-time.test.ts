@@ -8,7 +8,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const year = 365 * day;
 
-/** A wall clock that is `ahead` of a clock that started at 0, stepped every minute for `forMs`. */
+/** A wall clock `aheadMs` ahead of the monotonic clock, stepped every minute for `forMs`. */
 const walk = (from: RetentionTime, aheadMs: number, forMs: number): RetentionTime => {
   let state = from;
   const end = from.monotonic + forMs;

@@ -1,7 +1,7 @@
 /**
- * The time by which sweeps remove things. A wall clock that jumps a year ahead must not remove everything, and nobody can tell a
- * wrong clock from a server that was off. Time therefore advances with uptime at once, and takes a jump ahead only when the wall
- * clock has kept step with the monotonic clock for a day. Time that lags only keeps things longer.
+ * The time by which sweeps delete data. A wall clock that jumps a year ahead must not delete everything, and a wrong
+ * clock cannot be distinguished from a server that was off. So this time advances with uptime. It accepts a jump ahead
+ * only after the wall clock has kept pace with the monotonic clock for a day. If it lags, data is only kept longer.
  */
 export type RetentionTime = {
   /** ms since 1970. */
@@ -9,16 +9,16 @@ export type RetentionTime = {
   /** Both clocks at the last step. */
   wall: number;
   monotonic: number;
-  /** Monotonic time since which the wall clock has kept step. */
+  /** Monotonic time since which the wall clock has kept pace. */
   steadySince: number;
 };
 export type Clocks = { wall: number; monotonic: number };
 
-/** Corrections of NTP and short restarts are no jump. */
+/** NTP corrections and short restarts do not count as jumps. */
 export const toleranceMs = 10 * 60_000;
 export const settleMs = 24 * 3_600_000;
 
-/** @param at - as stored by the process before; undefined: nothing was stored. */
+/** @param at - stored by the previous process; undefined: nothing was stored. */
 export const startOf = (at: number | undefined, { wall, monotonic }: Clocks): RetentionTime => ({
   at: at === undefined || wall <= at + toleranceMs ? wall : at,
   wall,
@@ -35,5 +35,5 @@ export function advance(before: RetentionTime, { wall, monotonic }: Clocks): Ret
   return { at: isBelieved ? wall : crept, wall, monotonic, steadySince };
 }
 
-/** How far the wall clock is ahead of what sweeps go by; 0: not held back. */
+/** How far the wall clock is ahead of the retention time; 0: not held back. */
 export const heldBackMs = ({ at, wall }: RetentionTime): number => Math.max(0, wall - at);

@@ -5,14 +5,14 @@ import { at, type Database } from '../../database/database.ts';
 
 const changed = (result: { numAffectedRows?: bigint }): number => Number(result.numAffectedRows ?? 0n);
 
-/** Audit rows from before `before` (ms since 1970), `limit` at most. @returns how many were removed. */
+/** Deletes audit rows from before `before` (ms since 1970), at most `limit`. @returns their number. */
 export const removeOldAudit = async (db: Database, before: number, limit: number): Promise<number> =>
   changed(
     await sql`delete from audit where id in (
       select id from audit where at < ${at(before)} order by at limit ${limit})`.execute(db),
   );
 
-/** Log lines of jobs that ended before `endedBefore`. */
+/** Deletes log lines of jobs that ended before `endedBefore`. */
 export const removeOldJobLogs = async (db: Database, endedBefore: number, limit: number): Promise<number> =>
   changed(
     await sql`delete from training_log where ctid = any(array(
@@ -21,7 +21,7 @@ export const removeOldJobLogs = async (db: Database, endedBefore: number, limit:
        where job.ended_on < ${at(endedBefore)} limit ${limit}))`.execute(db),
   );
 
-/** What attempts of jobs left that ended before `endedBefore`: metrics, keys and transitions. The job itself stays. */
+/** Deletes metrics, keys and transitions of jobs that ended before `endedBefore`. The job itself stays. */
 export async function removeOldAttempts(db: Database, endedBefore: number, limit: number): Promise<number> {
   const before = at(endedBefore);
   const metrics = await sql`delete from training_metric where ctid = any(array(
@@ -40,7 +40,7 @@ export async function removeOldAttempts(db: Database, endedBefore: number, limit
   return changed(metrics) + changed(keys) + changed(events);
 }
 
-/** Sessions and sign-in links that expired before `before`, and runners that were last seen then. */
+/** Deletes sessions and sign-in links that expired before `before`, and runners last seen before it. */
 export async function removeExpired(db: Database, before: number, limit: number): Promise<number> {
   const time = at(before);
   const sessions = await sql`delete from browser_session where token_hash in (
@@ -60,8 +60,8 @@ export const partsWithRevisions = (
   db.selectFrom('part').select(['id', 'revision', 'report']).where('revision', '>', kept).orderBy('id').execute();
 
 /**
- * Thins what is older than the newest `kept` revisions of a part: of each day the last one stays, and the one that the machine
- * reported in use.
+ * Deletes revisions older than the newest `kept` of a part. The last one of each day stays, and those that the machine
+ * reported as applied.
  */
 export async function thinRevisions(
   db: Database,

@@ -1,18 +1,18 @@
 import { PlatformError } from '@platform/contract/errors';
 
-/** Names for which a certificate vouches. IPv6 addresses are in their shortest form. */
+/** Names that a certificate covers. IPv6 addresses are in their shortest form. */
 export type CertificateNames = { dnsNames: readonly string[]; ipAddresses: readonly string[] };
 
 const example = 'scheme and host, for example https://platform.example.com or https://platform.example.com:8443';
 
 /**
- * The URL that users and machines are told, without a slash at the end.
+ * Validates the public URL. @returns it without a trailing slash.
  *
  * @throws PlatformError INVALID_ARGUMENT
  */
 export function parsePublicUrl(text: string): string {
   const refuse = (problem: string): never => {
-    // A password in it must not reach a log.
+    // A password in the URL must not reach a log.
     const value = text.replace(/\/\/[^/]*@/, '//***@').slice(0, 200);
     throw new PlatformError('INVALID_ARGUMENT', { field: '--public-url', value, limit: `${problem}: ${example}` });
   };
@@ -31,7 +31,7 @@ export function parsePublicUrl(text: string): string {
 const isWildcardHost = (hostname: string): boolean => hostname === '0.0.0.0' || hostname === '[::]';
 
 /**
- * The URL that a certificate vouches for: its first DNS name that is no wildcard, else its first IP address.
+ * The URL that a certificate covers: its first DNS name without a wildcard; without DNS names, its first IP address.
  *
  * @throws PlatformError INVALID_ARGUMENT: the certificate names no host that a URL can have.
  */
@@ -53,7 +53,7 @@ export function urlOfCertificate({ dnsNames, ipAddresses }: CertificateNames, po
 const exampleOf = ([first]: readonly string[]): string =>
   `https://${(first ?? '*.example.com').replace('*', 'platform')}`;
 
-/** Whether a certificate vouches for a host of a URL, as clients check it. */
+/** Whether a certificate covers a host of a URL, by the rules of clients. */
 export function coversHost({ dnsNames, ipAddresses }: CertificateNames, hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (ipAddresses.includes(host)) return true;
