@@ -20,7 +20,6 @@ export type RpcDeps = Parameters<typeof authRoutes>[0] &
   Parameters<typeof releaseRoutes>[0] &
   Parameters<typeof trainingRoutes>[0];
 
-/** All RPCs of this server. */
 export const routes =
   (deps: RpcDeps) =>
   (router: ConnectRouter): void => {

@@ -358,7 +358,7 @@ const limitsOf = (options: CloudOptions): DatabaseLimits => ({
   lockMs: options.databaseLockTimeoutS * 1_000,
 });
 
-/** Reports an unreachable external database or a wrong URL as a row of the error table instead of a socket error. */
+/** Reports an unreachable external database or a wrong URL as a row of the error table. */
 async function reached<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -5,8 +5,7 @@ import type { Caller } from './rules/permissions.ts';
 import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
 /**
- * Links that a caller signed have a budget of their own: whoever else has such a link cannot exhaust that caller's
- * budget.
+ * Links that a caller signed have a budget of their own: other holders of a link cannot exhaust the caller's budget.
  */
 export type Payer = Pick<Caller, 'kind' | 'id'> | { kind: 'links'; id: string };
 

@@ -31,8 +31,8 @@ const problemsInError = 50;
 
 /**
  * Like `readConfig`, for the machine that has the configuration. Errors that the newest revision already has in entries
- * of the machine server become warnings. Older rules accepted them, and they must not block an operator's other
- * changes.
+ * of the machine server become warnings. It was saved under older rules or before the server was known, and must not
+ * block other changes.
  */
 export async function readConfigOf(
   { db, releases }: { db: Database; releases: ReleaseBook },

@@ -207,7 +207,7 @@ function uploadFrom(
     fileExt: fileExt.replaceAll('\0', ''),
     mimeType: (metadata.mimeType || mimeOfEnum(sensor) || mimeOf(fileExt)).replaceAll('\0', ''),
     datasetIds: metadata.datasetIds,
-    // A file from a machine without a component comes from a folder whose tags a user chose, so its tags are labels.
+    // A user chose the tags of the folder that a file without a component comes from, so they are labels.
     captureTags: caller.kind === 'part' && origin.componentName !== '' ? origin.tags : [],
     isMerged: caller.kind !== 'part',
     repeats: repeatsOf(metadata, sensor, caller),

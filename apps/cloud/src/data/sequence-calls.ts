@@ -125,7 +125,7 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
   } satisfies Partial<ServiceImpl<typeof DataService>>;
 };
 
-/** A JavaScript number cannot represent the µs of the last second of year 9999 and would round them to year 10000. */
+/** A JavaScript number cannot represent the last second of year 9999 in µs and would round it to year 10000. */
 const lastUs = 253_402_300_799_000_000;
 
 const changeable: readonly string[] = ['resources', 'sequence_tags', 'start_time', 'end_time'];

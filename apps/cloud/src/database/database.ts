@@ -59,8 +59,8 @@ const types: CustomTypesConfig = {
 export const serverSessions = 'platform-cloud';
 
 /**
- * Detects a peer that vanished (power, network) within a minute: on our side, and on the side of the database, which
- * would otherwise keep its locks for hours.
+ * Detects a peer that vanished (power, network) within a minute, on both sides. The database would otherwise keep its
+ * locks for hours.
  */
 const keepAlive = {
   keepAlive: true,

@@ -33,7 +33,7 @@ type Held = { client: Client; pid: number; startedOn: string; heart: Heartbeat }
 
 /**
  * Takes the database for this server alone and keeps it when connections break or hang. The new holder ends the
- * previous server's sessions, so that none of their statements can write after the new server has started.
+ * previous server's sessions, so that no statement of that server can write afterwards.
  *
  * @param onLost - another server took the right while our connection was broken, so this server must stop.
  * @throws PlatformError DATA_DIR_IN_USE while another server has it.
@@ -52,7 +52,7 @@ export async function holdDatabase(of: {
   const listeners = new Set<() => void>();
 
   /**
-   * @param before - our own session that held the right: behind a broken network, the database keeps it until we end
+   * @param before - our own session that held the right. Behind a broken network, the database keeps it until we end
    * it.
    */
   async function take(before?: Held): Promise<Held> {

@@ -2,7 +2,7 @@ import { isDatabaseAway } from './database.ts';
 
 /**
  * Batcher: combines requests that arrive while a batch is running into the next batch. A request without a running
- * batch starts at once.
+ * batch starts immediately.
  *
  * @param ask - returns results in the order of the items.
  */

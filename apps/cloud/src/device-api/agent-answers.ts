@@ -32,8 +32,8 @@ export type Ask = {
 };
 
 /**
- * An encoded response without the fields that are not part of the fingerprint: check_interval, and whether a restart of
- * the machine server is waiting.
+ * An encoded response without the fields outside the fingerprint: check_interval, and whether a restart of the machine
+ * server is waiting.
  */
 export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean; revision: number };
 
@@ -90,7 +90,7 @@ export function agentAnswers(of: {
       if (found?.key === key) return found;
       const before = epoch.count;
       const source = await of.sourceOf(ask.partId);
-      // An empty response would tell a deleted machine that nothing is desired.
+      // With an empty response, a deleted machine would drop its desired state.
       if (!source) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
       const answer = { ...(await build(source, releases, ask)), key };
       if (epoch.count === before) kept.set(ask.partId, answer);
@@ -149,8 +149,8 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
 }
 
 /**
- * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded: if it
- * fails to start, an agent that gets it again would download it in every cycle.
+ * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded.
+ * Otherwise, if the file fails to start, that agent would download it in every cycle.
  */
 async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInfo | undefined> {
   if (ask.product === 'platform') return undefined;
@@ -189,7 +189,7 @@ async function updateInfo(
       filename,
       url,
       version: 'customURL',
-      // Agents of the public protocol compute the hash of such a file themselves and would verify a hash that we send.
+      // Agents of the public protocol compute the hash of such a file themselves, and would verify one from the server.
       ...(ask.product === 'platform' && { sha256: Buffer.from(sha256, 'hex') }),
       format,
       unsigned: true,

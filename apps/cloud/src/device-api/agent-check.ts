@@ -19,7 +19,7 @@ export function agentChecks(of: {
 }): ReadCheck {
   const { answers, hosts, presence } = of;
   /**
-   * Caches one response: the interval is the same for all machines and changes slowly, and machines with the same
+   * Caches one response. The interval is the same for all machines and changes slowly. Machines with the same
    * configuration get the same bytes.
    */
   const last = { fingerprint: '', isUrgent: false, checkMs: 0, bytes: new Uint8Array() };

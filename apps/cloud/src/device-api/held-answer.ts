@@ -5,7 +5,7 @@ import { tooManyWait } from './seats.ts';
  * Long poll: looks immediately and after each possible change, until there is news or the time is over.
  *
  * @param watch - calls `wake` when looking again may be worthwhile. @returns stops watching.
- * @param sit - takes a slot of the concurrency limiter before waiting. @returns releases it.
+ * @param sit - takes a slot of the concurrency limiter if `waitMs` permits waiting. @returns releases it.
  * @throws PlatformError TOO_MANY_REQUESTS if newer calls took its slot.
  */
 export async function heldAnswer<T>({

@@ -8,9 +8,7 @@ export type HeldCheck = {
   release(): void;
 };
 
-/**
- * One timer for many thousand waiting checks: a timer and a signal for each would take more memory than all the rest.
- */
+/** One timer for many thousand waiting checks. A timer and a signal for each would take more memory than the rest. */
 export type HeldChecks = {
   hold(check: HeldCheck): void;
   /** Removes a check that was answered or whose client disconnected. */

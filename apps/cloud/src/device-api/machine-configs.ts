@@ -70,7 +70,7 @@ export function machineConfigs(of: {
     async answer({ partId, baseUrl }, known) {
       const before = epoch.count;
       const saved = await findConfig(db, partId);
-      // An empty configuration would tell a machine that was just deleted that nothing is desired.
+      // With an empty configuration, a machine that was just deleted would drop its desired state.
       const part = (saved && known) ?? (await findPart(db, partId));
       if (!part) throw new PlatformError('PART_NOT_FOUND', { partId });
       const names = { isFollowing: false };

@@ -46,7 +46,7 @@ export const robotRoutes =
   (deps: RobotDeps) =>
   (router: ConnectRouter): void => {
     const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
-    /** Parts without a waiting restart: their machines ask every few seconds. */
+    /** Parts without a waiting restart: their machines poll every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
     const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
     const epoch = { count: 0 };
@@ -83,7 +83,7 @@ export const robotRoutes =
         const answer = {
           id,
           mustRestart: false,
-          // A machine with a held check is notified of a requested restart, so it can ask less often.
+          // A machine with a held check is notified of a requested restart, so it can poll less often.
           restartCheckInterval: durationFromMs(
             answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
           ),

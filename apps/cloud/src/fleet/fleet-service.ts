@@ -58,7 +58,6 @@ const credentialsOf = async (
   };
 };
 
-/** Calls on machines and their credentials. */
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
   return {
@@ -109,7 +108,6 @@ const machineHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
-/** Calls on configurations and their revisions. */
 const configHandlers = (deps: FleetDeps) => {
   const { db, releases } = deps;
   return {
@@ -213,7 +211,6 @@ const operationHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
-/** Usage of an organization. */
 const usageHandlers = (deps: FleetDeps) => {
   const { db, usage } = deps;
   return {

@@ -119,7 +119,6 @@ const robotsOf = async (deps: MachineDeps, caller: Caller, of: Omit<MachineFilte
   return { robots: rows.map((main) => robotMessage(deps, main)), truncated: isCut };
 };
 
-/** Calls that read machines. */
 const robotReads = (deps: MachineDeps) => {
   const { db } = deps;
   return {
@@ -333,7 +332,6 @@ const partChanges = (deps: MachineDeps) => {
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
 
-/** Restarts and secrets of a part. */
 const partOperations = (deps: MachineDeps) => {
   const { db } = deps;
   return {

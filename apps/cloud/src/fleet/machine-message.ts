@@ -82,7 +82,7 @@ export async function machineMessage(
 }
 
 /**
- * Fields that have no effect on the machine and that its agent does not report: an older agent does not know newer
+ * Fields that have no effect on the machine and that its agent does not report. An older agent does not know newer
  * fields.
  */
 function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: ActingAgent | undefined) {

@@ -75,8 +75,8 @@ async function grantFrom(db: Database, caller: Caller, asked: Authorization): Pr
 }
 
 /**
- * Locks and returns the key if the caller could have granted all of its rights: rotating or copying a key gives the
- * caller these rights.
+ * Locks and returns the key if the caller could have granted all of its rights. Whoever rotates or copies a key gets
+ * these rights.
  *
  * @throws PlatformError KEY_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED
  */

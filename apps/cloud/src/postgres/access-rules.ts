@@ -1,4 +1,4 @@
-// Connections to the database: only by the user that runs the management server, over the socket, as one of two roles.
+// Only the user that runs the management server may connect, over the socket, as one of two roles.
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';

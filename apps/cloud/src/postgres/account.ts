@@ -26,7 +26,7 @@ const lockMs = 30_000;
 const againMs = 50;
 
 /**
- * A server running as root creates the account at its first start; any other server runs its database under its own
+ * A server running as root creates the account at its first start. Any other server runs the database under its own
  * account.
  */
 export async function databaseAccount(clock: Clock, log: Log): Promise<Account> {

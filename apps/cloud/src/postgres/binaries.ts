@@ -32,7 +32,7 @@ export async function isReachable(folder: string, account: Account): Promise<boo
 }
 
 /**
- * Finds the database programs for `account`. They stay in the package if the account can reach them there; otherwise
+ * Finds the database programs for `account`. They stay in the package if the account can reach them there. Otherwise
  * they are copied once (60 MB) below `spare`.
  */
 export async function findBinaries(account: Account, spare: string, home = installedPackage()): Promise<Binaries> {

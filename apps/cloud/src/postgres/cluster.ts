@@ -11,7 +11,6 @@ import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
 import { connectProblem } from './connect-problem.ts';
 import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
 
-/** A running embedded database. */
 export type Cluster = {
   /** For the driver: folder of the unix socket, and port (part of the socket's name). */
   host: string;

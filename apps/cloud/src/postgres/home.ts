@@ -23,7 +23,7 @@ export const locationOf = (folder: string): Promise<string> =>
 
 /**
  * The folder for the database's files. If the server runs as root, the account must be able to traverse to it. It
- * cannot enter a checkout below /root, so the files go to /var/lib/platform then, and a pointer file stays in the data
+ * cannot enter a checkout below /root. The files go to /var/lib/platform then, and a pointer file stays in the data
  * folder.
  */
 export async function homeFor(folder: string, account: Account): Promise<string> {

@@ -19,11 +19,11 @@ export const readPostmaster = async (dataFolder: string): Promise<Postmaster | u
   readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').then(parsePostmaster, () => undefined);
 
 /**
- * State of a postmaster's process. `gone` includes zombies (PID 1 of a container may never reap them, so kill(pid, 0)
- * keeps succeeding) and a PID that another program has now.
+ * State of a postmaster's process. `gone` includes zombies and a PID that another program has now. PID 1 of a container
+ * may never reap a zombie, so that kill(pid, 0) keeps succeeding.
  *
- * @param dataFolder - if set, a postmaster of another data folder is `gone`, too: a postmaster's working directory is
- * its data folder.
+ * @param dataFolder - a postmaster of another data folder is `gone`, too. A postmaster's working directory is its data
+ * folder.
  */
 export async function processState(pid: number, dataFolder?: string): Promise<'gone' | 'postgres'> {
   try {

@@ -1,8 +1,8 @@
 import type { Clock } from '@platform/kit';
 
 /**
- * Time for leases and deadlines: ms since 1970 by the wall clock at the start, advanced by the monotonic clock only.
- * Setting the wall clock therefore neither expires all leases nor extends them by hours.
+ * Time for leases and deadlines: ms since 1970. It starts at the wall clock's time and advances with the monotonic
+ * clock. Setting the wall clock therefore neither expires all leases nor extends them by hours.
  */
 export type SteadyTime = { now(): number };
 

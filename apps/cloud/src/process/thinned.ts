@@ -8,9 +8,8 @@ const mostLines = 20;
 const windowMs = 10_000;
 
 /**
- * Rate limit for repeated log lines: a problem that thousands of machines meet at once, such as an unreachable
- * database, logs a few lines and then the number of omitted ones. Lines with an incident are always written, because a
- * client has received its ID.
+ * Rate limit for repeated log lines. If thousands of machines meet a problem at once, it logs some lines and then the
+ * number omitted. Lines with an incident are always written, because a client has received its ID.
  */
 export function thinned(sink: Sink): Sink {
   const said = new Map<string, Said>();

@@ -35,9 +35,10 @@ export type SentPackage = {
 };
 
 /**
- * Stores an archive and publishes it. The version exists only when all of it has arrived and can be unpacked.
+ * Stores an archive and publishes it. The version exists once the archive is complete and can be unpacked.
  *
- * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
+ * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID,
+ * MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
  */
 export async function storePackage(
   { db, blobs, clock, usage }: { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage },

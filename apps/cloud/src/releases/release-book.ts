@@ -5,7 +5,7 @@ import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow
 
 /** The result of resolving a desired version of `version_control` for one platform. */
 export type Resolved =
-  | { is: 'release'; release: ReleaseRow; /** That lead to it, smallest first. */ patches: readonly PatchRow[] }
+  | { is: 'release'; release: ReleaseRow; /** To this release, smallest first. */ patches: readonly PatchRow[] }
   | { is: 'file'; pin: FilePin }
   /** Nothing was ever published, or the channel points to no version. */
   | { is: 'no version' }

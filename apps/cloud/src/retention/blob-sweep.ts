@@ -12,8 +12,7 @@ type SweepDeps = { db: Database; blobs: BlobStore; inputs: AttemptInputs };
 
 /**
  * Sweeps one folder of the store: marks files without a reference, and deletes those that were marked `graceMs` ago.
- * Uploads need no lock: putting or touching a file renews its age before a row references it, and sweeps never delete a
- * young file.
+ * Uploads need no lock: putting or touching a file makes it young, and sweeps never delete a young file.
  *
  * @param now - retention time, ms since 1970.
  * @returns the number of deleted files.

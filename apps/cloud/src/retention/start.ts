@@ -44,7 +44,7 @@ export type RetentionOptions = Readonly<
 
 export type RetentionDeps = { db: Database; blobs: BlobStore; clock: Clock; log: Log };
 
-/** Deletes old data in the background, as the options say. Ends with `signal`. */
+/** Deletes old data in the background according to the options. Ends with `signal`. */
 export async function startRetention(
   deps: RetentionDeps,
   options: RetentionOptions,

@@ -16,8 +16,8 @@ export type Authority =
 export function authorityOf(cert: string, known: readonly string[] = []): Authority {
   const chain = readChain(cert);
   const top = topOf(chain);
-  // The server's own self-signed certificate never counts as a known authority: browsers do not trust it, and HSTS
-  // would lock them out.
+  // The server's own self-signed certificate is never a known authority. Browsers do not trust it, and HSTS would lock
+  // them out.
   const others = known.filter((pem) => pem !== chain[0]?.toString());
   if (!top || isKnown(top, [...rootCertificates, ...others])) return { is: 'public' };
   return isSelfIssued(top)

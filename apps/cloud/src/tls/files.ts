@@ -73,7 +73,8 @@ async function read<T>(field: string, file: string, parse: (text: string) => T):
 /**
  * The public URL by the number of the main port: the configured one; else the certificate's; else undefined.
  *
- * @throws PlatformError INVALID_ARGUMENT at once if the certificate gives no usable URL.
+ * @throws PlatformError INVALID_ARGUMENT at once if the configured URL is invalid, or if the certificate names no
+ * usable host.
  */
 export function publicUrls(
   { publicUrl }: Pick<TlsOptions, 'publicUrl'>,

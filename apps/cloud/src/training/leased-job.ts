@@ -7,12 +7,10 @@ import type { JobRow } from './store/jobs.ts';
 import type { RunnerDeps } from './own-attempt.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 
-/**
- * The data that a runner gets with a lease: the job, a token for this attempt and, for a script, a key that reads data.
- */
+/** The data of a lease: the job, a token for this attempt and, for a script, a key for data. */
 export async function leasedJob({ db, clock, authenticator, jobLogs }: RunnerDeps, row: JobRow) {
   if (row.attempt > 1) {
-    // Sequence 0 puts this line before the attempt's own lines, and stores it once even if the lease is sent again.
+    // Sequence 0 puts this line first, and stores it once even if the lease is sent again.
     const message = `Attempt ${row.attempt} begins; what stands above is of an attempt that ended without a result.`;
     await writeLogs(db, row, row.attempt, [{ sequence: 0, time: clock.wall(), level: 'info', message }]);
     jobLogs.written(row.id);

@@ -1,4 +1,4 @@
-/** Limits each key to one call: a newer call aborts the older one, waits until it has ended, and then starts. */
+/** Limits each key to one call. A newer call aborts the older one, waits until it has ended, and then starts. */
 export function newestCalls(): <T>(
   key: string,
   signal: AbortSignal,

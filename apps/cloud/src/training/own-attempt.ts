@@ -28,8 +28,8 @@ export const leaseLost = ({ jobId, attempt }: Attempt): PlatformError =>
   new PlatformError('LEASE_LOST', { jobId, attempt });
 
 /**
- * Finds the job for a runner of its organization or for the attempt itself. Throws LEASE_LOST for a job that is deleted
- * or that the caller may not see: the runner drops the job in both cases.
+ * Finds the job for a runner of its organization or for the attempt itself. Throws LEASE_LOST for a deleted job, and
+ * for one that the caller may not see: the runner drops both.
  */
 export async function ownAttempt({ db }: RunnerDeps, request: Attempt, caller: Caller): Promise<JobRow> {
   if (caller.kind === 'attempt' && !isOf(caller, request)) throw leaseLost(request);

@@ -51,7 +51,7 @@ export const runnerRoutes =
         await notes.note(orgIds, { ...told, executor });
         const waitMs = clamp(durationMs(request.wait), 0, longestWaitMs);
         const want = () => ({ orgIds, runner, offer, now: clock.wall(), steadyNow: steady.now() });
-        // A call that its runner has dropped must not lease a job: that job would not run, or a later call may have
+        // A call that its runner has dropped must not lease a job. That job would not run, or a later call may have
         // leased it.
         const row = await newest(`${orgIds.join()} ${runner}`, context.signal, async (signal) => {
           const unheard = await takeBack(db, want(), request.runningJobIds);

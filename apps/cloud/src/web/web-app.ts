@@ -84,8 +84,8 @@ export const webRoutes = (folder: string | undefined): Route[] => {
       async answer({ request, response }, [name = '']) {
         const isAsset = name.startsWith('assets/');
         const isPage = name === '' || webPages.has(name.split('/', 1)[0] ?? '');
-        // For an unknown path, a browser gets the app, which shows the error and a link back; a program gets one line.
-        // Both get 404.
+        // For an unknown path, a browser gets the app with the error and a link back. A program gets one line. Both get
+        // 404.
         const isBrowsing = !isAsset && String(request.headers.accept ?? '').includes('text/html');
         const found = name.includes('\0') ? undefined : await load(name);
         const file = found ?? (isPage || isBrowsing ? await load('index.html') : undefined);

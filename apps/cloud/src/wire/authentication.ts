@@ -10,8 +10,8 @@ import { mayCall } from '../access/rules/scopes.ts';
 import { publicError, toConnectError } from './errors.ts';
 
 /**
- * A page of another site cannot make a browser send these headers without a CORS preflight, and our preflight response
- * allows no cookies. So a cookie counts only together with one of them, and only from our own origin.
+ * Before a page of another site can send these headers, the browser sends a CORS preflight. Our response to it allows
+ * no cookies. So a cookie counts only together with one of them, and only from our own origin.
  */
 function maySendCookie(headers: Headers): boolean {
   const isRpc =

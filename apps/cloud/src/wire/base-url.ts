@@ -70,7 +70,6 @@ export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { hos
   return base;
 }
 
-/** URL of this server for the caller of an RPC. */
 export const baseUrlOf = (
   deps: { addresses: Addresses },
   { url, values }: Pick<HandlerContext, 'url' | 'values'>,

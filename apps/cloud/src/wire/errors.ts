@@ -7,8 +7,8 @@ import { isDatabaseAway, sqlState } from '../database/database.ts';
 import { largestMessage } from './message-limits.ts';
 
 /**
- * The error that a client gets: a row of the error table, or INTERNAL with an incident ID that the log contains. It
- * never contains a stack.
+ * The error for a client: a row of the error table, or INTERNAL with an incident ID for the log. It never contains a
+ * stack.
  */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
   if (error instanceof PlatformError) return shortened(error);

@@ -232,7 +232,7 @@ function sendError(response: Response, error: PlatformError): void {
   if (request.httpVersionMajor > 1 || request.complete)
     return send(response, httpStatusOf(error.code), jsonHeaders(text), text);
   // Over HTTP/1 the rest of the body is still in transit. Closing the connection before reading it causes a reset, and
-  // the client loses the response that it has not read yet.
+  // the client loses the unread response.
   response.writeHead(httpStatusOf(error.code), { ...jsonHeaders(text), connection: 'close' });
   response.write(text);
   void discardRest(request).then(() => response.end());

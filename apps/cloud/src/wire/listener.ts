@@ -46,8 +46,8 @@ export type ListenerOptions = {
 
 const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 /**
- * A handler that stops reading half-way would destroy the request, and the rest of the body would block the next
- * request on the connection. With this iterator the rest is read and discarded once the response is sent.
+ * A handler that stops reading half-way would destroy the request. The rest of the body would block the next request on
+ * the connection. With this iterator the rest is read and discarded once the response is sent.
  */
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
@@ -168,7 +168,7 @@ function crossOrigin(request: Request, response: Response): boolean {
 const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
 
 /**
- * gRPC clients require HTTP 200 and the status in one frame that also ends the stream; otherwise they see no status.
+ * gRPC clients require HTTP 200 and the status in one frame that also ends the stream. Otherwise they see no status.
  */
 function refuseGrpc(request: Request, response: Response, error: ConnectError): void {
   const trailer = new Headers();

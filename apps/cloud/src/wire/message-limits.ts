@@ -12,8 +12,8 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
 /**
- * Limits of one message. `bytes` counts the decompressed size. `values` counts fields, list entries and JSON values:
- * parsing one takes 0.2 to 2 µs and some 100 bytes of memory, even if it takes two bytes on the wire.
+ * Limits of one message. `bytes` counts the decompressed size. `values` counts fields, list entries and JSON values.
+ * Parsing one takes 0.2 to 2 µs and some 100 bytes of memory, however small it is on the wire.
  */
 export type MessageLimit = { bytes: number; values: number };
 

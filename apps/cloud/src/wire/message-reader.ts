@@ -39,8 +39,8 @@ const refusal = (...of: ConstructorParameters<typeof PlatformError>) => toConnec
 const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { limitBytes: bytes });
 
 /**
- * Runs between the body of a request and the library that parses it: decompresses messages within the limits of their
- * method and counts their values before one is allocated. It rejects messages beyond a limit in each of the three
+ * Runs between the body of a request and the library that parses it. Decompresses messages within the limits of their
+ * method, and counts their values before one is allocated. It rejects messages beyond a limit in each of the three
  * protocols.
  *
  * @param budgets - charged for bytes that no header announced, as they arrive; the request gate has charged the others.
@@ -146,7 +146,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
     for (const { flags, data } of splitter.push(chunk)) {
       const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);
       yield encodeEnvelope(flags & ~compressed, checked(bytes, reading));
-      // The consumer asked for the next message, so it has processed this one.
+      // The consumer requested the next message, so it has processed this one.
       lease.shrink(data.length);
     }
   }

@@ -89,8 +89,8 @@ function openFiles(): number {
 export const mostConnections = (): number => Math.min(wantedConnections, Math.floor(openFiles() * ownShare));
 
 /**
- * One port for HTTP/1.1, HTTP/2 without TLS (detected by its preface) and TLS (by its first byte; ALPN selects the
- * protocol).
+ * One port for HTTP/1.1, HTTP/2 without TLS (detected by its preface) and TLS (by its first byte). ALPN selects the
+ * protocol over TLS.
  *
  * @throws PlatformError PORT_IN_USE; INVALID_ARGUMENT for a host that other hosts could reach without TLS.
  */

@@ -51,7 +51,7 @@ export function readPlainCheck(bytes: Buffer): PlainRead {
   return { is: 'check', request: { path: start.path, authorization, host, isSecure: false, body } };
 }
 
-/** Control characters except the tab: `trim` removes some of them, and other parsers take some as the end of a line. */
+/** Control characters except the tab. `trim` removes some of them, and other parsers end a line at some. */
 const control = /[[\p{Cc}\u00a0]--[\t]]/v;
 
 /** Undefined: a header is malformed or occurs twice. */
@@ -82,8 +82,8 @@ const statusTexts: Readonly<Record<number, string>> = {
 };
 
 /**
- * Handles thousands of mostly idle connections without the HTTP server's state for each, which takes more memory than
- * all that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
+ * Handles thousands of mostly idle connections without the HTTP server's state for each. That state takes more memory
+ * than all that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
  */
 export function plainChecks(of: {
   take: (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;

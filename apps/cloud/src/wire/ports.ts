@@ -29,7 +29,7 @@ type Wanted = {
 /**
  * Opens the main port and, on loopback, the ports that the server's own processes need. One serves a main port that is
  * not on loopback. The other serves machines of this host if there is a public URL: its name and certificate may not
- * work on this host.
+ * work here.
  *
  * @throws PlatformError PORT_IN_USE, INVALID_ARGUMENT
  */

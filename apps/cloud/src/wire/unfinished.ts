@@ -15,7 +15,7 @@ export type Unfinished = {
 
 /**
  * Tracks messages that were announced and are incomplete. Any client can announce one without a key and would hold a
- * connection; so a message that makes no progress for `nextByteMs` is canceled. One timer serves all.
+ * connection. So a message that makes no progress for `nextByteMs` is canceled. One timer serves all.
  */
 export function unfinished(clock: Clock, nextByteMs: number, stop: AbortSignal): Unfinished {
   const requests = new Map<Request, Waited>();

@@ -53,7 +53,7 @@ const keptShare = 1 / 4;
 /** Share of all connections that one caller may hold. */
 const callerShare = 1 / 16;
 /**
- * A burst may briefly exceed the limit of its address: after a restart of the server, all machines of a site reconnect
+ * A burst may briefly exceed the limit of its address. After a restart of the server, all machines of a site reconnect
  * at once.
  */
 const burst = { ofAddress: 1_024, ms: 1_000 };
@@ -62,8 +62,7 @@ const rememberedAddresses = 100_000;
 const rememberedMs = 24 * 3_600_000;
 
 /**
- * 1 KiB/s: a second-generation mobile network is four times as fast, and a machine on it downloads an agent of 50 MiB
- * in four hours.
+ * 1 KiB/s. A second-generation mobile network is four times as fast, and downloads an agent of 50 MiB in four hours.
  */
 const slowest = { bytes: 60 * 2 ** 10, ms: 60_000, answerMs: 6 * 3_600_000 } as const;
 export const usualLimits = { ofAddress: 256, unprovenMs: 30_000, slowest } as const;

@@ -188,7 +188,7 @@ export function requireMachineOwner(caller: Caller, place: Place, absent: Absent
 }
 
 /**
- * Whether the caller may grant this right: owners grant what they own; only an owner of the installation grants its
+ * Whether the caller may grant this right. Owners grant what they own; only an owner of the installation grants its
  * rights.
  *
  * @param place - of the machine of a `robot` right. Undefined: it was deleted, so only the organization's owner may

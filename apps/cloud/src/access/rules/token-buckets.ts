@@ -4,9 +4,8 @@ export type Rate = { perSecond: number; burst: number };
 type Bucket = { level: number; at: number };
 
 /**
- * One token bucket per key, charged afterwards: a call may begin while any tokens are left, and pays when its cost is
- * known. The level may become negative, at most by one burst, so that one large message does not block a caller for
- * hours.
+ * One token bucket per key, charged afterwards. A call may begin while any tokens are left, and pays when its cost is
+ * known. The level stays above minus one burst, so that one large message does not block a caller for hours.
  */
 export class TokenBuckets {
   readonly #rate: Rate;

@@ -9,7 +9,7 @@ export type Held = {
 };
 
 /**
- * Whether `more` bytes fit. A deletion makes room at once; but all bytes together stay below twice the limit, so that
+ * Whether `more` bytes fit. A deletion makes room at once. All bytes together stay below twice the limit, so that
  * repeated deletions and uploads cannot fill the disk.
  *
  * @param limit - 0: no limit.

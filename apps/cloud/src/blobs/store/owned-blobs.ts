@@ -24,7 +24,7 @@ export async function noteForeignBlob(db: Database, orgId: string, { sha256, siz
 }
 
 /**
- * Sizes of the files that the organization may read, by sha256: its rows reference them, or it uploaded them within the
+ * Sizes of the files that the organization may read, by sha256. Its rows reference them, or it uploaded them within the
  * last day. Once a transaction deletes the last reference, the file is unreadable, although its bytes stay for a while.
  */
 export async function readableBlobs(

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import type { PackageKind } from '../../database/training-schema.ts';
 
-/** A package as a configuration names it. */
 export type DesiredPackage = { owner: string; name: string; version: string };
 export type FoundPackage = { kind: PackageKind; hasVersion: boolean; newest: string | null };
 

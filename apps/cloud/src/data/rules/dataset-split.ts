@@ -10,7 +10,7 @@ const shares = { validation: 0.15, test: 0.15 } as const;
  *
  * Images with a `split:…` tag keep that split. If any image has the tag `split:test` (or `split:validation`), no other
  * images are added to that split. Files with equal content always get the same split. The result depends only on the
- * images, their labels and the seed, so that jobs on one dataset can be compared.
+ * images, their labels and the seed, so that jobs on one dataset are comparable.
  *
  * @returns the split of each image, in the order of `examples`.
  */
@@ -54,7 +54,7 @@ function divideStrata(order: readonly Placed[], held: HeldOut, bySha: Map<string
 
 /**
  * Splits images with several labels, label by label. The rarest label comes first, because it has the fewest images to
- * choose from. An image goes to the first split that lacks images of that label, and then counts for all of its labels.
+ * choose from. An image goes to the first split that lacks images of that label. It then counts for all of its labels.
  * Labels with fewer than `minHeldOut` images are ignored.
  */
 function divideRareFirst(order: readonly Placed[], held: HeldOut, bySha: Map<string, Split>): void {

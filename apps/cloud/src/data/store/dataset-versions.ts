@@ -12,7 +12,7 @@ import { manifestLine } from '../rules/manifest.ts';
 import { tellDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
-/** The same for all jobs: the split must not depend on the job, so that models on one dataset can be compared. */
+/** The same for all jobs: models on one dataset are comparable only if they share its split. */
 const splitSeed = 1;
 
 /** The stored files and counts of a frozen dataset, before a row references them. */
@@ -25,7 +25,7 @@ export type Frozen = {
 
 /**
  * Writes the manifest: the current images with their labels and splits. Reads the dataset twice in one snapshot, so
- * that neither the dataset nor the manifest is in memory as a whole.
+ * that neither dataset nor manifest is in memory as a whole.
  *
  * @param labels - to learn; ignored for scripts, which get all labels.
  * @throws PlatformError DATASET_TOO_LARGE, or the error of the training rule that the dataset breaks.

@@ -32,8 +32,8 @@ export type Upload = Origin & {
    */
   isMerged: boolean;
   /**
-   * Identifies a repeated upload whose response was lost: by the ID that the sender chose or, for machines, by the
-   * capture itself. Undefined: every upload creates a datum.
+   * Identifies a repeated upload whose response was lost: by the sender's ID or, for machines, by the capture itself.
+   * Undefined: every upload creates a datum.
    */
   repeats: { is: 'upload'; id: string } | { is: 'capture' } | undefined;
 };

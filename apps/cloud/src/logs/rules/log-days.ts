@@ -7,8 +7,8 @@ const futureDays = 1;
 export const dayOf = (ms: number): string => new Date(Math.floor(ms / dayMs) * dayMs).toISOString().slice(0, 10);
 
 /**
- * The day of the partition that holds a line: the day of the line's own time, so that a repeated line meets the first
- * one however late it arrives. If that time is implausible or as old as expired lines, the day of arrival.
+ * The day of the partition that holds a line. It is the day of the line's own time, so that a late repetition meets the
+ * first line. If that time is implausible or as old as expired lines, it is the day of arrival.
  */
 export function partitionDay(timeMs: number, nowMs: number): { day: string; isOwn: boolean } {
   const days = Math.floor(timeMs / dayMs) - Math.floor(nowMs / dayMs);

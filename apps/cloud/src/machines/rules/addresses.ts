@@ -1,5 +1,5 @@
 /**
- * The URL that a machine or user used to reach the server, always with a port: some clients cannot dial without one.
+ * The URL by which a machine or user reached the server. It has a port, because some clients cannot dial without one.
  */
 function withPort(base: string): string {
   const url = new URL(base);

@@ -32,5 +32,5 @@ const checksPerSecond = 200;
 export const checkInterval = (machines: number): number =>
   Math.round(Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000)));
 
-/** Interval at which a machine asks for a requested restart, ms: 2 s for small numbers of machines. */
+/** Interval at which a machine polls for a requested restart, ms: 2 s for small numbers of machines. */
 export const restartInterval = (checkMs: number): number => Math.round(checkMs * 0.4);

@@ -18,8 +18,8 @@ const slices = [
 ] as const;
 
 /**
- * Converts the facts in checks of another product's agent to a report, so that clients can show it like any other. It
- * contains no states and nothing in effect.
+ * Converts the facts in checks of another product's agent to a report, so that clients can show it. It contains no
+ * states and nothing in effect.
  *
  * @param left - the last report of our agent, which may have tried to take over.
  */

@@ -1,5 +1,5 @@
 /**
- * A user requests a restart of the machine server that runs at that moment, so the request expires after an hour. The
+ * A requested restart is for the machine server that runs at that moment, so the request expires after an hour. The
  * machine itself discards one that is older than its server's start.
  */
 export const restartLifeMs = 3_600_000;

@@ -197,7 +197,7 @@ export const orgOfNamespace = async (db: Database, text: string): Promise<string
 };
 
 /**
- * The machines whose configuration needs this version: it names the version, or it names `latest` and there is no other
+ * The machines whose configuration needs this version. It names the version, or it names `latest` and there is no other
  * version.
  *
  * @param of - without a version: any version.

@@ -25,7 +25,7 @@ export async function claimVersion(
 
 /**
  * Checks the version early, before the work of freezing; the claim decides. The error names the job that has the
- * version, so that a client whose response was lost finds the job that it submitted.
+ * version: a client whose response was lost finds its job that way.
  *
  * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
  */

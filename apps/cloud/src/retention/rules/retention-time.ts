@@ -1,7 +1,7 @@
 /**
- * The time by which sweeps delete data. A wall clock that jumps a year ahead must not delete everything, and a wrong
- * clock cannot be distinguished from a server that was off. So this time advances with uptime. It accepts a jump ahead
- * only after the wall clock has kept pace with the monotonic clock for a day. If it lags, data is only kept longer.
+ * The time by which sweeps delete data. A wall clock that jumps a year ahead must not delete everything. A wrong clock
+ * looks the same as a server that was off. So this time advances with uptime. It accepts a jump ahead only after the
+ * wall clock has kept pace with the monotonic clock for a day. If it lags, data is only kept longer.
  */
 export type RetentionTime = {
   /** ms since 1970. */

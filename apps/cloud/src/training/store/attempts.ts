@@ -8,7 +8,7 @@ import type { JobRow } from './jobs.ts';
 /** For this time after its end, an attempt may repeat its final report. */
 const afterlifeMs = 10 * 60_000;
 
-/** The attempt that an attempt token names; undefined: it has ended. */
+/** The attempt that a token names. Undefined: it was lost, or it ended more than `afterlifeMs` ago. */
 export async function findAttempt(
   db: Database,
   jobId: string,
