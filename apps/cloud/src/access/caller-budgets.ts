@@ -4,9 +4,7 @@ import type { Clock } from '@platform/kit';
 import type { Caller } from './rules/permissions.ts';
 import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
-/**
- * Links that a caller signed have a budget of their own: other holders of a link cannot exhaust the caller's budget.
- */
+/** Links that a caller signed have a budget of their own: other holders of a link cannot exhaust that caller's. */
 export type Payer = Pick<Caller, 'kind' | 'id'> | { kind: 'links'; id: string };
 
 /** Rate limits of each machine, key, user and training attempt. They are checked before the message is read. */

@@ -48,8 +48,8 @@ const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'plat
 
 /**
  * Fast path of the machines' long polls for configuration changes. If everything is cached and unchanged, it answers
- * without the database, at a fifth of the cost of a full RPC. After a restart of the server, when every machine
- * reconnects, it batches the lookups of many machines.
+ * without the database. That costs a fifth of a full RPC. After a restart of the server, when every machine reconnects,
+ * it batches the lookups of many machines.
  *
  * @returns false: it did nothing, and the full RPC must answer; this includes reports and unusual requests.
  */

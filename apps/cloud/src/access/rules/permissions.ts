@@ -144,7 +144,7 @@ export function requireInstallationOwner(caller: Caller): void {
   throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
 }
 
-/** The resources above a machine that rights may name. */
+/** A machine with its location and organization: the resources that rights on it may name. */
 export type Place = { orgId: string; locationId: string; machineId: string };
 
 const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean =>

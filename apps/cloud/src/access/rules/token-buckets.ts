@@ -5,7 +5,7 @@ type Bucket = { level: number; at: number };
 
 /**
  * One token bucket per key, charged afterwards. A call may begin while any tokens are left, and pays when its cost is
- * known. The level stays above minus one burst, so that one large message does not block a caller for hours.
+ * known. The level never falls below minus one burst, so that one large message does not block a caller for hours.
  */
 export class TokenBuckets {
   readonly #rate: Rate;

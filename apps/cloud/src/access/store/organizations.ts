@@ -56,7 +56,7 @@ export async function listLocations(db: Database, orgId: string): Promise<Bounde
   return found;
 }
 
-/** The oldest location of an organization, for machines that register without a location. */
+/** The oldest location of an organization, for machines created without a location. */
 export const firstLocation = (db: Database, orgId: string): Promise<LocationRow | undefined> =>
   locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn').orderBy('id').limit(1).executeTakeFirst();
 
