@@ -29,7 +29,7 @@ export type Authenticator = {
 };
 
 /**
- * @param attemptOf - finds an attempt of a job; undefined: it has ended.
+ * @param attemptOf - finds an attempt of a job; undefined: it was lost, or ended some minutes ago.
  * @param onFailed - receives failed sign-ins.
  */
 export function authenticator({
