@@ -1,20 +1,19 @@
 /**
- * The life of one attempt on a job, as data: what it is, what happens to it, what is to be done. Instants are ms of the
- * monotonic clock. What is done answers with an event, always.
+ * State machine of one attempt on a job. Instants are ms of the monotonic clock. Every effect answers with one event.
  */
 import type { ErrorCode } from '@platform/contract/errors';
 import { trainerExit } from '@platform/contract/job';
 
-/** Only infrastructure is tried again. */
+/** The queue retries only a failure whose cause is `infrastructure`. */
 export interface Failure {
   readonly cause: 'script' | 'data' | 'infrastructure';
   readonly code: ErrorCode;
   readonly message: string;
 }
-/** Why an attempt is ended before its time. */
+/** Why an attempt ends early. */
 export type Why =
   | { readonly because: 'canceled' }
-  /** The attempt belongs to nobody or to another runner: nothing more is said about it. */
+  /** The lease belongs to another runner or to none: the runner sends no further reports about the attempt. */
   | { readonly because: 'lost' }
   | { readonly because: 'failed'; readonly failure: Failure };
 
@@ -23,9 +22,9 @@ export type State =
   | { readonly at: 'preparing' }
   | { readonly at: 'training'; readonly until: number }
   | { readonly at: 'uploading' }
-  /** Whatever is under way is being ended. */
+  /** The runner is ending the current work. */
   | { readonly at: 'stopping'; readonly why: Why }
-  /** The queue is being told how it ended. */
+  /** The runner is reporting the final status to the queue. */
   | { readonly at: 'closing'; readonly saying: 'completed' | 'failed' | 'canceled' }
   | { readonly at: 'ended' };
 
@@ -39,16 +38,16 @@ export type Event =
       readonly told?: TrainerError;
     }
   | { readonly is: 'uploaded' }
-  /** Preparing, starting or uploading failed, or a limit was passed. */
+  /** Preparing, starting or uploading failed, or the attempt exceeded a limit. */
   | { readonly is: 'failed'; readonly failure: Failure }
   | { readonly is: 'stopOrdered' }
   | { readonly is: 'leaseLost' }
   | { readonly is: 'shutdown' }
-  /** The answer to `abandon`: nothing of the attempt runs any more. */
+  /** The answer to `abandon`: no process of the attempt runs any more. */
   | { readonly is: 'gone' }
-  /** The queue knows how it ended, or will find out by itself. */
+  /** The queue has the final status, or detects the end when the lease expires. */
   | { readonly is: 'told' }
-  /** The queue does not take the result: the attempt was canceled or lost in its last moment. */
+  /** The queue rejects the result because the attempt was canceled or lost its lease during the upload. */
   | { readonly is: 'refused' }
   | { readonly is: 'due' };
 
@@ -61,7 +60,7 @@ export type Effect =
   | { readonly do: 'fail'; readonly failure: Failure }
   | { readonly do: 'confirmStop' };
 
-/** What the trainer said last about its end. */
+/** The last error that the trainer reported before it exited. */
 export interface TrainerError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -73,7 +72,7 @@ export interface Next {
 
 export const initial: State = { at: 'leased' };
 
-/** When the state wants the event `due`. */
+/** When the state expects the event `due`. */
 export const deadline = (state: State): number => (state.at === 'training' ? state.until : Infinity);
 
 const shutdown: Failure = {
@@ -82,20 +81,20 @@ const shutdown: Failure = {
   message: 'The runner was shut down while it ran the job.',
 };
 
-/** Of an exit nobody ordered; undefined when the trainer did its work. */
+/** Classifies an exit that the runner did not request; undefined for exit code 0. */
 function failureOf(event: Extract<Event, { is: 'exited' }>, isBuiltIn: boolean): Failure | undefined {
   const { code, signal, told } = event;
   if (code === trainerExit.ok) return undefined;
   const message =
     told?.message ?? (signal === null ? `The trainer ended with code ${code}.` : `The trainer was ended by ${signal}.`);
   if (code === trainerExit.badData) return { cause: 'data', code: told?.code ?? 'TRAINER_FAILED', message };
-  // A built-in trainer that crashes is our fault or the computer's, a script of a user that of its author.
+  // A crash of a built-in trainer is a defect of the platform or of the host; a crash of a script is its author's.
   const cause = isBuiltIn || signal !== null ? 'infrastructure' : 'script';
   return { cause, code: told?.code ?? 'TRAINER_FAILED', message };
 }
 
 export interface Limits {
-  /** Wall time of the training. */
+  /** Wall-clock limit of the training. */
   wallMs: number;
   isBuiltIn: boolean;
 }
@@ -112,7 +111,7 @@ export function step(state: State, event: Event, now: number, limits: Limits): N
       if (event.is === 'told') return to({ at: 'ended' });
       if (event.is === 'failed') return fail(event.failure);
       if (event.is !== 'refused') return to(state);
-      // Should it have been canceled, the queue waits for this word.
+      // If the job was canceled, the queue waits for this confirmation.
       return to({ at: 'closing', saying: 'canceled' }, { do: 'confirmStop' });
     case 'stopping':
       if (event.is === 'leaseLost') return to({ at: 'stopping', why: { because: 'lost' } });

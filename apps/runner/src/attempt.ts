@@ -12,7 +12,7 @@ import { Reporter } from './reporter.ts';
 import { Work } from './work.ts';
 import type { Workspace } from './workspace.ts';
 
-/** Never throws: whatever goes wrong is told to the queue. */
+/** Never throws: it reports every failure to the queue. */
 export async function runAttempt(workspace: Workspace, job: Job, shutdown: AbortSignal): Promise<void> {
   const attempt: AttemptId = { jobId: job.id, attempt: job.attempt };
   const log = workspace.log.child('job', { ...attempt });
@@ -28,7 +28,7 @@ export async function runAttempt(workspace: Workspace, job: Job, shutdown: Abort
 
 async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
   const { clock, log } = workspace;
-  // The message is the authority on what the queue wants, the spec on what the trainer is told.
+  // The message is authoritative for the queue's identifiers; the spec is what the trainer receives.
   const spec = parseJobSpec({ ...job.spec, id: job.id, attempt: job.attempt, org_id: job.organizationId });
   const folder = await createJobFolder(workspace.root, job.id, job.attempt);
   const started = new Date(clock.wall()).toISOString();

@@ -1,4 +1,4 @@
-/** What this host can run, now: bubblewrap may come and go while the runner runs. */
+/** What this host can run now: bubblewrap can be installed or removed while the runner runs. */
 import type { Clock, Log } from '@platform/kit';
 import { watchSandboxes } from '@platform/sandbox/availability';
 import type { openSandboxes, Probe } from '@platform/sandbox/probe';
@@ -11,17 +11,17 @@ import { version } from './version.ts';
 
 export interface Capabilities {
   readonly offer: RunnerCapabilities;
-  /** Undefined: training scripts do not run here. */
+  /** Undefined if training scripts cannot run here. */
   readonly scripts: Scripts | undefined;
   /** Isolation of built-in trainers. */
   readonly isolation: Isolation;
 }
-/** Looks again where something may have changed, which costs little where nothing has. */
+/** Probes again where something may have changed; a repeated call without a change is cheap. */
 export type CapabilitySource = (signal: AbortSignal) => Promise<Capabilities>;
 
 export interface CapabilityOptions {
   readonly scripts: ScriptOptions;
-  /** False: not wanted on this host. */
+  /** False if the operator disabled it on this host. */
   readonly trainerSandbox: boolean;
   readonly trainers: Trainers;
   /** Folder of the runner. */
@@ -30,20 +30,20 @@ export interface CapabilityOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** One attempt needs a sandbox for scripts or for a trainer, not for both. */
+  /** One attempt needs a sandbox either for scripts or for a trainer, never for both. */
   readonly only?: 'scripts' | 'trainers';
-  /** Makes a sandbox to see whether it works. */
+  /** Creates a sandbox to check that sandboxes work. */
   readonly open?: typeof openSandboxes;
 }
 
-/** Throws Usage when an option names something that is not there. */
+/** @throws Usage when an option names a file or folder that does not exist. */
 export async function watchCapabilities(of: CapabilityOptions): Promise<CapabilitySource> {
   const { root, clock, log, trainers } = of;
   await prepareScripts(of.scripts, root);
   const available = watchSandboxes(process.env['PATH'] ?? '', clock, of.open);
   let isSwept = false;
   const sweep = async ({ sandboxes }: Extract<Probe, { ok: true }>): Promise<void> => {
-    // Where root makes the sandboxes, what runs in them is another user, who has to read what lies in job folders.
+    // When root creates the sandboxes, their processes run as another user, which must read the job folders.
     if (sandboxes.host.isRoot) process.umask(0o022);
     if (isSwept) return;
     isSwept = true;

@@ -5,7 +5,7 @@ import { errorText } from '@platform/kit';
 import type { Failure } from './attempt-life.ts';
 import type { TrainerEnd } from './trainer/trainer-process.ts';
 
-/** Of something that was thrown while an attempt was prepared, started or uploaded. */
+/** Maps an error from preparing, starting or uploading an attempt to a failure. */
 export function failureOfError(error: unknown): Failure {
   if (error instanceof JobFormatError)
     return { cause: 'data', code: 'INVALID_ARGUMENT', message: `job: ${error.message}` };
@@ -18,11 +18,11 @@ export function failureOfError(error: unknown): Failure {
   }
   const code =
     errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
-  // Another training would not fit either.
+  // With a full organization, a retry would fail in the same way.
   return { cause: code === 'ORGANIZATION_FULL' ? 'data' : 'infrastructure', code, message: errorText(error) };
 }
 
-/** The failure when the server refuses a result for good: it would refuse that of another training, too. */
+/** The failure when the server rejects a result permanently: it would reject the result of a retry, too. */
 export function failureOfRefusal(error: unknown): Failure {
   const failure = failureOfError(error);
   const isWrong = error instanceof ConnectError && error.code === Code.InvalidArgument;
@@ -41,7 +41,7 @@ function isDiskFull(error: unknown): boolean {
   return false;
 }
 
-/** What the trainer said last, with the end of its output where it gave no cause. */
+/** The trainer's last error, or the last lines of its output if it reported none. */
 export function reportedFailure({ reported: told, exit, lastLines }: TrainerEnd): TrainerEnd['reported'] {
   if (told || exit.code === 0 || lastLines.length === 0) return told;
   const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;

@@ -1,4 +1,4 @@
-/** Tells the queue how an attempt ended. */
+/** Reports the final status of an attempt to the queue. */
 import { errorText, retry } from '@platform/kit';
 import type { Effect, Event } from './attempt-life.ts';
 import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
@@ -8,10 +8,10 @@ import type { Workspace } from './workspace.ts';
 
 export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
 
-/** How long a runner that is being shut down tries. */
+/** Time limit of the retries during a shutdown. */
 const shutdownMs = 3_000;
 
-/** Again and again while the server is away; when the runner is being shut down, for a moment. */
+/** Retries while the server is unreachable; during a shutdown only for `shutdownMs`. */
 export async function reportFinalStatus(
   { queue, clock, log }: Pick<Workspace, 'queue' | 'clock' | 'log'>,
   attempt: AttemptId,

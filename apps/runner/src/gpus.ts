@@ -1,7 +1,7 @@
-/** Whose the GPUs of this computer are, while several jobs run at a time. Their names are those of CUDA_VISIBLE_DEVICES. */
+/** Assigns the GPUs of this host to concurrent jobs. Names are those of CUDA_VISIBLE_DEVICES. */
 import { readdirSync } from 'node:fs';
 
-/** Those that an operator or an engine left us, else all. */
+/** The GPUs in CUDA_VISIBLE_DEVICES, as an operator or an engine set it; otherwise all. */
 export function gpusHere(visible: string | undefined): string[] {
   if (visible !== undefined) {
     return visible
@@ -12,7 +12,7 @@ export function gpusHere(visible: string | undefined): string[] {
   try {
     return readdirSync('/dev').flatMap((name) => /^nvidia(\d+)$/.exec(name)?.[1] ?? []);
   } catch {
-    return []; // no such folder on this system
+    return []; // this system has no /dev
   }
 }
 
@@ -25,7 +25,7 @@ export class GpuPool {
   get free(): readonly string[] {
     return this.#free;
   }
-  /** @throws RangeError when there are not so many: the server gave more than was offered. */
+  /** @throws RangeError when fewer are free: the server assigned more than the runner offered. */
   take(count: number): readonly string[] {
     if (count > this.#free.length) throw new RangeError(`${count} GPUs of ${this.#free.length} that are free`);
     const taken = this.#free.slice(0, count);

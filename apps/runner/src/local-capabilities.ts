@@ -1,12 +1,12 @@
-/** What this runner can run: it says so each time that it asks for work. */
+/** What this runner can run; it sends this with each lease request. */
 import { hostname } from 'node:os';
 import type { JobKind } from '@platform/contract/job';
 import { gpusHere } from './gpus.ts';
 import type { Trainers } from './trainer/command.ts';
 
-/** An environment for scripts, as ListSupportedContainers shows it. */
+/** An environment for scripts, as ListSupportedContainers returns it. */
 export interface OfferedContainer {
-  /** Name that jobs ask for, for example `py:3.11`. */
+  /** Name that jobs request, for example `py:3.11`. */
   readonly key: string;
   readonly uri: string;
   readonly framework: string;
@@ -18,7 +18,7 @@ export interface RunnerCapabilities {
   readonly kinds: readonly JobKind[];
   /** For kind `custom`; the first one is the default. */
   readonly containers: readonly OfferedContainer[];
-  /** Why `custom` is missing, with the remedy; empty when it is not. */
+  /** Why `custom` is missing, with the remedy; empty if it is present. */
   readonly noScriptsBecause: string;
   readonly gpus: number;
   readonly executor: 'local' | 'slurm' | 'kubernetes';

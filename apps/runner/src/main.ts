@@ -7,7 +7,7 @@ import { builtInTrainers } from './trainer/command.ts';
 
 const stop = onSignals();
 const drain = new AbortController();
-// SIGUSR1 is taken: Node opens its debugger at it.
+// Not SIGUSR1: Node opens its debugger on it.
 process.on('SIGUSR2', () => drain.abort());
 
 async function main(): Promise<number> {

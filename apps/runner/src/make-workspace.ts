@@ -24,7 +24,7 @@ export interface Place {
   readonly log: Log;
 }
 
-/** The same for a runner that runs jobs itself and for one attempt on a cluster. */
+/** Shared by a runner that runs jobs itself and by one attempt on a cluster. */
 export async function makeWorkspace(
   given: WorkOptions,
   { root, url, queue, session, trainers, capabilities, clock, log, ...at }: Place,

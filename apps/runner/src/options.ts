@@ -4,7 +4,7 @@ import { options, Usage, type OptionTable, type OptionValues } from '@platform/k
 import { engineOptions, engineTable, type EngineOptions } from './executor/engine-options.ts';
 import { scriptOptions, scriptTable, type ScriptOptions } from './script/script-options.ts';
 
-/** Of whoever runs jobs on this computer. */
+/** Options of every program that runs jobs on this host. */
 const workTable = {
   cacheMib: { type: 'number', default: 2048, min: 16, description: 'Limit of the picture cache in MiB.' },
   graceSeconds: {
@@ -48,7 +48,7 @@ const attemptTable = {
   ...workTable,
 } as const satisfies OptionTable;
 
-/** How jobs are run on this computer. */
+/** How jobs run on this host. */
 export interface WorkOptions {
   cacheBytes: number;
   graceMs: number;
@@ -63,15 +63,15 @@ export interface RunnerOptions extends WorkOptions {
   url: string;
   apiKeyId: string;
   apiKey: Secret;
-  /** Absolute. */
+  /** Absolute path. */
   folder: string;
-  /** At a time. */
+  /** Maximum number of concurrent jobs. */
   jobs: number;
   engine: EngineOptions;
 }
 export interface AttemptOptions extends WorkOptions {
   order: string;
-  /** Absolute. */
+  /** Absolute path. */
   folder: string | undefined;
 }
 

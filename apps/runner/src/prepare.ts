@@ -1,4 +1,4 @@
-/** Everything a trainer needs, onto this computer: manifest, images, job.json. */
+/** Downloads everything that a trainer needs to this host: manifest, images, job.json. */
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
@@ -20,7 +20,7 @@ export interface Preparation {
   clock: Clock;
   signal: AbortSignal;
   onDone(done: number, of: number): void;
-  /** The path of an image for the trainer, from that in the job folder. */
+  /** Maps an image's path in the job folder to the path that the trainer sees. */
   seenAs?(local: string): string;
   /** `other`: the training runs as another user than the runner. */
   reader: 'owner' | 'other';
@@ -29,12 +29,16 @@ export interface Preparation {
 const downloadsAtOnce = 8;
 const mostMismatches = 3;
 
-/** @returns the number of images. Throws INVALID_ARGUMENT when the manifest is not one. */
+/**
+ * @returns the number of images.
+ * @throws PlatformError INVALID_ARGUMENT when the manifest is malformed.
+ */
 export async function prepareJob({ spec, folder, cache, ...to }: Preparation): Promise<number> {
   const { signal, clock } = to;
   const fetchBlob = (sha256: string, file: string): Promise<void> => {
     let mismatches = 0;
-    // While the server is away it is waited for; wrong bytes come from a broken disk, which waiting does not mend.
+    // Retries for as long as the server is unreachable. Hash mismatches come from a broken disk, so their retries are
+    // limited.
     const isRetryable = (error: unknown): boolean =>
       isPassing(error) || (isMismatch(error) && ++mismatches < mostMismatches);
     const options = { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 5_000, isRetryable };
@@ -63,7 +67,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
       throw error;
     }),
   );
-  // All of them come to rest before the folder may be removed.
+  // Every download must settle before the caller may remove the folder.
   const results = await Promise.allSettled(lanes);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   const job: JobFile = { ...spec, command: to.command };

@@ -1,4 +1,4 @@
-/** Keeps the queue informed about one attempt, and listens for its orders. */
+/** Reports the progress of one attempt to the queue and receives its orders. */
 import type { JobEvent } from '@platform/contract/job';
 import { Cell, changedOr, errorText, retry, type Clock, type Log } from '@platform/kit';
 import {
@@ -13,15 +13,15 @@ import {
 
 export type Order = { is: 'stopOrdered' } | { is: 'leaseLost' };
 
-/** Well below the lease, so that one call may be lost. */
+/** Well below the duration of the lease: one lost call must not end it. */
 const heartbeatMs = 5_000;
-/** Lines are collected for so long before they are sent. */
+/** How long lines are batched before they are sent. */
 const collectMs = 400;
 const retryMs = 1_000;
 const linesAtOnce = 2_000;
-/** Of the last news, each: about a quarter of a minute in all, longer than a server takes to start again. */
+/** Retries of the final report: about 15 s in total, longer than a server needs to restart. */
 const lastAttempts = 10;
-/** More lines than this are not kept while the server is away. */
+/** Buffer limit while the server is unreachable; the reporter drops further lines. */
 const mostKept = 20_000;
 
 export class Reporter {
@@ -35,7 +35,7 @@ export class Reporter {
   #metrics: MetricEntry[] = [];
   #sequence = 0;
   #dropped = 0;
-  /** The turn whose news the server has. */
+  /** The last turn whose report the server has confirmed. */
   #toldTurn = 0;
 
   constructor(queue: Queue, attempt: AttemptId, { clock, log }: { clock: Clock; log: Log }) {
@@ -85,11 +85,11 @@ export class Reporter {
     }
   }
 
-  /** Until the signal: a held call that hears orders, beside calls that bring news. */
+  /** Runs until the signal: a long poll receives orders while other calls send reports. */
   async run(onOrder: (order: Order) => void, signal: AbortSignal): Promise<void> {
     await Promise.all([this.#listen(onOrder, signal), this.#tell(onOrder, signal)]);
   }
-  /** Sends what is left, the last standing too; gives up on a server that stays away. */
+  /** Sends the remaining lines and the last progress; gives up on a server that stays unreachable. */
   async flush(signal: AbortSignal): Promise<void> {
     const isLeft = (): boolean => this.#logs.length + this.#metrics.length > 0 || this.#toldTurn !== this.#turns.get();
     const options = { clock: this.#clock, signal, attempts: lastAttempts, maxMs: 5_000, isRetryable: isPassing };
@@ -106,7 +106,7 @@ export class Reporter {
       const news = { ...this.#standing, logs: [], metrics: [] };
       const order = await this.#call(() => this.#queue.report(this.#attempt, news, heartbeatMs, signal), signal);
       if (order && !signal.aborted) onOrder(order);
-      // A server that does not hold calls, or that has given its order already, is not asked without pause.
+      // Rate-limits the polls to a server that answers at once or has already given its order.
       const early = retryMs - (this.#clock.now() - started);
       if (early > 0) await this.#clock.sleep(early, signal);
     }
@@ -125,7 +125,7 @@ export class Reporter {
     const logs = this.#logs.slice(0, linesAtOnce);
     const metrics = this.#metrics.slice(0, linesAtOnce);
     const answer = await this.#queue.report(this.#attempt, { ...this.#standing, logs, metrics }, 0, signal);
-    // Sequence numbers make it safe to send lines again whose answer was lost.
+    // Sequence numbers make it safe to resend lines whose response was lost.
     this.#logs = this.#logs.slice(logs.length);
     this.#metrics = this.#metrics.slice(metrics.length);
     this.#toldTurn = turn;
@@ -142,7 +142,7 @@ export class Reporter {
     } catch (error) {
       if (signal.aborted) return undefined;
       if (isLeaseLost(error)) return { is: 'leaseLost' };
-      // The server decides when a lease is over; until it says so, the work goes on.
+      // Only the server decides that a lease is over; until then the attempt continues.
       this.#log.warn('the report did not arrive', { ...this.#attempt, error: errorText(error) });
       await this.#clock.sleep(retryMs, signal);
       return undefined;

@@ -10,26 +10,26 @@ import type { Workspace } from './workspace.ts';
 const waitMs = 25_000;
 
 export interface Orders {
-  /** Ends what runs. */
+  /** Aborted: running jobs are stopped. */
   readonly stop: AbortSignal;
-  /** Lets what runs come to its end, and takes nothing more. */
+  /** Aborted: running jobs finish, and the runner leases no more. */
   readonly drain: AbortSignal;
-  /** Most jobs at a time. */
+  /** Maximum number of concurrent jobs. */
   readonly jobs: number;
 }
 
-/** Throws what the server refuses for good, such as a wrong key. */
+/** Throws an error that the server will not clear, such as a wrong key. */
 export async function runRunner(workspace: Workspace, { stop, drain, jobs }: Orders): Promise<void> {
   const { log } = workspace;
   const running = new Cell<ReadonlyMap<Job, Promise<void>>>(new Map());
-  // Images of a job that is being prepared must not be trimmed away under it.
+  // With several jobs, trimming could remove images of a job that is being prepared.
   const trim = (): Promise<number> => (running.get().size > 1 ? Promise.resolve(0) : workspace.cache.trim());
   const shared: Workspace = { ...workspace, cache: { ...workspace.cache, trim } };
   const all = gpusHere(workspace.env['CUDA_VISIBLE_DEVICES']);
   const pool = new GpuPool(all);
   const begin = (job: Job, now: Workspace): void => {
     const gpus = pool.take(Math.min(gpusOf(job), pool.free.length));
-    // A job that asked for none may try one that nobody has.
+    // A job that requests no GPU may use those that are free.
     const visible = gpus.length > 0 ? gpus : pool.free;
     const env = all.length === 0 ? now.env : { ...now.env, CUDA_VISIBLE_DEVICES: visible.join(',') };
     const done = runAttempt({ ...now, env }, job, stop).finally(() => {
@@ -50,7 +50,7 @@ export async function runRunner(workspace: Workspace, { stop, drain, jobs }: Ord
       const now = await refreshed(shared, stop);
       const offer = { ...now.offer, gpus: Math.min(now.offer.gpus, pool.free.length) };
       const job = await leaseOne({ ...now, offer }, jobIds, enough);
-      // The call may have been held for long.
+      // The long poll may have waited 25 s: probe the capabilities again.
       if (job) begin(job, await refreshed(now, stop));
     }
   } finally {
@@ -58,7 +58,7 @@ export async function runRunner(workspace: Workspace, { stop, drain, jobs }: Ord
   }
 }
 
-/** With what this host can run now. */
+/** The workspace with the current capabilities of this host. */
 async function refreshed(workspace: Workspace, stop: AbortSignal): Promise<Workspace> {
   try {
     return { ...workspace, ...(await workspace.capabilities?.(stop)) };
@@ -68,13 +68,16 @@ async function refreshed(workspace: Workspace, stop: AbortSignal): Promise<Works
   }
 }
 
-/** How many the job asks for. */
+/** Number of GPUs that the job requests. */
 function gpusOf({ spec }: Job): number {
   const gpus = objectOf(spec?.['limits'])?.['gpus'];
   return typeof gpus === 'number' ? gpus : 0;
 }
 
-/** @param running - jobs in hand. @returns undefined when there was none, or `signal` aborted. */
+/**
+ * @param running - jobs that the runner already runs. @returns undefined when no job is available, or `signal`
+ *   aborted.
+ */
 export async function leaseOne(
   { queue, offer, clock, log }: Pick<Workspace, 'queue' | 'offer' | 'clock' | 'log'>,
   running: readonly string[],
@@ -93,7 +96,7 @@ export async function leaseOne(
     const job = await retry((_, inner) => queue.lease(offer, waitMs, inner, running), options);
     if (isAway) log.info('the server is there again');
     if (job) log.info('a job was leased', { jobId: job.id, attempt: job.attempt });
-    // A server that answers at once is not asked without pause.
+    // Limits the request rate to a server that answers without waiting.
     else await clock.sleep(Math.max(0, 500 - (clock.now() - asked)), signal);
     return job;
   } catch (error) {

@@ -19,9 +19,9 @@ import { killOrphans } from './trainer/orphan.ts';
 const clock = systemClock;
 
 /**
- * Runs jobs until the signal. Throws FolderLocked while another runner has the folder.
+ * Runs jobs until the signal. Throws FolderLocked while another runner uses the folder.
  *
- * @param drain - aborted: what runs is finished, nothing more is taken.
+ * @param drain - aborted: running jobs finish, and the runner leases no more.
  */
 export async function startRunner(
   given: RunnerOptions,
@@ -60,7 +60,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** A runner that was killed leaves trainers and the folders of its attempts. */
+/** Removes what a killed runner left: trainer processes and job folders. */
 async function clearUp({ folder, keepJobs }: RunnerOptions, log: Log): Promise<void> {
   const left = await leftJobFolders(folder);
   const pids = await killOrphans(left, clock);
@@ -70,7 +70,7 @@ async function clearUp({ folder, keepJobs }: RunnerOptions, log: Log): Promise<v
   log.info('folders of earlier attempts were removed', { removed: left.length });
 }
 
-/** The same over restarts, so that the queue knows at once that an attempt of before is over. */
+/** The runner ID survives restarts: the queue learns at once that attempts of the previous run are over. */
 async function identity(file: string): Promise<string> {
   const known = await readJson(file);
   if (typeof known === 'object' && known !== null && 'runner_id' in known && typeof known.runner_id === 'string') {

@@ -1,4 +1,4 @@
-/** The long parts of an attempt: each runs beside the machine and tells it by an event when it is over. */
+/** The long steps of an attempt: each runs beside the state machine and sends it an event at its end. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobEvent, JobSpec } from '@platform/contract/job';
 import { errorText, retry, type Secret } from '@platform/kit';
@@ -25,7 +25,7 @@ export interface Task {
   push(event: Event): void;
 }
 
-/** Parts of the bar: download, training, upload. */
+/** Shares of the progress bar: download, training, upload. */
 const trainingFrom = 0.03;
 const trainingTo = 0.97;
 const isScript = ({ kind }: JobSpec): boolean => kind === 'custom';
@@ -63,11 +63,11 @@ export class Work {
       this.#task.push({ is: 'failed', failure: failureOfError(error) });
     }
   }
-  /** What was uploaded. */
+  /** The uploaded files. */
   get outputs(): JobFiles | undefined {
     return this.#outputs;
   }
-  /** Ends what is under way and waits for it. */
+  /** Ends the current step and waits for it. */
   async abandon(): Promise<Event> {
     this.#abort.abort();
     await this.#current;
@@ -96,7 +96,7 @@ export class Work {
     const { isolation } = this.#workspace;
     return 'sandbox' in isolation ? isolation.sandbox : undefined;
   }
-  /** Root's sandboxes have users of their own. */
+  /** Sandboxes that root creates have their own users. */
   get #reader(): 'owner' | 'other' {
     const isOther = this.#script ? this.#script.isOtherUser : this.#sandbox?.sandboxes.host.isRoot;
     return isOther ? 'other' : 'owner';

@@ -8,7 +8,7 @@ import type { Scripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import type { Isolation } from './trainer/trainer-sandbox.ts';
 
-/** What every attempt needs. */
+/** The dependencies that all attempts share. */
 export interface Workspace {
   /** Folder of the runner. */
   root: string;
@@ -17,16 +17,16 @@ export interface Workspace {
   cache: ImageCache;
   trainers: Trainers;
   offer: RunnerCapabilities;
-  /** Undefined: training scripts do not run here. */
+  /** Undefined if training scripts cannot run here. */
   scripts: Scripts | undefined;
   /** Isolation of built-in trainers. */
   isolation: Isolation;
-  /** Looks again what this host can run; undefined: what was found once holds. */
+  /** Probes again what this host can run; undefined: the first result stays valid. */
   capabilities?: CapabilitySource;
-  /** Time that a trainer gets to end. */
+  /** Grace period of a trainer after TERM. */
   graceMs: number;
   keepJobs: boolean;
-  /** Of trainers. */
+  /** Environment of the trainers. */
   env: Record<string, string | undefined>;
   clock: Clock;
   log: Log;

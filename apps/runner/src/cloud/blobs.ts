@@ -1,4 +1,4 @@
-/** Files by content: GET and PUT /blobs/<sha256>. */
+/** Content-addressed files: GET and PUT /blobs/<sha256>. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable, Transform } from 'node:stream';
@@ -7,11 +7,11 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { isErrorCode, PlatformError } from '@platform/contract/errors';
 import type { Session } from './session.ts';
 
-/** Throws ConnectError when the server refuses or is not there, HASH_MISMATCH when other bytes came. */
+/** Throws ConnectError when the server refuses or is unreachable, HASH_MISMATCH when the received bytes differ. */
 export interface Blobs {
-  /** Writes the content to `file`, verified. */
+  /** Writes the content to `file` and verifies its hash. */
   get(sha256: string, file: string, signal: AbortSignal): Promise<void>;
-  /** Stores the content of `file`; nothing is sent when the server has it. */
+  /** Stores the content of `file`; sends nothing if the server already has it. */
   put(sha256: string, file: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const codes: Readonly<Record<number, Code>> = {
   422: Code.DataLoss,
 };
 
-/** A call that failed in the network throws Unavailable, as RPC do. */
+/** @throws ConnectError with code Unavailable on a network failure, as RPC calls do. */
 async function exchange(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
@@ -43,13 +43,13 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
   );
 }
 
-/** The server's error in the words that its RPC use; undefined: it is none of its errors. */
+/** Formats the server's error like an RPC error; undefined if the text is not an error of the server. */
 function reportedIn(text: string): string | undefined {
   try {
     const { code, message, remedy } = JSON.parse(text) as Record<string, unknown>;
     if (typeof code === 'string' && isErrorCode(code)) return `${code}: ${String(message)} ${String(remedy)}`;
   } catch {
-    // It may come from a proxy.
+    // The response may come from a proxy.
   }
   return undefined;
 }

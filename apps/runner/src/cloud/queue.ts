@@ -1,4 +1,4 @@
-/** The job queue as the runner sees it. */
+/** The runner's client of the job queue. */
 import { create, type MessageInitShape, type JsonObject } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
@@ -16,16 +16,16 @@ import type { JobFiles } from '../job/outputs.ts';
 import type { RunnerCapabilities } from '../local-capabilities.ts';
 import type { Session } from './session.ts';
 
-/** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */
+/** The calls of a runner; each call about an attempt names it. Throws ConnectError or TimeoutError. */
 export interface Queue {
-  /** @param running - jobs that the runner has in hand while it asks for more. */
+  /** @param running - jobs that the runner already runs. */
   lease(
     offer: RunnerCapabilities,
     waitMs: number,
     signal: AbortSignal,
     running?: readonly string[],
   ): Promise<Job | undefined>;
-  /** @returns whether the job is to be stopped. */
+  /** @returns whether the job must stop. */
   report(attempt: AttemptId, news: JobReport, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
   complete(attempt: AttemptId, files: JobFiles, signal: AbortSignal): Promise<void>;
   fail(attempt: AttemptId, failure: Failure, signal: AbortSignal): Promise<{ willRetry: boolean }>;
@@ -58,7 +58,7 @@ export interface JobReport extends JobProgress {
 }
 
 const deadlineMs = 15_000;
-/** The server makes the package before it answers. */
+/** The server builds the package before it answers. */
 const completeDeadlineMs = 120_000;
 
 export function connectQueue(transport: Transport, session: Session, runnerId: string, clock: Clock): Queue {
@@ -128,14 +128,14 @@ function metricOf({ sequence, time, values }: MetricEntry): MessageInitShape<typ
   return { sequence: BigInt(sequence), time: timestampFromMs(time), values: { ...values } };
 }
 
-/** The attempt is no longer ours. */
+/** Whether another runner holds the lease, or none. */
 export const isLeaseLost = (error: unknown): boolean =>
   errorCodeOf(error) === 'LEASE_LOST' || (error instanceof ConnectError && error.code === Code.Aborted);
 
-/** The organization has no room for a result: only a person makes some, and the lease does not last until then. */
+/** The organization's storage is full: a user must free space, and the lease expires before that. */
 const isFull = (error: unknown): boolean => errorCodeOf(error) === 'ORGANIZATION_FULL';
 
-/** The server did not answer, or could not just then: the same call may succeed later. */
+/** Whether the same call may succeed later: the server timed out, was unreachable or was overloaded. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof TimeoutError) return true;
   if (!(error instanceof ConnectError) || isFull(error)) return false;

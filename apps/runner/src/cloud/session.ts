@@ -1,4 +1,4 @@
-/** Who the runner is to the server: a token, fetched when needed and anew when it no longer holds. */
+/** The runner's credentials: an access token, fetched on first use and replaced when the server rejects it. */
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { within, type Clock, type Secret } from '@platform/kit';
@@ -6,7 +6,7 @@ import { within, type Clock, type Secret } from '@platform/kit';
 const deadlineMs = 15_000;
 
 export interface Session {
-  /** Calls `f` with a bearer token; once more with a fresh one when it throws Unauthenticated. */
+  /** Calls `f` with a bearer token; retries once with a new token when `f` throws Unauthenticated. */
   call<T>(signal: AbortSignal, f: (headers: { authorization: string }) => Promise<T>): Promise<T>;
 }
 

@@ -1,13 +1,13 @@
-/** What the program on the cluster is given: everything that it needs to run one attempt, as one line of JSON. */
+/** The input of the program on the cluster: everything that it needs to run one attempt, as one line of JSON. */
 import { fromJson, toJson } from '@bufbuild/protobuf';
 import { JobSchema, type Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { Secret } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
 
 export interface AttemptOrder {
-  /** Of the management server, as seen from the cluster. */
+  /** URL of the management server as nodes reach it. */
   readonly url: string;
-  /** Of the dispatcher: both speak for one attempt. */
+  /** The dispatcher's runner ID: both report for the same attempt. */
   readonly runnerId: string;
   readonly job: Job;
   readonly graceMs: number;
@@ -15,7 +15,7 @@ export interface AttemptOrder {
 
 export const attemptKey = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `platform-${id}-${attempt}`;
 
-/** Holds the token of the attempt: a secret until the attempt is over. */
+/** Contains the token of the attempt: keep it secret until the attempt ends. */
 export function formatOrder({ url, runnerId, job, graceMs }: AttemptOrder): string {
   return JSON.stringify({ url, runner_id: runnerId, grace_seconds: graceMs / 1000, job: toJson(JobSchema, job) });
 }

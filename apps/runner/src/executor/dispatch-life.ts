@@ -1,35 +1,36 @@
 /**
- * The life of one attempt that an engine runs, as the dispatcher sees it, as data. The attempt itself reports, uploads and
- * says how it ended; the dispatcher hands it over, keeps its lease, passes a cancel on, and says what the engine says when
- * the attempt died without a word. Instants are ms of the monotonic clock. What is done answers with an event, always.
+ * State machine of the dispatcher for one attempt that an engine runs. The attempt reports its progress, uploads and
+ * reports its final status. The dispatcher submits it, renews its lease and forwards a cancel. If the attempt dies
+ * without a final status, the dispatcher reports the engine's status. Instants are ms of the monotonic clock. Every
+ * effect answers with one event.
  */
 import type { Failure } from '../attempt-life.ts';
 import type { EngineStatus } from './engine.ts';
 
-/** What is wanted of a job that is being ended: `drop`: nothing is said, it is no longer ours. */
+/** Why the dispatcher ends a job. `drop`: the lease is lost, so it reports nothing. */
 export type Will = 'stop' | 'drop' | 'handBack';
 
-/** When to look at the engine next. */
+/** When to poll the engine next. */
 interface PollState {
   readonly at: number;
   readonly paceMs: number;
-  /** Since when the engine does not answer. */
+  /** When the engine stopped answering. */
   readonly silentSince: number | undefined;
 }
 export type State =
   | { readonly at: 'submitting'; readonly since: number; readonly next: number; readonly will: Will | 'run' }
   | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly look: PollState }
   | { readonly at: 'running'; readonly look: PollState }
-  /** It is to end. `cancelAt`: when the engine is asked to do that; until then the attempt may do it by itself. */
+  /** The job must end. `cancelAt`: when the dispatcher cancels it in the engine; before that the attempt may exit. */
   | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly look: PollState }
-  /** The queue is being told how it ended. */
+  /** The dispatcher is reporting the final status to the queue. */
   | { readonly at: 'closing' }
   | { readonly at: 'ended' }
-  /** This dispatcher ends; the attempt goes on, and the next dispatcher takes over. */
+  /** This dispatcher ends; the attempt continues, and the next dispatcher takes over. */
   | { readonly at: 'left' };
 
 export type Event =
-  /** `isKnown`: submitted by an earlier run of the dispatcher. */
+  /** `isKnown`: an earlier run of the dispatcher submitted it. */
   | { readonly is: 'begin'; readonly isKnown: boolean }
   | { readonly is: 'submitted' }
   | { readonly is: 'refused'; readonly failure: Failure }
@@ -50,7 +51,7 @@ export type Effect =
   | { readonly do: 'fail'; readonly failure: Failure | EngineFailure }
   | { readonly do: 'confirmStop' };
 
-/** A failure whose words the engine's name and reference complete. */
+/** A failure whose message needs the engine's name and reference. */
 export type EngineFailure =
   | { readonly because: 'ended'; readonly status: Extract<EngineStatus, { at: 'ended' | 'absent' }> }
   | { readonly because: 'stuck'; readonly why: string; readonly minutes: number }
@@ -60,13 +61,13 @@ export type EngineFailure =
 export interface DispatchTimeouts {
   readonly firstPollMs: number;
   readonly maxPollMs: number;
-  /** An engine that does not answer is waited for. */
+  /** How long to wait for an engine that does not answer. */
   readonly silenceMs: number;
-  /** A job that cannot start unless a person mends something. */
+  /** How long to wait for a job that cannot start until an operator fixes something. */
   readonly stuckMs: number;
-  /** A job that waits for its turn; Infinity: for ever. */
+  /** How long a job may wait in the engine's queue; Infinity: no limit. */
   readonly pendingMs: number;
-  /** The attempt ends by itself when it is told to; after this time the engine ends it. */
+  /** An attempt exits on request; after this time the dispatcher cancels it in the engine. */
   readonly graceMs: number;
 }
 export const defaultTimeouts: DispatchTimeouts = {
@@ -86,7 +87,7 @@ export interface Next {
 
 export const initial = (now: number): State => ({ at: 'submitting', since: now, next: Infinity, will: 'run' });
 
-/** When the state wants the event `due`. */
+/** When the state expects the event `due`. */
 export function deadline(state: State): number {
   switch (state.at) {
     case 'submitting':
@@ -102,8 +103,8 @@ export function deadline(state: State): number {
 }
 
 /**
- * The dispatcher speaks for the attempt as long as it knows something of it. When the engine has been silent for too long
- * the attempt's own reports decide: if it lives they keep the lease, else the lease runs out.
+ * The dispatcher renews the lease as long as it knows the state of the attempt. After `silenceMs` without an answer of
+ * the engine, only the attempt's own reports renew it; without them the lease expires.
  */
 export function keepsLease(state: State, now: number, { silenceMs }: DispatchTimeouts): boolean {
   switch (state.at) {
@@ -136,7 +137,7 @@ export function step(state: State, event: Event, now: number, patience: Dispatch
       : will === 'stop'
         ? close({ do: 'confirmStop' })
         : failed({ because: 'handedBack' });
-  /** While a look is under way nothing is due: its answer sets the next one. */
+  /** No poll is due while one is in flight: its answer schedules the next one. */
   const later = (look: PollState): PollState => ({ ...look, at: Infinity });
   const after = (look: PollState, isNews: boolean): PollState => {
     const paceMs = isNews ? firstLookMs : Math.min(look.paceMs * slower, longestLookMs);
@@ -167,7 +168,7 @@ export function step(state: State, event: Event, now: number, patience: Dispatch
         case 'refused':
           return state.will === 'run' ? failed(event.failure) : closeFor(state.will);
         case 'unreachable':
-          // Should the submit have got through, the attempt finds its lease lost and ends.
+          // If the submit succeeded after all, the attempt finds its lease lost and exits.
           if (state.will !== 'run') return closeFor(state.will);
           if (now - state.since >= silenceMs) return failed({ because: 'unreachable', problem: event.problem });
           return to({ ...state, next: now + Math.min(firstLookMs * 2 + (now - state.since) / 2, longestLookMs) });
@@ -200,7 +201,7 @@ export function step(state: State, event: Event, now: number, patience: Dispatch
         case 'stopOrdered':
           return end('stop', state.at === 'waiting' ? now : now + patience.graceMs);
         case 'leaseLost':
-          // Most often the attempt has said how it ended, and is about to leave.
+          // Usually the attempt has reported its final status and is about to exit.
           return end('drop', now + (state.at === 'waiting' ? firstLookMs * 4 : patience.graceMs));
         case 'shutdown':
           return state.at === 'waiting' ? end('handBack', now) : to({ at: 'left' });
@@ -220,7 +221,7 @@ export function step(state: State, event: Event, now: number, patience: Dispatch
         case 'unreachable': {
           const look = afterSilence(state.look);
           if (now - (look.silentSince ?? now) >= silenceMs) return closeFor(state.will);
-          // It may have been the order to end that did not arrive.
+          // The lost request may have been the cancel.
           return to({ ...state, look, cancelAt: state.cancelAt === Infinity ? look.at : state.cancelAt });
         }
         case 'leaseLost':
@@ -235,7 +236,7 @@ export function step(state: State, event: Event, now: number, patience: Dispatch
   }
 
   function willEnd(from: Extract<State, { at: 'submitting' }>, will: Will): Next {
-    // Nothing is under way while it waits to ask again.
+    // No request is in flight while the dispatcher waits for a retry.
     return from.next === Infinity ? to({ ...from, will }) : closeFor(will);
   }
   function seen(from: Extract<State, { at: 'waiting' | 'running' }>, status: EngineStatus): Next {

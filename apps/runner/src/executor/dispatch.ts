@@ -1,4 +1,4 @@
-/** Carries one attempt through an engine, from its lease to its end. */
+/** Runs one attempt through an engine, from its lease to its end. */
 import { PlatformError } from '@platform/contract/errors';
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseJobSpec, type JobSpec } from '@platform/contract/job';
@@ -28,24 +28,24 @@ export interface Dispatching {
   readonly queue: Queue;
   readonly held: HeldAttempts;
   readonly patience: DispatchTimeouts;
-  /** The order for the program on the cluster. */
+  /** Formats the order for the program on the cluster. */
   orderOf(job: Job): string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export interface Known extends HeldAttempt {
-  /** Of an earlier run of the dispatcher, which may have submitted it. */
+  /** True if an earlier run of the dispatcher held it and may have submitted it. */
   readonly isTakenOver: boolean;
 }
 
-/** The attempt writes its own lines from the thousandth on. */
+/** The dispatcher's log lines stay below 1000: the attempt numbers its own lines from 1000 on. */
 const maxNotes = 900;
 export const firstLineOfAttempt = 1000;
-/** A shutdown does not wait longer for the engine; the next dispatcher goes on. */
+/** Limit of a shutdown's wait for the engine; the next dispatcher continues. */
 const shutdownMs = 8_000;
 
-/** Never throws: whatever goes wrong is told to the queue. */
+/** Never throws: it reports every failure to the queue. */
 export async function dispatch(to: Dispatching, known: Known, shutdown: AbortSignal): Promise<void> {
   const { job } = known;
   const attempt: AttemptId = { jobId: job.id, attempt: job.attempt };
@@ -166,7 +166,7 @@ class Dispatch {
   async #submit(signal: AbortSignal): Promise<Event> {
     const { engine, held, orderOf, log } = this.#to;
     const job = this.#job;
-    // On disk first: a dispatcher that dies from here on searches the engine for the job before it submits again.
+    // Write to disk first: a dispatcher that dies from here on searches the engine for the job before it submits again.
     await held.keep({ job, ref: undefined });
     const { model_name: model, model_version: version, limits } = this.#spec;
     this.#ref = await engine.submit(

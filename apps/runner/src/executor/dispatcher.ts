@@ -1,4 +1,4 @@
-/** Leases jobs and hands them to an engine, several at once, until it is stopped or drained. */
+/** Leases jobs and submits them to an engine, several at once, until it is stopped or drained. */
 import { Cell } from '@platform/kit';
 import type { RunnerCapabilities } from '../local-capabilities.ts';
 import { leaseOne, type Orders } from '../run-runner.ts';
@@ -10,7 +10,7 @@ interface Active {
   readonly done: Promise<void>;
 }
 
-/** Throws what the server refuses for good, such as a wrong key; attempts under way are left to the engine then. */
+/** Throws an error that the server will not clear, such as a wrong key; the engine keeps the running attempts. */
 export async function runDispatcher(
   to: Dispatching,
   offer: RunnerCapabilities,

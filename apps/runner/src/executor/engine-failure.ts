@@ -1,4 +1,4 @@
-/** What the queue is told when an attempt ended without a word of its own: the engine's view in words of the error table. */
+/** The failure to report when an attempt ended without a final status: the engine's status as an error of the table. */
 import { PlatformError, type ErrorCode, type ErrorData } from '@platform/contract/errors';
 import type { JobLimits } from '@platform/contract/job';
 import type { Failure } from '../attempt-life.ts';
@@ -9,9 +9,9 @@ export interface EngineCase {
   readonly engine: Engine['name'];
   readonly ref: string;
   readonly limits: JobLimits;
-  /** A script of a user is at fault for what a built-in trainer is not. */
+  /** An exit code blames the script of a user, but not a built-in trainer. */
   readonly isBuiltIn: boolean;
-  /** The end of what the program printed. */
+  /** Last lines of the program's output. */
   readonly lastLines: readonly string[];
 }
 
@@ -71,7 +71,7 @@ const lost = ({ engine, ref, lastLines }: EngineCase, problem: string): Failure 
 };
 const remedyOf = (code: ErrorCode): string => new PlatformError(code, { usedMib: 0, limitMib: 0 }).remedy;
 
-/** What a shell means by the code. */
+/** Explains exit codes of the shell (126, 127) and of the attempt program (69, 75). */
 function hintOf(code: number): string {
   if (code === 126 || code === 127) {
     return ', the runner was not found there: install it on each node, or name it with --attempt-command';

@@ -1,4 +1,4 @@
-/** Options of a runner that hands its jobs to an engine. */
+/** Options of a runner that submits its jobs to an engine. */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
@@ -80,7 +80,7 @@ export const engineTable = {
 
 type Given = OptionValues<typeof engineTable>;
 export interface EngineOptions extends Given {
-  /** As nodes see the server. */
+  /** The server's URL as nodes reach it. */
   readonly attemptUrl: string;
   readonly attemptCommand: string;
 }
@@ -110,7 +110,7 @@ export function engineOptions(given: Given, url: string, scripts: ScriptOptions)
   };
 }
 
-/** Flags of an attempt, so that scripts and trainers run there as the operator allows it here. */
+/** Flags of an attempt: scripts and trainers run on the node with the operator's settings of this runner. */
 export function attemptFlags(
   { engineCpus }: EngineOptions,
   { scripts, trainerSandbox }: { readonly scripts: ScriptOptions; readonly trainerSandbox: boolean },
@@ -130,7 +130,7 @@ export function attemptFlags(
   ];
 }
 
-/** The whole command of an attempt, its order on standard input. */
+/** The full command line of an attempt, which reads its order from standard input. */
 export const attemptLine = ({ attemptCommand, attemptFolder }: EngineOptions, flags: readonly string[]): string =>
   [
     attemptCommand,

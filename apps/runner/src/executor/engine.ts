@@ -1,13 +1,13 @@
-/** An engine with a queue of its own, such as Slurm: it starts one program on some computer of a cluster, or ends it. */
+/** A cluster scheduler such as Slurm: it starts one program on a node, or cancels it. */
 import type { JobLimits } from '@platform/contract/job';
 
-/** What the engine is to run. */
+/** A job for the engine. */
 export interface EngineJob {
-  /** Names the attempt for ever: two submits with one key are one job of the engine. Letters, digits and `-`. */
+  /** Idempotency key of the attempt: two submits with one key are one job of the engine. Letters, digits and `-`. */
   readonly key: string;
-  /** An earlier submit may have got through: the engine is searched first. */
+  /** An earlier submit may have succeeded: search the engine first. */
   readonly mayExist: boolean;
-  /** For people who look at the engine's queue. */
+  /** Description for users who list the engine's queue. */
   readonly about: string;
   /** The attempt order, one line of JSON, for the program's standard input or file. */
   readonly order: string;
@@ -15,36 +15,36 @@ export interface EngineJob {
 }
 
 export type EngineStatus =
-  /** In the engine's queue. `isStuck`: it will not start unless a person mends something. */
+  /** In the engine's queue. `isStuck`: it cannot start until an operator fixes something. */
   | { readonly at: 'pending'; readonly why: string; readonly isStuck: boolean }
   | { readonly at: 'running' }
   | { readonly at: 'ended'; readonly how: EngineEnd }
-  /** The engine does not know it, or no longer. */
+  /** The engine has no such job, or no longer. */
   | { readonly at: 'absent' };
 
 export type EngineEnd =
   | { readonly is: 'succeeded' }
-  /** The program ended with this code. */
+  /** The program exited with this code. */
   | { readonly is: 'exited'; readonly code: number }
   | { readonly is: 'killed'; readonly signal: number }
-  /** By us or by an operator of the cluster. */
+  /** By the dispatcher or by an operator of the cluster. */
   | { readonly is: 'canceled' }
   | { readonly is: 'timedOut' }
   | { readonly is: 'outOfMemory' }
-  /** Node gone, preempted, put back into the engine's queue …: the engine's word. */
+  /** Node lost, preempted, requeued …; `word` is the engine's term. */
   | { readonly is: 'lost'; readonly word: string };
 
 /**
- * Each call throws PlatformError ENGINE_REFUSED when the engine says no for good, and ENGINE_UNREACHABLE when it could not
- * be asked just then.
+ * Each call throws PlatformError ENGINE_REFUSED when the engine rejects it permanently, and ENGINE_UNREACHABLE when a
+ * retry may succeed.
  */
 export interface Engine {
   readonly name: 'Slurm' | 'Kubernetes';
-  /** @returns how the engine calls the job. Safe to call again with `mayExist`. */
+  /** @returns the engine's ID of the job. Safe to call again with `mayExist`. */
   submit(job: EngineJob, signal: AbortSignal): Promise<string>;
   status(ref: string, signal: AbortSignal): Promise<EngineStatus>;
-  /** TERM, and KILL later; the status tells when it is over. A job that has ended or is unknown is no error. */
+  /** Sends TERM, and KILL later; the status shows when the job has ended. Succeeds for an ended or unknown job. */
   cancel(ref: string, signal: AbortSignal): Promise<void>;
-  /** The end of what the program printed, where the engine lets us see that; for the message of a failure. */
+  /** Last lines of the program's output if the engine provides them; for the message of a failure. */
   lastLines(ref: string, signal: AbortSignal): Promise<readonly string[]>;
 }

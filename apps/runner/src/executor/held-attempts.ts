@@ -1,4 +1,4 @@
-/** The attempts that an engine runs for this dispatcher, on disk: a dispatcher that is killed takes them over again. */
+/** Stores on disk which attempts an engine runs for this dispatcher, so that a restarted dispatcher takes them over. */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fromJson, toJson, type JsonValue } from '@bufbuild/protobuf';
@@ -8,11 +8,11 @@ import { attemptKey } from './attempt-order.ts';
 
 export interface HeldAttempt {
   readonly job: Job;
-  /** How the engine calls it; undefined: perhaps it was never submitted. */
+  /** The engine's ID of the job; undefined: it may never have been submitted. */
   readonly ref: string | undefined;
 }
 export interface HeldAttempts {
-  /** Those of earlier runs. A file that cannot be read is left out. */
+  /** Attempts of earlier runs; skips files that it cannot read. */
   load(): Promise<readonly HeldAttempt[]>;
   keep(held: HeldAttempt): Promise<void>;
   forget(job: Job): Promise<void>;

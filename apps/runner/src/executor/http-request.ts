@@ -1,4 +1,4 @@
-/** One JSON request to an engine over HTTP, HTTPS with an authority of its own, or a Unix socket. */
+/** Sends one JSON request to an engine over HTTP, HTTPS with a custom CA, or a Unix socket. */
 import http from 'node:http';
 import https from 'node:https';
 import { PlatformError } from '@platform/contract/errors';
@@ -9,7 +9,7 @@ export interface HttpEndpoint {
   readonly engine: Engine['name'];
   /** `http://host:port`, `https://…`, or `unix:/path`. */
   readonly url: string;
-  /** Certificates in PEM that sign the engine's. */
+  /** CA certificates in PEM that verify the engine's certificate. */
   readonly ca?: string | undefined;
   readonly clock: Clock;
 }
@@ -23,15 +23,15 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   readonly text: string;
-  /** The body as JSON; undefined when it is none. */
+  /** The body as JSON; undefined if it is not JSON. */
   readonly json: unknown;
 }
 
 const deadlineMs = 15_000;
-/** Lists of large clusters. */
+/** Large clusters return long lists. */
 const maxResponseBytes = 256 * 2 ** 20;
 
-/** Throws ENGINE_UNREACHABLE when there is no answer. */
+/** @throws PlatformError ENGINE_UNREACHABLE when no response arrives. */
 export async function sendRequest(
   place: HttpEndpoint,
   request: HttpRequest,
@@ -56,7 +56,8 @@ function send({ url, ca }: HttpEndpoint, request: HttpRequest, signal: AbortSign
     agent: false,
     headers: {
       accept: 'application/json',
-      // Asked to close, slurmrestd 22.05 writes a header behind the body. The socket is closed here all the same.
+      // With `Connection: close`, slurmrestd 22.05 writes a header after the body. This client closes the socket
+      // anyway.
       connection: 'keep-alive',
       ...(body === undefined
         ? {}

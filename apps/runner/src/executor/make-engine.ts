@@ -8,12 +8,12 @@ import { kubernetesEngine } from './kubernetes/kubernetes.ts';
 import { slurmEngine } from './slurm/slurm.ts';
 import { tokenCommand, tokenFile } from './slurm/tokens.ts';
 
-/** Node, the reader of images and the cache beside the trainer itself. */
+/** Memory beside the trainer: Node, the image decoder and the cache. */
 const extraMemoryMib = 512;
-/** Download, upload, and the words in between. */
+/** Time beside the training: download, upload and reports. */
 const extraSeconds = 15 * 60;
 
-/** To tell the queue after the trainer has ended. */
+/** Time to report the final status after the trainer has ended. */
 const graceOfAttemptSeconds = 20;
 
 /** @throws Usage */

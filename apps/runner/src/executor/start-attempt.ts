@@ -1,4 +1,4 @@
-/** One attempt on a computer of a cluster: what a dispatcher handed to the engine. */
+/** Runs one attempt on a cluster node, as the dispatcher submitted it to the engine. */
 import { readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -22,10 +22,13 @@ import { firstLineOfAttempt } from './dispatch.ts';
 
 const clock = systemClock;
 
-/** How the program ends, for who looks at the engine: EX_UNAVAILABLE when the attempt was no longer its own. */
+/** Exit codes for users who inspect the engine: 69 is EX_UNAVAILABLE, the attempt had lost its lease. */
 const exitCodes = { complete: 0, confirmStop: 0, fail: 1, nothing: 69 } as const;
 
-/** @returns the exit code. Throws Usage when there is no order. */
+/**
+ * @returns the exit code.
+ * @throws Usage when the order is missing or invalid.
+ */
 export async function startAttempt(given: AttemptOptions, trainers: Trainers, signal: AbortSignal): Promise<number> {
   const level = given.debug ? 'debug' : 'info';
   const log = createLog({ name: 'attempt', clock, level, sink: stderrSink(given.logFormat) });
@@ -39,9 +42,9 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   try {
     const cacheFolder = path.join(given.folder ?? root, 'cache');
     await makePrivate(cacheFolder);
-    // Its own root: attempts beside it on this computer have sandboxes of their own.
+    // The attempt has its own root folder, so attempts on one host get separate sandboxes.
     const where = { root, url, trainers, clock, log };
-    // Looking for Pythons takes a moment that other jobs need not spend.
+    // Probing the Pythons takes time that other kinds of jobs do not need.
     const only = job.spec?.['kind'] === 'custom' ? 'scripts' : 'trainers';
     const capabilities = await watchCapabilities({ ...given, ...where, only });
     const place = { ...where, cacheFolder, queue, session, capabilities };
@@ -52,7 +55,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   return signal.aborted ? 143 : exitCodes[lastWord()];
 }
 
-/** A token that is not taken any more: the attempt is over. */
+/** The server rejects the token when the attempt is over. */
 function tokenSession(token: Secret): Session {
   const authorization = `Bearer ${token.reveal()}`;
   return {
@@ -67,7 +70,9 @@ function tokenSession(token: Secret): Session {
   };
 }
 
-/** Lines after those of the dispatcher; and no word about an end that the engine ordered: the dispatcher knows the reason. */
+/**
+ * Numbers log lines after the dispatcher's. It reports no end that the engine ordered: the dispatcher knows the reason.
+ */
 function asAttempt(queue: Queue): { queue: Queue; lastWord(): keyof typeof exitCodes } {
   let said: keyof typeof exitCodes = 'nothing';
   const moved = <T extends { sequence: number }>(entries: readonly T[]): T[] =>

@@ -15,13 +15,13 @@ export interface Wiring {
   readonly queue: Queue;
   readonly runnerId: string;
   readonly trainers: Trainers;
-  /** No more jobs are taken; those in hand come to their end. */
+  /** Aborted: the dispatcher leases no more jobs and finishes the running ones. */
   readonly drain: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Hands jobs to the engine until the signal. Throws Usage, and what the server refuses for good. */
+/** Submits jobs to the engine until the signal. Throws Usage, and errors that the server will not clear. */
 export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: AbortSignal): Promise<void> {
   const { engine: options, graceMs } = given;
   const { queue, runnerId, trainers, drain, clock, log } = to;
@@ -36,7 +36,7 @@ export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: 
         ...defaultTimeouts,
         maxPollMs: options.enginePollSeconds * 1000,
         pendingMs: options.pendingMinutes === 0 ? Infinity : options.pendingMinutes * 60_000,
-        // The trainer gets its grace, then the attempt has a moment to say so.
+        // The trainer gets its grace period; the attempt needs time to report its status after that.
         graceMs: graceMs + 10_000,
       },
       orderOf: (job) => formatOrder({ url: options.attemptUrl, runnerId, job, graceMs }),
@@ -48,7 +48,7 @@ export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: 
   );
 }
 
-/** What runs on the computers of the engine: as the operator says, this one cannot look there. */
+/** The capabilities of the nodes as the operator configures them: this host cannot probe the nodes. */
 export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Trainers): RunnerCapabilities {
   const offer: RunnerCapabilities = {
     ...localCapabilities(trainers, version),

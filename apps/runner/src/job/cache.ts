@@ -1,14 +1,14 @@
-/** Images by content, shared between jobs: a second training of the same dataset downloads nothing. */
+/** Content-addressed images, shared between jobs: a second training on the same dataset downloads nothing. */
 import { chmod, lstat, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Images of an organization are for the user of the runner alone, not for whoever else works on this host. */
+/** Only the runner's user may read an organization's images, not other users of this host. */
 export const privateModes = { file: 0o600, folder: 0o700 } as const;
 
 export interface ImageCache {
-  /** Path of the file with this content; `fetch` is asked to write and verify it when it is not here. */
+  /** Path of the file with this content; on a cache miss `fetch` writes and verifies it. */
   get(sha256: string, sizeBytes: number, fetch: (file: string) => Promise<void>): Promise<string>;
-  /** Removes what was not used for longest until the limit holds. @returns bytes removed. */
+  /** Removes the least recently used files until the limit holds. @returns bytes removed. */
   trim(): Promise<number>;
 }
 
@@ -20,7 +20,7 @@ export function imageCache(folder: string, limitBytes: number, wall: () => numbe
   const load = async (sha256: string, sizeBytes: number, fetch: (file: string) => Promise<void>): Promise<string> => {
     const file = place(sha256);
     const found = await stat(file).catch(() => undefined);
-    // A power cut may leave a file shorter than it was written.
+    // After a power failure a file can be shorter than it was written.
     if (found?.size === sizeBytes) {
       const now = wall() / 1000;
       await utimes(file, now, now);
@@ -72,8 +72,8 @@ export function imageCache(folder: string, limitBytes: number, wall: () => numbe
 const modesAtOnce = 64;
 
 /**
- * Makes a folder, and everything in it that an earlier version left open to others, private. What belongs to another user
- * stays as it is. Links are not followed.
+ * Creates the folder if needed and makes it private, with everything that an earlier version left readable. Skips files
+ * of other users; follows no links.
  */
 export async function makePrivate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: privateModes.folder });

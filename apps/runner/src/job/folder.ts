@@ -1,4 +1,4 @@
-/** The job folder on this computer, one per attempt. */
+/** The job folder on this host, one per attempt. */
 import { constants } from 'node:fs';
 import { chmod, copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,18 +10,18 @@ import { privateModes } from './cache.ts';
 
 export interface JobFolder {
   readonly path: string;
-  /** Of one of `jobFiles`. */
+  /** Path of one of `jobFiles`. */
   file(name: keyof typeof jobFiles): string;
 }
 
 const jobsOf = (root: string): string => path.join(root, 'jobs');
 
-/** Empty, also where an earlier run of the same attempt left something. */
+/** Creates an empty folder; removes what an earlier run of the same attempt left. */
 export async function createJobFolder(root: string, jobId: string, attempt: number): Promise<JobFolder> {
   const folder = path.join(jobsOf(root), `${path.basename(jobId)}-${attempt}`);
   await removeTree(folder);
   await mkdir(jobsOf(root), { recursive: true });
-  // Inside, files may be open to others: the user of a sandbox is one.
+  // Files inside may be readable for all users: a sandbox runs as another user.
   await chmod(jobsOf(root), privateModes.folder);
   await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
   await mkdir(path.join(folder, jobFiles.out));
@@ -34,14 +34,14 @@ export async function leftJobFolders(root: string): Promise<string[]> {
   return names.map((name) => path.join(jobsOf(root), name));
 }
 
-/** Every attempt of an earlier run is over: its lease names a runner that no longer works on it. */
+/** Every attempt of an earlier run is over: its runner no longer works on it. */
 export async function removeJobFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) await removeTree(folder);
 }
 
 /**
- * Lets the cached image appear in the folder, as a second name of the same file where the disk can do that. For another
- * user, who may not read the cache, it is a copy, which shares its blocks where the disk can do that.
+ * Places the cached image in the folder: as a hard link where the file system allows it. `other` may not read the cache
+ * and gets a copy, as a reflink where the file system supports it.
  */
 export async function placeImage(
   folder: JobFolder,
@@ -58,7 +58,7 @@ export async function placeImage(
     await link(cached, target);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EEXIST') return; // the same picture, twice in the dataset
+    if (code === 'EEXIST') return; // the dataset contains the same image twice
     if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
     await copyFile(cached, target);
   }
@@ -76,7 +76,7 @@ export async function writeJobFiles(
   await writeFile(folder.file('job'), `${JSON.stringify(job, undefined, 2)}\n`);
 }
 
-/** Written last, whole or not at all: the attempt is over. */
+/** Written last and atomically: it marks the end of the attempt. */
 export async function writeExit(folder: JobFolder, exit: JobExit): Promise<void> {
   await atomicWrite(folder.file('exit'), `${JSON.stringify(exit, undefined, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** What a trainer left in out/, as it becomes a model version. */
+/** Reads a trainer's results in out/ for the upload as a model version. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -19,9 +19,9 @@ export interface OutputFile {
 }
 export interface JobFiles {
   readonly files: readonly OutputFile[];
-  /** Content of evaluation.json, when there is one. */
+  /** Content of evaluation.json, if the trainer wrote one. */
   readonly evaluation: Readonly<Record<string, unknown>> | undefined;
-  /** For the log of the job. */
+  /** Lines for the job's log about skipped files. */
   readonly leftOut: readonly string[];
 }
 
@@ -33,8 +33,8 @@ async function sha256Of(file: string): Promise<string> {
 }
 
 /**
- * The regular files of the folder, without tmp/, in order of their paths. Throws TRAINER_FAILED (of a script: SCRIPT_FAILED)
- * when there is none, when there are too many or when they are too large.
+ * The regular files of the folder, without tmp/, ordered by path. Throws TRAINER_FAILED (for a script: SCRIPT_FAILED)
+ * when there are none, too many, or when they are too large.
  */
 export async function readOutputs(out: string, diskBytes: number, isScript = false): Promise<JobFiles> {
   const limitBytes = Math.min(diskBytes, modelArchive.limits.unpackedBytes);
@@ -61,6 +61,6 @@ async function evaluationIn(out: string): Promise<Record<string, unknown> | unde
   try {
     return parseObject(await readFile(path.join(out, modelFiles.evaluation), 'utf8'));
   } catch {
-    return undefined; // a script need not write one
+    return undefined; // scripts may omit it
   }
 }

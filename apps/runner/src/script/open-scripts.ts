@@ -1,4 +1,4 @@
-/** Finds out at the start whether training scripts can run here, and on what. */
+/** Determines at the start whether training scripts can run here, and with which Pythons. */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,22 +11,22 @@ import type { Sandboxes } from '@platform/sandbox/sandbox';
 import type { RunnerCapabilities } from '../local-capabilities.ts';
 import type { ScriptOptions } from './script-options.ts';
 
-/** All that is needed to run scripts. */
+/** What the runner needs to run scripts. */
 export interface Scripts {
   readonly sandboxes: Sandboxes;
   /** At least one; the first one is the default. */
   readonly environments: readonly Environment[];
   readonly options: ScriptOptions;
-  /** Address of the management server, for scripts that call it. */
+  /** URL of the management server, for scripts that call it. */
   readonly url: string;
-  /** Installed packages. */
+  /** Folder of installed packages. */
   readonly cache: string;
-  /** Begins the names of all sandboxes of this runner. */
+  /** Prefix of the names of all sandboxes of this runner. */
   readonly prefix: string;
 }
 export type Opened = { readonly scripts: Scripts } | { readonly because: string };
 
-/** Once, before any of them. Throws Usage when an option names something that is not there. */
+/** Call it once, before scripts run. Throws Usage when an option names a folder that does not exist. */
 export async function prepareScripts(options: ScriptOptions, root: string): Promise<void> {
   if (!options.enabled) return;
   await checkWheelhouse(options.wheelhouse);
@@ -34,7 +34,7 @@ export async function prepareScripts(options: ScriptOptions, root: string): Prom
 }
 const environmentsIn = (root: string): string => path.join(root, 'environments');
 
-/** Looks for Pythons that start in these sandboxes. */
+/** Finds the Pythons that start in these sandboxes. */
 export async function openScripts(
   options: ScriptOptions,
   probe: Probe,
@@ -61,7 +61,7 @@ export async function openScripts(
   return { scripts: { sandboxes, environments, options, url, cache, prefix } };
 }
 
-/** Of the runner with this folder. */
+/** Prefix of the sandbox names of the runner with this folder. */
 export const sandboxPrefix = (root: string): string => createHash('sha256').update(root).digest('hex').slice(0, 10);
 
 async function checkWheelhouse(folder: string | undefined): Promise<void> {
@@ -73,7 +73,7 @@ async function checkWheelhouse(folder: string | undefined): Promise<void> {
   }
 }
 
-/** The same offer with scripts, or with the reason why there are none. */
+/** Adds scripts to the capabilities, or the reason why they are missing. */
 export function withScripts(offer: RunnerCapabilities, opened: Opened): RunnerCapabilities {
   if ('because' in opened) return { ...offer, noScriptsBecause: opened.because };
   const containers = opened.scripts.environments.map(({ key, python, framework, description, endOfLife }) => ({

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import { parsePythons, type NamedPython } from '@platform/sandbox/environments';
 
-/** What the operator of this computer allows training scripts. */
+/** What the operator of this host allows training scripts. */
 export const scriptTable = {
   scriptPython: {
     type: 'string',
@@ -31,11 +31,11 @@ export const scriptTable = {
 } as const satisfies OptionTable;
 
 export interface ScriptOptions {
-  /** False: not wanted on this computer. */
+  /** False if the operator disabled scripts on this host. */
   readonly enabled: boolean;
   readonly pythons: readonly NamedPython[];
   readonly network: boolean;
-  /** Absolute. */
+  /** Absolute path. */
   readonly wheelhouse: string | undefined;
   readonly pipIndexUrl: string | undefined;
   readonly cpus: number;

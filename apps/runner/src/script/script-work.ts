@@ -1,4 +1,4 @@
-/** The parts of an attempt that are different for a training script: its archive, its packages, its run. */
+/** The steps of an attempt that differ for a training script: its archive, its packages, its run. */
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -30,23 +30,23 @@ import type { Scripts } from './open-scripts.ts';
 
 export interface ScriptTask {
   readonly spec: JobSpec;
-  /** Of the script, with which it may ask the server; undefined when it got none. */
+  /** API key with which the script may call the server; undefined if it has none. */
   readonly credentials: { readonly id: string; readonly key: Secret } | undefined;
   readonly folder: JobFolder;
   readonly reporter: Reporter;
   readonly blobs: Blobs;
   readonly graceMs: number;
-  /** Of the runner; says which GPUs are this job's. */
+  /** The runner's environment; it determines which GPUs this job may use. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   /** Maps the script's progress to that of the whole job. */
   share(progress: number): number;
 }
 
-/** What the sandbox shows at /job, besides what every script sees. */
+/** Paths inside the sandbox, below /job, in addition to those of every script. */
 const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/data' } as const;
 
-/** The image of a line as the script finds it. */
+/** Path of an image inside the sandbox. */
 export const pictureInside = (local: string): string => path.posix.join(place.root, local);
 
 function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
@@ -66,12 +66,12 @@ export class ScriptWork {
     this.#task = task;
   }
 
-  /** Root's sandboxes have users of their own. */
+  /** Whether the script runs as another user: sandboxes that root creates have their own users. */
   get isOtherUser(): boolean {
     return this.#scripts.sandboxes.host.isRoot;
   }
 
-  /** The script and what it depends on, onto this computer. Images and dataset file are there already. */
+  /** Downloads the script and installs its dependencies. The images and the dataset file are already in place. */
   async prepare(signal: AbortSignal): Promise<void> {
     const { spec, folder, reporter, blobs, clock } = this.#task;
     const { script } = spec;
@@ -98,7 +98,7 @@ export class ScriptWork {
     ).finally(() => forgetTrainer(this.#task.folder.path));
   }
 
-  /** To its end. Aborted: nothing of it is left, and the event does not matter. */
+  /** Runs the script to its end. After an abort all its processes are gone, and the event is ignored. */
   async run(signal: AbortSignal): Promise<Event> {
     const { spec, folder, reporter, credentials, share } = this.#task;
     const run: ScriptRun = {
@@ -132,7 +132,7 @@ export class ScriptWork {
     return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
   }
 
-  /** A script may do without a child that was killed for memory. Without a result, that is why. */
+  /** A script may succeed although the kernel killed a child for memory. Without a result, that is the cause. */
   async #memoryLoss(result: SandboxResult, { limits, out }: ScriptRun): Promise<ScriptFailure | undefined> {
     const loss = result.end.is === 'exited' ? memoryLoss(result, limits) : undefined;
     if (loss === undefined) return undefined;

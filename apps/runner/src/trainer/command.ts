@@ -7,20 +7,20 @@ import type { JobFolder } from '../job/folder.ts';
 /** Programs of the built-in trainers by kind. */
 export type Trainers = Readonly<Partial<Record<JobKind, string>>>;
 
-/** Where this program and its packages lie: a checkout, or a copy of one in an image. */
+/** Root folder of this program and its packages: a checkout, or a copy of one in a container image. */
 export const checkoutFolder = fileURLToPath(new URL('../../../../', import.meta.url));
-/** What a trainer needs of it. Nothing else of a checkout is shown to one: data and keys may lie beside. */
+/** The parts that a trainer needs. The sandbox shows nothing else of a checkout: it may contain data and keys. */
 export const installationFolders = ['package.json', 'node_modules', 'packages', 'trainers'] as const;
 
 const trainer = (name: string): string => path.join(checkoutFolder, 'trainers', name, 'src', 'main.ts');
-/** Loads what trainers load, and ends. */
+/** Loads the libraries of the trainers and exits. */
 export const trainerProbe = path.join(checkoutFolder, 'trainers', 'engine', 'src', 'self-check.ts');
 
 export const builtInTrainers: Trainers = Object.fromEntries(
   builtInKinds.map((kind) => [kind, trainer(modelKinds[kind].trainer)]),
 );
 
-/** Program and arguments; the flags are those that scripts of users get, plus the files of built-in trainers. */
+/** Program and arguments: the flags of user scripts, plus the files of built-in trainers. */
 export function trainerCommand(program: string, spec: JobSpec, folder: Pick<JobFolder, 'file'>): string[] {
   return [
     process.execPath,

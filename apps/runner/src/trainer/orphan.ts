@@ -1,4 +1,4 @@
-/** Trainers of a runner that was killed: known by pid and start time, ended when the runner starts again. */
+/** Ends the trainers of a killed runner when the runner starts again; identifies them by PID and start time. */
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
@@ -10,7 +10,7 @@ interface Child {
 }
 const fileOf = (jobFolder: string): string => path.join(jobFolder, 'trainer.json');
 
-/** At once, without giving way: the shorter the time in which the trainer lives unknown, the better. */
+/** Synchronous: it keeps the time short in which a crash would leave an unrecorded trainer. */
 export function rememberTrainer(jobFolder: string, { pid, startTime }: Child): void {
   writeFileSync(fileOf(jobFolder), JSON.stringify({ pid, startTime }));
 }
@@ -18,7 +18,7 @@ export function forgetTrainer(jobFolder: string): void {
   rmSync(fileOf(jobFolder), { force: true });
 }
 
-/** Ends what runs of the attempts in these folders. @returns the pids of those that were alive. */
+/** Kills the trainers of the attempts in these folders. @returns the PIDs of those that were alive. */
 export async function killOrphans(jobFolders: readonly string[], clock: Clock): Promise<number[]> {
   const pids: number[] = [];
   for (const jobFolder of jobFolders) {

@@ -1,13 +1,13 @@
 /** Reads a file that another process appends to, line by line. */
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Longer lines are cut, so that a trainer without line breaks does not fill the memory. */
+/** Truncates longer lines, so that a trainer without line breaks cannot exhaust the memory. */
 const longestLine = 64 * 1024;
 
 export interface Tail {
-  /** The lines that were completed since the last call. */
+  /** The lines completed since the last call. */
   read(): string[];
-  /** Those, and what stands after the last line break; closes the file. */
+  /** The remaining lines, including an incomplete last one; closes the file. */
   end(): string[];
 }
 

@@ -1,4 +1,4 @@
-/** The trainer as a child process, and what can be heard of it. */
+/** Runs the trainer as a child process and reads its reports. */
 import { setPriority } from 'node:os';
 import { closeSync, openSync } from 'node:fs';
 import { isErrorCode } from '@platform/contract/errors';
@@ -17,7 +17,7 @@ export interface TrainerTask {
   command: readonly string[];
   env: Record<string, string | undefined>;
   memoryMib: number;
-  /** Time to end after TERM. */
+  /** Grace period after TERM. */
   graceMs: number;
   clock: Clock;
   onEvent(event: JobEvent): void;
@@ -26,17 +26,17 @@ export interface TrainerTask {
 export interface TrainerEnd {
   exit: Exit;
   reported: TrainerError | undefined;
-  /** It was ended because it used more memory than it may. */
+  /** Set if the runner ended it because it exceeded its memory limit: the memory used. */
   overMemoryMib: number | undefined;
   lastLines: readonly string[];
 }
 
 const pollMs = 200;
 const keptLines = 20;
-/** Below other programs: a machine that also serves stays quick. */
+/** Lower priority than other programs: a host that also serves stays responsive. */
 export const niceness = 10;
 
-/** What a trainer says: events in a file, lines on its outputs. */
+/** Reports of a trainer: events in a file, lines on stdout and stderr. */
 export class TrainerReports {
   readonly lastLines: string[] = [];
   #told: TrainerError | undefined;
@@ -48,7 +48,7 @@ export class TrainerReports {
     this.#events = tailOf(eventsFile);
     this.#to = to;
   }
-  /** The cause that it gave for its end. */
+  /** The last error that the trainer reported. */
   get told(): TrainerError | undefined {
     return this.#told;
   }
@@ -58,7 +58,7 @@ export class TrainerReports {
     if (this.lastLines.length > keptLines) this.lastLines.shift();
     this.#to.onLine(stream === 'out' ? 'info' : 'error', text);
   }
-  /** What was written since. */
+  /** Processes the events written since the last call. */
   hear(how: 'read' | 'end'): void {
     for (const text of this.#events[how]()) {
       const event = eventOf(text);
@@ -71,7 +71,7 @@ export class TrainerReports {
       }
     }
   }
-  /** Until the signal. */
+  /** Processes events until the signal. */
   async listen(clock: Clock, ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       await clock.sleep(pollMs, ended);
@@ -122,7 +122,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
     }
   }
   const exit = await exited;
-  // Also what the trainer itself started, and left behind.
+  // This also ends child processes that the trainer left behind.
   stop(0);
   await stopping;
   signal.removeEventListener('abort', onAbort);
@@ -135,13 +135,13 @@ function eventOf(text: string): JobEvent | undefined {
   try {
     return parseJobEvent(JSON.parse(text));
   } catch {
-    return undefined; // a script may write what it likes
+    return undefined; // not an event: a trainer may write any text
   }
 }
 function lowerPriority(pid: number): void {
   try {
     setPriority(pid, niceness);
   } catch {
-    // it has ended already
+    // the process has already exited
   }
 }

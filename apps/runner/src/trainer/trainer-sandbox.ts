@@ -1,4 +1,7 @@
-/** Built-in trainers in bubblewrap: they decode images of strangers. They see their program and their job folder, no network. */
+/**
+ * Runs built-in trainers in bubblewrap because they decode untrusted images. They see their program and job folder, and
+ * have no network.
+ */
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,21 +21,21 @@ import { niceness, TrainerReports, type TrainerEnd } from './trainer-process.ts'
 
 export interface TrainerSandbox {
   readonly sandboxes: Sandboxes;
-  /** Begins the names of all sandboxes of this runner. */
+  /** Prefix of the names of all sandboxes of this runner. */
   readonly prefix: string;
 }
-/** Or why a trainer runs as a plain child process. */
+/** The sandbox, or the reason why a trainer runs as a plain child process. */
 export type Isolation = { readonly sandbox: TrainerSandbox } | { readonly because: string };
 
 const processes = 512;
-/** Decoded images lie in temporary files beside the result: up to so much for each. */
+/** Upper bound per image: trainers keep decoded images in temporary files beside the result. */
 const scratchBytesPerImage = 4 * 2 ** 20;
 const home = '/tmp/home';
 
 /** The job folder as the trainer sees it. */
 export const insideFolder: JobFolder = { path: '/job', file: (name) => path.posix.join('/job', jobFiles[name]) };
 
-/** Starts the pinned Node with the libraries of the trainers once; what cannot do that runs no trainer. */
+/** Starts the pinned Node with the trainers' libraries once; a sandbox where that fails cannot run a trainer. */
 export async function openTrainerSandbox(
   probe: Probe,
   prefix: string,
@@ -101,7 +104,7 @@ const taskOf = (
   memoryWithoutGroup: 'counted',
 });
 
-/** Read-only, under their own names: Node, the packages, and the trainer where it lies elsewhere (in tests). */
+/** Mounts Node, the packages and the trainer read-only under their own paths. In tests the trainer is elsewhere. */
 function programMounts(program: string): Mount[] {
   const folders = installationFolders.map((name) => path.join(checkoutFolder, name));
   const isInside = folders.some((folder) => program.startsWith(`${folder}${path.sep}`));
@@ -109,13 +112,17 @@ function programMounts(program: string): Mount[] {
   return seen.map((file) => ({ from: file, to: file, mode: 'ro', optional: true }));
 }
 
-/** The environment inside the sandbox, made from the runner's. @param gpus - are counted from 0, whatever their numbers are outside. */
+/**
+ * The environment inside the sandbox, derived from the runner's.
+ *
+ * @param gpus - renumbered from 0, whatever their numbers are outside.
+ */
 function insideEnv(env: Readonly<Record<string, string | undefined>>, gpus: readonly number[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [key, value] of Object.entries(env)) if (value !== undefined) found[key] = value;
   return {
     ...found,
-    // nvidia-smi may lie in a folder of the driver's own; of the host's folders only those below /usr are seen inside.
+    // nvidia-smi may be in a folder of the driver; inside, only host folders below /usr are visible.
     PATH: [...(env['PATH'] ?? '').split(':').filter((one) => one.startsWith('/usr/')), '/usr/bin', '/bin'].join(':'),
     HOME: home,
     TMPDIR: '/tmp',
@@ -124,8 +131,8 @@ function insideEnv(env: Readonly<Record<string, string | undefined>>, gpus: read
 }
 
 /**
- * Folders of libraries that the operator names and the sandbox does not show yet. What lies below the system's folders is there, and
- * bubblewrap cannot mount it again where a part of its path is a link, as /usr/local/cuda is.
+ * Library folders that the operator names and the sandbox does not show yet. The system's folders are already mounted.
+ * bubblewrap cannot mount them again where a part of the path is a link, such as /usr/local/cuda.
  */
 export const libraryFolders = (searchPath = ''): string[] => [
   ...new Set(
@@ -141,7 +148,7 @@ export interface SandboxedTrainerTask {
   readonly sandbox: TrainerSandbox;
   readonly spec: JobSpec;
   readonly folder: JobFolder;
-  /** With the names of files as they are inside. */
+  /** With the paths inside the sandbox. */
   readonly command: readonly string[];
   /** The trainer's own file. */
   readonly program: string;
@@ -153,7 +160,7 @@ export interface SandboxedTrainerTask {
   onLine(level: 'info' | 'warn' | 'error', line: string): void;
 }
 
-/** Runs the trainer to its end, or ends it when the signal aborts: nothing of it is left then. */
+/** Runs the trainer to its end, or ends it when the signal aborts: all its processes are gone then. */
 export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
   const { sandbox, spec, folder, clock, graceMs } = task;
   const { sandboxes, prefix } = sandbox;

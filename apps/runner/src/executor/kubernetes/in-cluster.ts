@@ -1,4 +1,4 @@
-/** Where the API server is: as given, or as each pod of a cluster is told. */
+/** Locates the API server: from the options, or from the environment of a pod. */
 import { readFile } from 'node:fs/promises';
 import { errorText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';

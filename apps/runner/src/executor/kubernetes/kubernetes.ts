@@ -1,4 +1,4 @@
-/** Kubernetes: a Job for each attempt, over the API server. */
+/** Runs each attempt as a Kubernetes Job through the API server. */
 import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
@@ -10,9 +10,9 @@ import { newestPod, podName, problemOf, statusOf, uidOf } from './shapes.ts';
 export interface KubernetesSettings extends ManifestSettings {
   readonly url: string;
   readonly namespace: string;
-  /** Read anew for each call: tokens of pods live for an hour. */
+  /** Read again for each call: tokens of pods expire after an hour. */
   readonly tokenFile: string;
-  /** Certificates in PEM; undefined: those of the system. */
+  /** CA certificates in PEM; undefined: the system's. */
   readonly ca: string | undefined;
   readonly clock: Clock;
 }
@@ -33,14 +33,15 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     });
     return new Secret(text.trim());
   };
-  /** @param wanted - statuses above 299 that are an answer, not an error. */
+  /** @param wanted - statuses above 299 that the caller handles. */
   const call = async (request: HttpRequest, signal: AbortSignal, ...wanted: number[]): Promise<HttpResponse> => {
     const headers = { authorization: `Bearer ${(await tokenOf()).reveal()}` };
     const answer = await sendRequest(place, { ...request, headers }, signal);
     const { status } = answer;
     if ((status >= 200 && status < 300) || wanted.includes(status)) return answer;
     const problem = problemOf(answer.json) || `${status} ${answer.text.slice(0, 300)}`;
-    // No token, too many calls, a server that starts: all of that passes. What it says of the request itself does not.
+    // An invalid token, rate limiting and a starting server are transient; errors about the request itself are
+    // permanent.
     if (status === 401 || status === 408 || status === 429 || status >= 500) throw unreachable(problem);
     throw new PlatformError('ENGINE_REFUSED', { engine: 'Kubernetes', problem });
   };
@@ -52,7 +53,7 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
 
   return {
     name: 'Kubernetes',
-    // Names are unique there: 409 says that an earlier submit got through.
+    // Names are unique in a namespace: 409 means that an earlier submit succeeded.
     submit: async (job, signal) => {
       const name = nameOf(job.key);
       await call({ method: 'POST', path: `${core}/secrets`, body: secretManifest(job) }, signal, 409);
@@ -69,12 +70,12 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     },
     status: async (ref, signal) => {
       const answer = await call({ method: 'GET', path: one(ref) }, signal, 404, 410);
-      // A job that has ended stays for a day: whoever made it vanish sooner wanted it to end.
+      // A finished Job stays for a day: if it is gone earlier, an operator deleted it to end it.
       if (answer.status === 404 || answer.status === 410) return { at: 'ended', how: { is: 'canceled' } };
       return statusOf(answer.json, await podOf(ref, signal));
     },
     cancel: async (ref, signal) => {
-      // Foreground: the job is there until its pod is gone.
+      // Foreground: the Job exists until its pod is gone.
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' };
       await call({ method: 'DELETE', path: one(ref), body }, signal, 404, 409, 410);
     },

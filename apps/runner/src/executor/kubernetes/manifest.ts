@@ -1,28 +1,28 @@
-/** What is sent to the API server for one attempt: a Secret with the order, and a Job that runs it once. */
+/** Manifests for one attempt: a Secret with the order, and a Job that runs it once. */
 import type { EngineJob } from '../engine.ts';
 
 export interface ManifestSettings {
   readonly image: string;
-  /** More words for the program. */
+  /** Additional arguments of the program. */
   readonly flags: readonly string[];
   readonly cpus: number;
-  /** Of the program beside the trainer. */
+  /** Memory of the program that runs the trainer. */
   readonly extraMemoryMib: number;
-  /** Of the program before and after the training. */
+  /** Time that the program needs before and after the training. */
   readonly extraSeconds: number;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly graceSeconds: number;
-  /** Laid over the pod: node selector, tolerations, pull secrets, service account, priority. */
+  /** Merged into the pod: node selector, tolerations, pull secrets, service account, priority. */
   readonly pod: Readonly<Record<string, unknown>>;
 }
 type Fields = Record<string, unknown>;
 
-/** How long a job that has ended stays for people to look at. */
+/** How long a finished Job stays for inspection. */
 const keptSeconds = 86_400;
 const orderFolder = '/var/run/platform';
 const workFolder = '/work';
 
-/** Names of Kubernetes: at most 63 lower-case letters, digits and `-`. */
+/** Kubernetes limits names to 63 lower-case letters, digits and `-`. */
 export const nameOf = (key: string): string =>
   key
     .toLowerCase()
@@ -44,7 +44,7 @@ export const secretManifest = (job: EngineJob): Fields => ({
   stringData: { 'order.json': job.order },
 });
 
-/** The order's Secret goes with the job. */
+/** Makes the Job own the order's Secret: Kubernetes deletes both together. */
 export const ownerPatch = (name: string, uid: string): Fields => ({
   metadata: { ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid }] },
 });
@@ -77,7 +77,7 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
     kind: 'Job',
     metadata: { name, labels: labelsOf(job), annotations: { 'platform/about': job.about } },
     spec: {
-      // One run per attempt: whether there is another one the queue of the server decides.
+      // One run per attempt: the server's queue decides about retries.
       backoffLimit: 0,
       completions: 1,
       parallelism: 1,
@@ -87,7 +87,7 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
         metadata: { labels: labelsOf(job) },
         spec: {
           restartPolicy: 'Never',
-          // From when the pod is on a node: time in the queue does not count, as it would in the job's own deadline.
+          // This deadline starts on the node; the Job's own deadline would include the time in the queue.
           activeDeadlineSeconds: limits.wall_seconds + settings.extraSeconds,
           terminationGracePeriodSeconds: settings.graceSeconds,
           automountServiceAccountToken: false,

@@ -1,4 +1,4 @@
-/** What the API server answers about a job and its pod, read as the state of the attempt. */
+/** Maps the API server's Job and Pod to the state of the attempt. */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
 import { isObject } from '@platform/contract/json-object';
 
@@ -19,10 +19,10 @@ const whole = (value: unknown, ...path: string[]): number | undefined => {
 
 export const uidOf = (job: unknown): string => text(job, 'metadata', 'uid');
 export const podName = (pod: unknown): string => text(pod, 'metadata', 'name');
-/** The Status object that errors are. */
+/** Message of a Status object, which the API server returns for errors. */
 export const problemOf = (answer: unknown): string => text(answer, 'message') || text(answer, 'reason');
 
-/** The newest pod of a PodList; there is more than one only while a lost one is being replaced. */
+/** The newest pod of a PodList; there are several only while Kubernetes replaces a lost one. */
 export function newestPod(answer: unknown): unknown {
   const born = (pod: unknown): string => text(pod, 'metadata', 'creationTimestamp');
   return list(answer, 'items').toSorted((a, b) => born(b).localeCompare(born(a)))[0];
@@ -31,7 +31,7 @@ export function newestPod(answer: unknown): unknown {
 const conditionOf = (thing: unknown, type: string): unknown =>
   list(thing, 'status', 'conditions').find((one) => text(one, 'type') === type && text(one, 'status') === 'True');
 
-/** A person has to mend these. */
+/** A user must fix these. */
 const stuckReasons = [
   'ImagePullBackOff',
   'ErrImagePull',
@@ -42,17 +42,17 @@ const stuckReasons = [
   'RunContainerError',
 ];
 
-/** @param pod - undefined: there is none (yet). */
+/** @param pod - undefined while none exists. */
 export function statusOf(job: unknown, pod: unknown): EngineStatus {
   if (conditionOf(job, 'Complete')) return { at: 'ended', how: { is: 'succeeded' } };
   const failed = conditionOf(job, 'Failed');
   if (failed) return { at: 'ended', how: endOf(pod, text(failed, 'reason')) };
-  // Somebody deletes it: over when it is gone.
+  // The Job is being deleted: the attempt ends when its pod is gone.
   if (text(job, 'metadata', 'deletionTimestamp') !== '') return pod === undefined ? canceled : { at: 'running' };
   if (at(job, 'spec', 'suspend') === true) return { at: 'pending', why: 'Suspended', isStuck: false };
   if (pod === undefined) return { at: 'pending', why: '', isStuck: false };
   if (text(pod, 'status', 'phase') === 'Pending') return pendingOf(pod);
-  // Succeeded and Failed, too: the job's own condition follows.
+  // This covers the phases Succeeded and Failed: the Job's own condition follows.
   return { at: 'running' };
 }
 const canceled: EngineStatus = { at: 'ended', how: { is: 'canceled' } };
@@ -71,7 +71,7 @@ function pendingOf(pod: unknown): EngineStatus {
   return { at: 'pending', why, isStuck: false };
 }
 
-/** Why a failed job failed: its pod knows more than its own reason, which is mostly BackoffLimitExceeded. */
+/** Why a Job failed: the pod has the cause, the Job's own reason is mostly BackoffLimitExceeded. */
 function endOf(pod: unknown, jobReason: string): EngineEnd {
   const podReason = text(pod, 'status', 'reason');
   if (jobReason === 'DeadlineExceeded' || podReason === 'DeadlineExceeded') return { is: 'timedOut' };

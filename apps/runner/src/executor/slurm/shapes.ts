@@ -1,7 +1,7 @@
 /**
- * What slurmrestd wants to be sent and what it answers, by version of its API. Slurm drops old versions after two or three
- * releases, so the newest that both sides know is taken. v0.0.38 is tested on a real cluster; the later ones follow Slurm's
- * documentation.
+ * Request and response formats of slurmrestd by API version. Slurm drops old versions after two or three releases, so
+ * the runner uses the newest version that both sides support. v0.0.38 is tested on a real cluster; the later ones
+ * follow Slurm's documentation.
  */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
 import { isObject } from '@platform/contract/json-object';
@@ -56,7 +56,7 @@ const v38: Shape = {
       environment: request.environment,
       memory_per_node: request.memoryMib,
       time_limit: request.minutes,
-      // `requeue: false` is read and forgotten by this version.
+      // This version parses `requeue: false` and ignores it.
       no_requeue: true,
       ...(request.gpus > 0 ? { gres: `gpu:${request.gpus}` } : {}),
     },
@@ -90,7 +90,7 @@ export const shapes: readonly Shape[] = [
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The newest shape that the OpenAPI document of the server names; `offered`: the versions that it names. */
+/** The newest supported version in the server's OpenAPI document; `offered`: all versions in it. */
 export function newestShape(document: unknown): { shape: Shape | undefined; offered: readonly string[] } {
   const paths = isObject(document) && isObject(document['paths']) ? Object.keys(document['paths']) : [];
   const offered = paths.flatMap((path) => /^\/slurm\/(v[\d.]+)\/job\/submit\/?$/.exec(path)?.[1] ?? []);
@@ -98,7 +98,7 @@ export function newestShape(document: unknown): { shape: Shape | undefined; offe
 }
 
 export interface SlurmError {
-  /** ESLURM number; −1: none. */
+  /** ESLURM number; −1 if the error has none. */
   readonly number: number;
   readonly text: string;
 }
@@ -112,9 +112,9 @@ export function errorsOf(answer: unknown): readonly SlurmError[] {
   });
 }
 
-/** ESLURM_INVALID_JOB_ID: never known, or ended longer ago than MinJobAge. */
+/** ESLURM_INVALID_JOB_ID: the job never existed, or ended longer ago than MinJobAge. */
 export const unknownJob = 2017;
-/** ESLURM numbers that say no to a request; below are troubles of communication. */
+/** ESLURM numbers that reject a request; lower numbers are communication errors. */
 export const isRefusal = ({ number }: SlurmError): boolean => (number >= 2000 && number < 3000) || number === 9001;
 
 export function submittedId(answer: unknown): string | undefined {
@@ -156,12 +156,12 @@ function jobOf(job: Record<string, unknown>): SlurmJob | undefined {
   };
 }
 
-/** A number, or what later versions make of one. */
+/** A plain number in v0.0.38, an object with `number` in later versions. */
 function numberOf(value: unknown): number {
   if (typeof value === 'number') return value;
   return isObject(value) && typeof value['number'] === 'number' ? value['number'] : 0;
 }
-/** The status of wait(2), or what later versions make of it. */
+/** The status of wait(2) in v0.0.38, an object in later versions. */
 function exitOf(value: unknown): SlurmJob['exit'] {
   if (!isObject(value)) {
     const status = numberOf(value);
@@ -194,14 +194,14 @@ const ends: Readonly<Record<string, EngineEnd>> = {
   PREEMPTED: { is: 'lost', word: 'PREEMPTED' },
   REVOKED: { is: 'lost', word: 'REVOKED' },
 };
-/** Nothing but a person starts these. */
+/** Jobs with these reasons start only after an operator acts. */
 const stuckReasons =
   /^(JobHeldAdmin|PartitionTimeLimit|PartitionNodeLimit|BadConstraints|QOSMaxWall|AssocMaxWall|DependencyNeverSatisfied|InvalidAccount|InvalidQOS|Reservation\w*Invalid)/;
 
-/** Later versions name several states at once, for example ["RUNNING", "COMPLETING"]. */
+/** Later versions report several states at once, for example ["RUNNING", "COMPLETING"]. */
 export function statusOf(job: SlurmJob): EngineStatus {
   const has = (names: readonly string[]): boolean => job.states.some((state) => names.includes(state));
-  // One run per attempt: a second one would write into the log of the first.
+  // One run per attempt: a second run would write into the log of the first.
   if (job.restarts > 0) return { at: 'ended', how: { is: 'lost', word: 'put back into the queue of Slurm' } };
   if (has(running)) return { at: 'running' };
   if (has(pending)) return { at: 'pending', why: job.why, isStuck: stuckReasons.test(job.why) };

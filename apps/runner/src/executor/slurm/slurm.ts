@@ -1,4 +1,4 @@
-/** Slurm over slurmrestd with JWT. */
+/** Runs attempts on Slurm through slurmrestd with JWT. */
 import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
@@ -27,22 +27,25 @@ export interface SlurmSettings {
   readonly qos?: string | undefined;
   readonly constraints?: string | undefined;
   readonly cpus: number;
-  /** Of the program beside the trainer. */
+  /** Memory of the program that runs the trainer. */
   readonly extraMemoryMib: number;
-  /** Of the program before and after the training. */
+  /** Time that the program needs before and after the training. */
   readonly extraSeconds: number;
-  /** Where the node writes what the program prints, such as /shared/log/%j.out. */
+  /** Where the node writes the program's output, such as /shared/log/%j.out. */
   readonly output: string;
-  /** A line of shell that starts the attempt. */
+  /** A shell command line that starts the attempt. */
   readonly command: string;
-  /** Of the job, besides what Slurm sets. */
+  /** Environment variables of the job, in addition to those that Slurm sets. */
   readonly environment: Readonly<Record<string, string>>;
   readonly clock: Clock;
 }
 
 const endMark = 'PLATFORM_ORDER_ENDS';
 
-/** `exec`: TERM of Slurm reaches the attempt itself. Started a second time by Slurm it does nothing: the queue tries anew. */
+/**
+ * `exec` lets Slurm's TERM reach the attempt itself. A run that Slurm restarts exits at once: the server's queue
+ * decides about retries.
+ */
 export const batchScript = (command: string, { order, about }: EngineJob): string => `#!/bin/bash
 # ${about.replaceAll(/\s+/g, ' ')}
 [ "\${SLURM_RESTART_COUNT:-0}" = 0 ] || exit 75
@@ -66,13 +69,13 @@ export function slurmEngine(settings: SlurmSettings): Engine {
     tokens.forget();
     throw unreachable(`the token is not valid, or not of user ${settings.user}`);
   };
-  /** The error that an answer is, unless it is good or the job is unknown. */
+  /** Throws the error in the response; passes a success and an unknown job through. */
   const check = (answer: HttpResponse): HttpResponse => {
     const errors = errorsOf(answer.json);
     if (answer.status < 400 && errors.every(({ number }) => number === 0)) return answer;
     if (errors.some(({ number }) => number === unknownJob)) return answer;
     const text = errors.map((one) => one.text).join('; ') || `${answer.status} ${answer.text.slice(0, 300)}`;
-    // slurmrestd says no more when slurmctld does not take the token, or is not there.
+    // slurmrestd gives no details when slurmctld rejects the token or is down.
     if (!errors.some(isRefusal) && answer.status !== 400) {
       tokens.forget();
       throw unreachable(text);
@@ -90,7 +93,7 @@ export function slurmEngine(settings: SlurmSettings): Engine {
       `it speaks ${offered.join(', ') || 'no version'} of its API; this runner speaks ${shapes.map(({ version }) => version).join(', ')}`,
     );
   };
-  /** After a failure the version is asked for anew: Slurm may have been upgraded. */
+  /** Reads the API version again after a 404: Slurm may have been upgraded. */
   const call = async (f: (shape: Shape) => HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
     const answer = await ask(f(await shapeOf(signal)), signal);
     if (answer.status === 404) {
@@ -148,7 +151,7 @@ export function slurmEngine(settings: SlurmSettings): Engine {
     lastLines: async (ref, signal) => {
       const output = (await one(ref, signal))?.output.replaceAll('%j', ref) ?? '';
       if (output === '' || output === '/dev/null') return [];
-      const text = await readFile(output, 'utf8').catch(() => ''); // on the node only
+      const text = await readFile(output, 'utf8').catch(() => ''); // the file may exist on the node only
       return text.trimEnd().split('\n').slice(-20);
     },
   };

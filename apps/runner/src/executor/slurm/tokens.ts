@@ -1,4 +1,4 @@
-/** The JWT for slurmrestd: short-lived, so it is read anew. */
+/** The JWT for slurmrestd, read again before it expires. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -6,15 +6,15 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
 
 export interface Tokens {
-  /** Throws ENGINE_UNREACHABLE when there is none. */
+  /** @throws PlatformError ENGINE_UNREACHABLE when no token is available. */
   get(signal: AbortSignal): Promise<Secret>;
-  /** The last one was not taken. */
+  /** Discards the cached token after slurmrestd rejected it. */
   forget(): void;
 }
 const lost = (problem: string, cause: unknown): PlatformError =>
   new PlatformError('ENGINE_UNREACHABLE', { engine: 'Slurm', problem: `no token: ${problem}` }, cause);
 
-/** A file that somebody else renews. */
+/** A token file that another process renews. */
 export function tokenFile(file: string): Tokens {
   return {
     get: async () => {
@@ -30,7 +30,7 @@ export function tokenFile(file: string): Tokens {
 const lifeSeconds = 600;
 const exec = promisify(execFile);
 
-/** `scontrol token` on this computer. */
+/** Runs `scontrol token` on this host. */
 export function tokenCommand(user: string, clock: Clock): Tokens {
   let known: { token: Secret; until: number } | undefined;
   return {
