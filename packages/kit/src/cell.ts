@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** One value that others wait on. Give it immutable values: a change is a new value, seen by identity. */
+/** One observable value. Use immutable values: a change is a new value, compared by identity. */
 export class Cell<T> {
   #value: T;
   readonly #waiting = new Set<() => void>();
@@ -13,7 +13,7 @@ export class Cell<T> {
     return this.#value;
   }
 
-  /** Setting the very same value again wakes nobody. */
+  /** Setting the identical value again notifies no waiter. */
   set(value: T): void {
     if (Object.is(value, this.#value)) return;
     this.#value = value;
@@ -38,7 +38,7 @@ export class Cell<T> {
     });
   }
 
-  /** How many wait now; tests look here for what was left behind. */
+  /** Number of waiters; tests use it to detect leaks. */
   get listeners(): number {
     return this.#waiting.size;
   }

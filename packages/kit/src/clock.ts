@@ -1,10 +1,10 @@
-/** The only source of time. Everything that waits or measures is given one, so that tests can own it. */
+/** The only source of time. Code that waits or measures gets it as a parameter, so that tests control the time. */
 export interface Clock {
-  /** Milliseconds of a clock that only goes forward; its zero means nothing. For durations and deadlines. */
+  /** Monotonic time in ms with an arbitrary zero. For durations and deadlines. */
   now(): number;
-  /** Milliseconds since 1970. May jump, also backwards: only for stamps that people or other machines read. */
+  /** ms since 1970. May jump, also backwards: use it only for timestamps that users or other hosts read. */
   wall(): number;
-  /** Resolves after `ms`, or at once when `signal` aborts; never rejects. `Infinity` waits for the abort alone. */
+  /** Resolves after `ms`, or at once when `signal` aborts; never rejects. `Infinity` waits until the abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export class TimeoutError extends Error {
 /**
  * Runs `f` with a signal that aborts after `ms` or with `signal`.
  *
- * @throws TimeoutError when `ms` passed first, even if `f` ignores its signal; else whatever `f` throws.
+ * @throws TimeoutError when `ms` passed first, even if `f` ignores its signal; otherwise whatever `f` throws.
  */
 export async function within<T>(
   ms: number,
@@ -33,7 +33,7 @@ export async function within<T>(
   if (signal?.aborted) end();
   const timer = new AbortController();
   const work = f(stop.signal);
-  work.catch(() => {}); // it may still fail after the time-out has been reported
+  work.catch(() => {}); // it may still fail after the timeout was reported
   try {
     const late = clock.sleep(ms, timer.signal).then((): never | Promise<never> => {
       if (timer.signal.aborted) return new Promise<never>(() => {});

@@ -2,27 +2,27 @@ import { changedOr, type Cell } from './cell.ts';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/** Brings one managed thing from what is to what is wanted. */
+/** Brings one managed resource from its observed to its desired state. */
 export interface Reconciler<Want, Have, Step extends { do: string }> {
   readonly name: string;
-  /** How long a satisfied reconciler rests before it looks again, in ms. */
+  /** Delay in ms before a reconciler in the desired state observes again. */
   readonly recheckMs: number;
-  /** Reads the world, never changes it. */
+  /** Reads the observed state; changes nothing. */
   observe(signal: AbortSignal): Promise<Have>;
-  /** Pure; an empty list says that nothing is to be done. */
+  /** Pure; an empty list means that the desired state is reached. */
   plan(want: Want, have: Have): readonly Step[];
-  /** One step; safe to repeat after a crash. */
+  /** Applies one step; safe to repeat after a crash. */
   apply(step: Step, signal: AbortSignal): Promise<void>;
-  /** What `observe` found, for the debug log: small, and without secrets. */
+  /** Summary of the observed state for the debug log: small, and without secrets. */
   describe?(have: Have): Record<string, unknown>;
-  /** Told after each look: the failure that stopped it, or undefined. For the report; never decides anything. */
+  /** Called after each pass with the failure that stopped it, or undefined. For reports only, not for decisions. */
   settled?(failure: unknown): void;
 }
 
 const firstRetryMs = 1000;
 const maxRetryMs = 10 * 60_000;
 
-/** Look, plan, do, look again. A missed event or a crash costs time, never correctness. */
+/** Runs the loop: observe, plan, apply, observe again. A missed event or a crash costs time, never correctness. */
 export async function converge<Want, Have, Step extends { do: string }>(
   reconciler: Reconciler<Want, Have, Step>,
   want: Cell<Want>,
@@ -41,7 +41,7 @@ export async function converge<Want, Have, Step extends { do: string }>(
       const have = await reconciler.observe(signal);
       const steps = reconciler.plan(goal, have);
       plan = JSON.stringify(steps);
-      if (plan !== stuckAt) failures = 0; // there was progress since the last failure
+      if (plan !== stuckAt) failures = 0; // progress since the last failure
       if (steps.length > 0 && last?.plan === plan && last.goal === goal) {
         throw new Error(`no progress: planned ${plan} twice`);
       }
@@ -49,7 +49,7 @@ export async function converge<Want, Have, Step extends { do: string }>(
       for (const step of steps) {
         log.info(step.do, { by: reconciler.name, ...step });
         await reconciler.apply(step, signal);
-        if (signal.aborted || want.get() !== goal) break; // the rest belongs to a goal of the past
+        if (signal.aborted || want.get() !== goal) break; // the remaining steps belong to an outdated goal
       }
       if (steps.length === 0) {
         idleMs = reconciler.recheckMs;
@@ -74,7 +74,7 @@ export async function converge<Want, Have, Step extends { do: string }>(
       failures = 0;
     } else if (idleMs > 0) {
       await changedOr(want, idleMs, clock, signal);
-      if (want.get() !== goal) failures = 0; // a new goal is not to blame for the old one's failures
+      if (want.get() !== goal) failures = 0; // failures of the old goal do not delay a new one
     }
   }
 }

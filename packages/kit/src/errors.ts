@@ -10,10 +10,10 @@ export function errorText(error: unknown): string {
   return parts.join(': ') || String(error);
 }
 
-/** True for the error that an aborted signal makes (fetch, streams, timers). */
+/** True for the error of an aborted signal (fetch, streams, timers). */
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-/** The compiler proves that a `switch` over a union is complete; at run time it names the stranger. */
+/** The compiler checks that a `switch` over a union is complete; at run time the error names the unexpected value. */
 export function assertNever(x: never): never {
   throw new Error(`unexpected ${JSON.stringify(x)}`);
 }

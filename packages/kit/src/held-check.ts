@@ -1,36 +1,33 @@
-/**
- * How long an answer may be held back while nothing changes: below the minute after which proxies and address translators
- * give a silent connection up.
- */
+/** Maximum duration of a long poll: proxies and NAT devices drop an idle connection after 60 s. */
 export const longestHoldMs = 55_000;
 
 const earlyMs = 2_000;
 const shortestMs = 200;
 
-/** Of a check that was answered, all in ms. */
+/** An answered check; all durations in ms. */
 export interface AnsweredCheck {
-  /** How long the server was asked to hold its answer; 0: not at all. */
+  /** Requested duration of the long poll; 0: none. */
   waitMs: number;
-  /** From the question to the answer. */
+  /** Time from the request to the response. */
   heldMs: number;
-  /** The answer was not what the asker knew. */
+  /** The response differs from what the client knew. */
   isNews: boolean;
-  /** Between two checks of a server that does not hold its answers. */
+  /** Delay between two checks of a server without long polls. */
   pauseMs: number;
   /** In [0, 1). */
   random: () => number;
 }
 
-/** It came well before its time: something has changed over there. */
+/** The response came well before the requested duration: something has changed on the server. */
 export const isEarly = ({ waitMs, heldMs }: Pick<AnsweredCheck, 'waitMs' | 'heldMs'>): boolean =>
   waitMs > 0 && heldMs < waitMs - earlyMs;
 
 /**
- * How long to wait before the next check: not at all where this server holds answers back, else `pauseMs`, ±5 %, so that
- * machines that started together drift apart.
+ * Delay before the next check: none if this server supports long polls, otherwise `pauseMs` ±5 %. The jitter spreads
+ * machines that started together.
  */
 export function pauseAfterAnswer({ waitMs, heldMs, isNews, pauseMs, random }: AnsweredCheck): number {
-  if (waitMs > 0 && isNews) return shortestMs; // also for a server that has news all the time
+  if (waitMs > 0 && isNews) return shortestMs; // also limits a server that always reports changes
   return heldMs >= waitMs / 2 ? 0 : pauseMs * (0.95 + 0.1 * random());
 }
 
@@ -38,13 +35,12 @@ const firstSpanMs = 1_000;
 const longestSpanMs = 30_000;
 
 /**
- * How long to wait before a failed call is made again. A random share of a span, so that a fleet that lost its server
- * in one moment does not come back in one: the span is wide at once where the server was reached before, and grows
- * where it never was.
+ * Delay before a failed call is retried: a random share of a span, so that a fleet does not reconnect at once. If the
+ * server was reached before, the span starts at its maximum; otherwise it grows exponentially.
  *
- * @param failures - in a row, this one included.
- * @param askedMs - what the server itself asked for; the pause is never shorter.
- * @param longestMs - the span at its widest.
+ * @param failures - consecutive failures, including this one.
+ * @param askedMs - delay that the server requested; the result is never shorter.
+ * @param longestMs - maximum of the span.
  */
 export function pauseAfterFailure(of: {
   failures: number;
@@ -61,7 +57,7 @@ export function pauseAfterFailure(of: {
 
 const longestAskedMs = 60 * 60_000;
 
-/** What `Retry-After` (seconds or an HTTP date) asks for, in ms; undefined: nothing. `now`: ms since 1970. */
+/** The delay that `Retry-After` (seconds or an HTTP date) requests, in ms; undefined if none. `now`: ms since 1970. */
 export function retryAfterMs(text: string | null, now: number): number | undefined {
   if (text === null) return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 
 const nobody = (): void => {};
 
-/** Events in, one at a time, in order. One reader. */
+/** A queue of events, in order, for one reader. */
 export class Inbox<E> {
   readonly #queue: E[] = [];
   #wake = nobody;
@@ -16,7 +16,7 @@ export class Inbox<E> {
     return this.#queue.length;
   }
 
-  /** The next event; undefined when `due` (an instant of `clock.now()`) or the end comes first. */
+  /** The next event; undefined if `due` (an instant of `clock.now()`) or the abort comes first. */
   async take(due: number, clock: Clock, signal: AbortSignal): Promise<E | undefined> {
     while (this.#queue.length === 0 && !signal.aborted) {
       const ms = due - clock.now();

@@ -5,14 +5,16 @@ import { errorText } from './errors.ts';
 export const levels = ['debug', 'info', 'warn', 'error'] as const;
 export type Level = (typeof levels)[number];
 
-/** `time` in ms since 1970; `message` is constant text, what varies is in `fields` (secrets already masked). */
+/**
+ * `time` in ms since 1970. `message` is constant text; variable values are in `fields`, with secrets already masked.
+ */
 export interface LogLine {
   time: number;
   level: Level;
   logger: string;
   message: string;
   fields: Record<string, unknown>;
-  /** Of programs that say where a line comes from. */
+  /** Set by programs that report the source location of a line. */
   caller?: Record<string, unknown>;
   stack?: string;
 }
@@ -24,7 +26,7 @@ export interface Log {
   info: Write;
   warn: Write;
   error: Write;
-  /** A log named `<this>.<name>`; `fields` go with each of its lines. */
+  /** A log named `<this>.<name>`; adds `fields` to each of its lines. */
   child(name: string, fields?: Record<string, unknown>): Log;
 }
 
@@ -55,7 +57,7 @@ function named(
 
 const mask = '***';
 
-/** A value that shows itself only to `reveal()`: logs, JSON and templates get `***`. */
+/** A value that only `reveal()` returns: logs, JSON and templates get `***`. */
 export class Secret {
   readonly #value: string;
   constructor(value: string) {
@@ -82,12 +84,12 @@ const inText: readonly [RegExp, string][] = [
   [/\b(Bearer )[\w.~+/=-]+/gi, `$1${mask}`],
 ];
 
-/** `fields` as plain JSON values; what is secret by class, by name or by its place in a URL is masked. */
+/** `fields` as plain JSON values. Masks what is secret by class, by name or by its position in a URL. */
 export function masked(fields: Record<string, unknown>, mostDepth = 6): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(name, value, mostDepth)]));
 }
 
-/** @param depth - how much deeper it may go: objects can hold themselves. */
+/** @param depth - remaining depth: objects can contain themselves. */
 function plain(name: string, value: unknown, depth: number): unknown {
   if (value instanceof Secret) return mask;
   if (secretName.test(name) && value && (typeof value === 'string' || typeof value === 'object')) return mask;

@@ -5,20 +5,20 @@ import type { Log } from './log.ts';
 /** S: a union by `at`; E: a union by `is`; F: a union by `do`. */
 export interface Machine<S, E, F> {
   readonly initial: S;
-  /** When this state wants the event `due`, as an instant of `clock.now()`; Infinity: never. */
+  /** When this state expects the event `due`, as an instant of `clock.now()`; Infinity: never. */
   deadline(state: S): number;
   /** Pure. */
   step(state: S, event: E | { is: 'due' }, now: number): { state: S; effects: readonly F[] };
-  /** A failure is an answer, too: return it as an event. What is thrown here is a bug and ends the machine. */
+  /** Return a failure as an event. An exception is a defect and ends the machine. */
   perform(effect: F, signal: AbortSignal): Promise<E | void>;
 }
 
 /**
- * The only place that holds a state. Takes one event at a time, steps, publishes the new state, then performs the
- * effects strictly in order, also over steps: an effect begins when the one before it has answered. Events are taken
- * meanwhile.
+ * The only place that holds the state. It takes one event at a time, steps, publishes the new state, then performs the
+ * effects. Effects run strictly in order, across steps too: each one starts after the previous one has answered. Events
+ * are taken meanwhile.
  *
- * Returns after `signal` aborted and the effects under way have ended.
+ * Returns after `signal` aborted and the running effects have ended.
  */
 export async function run<S extends { at: string }, E extends object, F extends { do: string }>(
   machine: Machine<S, E, F>,

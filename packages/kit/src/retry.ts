@@ -3,9 +3,9 @@ import type { Clock } from './clock.ts';
 export interface RetryOptions {
   clock: Clock;
   signal: AbortSignal;
-  /** `{ afterMs }`: retryable, but not before. */
+  /** `{ afterMs }`: retryable after this delay at the earliest. */
   isRetryable: (error: unknown) => boolean | { afterMs: number };
-  /** All attempts together, the first included. Default 5; Infinity: until the signal. */
+  /** Number of attempts, including the first. Default 5; Infinity: until the signal. */
   attempts?: number;
   firstMs?: number;
   maxMs?: number;
@@ -14,8 +14,8 @@ export interface RetryOptions {
 }
 
 /**
- * Calls `f` (attempt 1, 2, …) until it succeeds. Waits between attempts a random share of a doubling span ("full
- * jitter"), so that a fleet that failed together does not come back together.
+ * Calls `f` (attempt 1, 2, …) until it succeeds. The delay is a random share of a doubling span ("full jitter"), so
+ * that a fleet that failed together does not retry at once.
  *
  * @throws the last error of `f`, or the abort reason when the signal ended a wait.
  */

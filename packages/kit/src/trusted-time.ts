@@ -1,17 +1,17 @@
-/** What is known about the time on a device that may have no clock of its own while it is switched off. */
+/** What is known about the time on a device whose clock may stop while it is switched off. */
 export interface TimeEvidence {
-  /** The latest instant that is proven to be in the past: the age of the program, the last time that was stored. */
+  /** The latest instant that is proven to be in the past: the build time of the program, or the last stored time. */
   floor: number;
-  /** What the system says now. */
+  /** The system's time. */
   system: number;
-  /** The system itself says that its clock follows a time server; undefined: it does not say. */
+  /** Whether the system reports that a time server synchronizes its clock; undefined: it reports nothing. */
   isSynchronized?: boolean;
 }
 
 /** ms since 1970. */
 export interface TrustedTime {
   now: number;
-  /** False: at least this late. Nothing may be called "not expired yet" by it. */
+  /** False: `now` is only a lower bound. Do not use it to decide that something has not expired yet. */
   isTrusted: boolean;
 }
 
@@ -20,8 +20,8 @@ const believableAheadMs = 5 * yearMs;
 const believableSkewMs = 86_400_000;
 
 /**
- * The best estimate of now. A clock behind the floor stands wrong (1970 at boot); one that is years ahead is not believed
- * by itself, because it would expire everything at once.
+ * The best estimate of the current time. A clock behind the floor is wrong (1970 at boot). An unsynchronized clock that
+ * is years ahead is not trusted, because it would expire everything at once.
  */
 export function estimateTime({ floor, system, isSynchronized }: TimeEvidence): TrustedTime {
   if (system < floor) return { now: floor, isTrusted: false };
@@ -30,8 +30,8 @@ export function estimateTime({ floor, system, isSynchronized }: TimeEvidence): T
 }
 
 /**
- * `heard`: what the other end of a connection said that the time is. It moves an estimate forward, never back; against a
- * trusted clock it counts for a day at most.
+ * `heard`: the time that the other end of a connection reported. It moves an estimate forward, never back; it moves a
+ * trusted clock by a day at most.
  */
 export function withHeardTime(time: TrustedTime, heard: number | undefined): TrustedTime {
   if (heard === undefined || !(heard > time.now)) return time;

@@ -1,19 +1,19 @@
 import type { Clock } from './clock.ts';
 
-/** Less is drift, or a time server that sets the clock softly. */
+/** Smaller differences are drift, or a time server that slews the clock. */
 const stepMs = 2_000;
-/** Nothing of this platform was noted before: that was a clock without a battery. */
+/** This platform recorded nothing before this instant: an earlier time comes from a clock without a battery. */
 export const firstWall = Date.UTC(2025, 0, 1);
 const dayMs = 86_400_000;
 
 /**
- * Since when something is so, told in wall time after the clock was set. A time that was noted before the step moves with it:
- * how long ago it was stays what it is. Times that cannot be are unknown.
+ * Converts recorded times to current wall time after the clock was set. A time from before the step moves with it, so
+ * that its age stays the same. Impossible times become undefined.
  */
 export class WallHistory {
   readonly #clock: Pick<Clock, 'now' | 'wall'>;
   readonly #startedAt: number;
-  /** Wall time less monotonic time. */
+  /** Wall time minus monotonic time. */
   #offset: number;
   #steps: { at: number; from: number; to: number }[] = [];
 
@@ -23,7 +23,7 @@ export class WallHistory {
     this.#offset = clock.wall() - clock.now();
   }
 
-  /** Notes whether the clock was set since the last time. */
+  /** Records whether the clock was set since the last call. */
   observe(): void {
     const at = this.#clock.now();
     const to = this.#clock.wall() - at;
@@ -32,7 +32,7 @@ export class WallHistory {
     if (Math.abs(to - from) >= stepMs) this.#steps.push({ at, from, to });
   }
 
-  /** In today's wall time, never in the future; undefined: nobody knows. */
+  /** The recorded time in current wall time, never in the future; undefined if unknown. */
   since(noted: number): number | undefined {
     this.observe();
     let wall = noted;
@@ -42,6 +42,6 @@ export class WallHistory {
     }
     if (wall < firstWall) return undefined;
     const now = this.#clock.wall();
-    return wall > now + dayMs ? Math.round(now) : wall; // somebody's clock was ahead
+    return wall > now + dayMs ? Math.round(now) : wall; // another host's clock was ahead
   }
 }

@@ -3,9 +3,10 @@ import { isTargetOf } from './targets.ts';
 import { installerKeyField, readRoot, readTargets, roleNames, validMs } from './documents.ts';
 import { keyId, type PublicKey } from './keys.ts';
 
-// What a management server accepts from a publisher: nothing that an agent would refuse later, or could never leave again.
+// Checks of the management server on a publisher's documents. It rejects what an agent would refuse later, and any
+// state that it could not leave again.
 
-/** Far above what any real document has; agents refuse larger ones. */
+/** Far above the size of real documents; agents refuse larger ones. */
 const documentLimitBytes = 1 << 20;
 
 const refuse = (problem: string, cause?: unknown): never => {
@@ -21,7 +22,7 @@ function reading<T>(what: string, read: () => T): T {
 }
 
 /**
- * @param previous - the root document that is trusted now; undefined: there is none yet.
+ * @param previous - the currently trusted root document; undefined if none exists yet.
  * @param now - ms since 1970.
  * @throws PlatformError METADATA_REFUSED
  */
@@ -57,7 +58,7 @@ export function checkRoot(bytes: Uint8Array, previous: Uint8Array | undefined, n
 
 /**
  * @param root - the root document that is trusted from now on.
- * @param previous - targets of now; undefined: there are none yet.
+ * @param previous - the current targets document; undefined if none exists yet.
  * @param now - ms since 1970.
  * @throws PlatformError METADATA_REFUSED
  */
@@ -82,7 +83,7 @@ export function checkTargets(root: Uint8Array, bytes: Uint8Array, previous: Uint
   reading('targets', () => readRoot(root).verifyDelegate('targets', document));
 }
 
-/** A day of grace for the publisher's clock. */
+/** Allows a day of difference for the publisher's clock. */
 function checkExpiry(what: string, expires: string, now: number, mostMs: number): void {
   const at = Date.parse(expires);
   if (!(at > now)) refuse(`${what}: expired on ${expires}`);

@@ -14,10 +14,10 @@ import {
 import { isTargetOf, type Target } from './targets.ts';
 import { keyId, type PublicKey, type SigningKey } from './keys.ts';
 
-// The documents of The Update Framework (specification 1.0.31): made and signed here, checked in checks.ts.
+// Creates and signs the documents of The Update Framework (specification 1.0.31); checks.ts verifies them.
 
 const dayMs = 86_400_000;
-/** How long each document is valid after it was signed. */
+/** Validity of each document from its signature on. */
 export const validMs = {
   root: 365 * dayMs,
   targets: 90 * dayMs,
@@ -32,7 +32,7 @@ const specVersion = '1.0.31';
 /** Field of the root document with the SPKI PEM of the key that signs the list of hashes for shell installers. */
 export const installerKeyField = 'x-platform-installer-key';
 
-/** Which keys may sign what, and how many of them must. */
+/** Keys of each role, and how many of them must sign. */
 export interface Roles {
   readonly root: { readonly keys: readonly PublicKey[]; readonly threshold: number };
   readonly targets: { readonly keys: readonly PublicKey[]; readonly threshold: number };
@@ -44,7 +44,7 @@ export interface Roles {
 
 type Signable = Root | Targets | Snapshot | Timestamp;
 
-/** Whole seconds in UTC, as the specification asks. */
+/** Whole seconds in UTC, as the specification requires. */
 const time = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** Adds a signature of each key. */
@@ -155,7 +155,7 @@ export const signTimestamp = (of: {
 const json = (bytes: Uint8Array): Parameters<typeof Metadata.fromJSON>[1] =>
   JSON.parse(Buffer.from(bytes).toString('utf8')) as Parameters<typeof Metadata.fromJSON>[1];
 
-/** The readers check the form, no signature. They throw plain errors. */
+/** The readers check the format only, not the signatures. They throw plain errors. */
 export const readRoot = (bytes: Uint8Array): Metadata<Root> => Metadata.fromJSON(MetadataKind.Root, json(bytes));
 export const readTargets = (bytes: Uint8Array): Metadata<Targets> =>
   Metadata.fromJSON(MetadataKind.Targets, json(bytes));
@@ -164,7 +164,7 @@ export const readSnapshot = (bytes: Uint8Array): Metadata<Snapshot> =>
 export const readTimestamp = (bytes: Uint8Array): Metadata<Timestamp> =>
   Metadata.fromJSON(MetadataKind.Timestamp, json(bytes));
 
-/** What a document lists; an entry that is not of our form is left out. */
+/** The targets of a document; skips entries of another format. */
 export function targetsOf(bytes: Uint8Array): Target[] {
   return Object.values(readTargets(bytes).signed.targets).flatMap((file) => {
     const target = {
@@ -177,7 +177,7 @@ export function targetsOf(bytes: Uint8Array): Target[] {
   });
 }
 
-/** Keys and thresholds that a root document names. */
+/** Keys and thresholds of a root document. */
 export function rolesOf(bytes: Uint8Array): Roles {
   const { signed } = readRoot(bytes);
   const keysOf = (role: RoleName): PublicKey[] =>

@@ -4,9 +4,9 @@ import { readRoot, readTargets, rolesOf, targetsOf } from './documents.ts';
 import { isProgram } from './targets.ts';
 
 /**
- * SHA256SUMS for installers that are shell scripts: every signed program with its path below /releases/, and the root
- * document, by which the agent that is installed checks everything else. Made of the two documents alone, so that publisher
- * and server have the same text.
+ * SHA256SUMS for shell installers: every signed program with its path below /releases/, and the root document. The
+ * installed agent verifies everything else by that root document. The text depends only on the two documents, so that
+ * publisher and server produce the same bytes.
  */
 export function installerList(root: Uint8Array, targets: Uint8Array): string {
   const { version, expires } = readTargets(targets).signed;
@@ -24,7 +24,7 @@ export function checkInstallerList(root: Uint8Array, targets: Uint8Array, signat
   try {
     isRight = verify('sha256', Buffer.from(installerList(root, targets)), rolesOf(root).installerKey, signature);
   } catch {
-    // a signature or key of another form
+    // the signature or the key has another format
   }
   if (!isRight) {
     throw new PlatformError('METADATA_REFUSED', {

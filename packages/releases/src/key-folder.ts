@@ -9,12 +9,12 @@ import { type KeyKind, makeKey, readKey, type SigningKey } from './keys.ts';
 //   targets.pem      ed25519, signs the list of released files at each publish
 //   installer.pem    P-256, signs SHA256SUMS for the shell installer at each publish
 
-/** Keys by what their files are named for. A key of a file with another name can sign, but is never chosen by itself. */
+/** Keys by purpose, according to their file names. A key file with another name is never used automatically. */
 export interface KeyRing {
   readonly root: readonly SigningKey[];
   readonly targets: readonly SigningKey[];
   readonly installer: readonly SigningKey[];
-  /** For messages. */
+  /** Folder names for messages. */
   readonly folders: readonly string[];
 }
 
@@ -22,10 +22,10 @@ type Purpose = 'root' | 'targets' | 'installer';
 const kindOf: Readonly<Record<Purpose, KeyKind>> = { root: 'ed25519', targets: 'ed25519', installer: 'p256' };
 
 /**
- * Makes new keys; a file that is there already is never replaced.
+ * Creates new keys; never replaces an existing file.
  *
- * @param rootKeys - how many keys for root documents.
- * @returns the files made.
+ * @param rootKeys - number of keys for root documents.
+ * @returns names of the created files.
  */
 export async function makeKeyFolder(folder: string, rootKeys: number, passphrase?: string): Promise<string[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -40,7 +40,7 @@ const purposeOf = (name: string): Purpose | undefined => {
   return found as Purpose | undefined;
 };
 
-/** @returns false: the file was there already. */
+/** @returns false if the file already exists. */
 export async function makeKeyFile(file: string, passphrase?: string): Promise<boolean> {
   const purpose = purposeOf(path.basename(file));
   if (!purpose) {
@@ -61,7 +61,7 @@ function noSuchFile(error: unknown): undefined {
 }
 
 /**
- * All keys of some folders; a folder that is not there holds none.
+ * Reads all keys of the folders; a missing folder contains none.
  *
  * @throws PlatformError SIGNING_KEY_UNREADABLE
  */

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
 
-/** As it stands in the root document. */
+/** A public key in the format of the root document. */
 export interface PublicKey {
   readonly keytype: 'ed25519' | 'ecdsa';
   readonly scheme: 'ed25519' | 'ecdsa-sha2-nistp256';
@@ -16,20 +16,20 @@ export interface PublicKey {
   readonly keyval: { readonly public: string };
 }
 
-/** A key that can sign. What it signs is told by the root document alone. */
+/** A key that can sign. Only the root document determines what it may sign. */
 export interface SigningKey {
   /** sha256 of the public key's canonical JSON, 64 hex digits. */
   readonly id: string;
   readonly publicKey: PublicKey;
   /** SPKI, PEM. */
   readonly publicPem: string;
-  /** ed25519: 64 bytes; P-256: DER over sha256, as `openssl dgst -sha256 -verify` takes it. */
+  /** ed25519: 64 bytes; P-256: DER over sha256, as `openssl dgst -sha256 -verify` expects it. */
   sign(bytes: Uint8Array): Uint8Array;
 }
 
 export type KeyKind = 'ed25519' | 'p256';
 
-/** A new private key, PKCS#8 PEM; with a passphrase: AES-256. */
+/** Creates a private key as PKCS#8 PEM; with a passphrase encrypted with AES-256. */
 export function makeKey(kind: KeyKind, passphrase?: string): string {
   const privateKeyEncoding = {
     type: 'pkcs8',
@@ -43,7 +43,7 @@ export function makeKey(kind: KeyKind, passphrase?: string): string {
 }
 
 /**
- * @param name - for messages: the file the text came from.
+ * @param name - name of the source file, for messages.
  * @throws PlatformError SIGNING_KEY_UNREADABLE
  */
 export function readKey(pem: string, name: string, passphrase?: string): SigningKey {
@@ -59,7 +59,7 @@ export function readKey(pem: string, name: string, passphrase?: string): Signing
 }
 
 /**
- * The public half of a key, given as either half.
+ * Reads the public key from a public or a private key.
  *
  * @throws PlatformError SIGNING_KEY_UNREADABLE
  */
@@ -100,7 +100,7 @@ const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem
 
 function publicKeyOf(key: KeyObject, name: string): PublicKey {
   if (key.asymmetricKeyType === 'ed25519') {
-    // The key is the last 32 bytes of its SPKI form.
+    // The key is the last 32 bytes of its SPKI encoding.
     const hex = key.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex');
     return { keytype: 'ed25519', scheme: 'ed25519', keyval: { public: hex } };
   }
@@ -113,7 +113,7 @@ function publicKeyOf(key: KeyObject, name: string): PublicKey {
   });
 }
 
-/** As the TUF specification defines it: sha256 of the canonical JSON, whose names are sorted and which has no spaces. */
+/** Key ID of the TUF specification: sha256 of the canonical JSON, which has sorted names and no spaces. */
 export const keyId = ({ keytype, scheme, keyval }: PublicKey): string =>
   createHash('sha256')
     .update(`{"keytype":"${keytype}","keyval":{"public":"${keyval.public}"},"scheme":"${scheme}"}`)

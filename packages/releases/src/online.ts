@@ -11,7 +11,7 @@ import {
 } from './documents.ts';
 import { keyId, type SigningKey } from './keys.ts';
 
-/** What is served now. */
+/** The documents that the server currently serves. */
 export interface Served {
   readonly root: Uint8Array;
   readonly targets: Uint8Array;
@@ -19,14 +19,15 @@ export interface Served {
   readonly timestamp: Uint8Array | undefined;
 }
 
-/** A timestamp is signed anew after this. */
+/** The server signs a new timestamp after this time. */
 const timestampAgeMs = 3_600_000;
 
 /**
- * The documents that the server's own key has to sign now: because the targets changed, the key changed, or time passed.
+ * Signs the documents that need a new signature of the server's key: the targets changed, the key changed, or a
+ * document aged.
  *
  * @param now - ms since 1970.
- * @throws PlatformError ONLINE_KEY_UNKNOWN when the root document does not name this key.
+ * @throws PlatformError ONLINE_KEY_UNKNOWN when the root document does not list this key.
  */
 export function renewed(served: Served, key: SigningKey, now: number): { snapshot?: Buffer; timestamp?: Buffer } {
   if (!rolesOf(served.root).online.some((one) => keyId(one) === key.id)) {

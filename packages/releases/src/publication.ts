@@ -6,9 +6,10 @@ import type { KeyRing } from './key-folder.ts';
 import { keyId, type PublicKey, type SigningKey } from './keys.ts';
 import type { PatchWords, ProgramWords, Target } from './targets.ts';
 
-// What a publisher signs. All of it is made from the documents that the server serves now, and sent back as one submission.
+// Creates what a publisher signs, from the documents that the server currently serves. The publisher sends it as one
+// submission.
 
-/** What the server serves now; empty bytes: nothing yet. */
+/** The documents that the server currently serves; empty bytes: none yet. */
 export interface Current {
   readonly root: Uint8Array;
   readonly targets: Uint8Array;
@@ -16,7 +17,7 @@ export interface Current {
   readonly onlineKey: PublicKey;
 }
 
-/** Signed documents on their way to the server; a field that is absent stays as it is. */
+/** Signed documents to send to the server; an absent field leaves the document unchanged. */
 export interface Submission {
   readonly root?: Buffer;
   readonly targets?: Buffer;
@@ -59,8 +60,8 @@ export function firstRoot(ring: KeyRing, threshold: number, onlineKey: PublicKey
 }
 
 /**
- * The next root document, signed with every root key of the ring that the old or the new one names. It may need more
- * signatures: by as many keys as each of the two asks for.
+ * The next root document, signed with every root key of the ring that the old or the new document lists. It may need
+ * more signatures: the old and the new threshold must both be met.
  */
 export function draftRoot(current: Uint8Array, roles: Roles, ring: KeyRing, now: number): Buffer {
   const wanted = new Set([...rolesOf(current).root.keys, ...roles.root.keys].map(keyId));
@@ -69,9 +70,9 @@ export function draftRoot(current: Uint8Array, roles: Roles, ring: KeyRing, now:
 }
 
 /**
- * The next root document whole: `change` gets the roles of now.
+ * The next root document, fully signed; `change` maps the current roles to the new ones.
  *
- * @throws PlatformError SIGNING_KEYS_MISSING when the ring has too few keys of the old root or of the new one.
+ * @throws PlatformError SIGNING_KEYS_MISSING when the ring has too few keys of the old or the new root.
  */
 export function nextRoot(current: Uint8Array, ring: KeyRing, now: number, change: (roles: Roles) => Roles): Buffer {
   const before = rolesOf(current);
@@ -83,7 +84,7 @@ export function nextRoot(current: Uint8Array, ring: KeyRing, now: number, change
   return draftRoot(current, roles, ring, now);
 }
 
-/** Adds signatures to a root document, for keys that are not all in one place. */
+/** Adds signatures to a root document, for keys that are stored in different places. */
 export function signRootMore(bytes: Uint8Array, keys: readonly SigningKey[]): { bytes: Buffer; signatures: number } {
   const document = readRoot(bytes);
   sign(document, keys);
@@ -94,9 +95,9 @@ export function signRootMore(bytes: Uint8Array, keys: readonly SigningKey[]): { 
 }
 
 /**
- * The list of files with some added and some taken away, and the installer's list of it.
+ * The next targets document with added and removed files, and the installer list for it.
  *
- * @param root - the root document that is valid when this arrives.
+ * @param root - the root document that is valid when the submission arrives.
  * @throws PlatformError SIGNING_KEYS_MISSING
  */
 export function nextTargets(
@@ -117,7 +118,7 @@ export function nextTargets(
 }
 
 /**
- * Wanted with each new root or targets document.
+ * Signs SHA256SUMS; required with each new root or targets document.
  *
  * @throws PlatformError SIGNING_KEYS_MISSING
  */

@@ -1,7 +1,7 @@
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
 
-/** What the signed list of files says about one of them. */
+/** One file of the signed targets document. */
 export interface Target {
   readonly path: string;
   readonly sizeBytes: number;
@@ -29,7 +29,7 @@ export const platformPattern = /^(linux|windows|darwin)\/(amd64|arm64|arm)$/;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** Its path says the same as its words, and all of it has the right form. */
+/** Whether all fields have the right format and the path matches the custom fields. */
 export function isTargetOf(target: {
   path: string;
   sizeBytes: number;

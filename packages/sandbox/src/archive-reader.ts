@@ -1,4 +1,4 @@
-/** Reads a .tar.gz of somebody else as a stream, in bounded memory; whatever breaks a rule ends the reading. */
+/** Reads an untrusted .tar.gz as a stream, in bounded memory; the first broken rule ends the read. */
 import { createWriteStream } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,18 +11,18 @@ import tar from 'tar-stream';
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Headers and padding around the files: more than this per entry is no archive that a tool would make. */
+/** Upper bound of headers and padding per entry; no common tool writes more. */
 const overheadPerEntry = 2048;
 
-/** Takes what is in a file, all of it. @param mode - as the archive says it. */
+/** Consumes the whole content of an entry. @param mode - as stored in the archive. */
 export type Take = (entry: Accepted, content: AsyncIterable<Uint8Array>, mode: number) => Promise<void>;
 
-/** @throws PlatformError of the rules; whatever the source or `take` throws. */
+/** @throws PlatformError of the rules; errors of the source and of `take`. */
 export async function readArchive(source: Bytes, rules: ArchiveRules, take: Take): Promise<void> {
   const { unpackedBytes, entries } = rules.limits;
   const most = unpackedBytes + entries * overheadPerEntry;
   const count = { packed: 0, unpacked: 0 };
-  // A bomb of headers is one, too: the reader keeps long names in memory until they are complete.
+  // Headers count too: the tar reader keeps long names in memory until they are complete.
   const meter = new Transform({
     transform(chunk: Buffer, _, done) {
       count.unpacked += chunk.length;
@@ -40,14 +40,15 @@ export async function readArchive(source: Bytes, rules: ArchiveRules, take: Take
   try {
     const reading = (async () => {
       for await (const content of extract) {
-        // It is destroyed with the reader, also where nobody reads it any more.
+        // A failure destroys the entry with the tar reader; without this handler, an unread entry would crash the
+        // process.
         content.on('error', () => {});
         const { name, type, size, mode } = content.header;
         await take(rules.accept({ name, type, sizeBytes: size }), content as AsyncIterable<Uint8Array>, mode);
       }
     })();
     const [fed, read] = await Promise.allSettled([feeding, reading]);
-    // When one of them breaks, the other one ends early. What the rules or the disk say comes first.
+    // When one side fails, the other one ends early. Errors of the rules or the disk take precedence.
     if (read.status === 'rejected' && (fed.status === 'fulfilled' || !isEarlyEnd(read.reason))) throw read.reason;
     if (fed.status === 'rejected') throw fed.reason;
   } catch (error) {
@@ -72,8 +73,8 @@ const skipped = (content: AsyncIterable<Uint8Array>): Promise<void> =>
   pipeline(content, new Writable({ write: (_chunk, _encoding, done) => done() }));
 
 /**
- * Writes entries below `folder`, which must be empty: a file that is there already is an error, so nothing is written through
- * something unpacked before. Modes are 0644, and 0755 where `programs` and the owner's right to run it is set.
+ * Writes entries below `folder`, which must be empty. An existing file is an error, so no write goes through an entry
+ * unpacked before. Files get mode 0644, or 0755 if `programs` is set and the entry is executable for its owner.
  */
 export const writeBelow =
   (folder: string, { programs }: { programs: boolean }): Take =>
@@ -85,11 +86,11 @@ export const writeBelow =
     }
     await mkdir(path.dirname(target), { recursive: true });
     await pipeline(content, createWriteStream(target, { flags: 'wx', mode: 0o644 }));
-    // Others may read whatever the umask is.
+    // All users may read the files, whatever the umask is.
     await chmod(target, programs && mode & 0o100 ? 0o755 : 0o644);
   };
 
-/** What the readers of gzip and tar throw is about the archive; the rest is not. */
+/** Maps errors of the gzip and tar readers to the archive's error; passes other errors through. */
 function readable(error: unknown, rules: ArchiveRules): unknown {
   if (error instanceof PlatformError || !(error instanceof Error)) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -1,6 +1,7 @@
 /**
- * Reads the archive of a training script: a .tar.gz of a Python project with setup.py or pyproject.toml and
- * model/training.py, at the top or in one top folder. It is read as a stream; whatever breaks a rule ends the reading.
+ * Reads the archive of a training script: a .tar.gz of a Python project. The project has setup.py or pyproject.toml and
+ * model/training.py, at the top or in one top folder. The archive is read as a stream; the first broken rule ends the
+ * read.
  */
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,19 +15,19 @@ export type { ArchiveLimits } from '@platform/contract/archive-rules';
 const archiveLimits = scriptArchive.limits;
 
 export interface ScriptArchive {
-  /** Regular files. */
+  /** Number of regular files. */
   readonly files: number;
   readonly unpackedBytes: number;
   /** Folder of the project in the archive: empty, or the one top folder. */
   readonly root: string;
-  /** Says what the script depends on. */
+  /** The file that lists the script's dependencies. */
   readonly project: 'setup.py' | 'pyproject.toml';
 }
 
 const entryModule = 'model/training.py';
 const projects = ['setup.py', 'pyproject.toml'] as const;
 
-/** @throws PlatformError SCRIPT_ARCHIVE_INVALID; whatever the source throws. */
+/** @throws PlatformError SCRIPT_ARCHIVE_INVALID; errors of the source. */
 export async function checkScriptArchive(source: Bytes, limits: ArchiveLimits = archiveLimits): Promise<ScriptArchive> {
   const rules = new ArchiveRules({ ...scriptArchive, limits });
   await readArchive(source, rules, skip);
@@ -34,10 +35,10 @@ export async function checkScriptArchive(source: Bytes, limits: ArchiveLimits = 
 }
 
 /**
- * Unpacks the project, without its top folder, to `folder`, which must not exist yet. All or nothing: nothing is left of an
- * archive that breaks a rule.
+ * Unpacks the project, without its top folder, to `folder`, which must not exist yet. All or nothing: on an error no
+ * unpacked file remains.
  *
- * @throws PlatformError SCRIPT_ARCHIVE_INVALID; errors of the disk; whatever the source throws.
+ * @throws PlatformError SCRIPT_ARCHIVE_INVALID; errors of the disk and of the source.
  */
 export async function unpackScriptArchive(
   source: Bytes,
@@ -58,7 +59,7 @@ export async function unpackScriptArchive(
   }
 }
 
-/** Throws SCRIPT_ARCHIVE_INVALID. */
+/** @throws PlatformError SCRIPT_ARCHIVE_INVALID. */
 function projectIn(rules: ArchiveRules): ScriptArchive {
   rules.end();
   const { files } = rules;
@@ -77,7 +78,7 @@ function projectIn(rules: ArchiveRules): ScriptArchive {
   throw rules.invalid(problem);
 }
 
-/** The one top folder, when there is no second one beside it. */
+/** The top folder, if there is exactly one. */
 function topFolders(files: ReadonlySet<string>): string[] {
   const tops = new Set([...files].filter((file) => file.includes('/')).map((file) => file.split('/')[0] ?? ''));
   return tops.size === 1 ? [...tops].map((top) => `${top}/`) : [];
@@ -86,7 +87,7 @@ function topFolders(files: ReadonlySet<string>): string[] {
 const leftOut = /^(\.git|\.venv|venv|__pycache__|\.pytest_cache|\.mypy_cache|\.DS_Store|.*\.egg-info|.*\.pyc)$/;
 
 /**
- * Packs the folder of a script; the same content gives the same bytes. Left out are caches, virtual environments and .git.
+ * Packs the folder of a script; the same content gives the same bytes. Skips caches, virtual environments and .git.
  *
  * @throws PlatformError SCRIPT_ARCHIVE_INVALID when it could not be unpacked: links, a missing module, too large.
  */

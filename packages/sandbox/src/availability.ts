@@ -1,18 +1,18 @@
-/** Whether sandboxes work on this host, now: bubblewrap may be installed, replaced or removed while a runner runs. */
+/** Whether sandboxes work on this host now: bubblewrap can be installed, replaced or removed while a runner runs. */
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@platform/kit';
 import { findProgram } from './host.ts';
 import { openSandboxes, type Probe } from './probe.ts';
 
-/** What a failure is due to besides bubblewrap, such as a setting of the kernel, may have been mended meanwhile. */
+/** A failure may have another cause, such as a kernel setting, which the operator may have fixed meanwhile. */
 const retryMs = 60_000;
 
 export interface Availability {
-  /** Makes a sandbox only when there is a reason to: the first time, with another bubblewrap, a minute after a failure. */
+  /** Creates a sandbox only on the first call, after bubblewrap changed, and a minute after a failure. */
   probe(signal: AbortSignal): Promise<Probe>;
 }
 
-/** @param searchPath - as PATH. @param open - makes a sandbox to see whether it works. */
+/** @param searchPath - as PATH. @param open - creates a sandbox to check that sandboxes work. */
 export function watchSandboxes(
   searchPath: string,
   clock: Clock,
@@ -31,7 +31,7 @@ export function watchSandboxes(
   };
 }
 
-/** Identity of the program that would be started; empty when there is none. */
+/** Identity of the bubblewrap in the search path; empty if there is none. */
 async function identityOf(searchPath: string): Promise<string> {
   const file = await findProgram('bwrap', searchPath);
   const found = file === undefined ? undefined : await stat(file).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** The packages that a script asks for beyond those of its Python: installed once, in the sandbox, and kept by content. */
+/** Installs the packages that a script needs beyond those of its Python: once, in the sandbox, cached by content. */
 import { createHash } from 'node:crypto';
 import { chown, mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,11 +12,11 @@ import { uidFor } from './probe.ts';
 import { removeTree } from './removal.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult, type SandboxTask } from './sandbox.ts';
 
-/** Where packages may come from: what the operator of the runner allows. */
+/** Package sources that the operator of the runner allows. */
 export interface PackageSources {
   /** A folder of wheels. */
   readonly wheelhouse?: string;
-  /** An index such as that of a mirror; building then has the network. */
+  /** URL of a package index such as a mirror; with it, the build has network access. */
   readonly pipIndexUrl?: string;
 }
 export interface Build {
@@ -24,11 +24,13 @@ export interface Build {
   readonly environment: Environment;
   /** Unpacked project. */
   readonly source: string;
-  /** Names the content of the project, so that its requirements need to be read only once; undefined: it may change. */
+  /**
+   * Hash of the project's content, so that its requirements are read only once; undefined if the content may change.
+   */
   readonly sourceId: string | undefined;
-  /** Where environments are kept. */
+  /** Folder of the cached environments. */
   readonly cache: string;
-  /** For this build alone; removed by whoever made it. */
+  /** Work folder of this build; its creator removes it. */
   readonly folder: string;
   readonly name: string;
   readonly sources: PackageSources;
@@ -43,14 +45,16 @@ const buildMs = 15 * 60_000;
 const environmentBytes = 8 * 2 ** 30;
 const keptEnvironments = 10;
 const mostRequirements = 200;
-/** Name, extras, versions, marker; no address, no path, no option of pip. */
+/** Name, extras, versions, marker; URLs, paths and pip options do not match. */
 const requirementForm =
   /^[A-Za-z0-9][A-Za-z0-9._-]* *(\[[A-Za-z0-9._, -]*\])? *\(?[<>=!~0-9A-Za-z.*+, -]*\)? *(;[^\u0000-\u001f]*)?$/;
 
 /**
- * The folder of a virtual environment with the packages, to be seen at /job/env; undefined when the Python has all of them.
+ * Builds or reuses the folder of a virtual environment, to be mounted at /job/env. Returns undefined if the Python
+ * already has all packages.
  *
- * @throws PlatformError SCRIPT_BUILD_FAILED (the script's fault), SANDBOX_UNAVAILABLE (ours). When the signal aborts: its reason.
+ * @throws PlatformError SCRIPT_BUILD_FAILED (the script's fault), SANDBOX_UNAVAILABLE (ours). When the signal
+ *   aborts: its reason.
  */
 export async function prepareEnvironment(build: Build, signal: AbortSignal): Promise<string | undefined> {
   return within(buildMs, { what: 'the installation of packages', clock: build.clock, signal }, (inner) =>
@@ -116,7 +120,7 @@ async function missingRequirements(build: Build, signal: AbortSignal): Promise<r
   return found.missing;
 }
 
-/** Requirements become arguments of pip: nothing in them may point elsewhere than to the operator's sources. */
+/** Requirements become arguments of pip: none of them may point to other sources than the operator's. */
 export function checkRequirements(requirements: readonly string[]): void {
   if (requirements.length > mostRequirements) {
     const problem = `it asks for ${requirements.length} packages; the limit is ${mostRequirements}`;
@@ -132,7 +136,7 @@ export function checkRequirements(requirements: readonly string[]): void {
 
 async function install(build: Build, missing: readonly string[], target: string, signal: AbortSignal): Promise<void> {
   const { sources } = build;
-  // Jobs that run at the same time may need the same packages: the first one that is done counts.
+  // Concurrent jobs may build the same environment: the first finished build wins.
   const partial = `${target}-${build.name}.part`;
   await removeTree(partial);
   await mkdir(partial, { recursive: true });
@@ -177,7 +181,7 @@ async function inSandbox(
     folder: path.join(build.folder, step),
     mounts: [
       ...environment.mounts,
-      // What is installed, and kept for others, must not depend on any file of this script.
+      // The installed packages are cached for other scripts, so they must not depend on any file of this script.
       ...(step === 'read' ? [{ from: source, to: '/job/src', mode: 'ro' } as const] : []),
       ...(wheelhouse === undefined ? [] : [{ from: wheelhouse, to: '/job/wheelhouse', mode: 'ro' } as const]),
       mount,
@@ -198,7 +202,7 @@ function demand({ end, lastLines }: SandboxResult, what: string, signal: AbortSi
   if (end.is === 'exited' && end.code === 0) return;
   signal.throwIfAborted();
   if (end.is === 'broken') throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem });
-  // pip's last error line says more than what follows it.
+  // pip's last ERROR line describes the cause better than the lines after it.
   const said = lastLines.findLast((line) => line.startsWith('ERROR:')) ?? lastLines.at(-1);
   const how = end.is === 'exited' ? `exit code ${end.code}` : end.is === 'signaled' ? end.signal : end.is;
   throw new PlatformError('SCRIPT_BUILD_FAILED', {
@@ -209,7 +213,7 @@ function demand({ end, lastLines }: SandboxResult, what: string, signal: AbortSi
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 
-/** Another list of packages, another Python, another index or other wheels: another environment. */
+/** The cache key covers the packages, the Python, the index and the wheels. */
 async function keyOf({ environment, sources }: Build, missing: readonly string[]): Promise<string> {
   const { wheelhouse, pipIndexUrl } = sources;
   const wheels = wheelhouse === undefined ? [] : (await readdir(wheelhouse)).toSorted();
@@ -223,14 +227,14 @@ async function keyOf({ environment, sources }: Build, missing: readonly string[]
   ]);
 }
 
-/** Builds that were broken off with their runner. To be called while nothing is built. */
+/** Removes builds that ended with their runner. Call it only while no build runs. */
 export async function sweepEnvironments(cache: string): Promise<void> {
   for (const name of await readdir(cache).catch(() => [])) {
     if (name.endsWith('.part')) await removeTree(path.join(cache, name));
   }
 }
 
-/** Those that were used last are kept. */
+/** Keeps the most recently used environments. */
 async function trim(cache: string): Promise<void> {
   const names = (await readdir(cache)).filter((name) => /^[0-9a-f]{32}$/.test(name));
   const used = await Promise.all(

@@ -1,47 +1,49 @@
-/** The command line of a sandbox, as data: what is seen inside, and from where. */
+/** Builds the command line of a sandbox: its mounts, namespaces and limits. */
 
 export interface Mount {
-  /** On this computer. */
+  /** Path on this host. */
   readonly from: string;
-  /** In the sandbox. */
+  /** Path in the sandbox. */
   readonly to: string;
   readonly mode: 'ro' | 'rw';
-  /** Left out when it does not exist. */
+  /** Skip the mount if the path does not exist. */
   readonly optional?: boolean;
 }
-/** How this computer is laid out, and what it lets us do. */
+/** System folders and privileges of this host. */
 export interface HostLayout {
   readonly bwrap: string;
-  /** Root makes the sandbox and gives up its rights inside; others need user namespaces. */
+  /** Root creates the sandbox and drops its privileges inside; other users need user namespaces. */
   readonly isRoot: boolean;
-  /** `/bin`, `/lib` …: links into /usr with their target, or folders of their own. */
+  /** `/bin`, `/lib` …: links into /usr with their target, or separate folders. */
   readonly system: readonly { readonly path: string; readonly target?: string }[];
 }
 export interface SandboxPlan {
   readonly mounts: readonly Mount[];
-  /** In the sandbox. */
+  /** Path in the sandbox. */
   readonly cwd: string;
   readonly command: readonly string[];
-  /** User and group inside; where root makes the sandbox, outside as well. */
+  /** User and group inside; if root creates the sandbox, outside as well. */
   readonly uid: number;
   readonly network: boolean;
-  /** Numbers of those that may be seen. */
+  /** Numbers of the visible GPUs. */
   readonly gpus: readonly number[];
   readonly tmpBytes: number;
-  /** Of the inner process and each of its children. */
+  /** Limits of the inner process and each of its children. */
   readonly rlimits: {
     readonly processes: number;
     readonly fileBytes: number;
-    /** Only where nothing else limits memory. */
+    /** Set only where no group limits memory. */
     readonly dataBytes?: number;
   };
 }
 
-/** Descriptors that the launcher opens: the status comes out of one, the filter goes into the other. */
+/**
+ * File descriptors that the launcher opens: bubblewrap writes its status to one and reads the filter from the other.
+ */
 export const descriptors = { status: 3, filter: 4 } as const;
 export const home = '/tmp/home';
 
-/** What programs look for in /etc; nothing of it is secret. */
+/** Files that programs need in /etc; they contain no secrets. */
 const settings = ['alternatives', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'mime.types', 'fonts'];
 const networkSettings = [
   'resolv.conf',
@@ -55,20 +57,20 @@ const networkSettings = [
 ];
 const gpuDevices = ['nvidiactl', 'nvidia-uvm', 'nvidia-uvm-tools', 'nvidia-modeset', 'nvidia-caps'];
 
-/** Arguments for bubblewrap, without its name. `hasFilter`: a seccomp program stands ready. */
+/** Arguments for bubblewrap, without the program name. `hasFilter`: pass a seccomp filter. */
 export function bwrapArguments(host: HostLayout, plan: SandboxPlan, hasFilter: boolean): string[] {
   return [
     ...namespaces(host, plan),
     ...ancestorsOf(['/etc/_', '/sys/devices/system/_']).flatMap((path) => ['--perms', '0755', '--dir', path]),
     ...fileSystem(host, plan),
-    // Folders that are made on the way belong to the maker alone unless they are named.
+    // bubblewrap makes implicit parent folders private to their creator unless they are listed.
     ...ancestorsOf(plan.mounts.map(({ to }) => to)).flatMap((path) => ['--perms', '0755', '--dir', path]),
     ...plan.mounts.flatMap(({ from, to, mode, optional }) => [
       `--${mode === 'ro' ? 'ro-' : ''}bind${optional ? '-try' : ''}`,
       from,
       to,
     ]),
-    // Whatever was needed to place the mounts is there now.
+    // All mount points exist now, so these folders can become read-only.
     ...['/dev', '/'].flatMap((path) => ['--remount-ro', path]),
     '--chdir',
     plan.cwd,
@@ -80,7 +82,7 @@ export function bwrapArguments(host: HostLayout, plan: SandboxPlan, hasFilter: b
   ];
 }
 
-/** Parents of the paths, the upper ones first; not the root, and nothing below the system's own folders. */
+/** Parents of the paths, upper ones first; excludes the root and /usr, /proc and /dev. */
 function ancestorsOf(paths: readonly string[]): string[] {
   const found = new Set<string>();
   for (const path of paths) {
@@ -95,7 +97,7 @@ function namespaces({ isRoot }: HostLayout, { uid, network }: SandboxPlan): stri
   return [
     ...['ipc', 'pid', 'uts', 'cgroup-try', ...(network ? [] : ['net'])].map((name) => `--unshare-${name}`),
     ...(isRoot
-      ? // Rights to become another user, which the inner command drops with them.
+      ? // Capabilities for switching to another user; the inner command drops them.
         ['--cap-drop', 'ALL', ...['SETUID', 'SETGID', 'SETPCAP'].flatMap((name) => ['--cap-add', `CAP_${name}`])]
       : ['--unshare-user', '--uid', String(uid), '--gid', String(uid)]),
     '--die-with-parent',
@@ -120,7 +122,7 @@ function fileSystem({ system }: HostLayout, { network, gpus, tmpBytes }: Sandbox
     '/proc',
     '--dev',
     '/dev',
-    // It would be limited by nothing but the memory of this computer.
+    // Without a size, only the memory of this host would limit it.
     ...space('/dev/shm'),
     ...space('/tmp'),
     '--perms',
@@ -152,7 +154,7 @@ function innerCommand({ isRoot }: HostLayout, { uid, rlimits, command }: Sandbox
           '--',
         ]
       : []),
-    // Inside, where the number of processes is counted for this sandbox alone.
+    // It runs inside, where the process count covers only this sandbox.
     '/usr/bin/prlimit',
     `--nproc=${processes}`,
     `--fsize=${fileBytes}`,

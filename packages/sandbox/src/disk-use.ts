@@ -3,15 +3,15 @@ import path from 'node:path';
 
 export interface DiskUse {
   readonly bytes: number;
-  /** Files, folders and whatever else has a name. */
+  /** Number of files, folders and other directory entries. */
   readonly entries: number;
 }
 
 const atOnce = 256;
 
 /**
- * Of everything below the folder, by the length of files; links are not followed. Stops counting above the limits: a folder may
- * be filled faster than it is read.
+ * Counts everything below the folder, by file length; does not follow links. Stops above the limits: a process can fill
+ * a folder faster than this reads it.
  */
 export async function diskUse(folder: string, most: DiskUse): Promise<DiskUse> {
   let bytes = 0;
@@ -20,7 +20,7 @@ export async function diskUse(folder: string, most: DiskUse): Promise<DiskUse> {
   const sizeOf = async (file: string): Promise<number> => (await lstat(file).catch(() => undefined))?.size ?? 0;
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     const reading = await opendir(at, { bufferSize: 1024 }).catch(() => undefined);
-    if (!reading) continue; // removed meanwhile, or closed to its owner
+    if (!reading) continue; // removed meanwhile, or unreadable for its owner
     let files: string[] = [];
     const measure = async (): Promise<void> => {
       for (const size of await Promise.all(files.map(sizeOf))) bytes += size;

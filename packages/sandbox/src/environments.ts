@@ -1,4 +1,4 @@
-/** The Pythons of this computer that scripts may run on, by the names that jobs ask for. */
+/** The Pythons of this host that scripts may use, by the names that jobs request. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,16 +12,16 @@ import { runSandboxed, type Sandboxes } from './sandbox.ts';
 export interface Environment {
   /** For example `py:3.11`. */
   readonly key: string;
-  /** The interpreter itself, absolute, links and shims resolved. */
+  /** Absolute path of the interpreter, with links and shims resolved. */
   readonly python: string;
   /** For example `3.11.2`. */
   readonly version: string;
   /** `tensorflow`, `pytorch` or `python`. */
   readonly framework: string;
   readonly description: string;
-  /** Of upstream's support, ms since 1970. */
+  /** End of upstream support, ms since 1970. */
   readonly endOfLife: number | undefined;
-  /** What it needs besides the system's folders. */
+  /** Mounts in addition to the system's folders. */
   readonly mounts: readonly Mount[];
 }
 export interface NamedPython {
@@ -30,7 +30,7 @@ export interface NamedPython {
   readonly python: string;
 }
 
-/** End of security updates by PEP 619, 664, 693, 719, 745 and their like. */
+/** End of security updates per PEP 619, 664, 693, 719, 745 and later ones. */
 export const endsOfLife: Readonly<Record<string, number>> = {
   '3.8': Date.UTC(2024, 9, 7),
   '3.9': Date.UTC(2025, 9, 31),
@@ -42,7 +42,11 @@ export const endsOfLife: Readonly<Record<string, number>> = {
 };
 const keyForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 
-/** `py:3.11=/usr/bin/python3,tf:2.17=/opt/tf/bin/python`; a path alone gets its name from its version. Throws Error for people. */
+/**
+ * Parses `py:3.11=/usr/bin/python3,tf:2.17=/opt/tf/bin/python`; a path alone gets its name from its version.
+ *
+ * @throws Error with a message for users.
+ */
 export function parsePythons(text: string): NamedPython[] {
   const found: NamedPython[] = [];
   for (const one of text.split(',').map((part) => part.trim())) {
@@ -68,7 +72,7 @@ interface Answer {
   folders: string[];
   packages: Record<string, string>;
 }
-/** Asks without importing anything that the packages bring. */
+/** Reads package versions without importing the packages. */
 const question = `
 import json, os, sys
 from importlib import metadata
@@ -108,7 +112,7 @@ export function describe(key: string | undefined, answer: Answer): Environment {
   };
 }
 
-/** Without what lies in /usr, which is there anyway, or in another one of them. */
+/** Drops folders in /usr, which is always mounted, and folders inside another one of them. */
 function outermost(folders: readonly string[]): string[] {
   const inside = (folder: string, other: string): boolean => folder === other || folder.startsWith(`${other}/`);
   return folders
@@ -118,7 +122,10 @@ function outermost(folders: readonly string[]): string[] {
     );
 }
 
-/** Those that start in a sandbox, in the order given, and what is wrong with the others. Without `wanted`: the python3 of PATH. */
+/**
+ * Returns the Pythons that start in a sandbox, in the given order, and the problems of the others. Without `wanted`:
+ * the python3 of PATH.
+ */
 export async function findEnvironments(
   sandboxes: Sandboxes,
   wanted: readonly NamedPython[],

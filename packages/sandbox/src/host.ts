@@ -1,4 +1,4 @@
-/** Looks at this computer: whether it has what a sandbox needs, and how its system folders lie. */
+/** Checks whether this host has what a sandbox needs, and reads the layout of its system folders. */
 import { constants } from 'node:fs';
 import { access, lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
@@ -23,7 +23,7 @@ async function isProgram(file: string): Promise<boolean> {
   );
 }
 
-/** A text says what is missing. */
+/** @returns the layout, or a text that names what is missing. */
 export async function layoutOf(searchPath: string): Promise<HostLayout | string> {
   if (process.platform !== 'linux') return `sandboxes need Linux, and this is ${process.platform}`;
   const bwrap = await findProgram('bwrap', searchPath);

@@ -1,4 +1,4 @@
-/** The processes inside a sandbox, seen from outside: they are those of its pid namespace. */
+/** Lists the processes of a sandbox from outside: those in its PID namespace. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 const pids = (): number[] =>
@@ -10,11 +10,11 @@ function read<T>(f: () => T): T | undefined {
   try {
     return f();
   } catch {
-    return undefined; // it ended between two looks
+    return undefined; // the process ended between two reads
   }
 }
 
-/** State and parent; the name in parentheses may itself hold spaces and parentheses. */
+/** State and parent. The name in parentheses may contain spaces and parentheses. */
 function statOf(pid: number): { state: string; parent: number } | undefined {
   const text = read(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   if (text === undefined) return undefined;
@@ -22,7 +22,7 @@ function statOf(pid: number): { state: string; parent: number } | undefined {
   return { state, parent: Number(parent) };
 }
 
-/** Those that live, zombies not among them. @param namespace - number of the pid namespace. */
+/** The live processes, without zombies. @param namespace - number of the PID namespace. */
 export function membersOf(namespace: number): number[] {
   const name = `pid:[${namespace}]`;
   return pids().filter((pid) => {
@@ -35,7 +35,7 @@ export function membersOf(namespace: number): number[] {
 /** The children of one process. */
 export const childrenOf = (parent: number): number[] => pids().filter((pid) => statOf(pid)?.parent === parent);
 
-/** Resident memory of all of them; what several share counts several times. */
+/** Sum of the resident memory; pages that several processes share count several times. */
 export function residentBytes(members: readonly number[]): number {
   let sum = 0;
   for (const pid of members) {
@@ -45,7 +45,7 @@ export function residentBytes(members: readonly number[]): number {
   return sum;
 }
 
-/** Files that have no name any more but are still open: they take room on the disk until they are closed. */
+/** Size of deleted files that are still open: they use disk space until they are closed. */
 export function deletedBytes(members: readonly number[], device: number): number {
   const sizes = new Map<number, number>();
   for (const pid of members) {

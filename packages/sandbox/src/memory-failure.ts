@@ -1,25 +1,25 @@
-/** Whether a command that failed did so for want of memory, from what can be seen of its end. */
+/** Decides whether a command failed because of a lack of memory, from its exit code, output and OOM counters. */
 
 export interface MemoryEvidence {
   /** Exit code of the command itself; 128 + number after a signal. */
   readonly exitCode: number;
   /** Last lines of both outputs, the newest last. */
   readonly lastLines: readonly string[];
-  /** Processes of the sandbox that the kernel killed for memory. Undefined: nothing counts them. */
+  /** Processes of the sandbox that the kernel killed for memory. Undefined if no counter exists. */
   readonly oomKills: number | undefined;
-  /** Processes of this host that the kernel killed for memory meanwhile. */
+  /** Processes of this host that the kernel killed for memory during the run. */
   readonly hostOomKills: number;
 }
 
-/** How Python, numpy, PyTorch, C++, Node and the shell say that an allocation was refused. */
+/** Messages of Python, numpy, PyTorch, C++, Node and the shell about a refused allocation. */
 const refusal =
   /^((\w+\.)*(_Array)?MemoryError\b|\s*what\(\):\s+std::bad_alloc|terminate called after .*std::bad_alloc|.*DefaultCPUAllocator: (can't|not enough)|.*JavaScript heap out of memory|.*OSError: \[Errno 12\]|.*\bCannot allocate memory\b)/;
-/** How programs say that one of their children was killed, or failed. */
+/** Messages of programs about a child that was killed, or failed. */
 const childKilled =
   /SIGKILL|signal:? (9\b|Killed)|(exit ?code|status|returned)[ :=]+-9\b|BrokenProcessPool|terminated abruptly|^Killed$/i;
 const childFailed = /CalledProcessError|ChildFailedError|exit (status|code)|exitcode/i;
 
-/** The reason, as the end of a sentence; undefined when memory is not to blame. */
+/** The reason, as the end of a sentence; undefined if memory is not the cause. */
 export function memoryFailure({ exitCode, lastLines, oomKills, hostOomKills }: MemoryEvidence): string | undefined {
   if (exitCode === 0) return undefined;
   const last = lastLines.at(-1) ?? '';
@@ -28,7 +28,7 @@ export function memoryFailure({ exitCode, lastLines, oomKills, hostOomKills }: M
   if (oomKills === undefined && hostOomKills > 0 && wasKilled) return killedText(hostOomKills);
   const refused = lastLines.findLast((line) => refusal.test(line));
   if (refused === undefined) return undefined;
-  // A script that lives on after a refusal may fail for another reason.
+  // A script that continues after a refused allocation may fail for another reason.
   const isLast = lastLines.slice(-2).includes(refused);
   return isLast || childKilled.test(last) || childFailed.test(last)
     ? `an allocation was refused (${refused.trim().slice(0, 200)})`

@@ -1,14 +1,14 @@
-/** The archive of a model version: checked when it is sent, and unpacked under the same rules wherever it is used. */
+/** The archive of a model version: checked on upload, and unpacked under the same rules on every use. */
 import { ArchiveRules, modelArchive, type ArchiveLimits } from '@platform/contract/archive-rules';
 import { readArchive, skip, writeBelow, type Bytes } from './archive-reader.ts';
 
 export interface ModelArchive {
-  /** Regular files, relative and with slashes, in order. */
+  /** Paths of regular files, relative, with slashes, in order. */
   readonly files: readonly string[];
   readonly unpackedBytes: number;
 }
 
-/** @throws PlatformError MODEL_ARCHIVE_INVALID; whatever the source throws. */
+/** @throws PlatformError MODEL_ARCHIVE_INVALID; errors of the source. */
 export async function checkModelArchive(
   source: Bytes,
   limits: ArchiveLimits = modelArchive.limits,
@@ -17,9 +17,10 @@ export async function checkModelArchive(
 }
 
 /**
- * Unpacks it into `folder`, which must be there and empty; what lies in it after an error must be thrown away.
+ * Unpacks the archive into `folder`, which must exist and be empty. After an error, the caller must discard its
+ * content.
  *
- * @throws PlatformError MODEL_ARCHIVE_INVALID; errors of the disk; whatever the source throws.
+ * @throws PlatformError MODEL_ARCHIVE_INVALID; errors of the disk and of the source.
  */
 export async function unpackModelArchive(
   source: Bytes,

@@ -1,10 +1,10 @@
-/** Lines out of the bytes that a script writes: whatever it writes, readable text of limited length and number. */
+/** Splits the output of a script into printable lines; limits their length and number. */
 
-/** Longer lines are cut. */
+/** Longer lines are truncated. */
 const longestLine = 16 * 1024;
-/** Escape sequences of terminals: colours, cursor, titles. */
+/** Terminal escape sequences: colours, cursor, titles. */
 const escapes = /\u001b(?:\[[0-9;?<=>!]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
-/** A log is text: nothing in it moves a cursor, rings a bell, or ends the text in a database. */
+/** Control characters move the cursor or ring the bell; PostgreSQL rejects NUL in text. */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 export class LineSplitter {
@@ -17,7 +17,7 @@ export class LineSplitter {
     this.#rest = keptRest(parts.pop() ?? '');
     return parts.map(cleanLine);
   }
-  /** What stands after the last line break. */
+  /** The text after the last line break. */
   end(): string[] {
     const rest = this.#rest + this.#decoder.decode();
     this.#rest = '';
@@ -25,7 +25,7 @@ export class LineSplitter {
   }
 }
 
-/** Of a progress bar only the last state can still be seen; of a line without end only its beginning. */
+/** Keeps only the last state of a progress bar, and only the start of an endless line. */
 function keptRest(text: string): string {
   const returned = text.lastIndexOf('\r', text.length - 2);
   return (returned < 0 ? text : text.slice(returned + 1)).slice(0, longestLine + 2);
@@ -46,7 +46,7 @@ export interface LineLimits {
 }
 const lineLimits: LineLimits = { linesPerSecond: 10_000, bytes: 64 * 2 ** 20 };
 
-/** Decides which lines of a job are kept, and says what was not. Instants are ms. */
+/** Decides which lines of a job are kept, and reports how many it dropped. Instants are ms. */
 export class LineCap {
   readonly #limits: LineLimits;
   #second = -Infinity;
@@ -59,14 +59,14 @@ export class LineCap {
     this.#limits = limits;
   }
 
-  /** Nothing is kept just now: bytes need not even be split, only counted by `skip`. */
+  /** True while a limit is reached: the caller skips splitting and counts the bytes with `skip`. */
   isFull(now: number): boolean {
     return this.#isSpent || (this.#inSecond > this.#limits.linesPerSecond && now - this.#second < 1000);
   }
   get #isSpent(): boolean {
     return this.#bytesOver > 0;
   }
-  /** Lines to keep: this one, perhaps after a remark about those before it. */
+  /** Lines to keep: this one, preceded by a remark if lines before it were dropped. */
   take(line: string, now: number): string[] {
     const bytes = Buffer.byteLength(line) + 1;
     if (this.#isSpent || this.#bytes + bytes > this.#limits.bytes) {
@@ -84,18 +84,18 @@ export class LineCap {
     this.#bytes += bytes;
     return [...this.#remark(), line];
   }
-  /** Counts what was not even looked at. */
+  /** Counts bytes that the caller did not split. */
   skip(bytes: Uint8Array): void {
     if (this.#isSpent) {
       this.#bytesOver += bytes.length;
       return;
     }
     let lines = 0;
-    // Faster than any search: lines may be a byte long.
+    // Faster than a search: lines may be one byte long.
     for (let at = 0; at < bytes.length; at++) if (bytes[at] === lineBreak) lines++;
     this.#dropped += lines;
   }
-  /** What is to be said at the end. */
+  /** Remarks to add at the end. */
   end(): string[] {
     const remarks = this.#remark();
     if (this.#bytesOver === 0) return remarks;

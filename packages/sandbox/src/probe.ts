@@ -1,4 +1,4 @@
-/** Finds out whether sandboxes really work here, and with which means; a script never runs without. */
+/** Checks that sandboxes work here, and with which limiter; a script never runs without a sandbox. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,15 +10,15 @@ import { runSandboxed, type Sandboxes } from './sandbox.ts';
 
 export type Probe =
   | { readonly ok: true; readonly sandboxes: Sandboxes }
-  /** `because` says what is missing and what to do. */
+  /** `because` states what is missing and what to do. */
   | { readonly ok: false; readonly because: string };
 
 const probeMs = 20_000;
-/** Users below are people and programs, those of systemd's containers lie in between. */
+/** Lower UIDs belong to users, to programs and to systemd's containers. */
 const firstUid = 1_900_000_000;
 const manyUids = 100_000_000;
 
-/** A user of its own for each name, where root can give one; else the one that owns nothing. */
+/** A UID per name if root creates the sandbox; otherwise UID 65534, which owns no files. */
 export function uidFor(host: Pick<HostLayout, 'isRoot'>, name: string): number {
   if (!host.isRoot) return 65_534;
   let hash = 0;
@@ -74,7 +74,7 @@ async function tried(sandboxes: Sandboxes, clock: Clock, signal: AbortSignal): P
   }
 }
 
-/** Why there are no scripts, and the remedy. */
+/** Why scripts cannot run here, and the remedy. */
 export function refusal(problem: string): string {
   const remedy = /not installed/.test(problem)
     ? 'Install it (Debian: apt-get install bubblewrap); a running runner finds it within a minute.'

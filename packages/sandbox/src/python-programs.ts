@@ -1,8 +1,8 @@
-/** What is run by a Python of the operator inside the sandbox, beside the script itself. */
+/** Helper programs that the operator's Python runs inside the sandbox. */
 
 /**
- * Writes what the project in /job/src depends on to /job/build/requirements.json: {"wanted": […], "missing": […]}. setup.py is
- * run with a `setup` that only listens; that is how its requirements are known without installing it.
+ * Writes the project's dependencies to /job/build/requirements.json: {"wanted": […], "missing": […]}. It runs setup.py
+ * with a `setup` that only records its arguments, so the requirements are known without an installation.
  */
 export const readRequirements = `
 import json, os, runpy, sys
@@ -75,8 +75,8 @@ with open("/job/build/requirements.json", "w") as stream:
 `;
 
 /**
- * Makes a virtual environment in /job/env that sees the packages of the interpreter it is run by, and installs what pip is told
- * by the arguments. Ends with pip's exit code.
+ * Creates a virtual environment in /job/env that sees the packages of its interpreter. Then it runs pip with the
+ * arguments and exits with pip's exit code.
  */
 export const buildEnvironment = `
 import glob, os, shutil, subprocess, sys, sysconfig, venv
@@ -106,17 +106,17 @@ shutil.rmtree(scratch, ignore_errors=True)
 sys.exit(code)
 `;
 
-/** Closes what the runner itself inherited open, which no program on the way does, and becomes the command. */
+/** Closes the descriptors that the runner inherited, which no program before it does, and executes the command. */
 const closeAll = 'import os, sys; os.closerange(3, 65536); os.execv(sys.argv[1], sys.argv[1:])';
 
-/** The command of a sandbox that runs `python` (that of the environment, or one that is made of it) with these words. */
+/** The command of a sandbox that runs `python` (the environment's, or one derived from it) with these arguments. */
 export const pythonCommand = (
   environment: { readonly python: string },
   python: string,
   words: readonly string[],
 ): string[] => [
   environment.python,
-  // Isolated and without packages: nothing of the script has a say yet.
+  // Isolated and without site packages: no code of the script runs yet.
   '-I',
   '-S',
   '-c',

@@ -2,7 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 
-/** Removes what a script left, also folders that lie too deep for a path, or that forbid it. Throws when something stays. */
+/**
+ * Removes what a script left, including paths that are too long and folders without permissions. Throws if a file
+ * remains.
+ */
 export async function removeTree(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** What holds memory, processes and processor time of all that runs in one sandbox together. */
+/** Limits memory, processes and CPU time of all processes of one sandbox together. */
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -9,29 +9,29 @@ export interface ResourceLimits {
 }
 export interface Usage {
   readonly memoryBytes: number;
-  /** Processes that the kernel killed because the memory was used up. */
+  /** Processes that the kernel killed because the memory limit was reached. */
   readonly oomKills: number;
 }
-/** Of one sandbox. */
+/** The resource group of one sandbox. */
 export interface ResourceGroup {
-  /** Files into which a process writes its own number to enter, before it starts anything. */
+  /** Files to which a process writes its own PID to enter the group, before it starts children. */
   readonly entrances: readonly string[];
-  /** Put before the command. */
+  /** Arguments to put before the command. */
   readonly prefix: readonly string[];
-  /** Undefined where only each process is limited: then whoever watches has to count. */
+  /** Undefined if only each process is limited: then the caller must count. */
   usage(pid: number): Promise<Usage | undefined>;
   remove(): Promise<void>;
 }
-/** Makes enclosures of one kind. */
+/** Creates resource groups of one kind. */
 export interface ResourceLimiter {
   readonly kind: 'systemd' | 'cgroup2' | 'cgroup1' | 'prlimit';
-  /** `name`: letters, digits and hyphens; unique on this computer. Throws errors of the file system. */
+  /** `name`: letters, digits and hyphens; unique on this host. Throws errors of the file system. */
   open(name: string, limits: ResourceLimits): Promise<ResourceGroup>;
-  /** Ends and removes what was left of sandboxes whose name begins so. @returns how many. */
+  /** Ends and removes leftover sandboxes whose name starts with `prefix`. @returns their number. */
   sweep(prefix: string): Promise<number>;
 }
 
-/** Limits of each process alone: what is left where the system lends us no group. */
+/** Limits each process alone: the fallback where the system delegates no group. */
 export const prlimitLimiter: ResourceLimiter = {
   kind: 'prlimit',
   sweep: () => Promise.resolve(0),
@@ -50,7 +50,7 @@ const fieldIn = async (file: string, name: string): Promise<number> => {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 };
 
-/** A group that is being left takes a moment to be empty. */
+/** A group stays busy for a moment after its processes were killed. */
 async function removeGroup(folder: string, kill: () => Promise<void>): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -71,7 +71,7 @@ async function killMembers(folder: string): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has gone by itself.
+      // the process has already exited
     }
   }
 }
@@ -91,7 +91,7 @@ async function sweepGroups(folders: readonly (string | undefined)[], prefix: str
   return names.size;
 }
 
-/** Control groups, version 1: one tree per controller. `folders`: our own place in each. */
+/** cgroup v1: one hierarchy per controller. `folders`: the runner's own group in each. */
 export function cgroup1Limiter(folders: { memory: string; pids: string; cpu?: string }): ResourceLimiter {
   return {
     kind: 'cgroup1',
@@ -105,7 +105,7 @@ export function cgroup1Limiter(folders: { memory: string; pids: string; cpu?: st
       try {
         for (const group of groups) await mkdir(group, { recursive: true });
         await writeFile(path.join(at(folders.memory), 'memory.limit_in_bytes'), String(memoryBytes));
-        // Swap counts as memory, where it is counted at all.
+        // Limits memory plus swap; the file exists only with swap accounting.
         await writeFile(path.join(at(folders.memory), 'memory.memsw.limit_in_bytes'), String(memoryBytes)).catch(
           () => {},
         );
@@ -131,7 +131,7 @@ export function cgroup1Limiter(folders: { memory: string; pids: string; cpu?: st
   };
 }
 
-/** Control groups, version 2. `folder`: a group that was lent to us, with its controllers passed on to groups below it. */
+/** cgroup v2. `folder`: a delegated group that passes its controllers to its children. */
 export function cgroup2Limiter(folder: string): ResourceLimiter {
   return {
     kind: 'cgroup2',
@@ -145,7 +145,7 @@ export function cgroup2Limiter(folder: string): ResourceLimiter {
         await writeFile(path.join(group, 'memory.max'), String(memoryBytes));
         await writeFile(path.join(group, 'memory.swap.max'), '0').catch(() => {});
         await writeFile(path.join(group, 'pids.max'), String(processes));
-        // Processor time may be kept by whoever lent us the rest.
+        // The CPU controller may not be delegated.
         await writeFile(path.join(group, 'cpu.max'), `${Math.round(cpus * 100_000)} 100000`).catch(() => {});
       } catch (error) {
         await remove();
@@ -169,8 +169,11 @@ async function usageOfGroup2(group: string): Promise<Usage> {
   };
 }
 
-/** A scope of systemd, of the system or of the user whose session we run in. */
-/** @param runtimeDir - XDG_RUNTIME_DIR of the user's session; undefined: root's, of the system. */
+/**
+ * Creates a systemd scope, of the system or of the user's session.
+ *
+ * @param runtimeDir - XDG_RUNTIME_DIR of the user's session; undefined: use root's system instance.
+ */
 export function systemdLimiter(
   systemdRun: string,
   runtimeDir: string | undefined,
@@ -196,10 +199,10 @@ export function systemdLimiter(
           `--property=TasksMax=${processes}`,
           `--property=CPUQuota=${Math.round(cpus * 100)}%`,
           '--',
-          // It is for systemd alone, not for what runs in the scope.
+          // Only systemd-run needs the variable, not the command in the scope.
           ...(runtimeDir === undefined ? [] : ['/usr/bin/env', '-u', 'XDG_RUNTIME_DIR']),
         ],
-        // The scope ends with its last process: it is asked as long as it is there.
+        // The scope ends with its last process, so usage is available only until then.
         usage: async (pid) => {
           const own = /^0::(\/.*)$/m.exec(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''))?.[1];
           if (own === undefined || !own.includes(`platform-${name}`)) return undefined;

@@ -1,4 +1,4 @@
-/** Which ways to hold a sandbox this computer offers, the best first. */
+/** Finds the limiters that this host may support, the best first. */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,10 +10,10 @@ import {
   type ResourceLimiter,
 } from './resource-group.ts';
 
-/** Our place in one tree of control groups. */
+/** The process's own group in one cgroup hierarchy. */
 export interface CgroupPlace {
   readonly version: 1 | 2;
-  /** Of version 1. */
+  /** Set for version 1. */
   readonly controllers: readonly string[];
   readonly folder: string;
 }
@@ -40,14 +40,14 @@ export function cgroupPlaces(mountinfo: string, cgroup: string): CgroupPlace[] {
       type === 'cgroup2' ? controllers.length === 0 : controllers.some((name) => names.includes(name)),
     );
     if (!mine) return [];
-    // In a container the mount begins below the root of the tree.
+    // In a container the mount starts below the root of the hierarchy.
     const below = root !== '/' && mine.path.startsWith(root) ? mine.path.slice(root.length) : mine.path;
     const folder = path.posix.resolve(mountPoint.replace(/\\040/g, ' '), `.${below}`);
     return [{ version: type === 'cgroup2' ? 2 : 1, controllers: mine.controllers, folder }];
   });
 }
 
-/** Those that seem possible here; the last one always is. Each has to be tried. */
+/** The limiters that seem possible here; the last one is always possible. The caller must try each. */
 export async function possibleLimiters(systemdRun: string | undefined, isRoot: boolean): Promise<ResourceLimiter[]> {
   const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const places = cgroupPlaces(await read('/proc/self/mountinfo'), await read('/proc/self/cgroup'));
@@ -68,7 +68,9 @@ export async function possibleLimiters(systemdRun: string | undefined, isRoot: b
   return [...found, prlimitLimiter];
 }
 
-/** Passes controllers on to groups below. A group with processes of its own may not: then we move into one below it. */
+/**
+ * Delegates controllers to child groups. A group with own processes cannot, so the process moves into a child group.
+ */
 async function delegateControllers(folder: string): Promise<boolean> {
   const wanted = ['memory', 'pids', 'cpu'];
   const file = path.join(folder, 'cgroup.subtree_control');
@@ -92,6 +94,6 @@ async function delegateControllers(folder: string): Promise<boolean> {
     await pass();
     return await has();
   } catch {
-    return false; // read-only, or not ours
+    return false; // read-only, or not delegated to this user
   }
 }

@@ -1,4 +1,4 @@
-/** What a training left in its output folder, as it may become a model version. */
+/** Lists the files in a training's output folder that may become part of a model version. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { resultFileLimits, resultNameProblem, resultPathProblem } from '@platform/contract/result-files';
@@ -6,7 +6,7 @@ import { resultFileLimits, resultNameProblem, resultPathProblem } from '@platfor
 export interface ResultFiles {
   /** Regular files, relative to the folder, with slashes, in order; without tmp/. */
   readonly paths: readonly string[];
-  /** A line about each thing that is no part of a model version; after twenty, one about the rest. */
+  /** One line per skipped entry; after twenty lines, one about the rest. */
   readonly leftOut: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export async function resultFiles(folder: string): Promise<ResultFiles> {
   return { paths: paths.toSorted(), leftOut };
 }
 
-/** In quotes, control characters escaped, those that turn text around too; at most 120 characters. */
+/** Quotes the name and escapes control and bidirectional characters; at most 120 characters of the name. */
 function shown(name: string): string {
   const short = name.length > 120 ? `${name.slice(0, 119)}…` : name;
   return JSON.stringify(short).replace(

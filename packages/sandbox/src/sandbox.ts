@@ -1,4 +1,4 @@
-/** Runs one command in a sandbox, holds it to its limits, and says how it ended. */
+/** Runs one command in a sandbox, enforces its limits, and returns how it ended. */
 import { readFileSync, statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
@@ -14,7 +14,7 @@ import { hostOomKillsIn, memoryFailure } from './memory-failure.ts';
 import { LineCap, LineSplitter } from './output-lines.ts';
 import { seccompFilter } from './seccomp.ts';
 
-/** A computer that can run sandboxes; see `openSandboxes`. */
+/** A host that can run sandboxes; see `openSandboxes`. */
 export interface Sandboxes {
   readonly host: HostLayout;
   readonly limiter: ResourceLimiter;
@@ -23,13 +23,13 @@ export interface SandboxLimits {
   readonly memoryBytes: number;
   readonly processes: number;
   readonly cpus: number;
-  /** Of the watched folders together, and of /tmp by itself. */
+  /** Limit of the watched folders together, and of /tmp separately. */
   readonly diskBytes: number;
 }
 export interface SandboxTask {
-  /** Letters, digits and hyphens; unique on this computer while it runs. */
+  /** Letters, digits and hyphens; unique on this host while it runs. */
   readonly name: string;
-  /** A folder for files about the sandbox; made when it is not there. */
+  /** Folder for the sandbox's own files; created if missing. */
   readonly folder: string;
   readonly mounts: readonly Mount[];
   readonly env: Readonly<Record<string, string>>;
@@ -37,21 +37,21 @@ export interface SandboxTask {
   readonly command: readonly string[];
   readonly uid: number;
   readonly network: boolean;
-  /** Numbers of those that it may use. */
+  /** Numbers of the GPUs that it may use. */
   readonly gpus: readonly number[];
   readonly limits: SandboxLimits;
   /**
-   * Where no group holds the memory, each process is held by RLIMIT_DATA, unless this is `counted`: then only what is in use
-   * counts. V8 reserves far more than it uses.
+   * Without a group, RLIMIT_DATA limits the memory of each process. With `counted`, only the memory in use counts: V8
+   * reserves far more than it uses.
    */
   readonly memoryWithoutGroup?: 'each process' | 'counted';
-  /** Folders on this computer that it may write to. */
+  /** Folders on this host that it may write to. */
   readonly watched: readonly string[];
-  /** Time to end after TERM. */
+  /** Grace period after TERM. */
   readonly graceMs: number;
   readonly clock: Clock;
   onLine(stream: 'out' | 'err' | 'about', line: string): void;
-  /** The process whose end ends all; for whoever cleans up after us. */
+  /** The root process, whose end ends the sandbox; a later runner uses it for cleanup. */
   onStart?(child: { pid: number; startTime: string }): void;
 }
 export type SandboxEnd =
@@ -61,29 +61,29 @@ export type SandboxEnd =
   | { readonly is: 'outOfMemory'; readonly usedBytes: number; readonly why?: string }
   | { readonly is: 'diskLimit'; readonly used: string; readonly limit: string }
   | { readonly is: 'stopped' }
-  /** The sandbox could not be made, or was ended from outside: nothing is said about the command. */
+  /** The sandbox could not start, or was killed from outside: the result of the command is unknown. */
   | { readonly is: 'broken'; readonly problem: string };
 export interface SandboxResult {
   readonly end: SandboxEnd;
   readonly lastLines: readonly string[];
-  /** Processes that the kernel killed for memory; the command may have ended well without them. */
+  /** Processes that the kernel killed for memory; the command may still have succeeded. */
   readonly oomKills: number;
-  /** Most memory of all processes together, as far as it was seen. */
+  /** Highest sampled memory of all processes together. */
   readonly peakBytes: number;
 }
 
 const pollMs = 100;
-/** Looking through folders and processes takes longer. */
+/** Scanning folders and processes takes longer than reading a counter. */
 const countMs = 500;
 const maxEntries = 20_000;
 const keptLines = 20;
-/** Memory that is spent on /tmp is missing elsewhere. */
+/** /tmp is in memory and reduces what other programs can use. */
 const maxTmpBytes = 2 ** 30;
-/** What the kernel needs to end processes that wait for a disk. */
+/** Time that the kernel may need to end processes that wait for a disk. */
 const goneMs = 10_000;
 const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`;
 
-/** The status that bubblewrap writes. `exitCode` is there when the command itself ran and ended. */
+/** The status that bubblewrap writes. `exitCode` is set if the command itself ran and ended. */
 interface Status {
   readonly child?: number;
   readonly namespace?: number;
@@ -108,10 +108,13 @@ function readStatus(file: string): Status {
   };
 }
 
-/** Enters the groups, opens the descriptors, becomes bubblewrap. Words: status file, filter file, entrances …, `--`, command. */
+/**
+ * Enters the groups, opens the descriptors and executes bubblewrap. Arguments: status file, filter file, entrances …,
+ * `--`, command.
+ */
 const launcher = [
   'status=$1; filter=$2; shift 2',
-  // What the runner inherited open; a shell knows these by their digit, the program inside closes the rest.
+  // Closes inherited descriptors: a shell supports single digits only, the program inside closes the rest.
   'exec 5>&- 6>&- 7>&- 8>&- 9>&-',
   'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift',
   `exec "$@" ${descriptors.status}>"$status" ${descriptors.filter}<"$filter"`,
@@ -135,7 +138,7 @@ function planOf(task: SandboxTask, kind: ResourceLimiter['kind'], passwd: string
   };
 }
 
-/** Runs the command to its end, or ends it when the signal aborts: nothing of it is left then. */
+/** Runs the command to its end, or ends it when the signal aborts: all its processes are gone then. */
 export async function runSandboxed(
   sandboxes: Sandboxes,
   task: SandboxTask,
@@ -167,11 +170,11 @@ class Run {
   readonly #statusFile: string;
   readonly #cap = new LineCap();
   readonly #lastLines: string[] = [];
-  /** What a watcher found; the first one counts. */
+  /** The first outcome that a watcher finds. */
   #outcome: SandboxEnd | undefined;
   #status: Status = {};
   #usedBytes = 0;
-  /** Undefined: no group counts them. A scope of systemd ends with its last process, and its count with it. */
+  /** Undefined: no group counts them. A systemd scope ends with its last process, and so does its counter. */
   #oomKills: number | undefined;
   readonly #hostOomKills = hostOomKills();
 
@@ -196,7 +199,7 @@ class Run {
     const exit = await exited;
     await stop;
     await this.#clear();
-    // A pipe that something still held open would be closed by now.
+    // A process that still holds a pipe open must not block the result.
     await Promise.race([output, clock.sleep(goneMs)]);
     for (const text of this.#cap.end()) this.#task.onLine('about', text);
     this.#status = readStatus(this.#statusFile);
@@ -220,7 +223,7 @@ class Run {
     const plan = planOf(this.#task, limiter.kind, file('passwd'), file('group'));
     const bwrap = [...this.#enclosure.prefix, host.bwrap, ...bwrapArguments(host, plan, filter !== undefined)];
     const words = [this.#statusFile, file('filter.bpf'), ...this.#enclosure.entrances, '--', ...bwrap];
-    // Not as arguments: those can be read by every user of this computer, and one of the variables is a key.
+    // Every user of this host can read arguments, and one of the variables contains a key.
     const { env } = this.#task;
     return spawnGroup({ command: '/bin/sh', args: ['-c', launcher, 'sandbox', ...words], env, cwd: '/', clock });
   }
@@ -243,14 +246,14 @@ class Run {
     for await (const chunk of from as AsyncIterable<Buffer>) {
       if (this.#cap.isFull(clock.now())) {
         this.#cap.skip(chunk);
-        // The last lines count nevertheless: they may say why it failed.
+        // Keep the last lines anyway: they may contain the cause of a failure.
         for (const line of lines.add(chunk.subarray(-2048)).filter((text) => text.trim() !== '')) keepLast(line);
       } else for (const line of lines.add(chunk)) tell(line);
     }
     for (const line of lines.end()) tell(line);
   }
 
-  /** Memory, as often as it is cheap. */
+  /** Polls the memory; a group makes this cheap enough for short intervals. */
   async #watch(group: ProcessGroup, ended: AbortSignal): Promise<void> {
     const { clock } = this.#task;
     while (!ended.aborted) {
@@ -265,7 +268,7 @@ class Run {
     this.#oomKills = Math.max(this.#oomKills ?? 0, usage.oomKills);
   }
 
-  /** The disk, and memory where nothing else holds it. */
+  /** Polls the disk, and the memory where no group limits it. */
   async #count(group: ProcessGroup, ended: AbortSignal): Promise<void> {
     const { clock, limits } = this.#task;
     while (!ended.aborted) {
@@ -301,7 +304,7 @@ class Run {
     group.signal('SIGKILL');
   }
 
-  /** TERM to the command itself, so that it can save what it has; then the whole sandbox at once. */
+  /** Sends TERM to the command itself, so that it can save its work; then kills the whole sandbox. */
   async #stopOn(signal: AbortSignal, group: ProcessGroup, ended: AbortSignal): Promise<void> {
     const { clock, graceMs } = this.#task;
     const either = AbortSignal.any([signal, ended]);
@@ -314,13 +317,13 @@ class Run {
       try {
         process.kill(pid, 'SIGTERM');
       } catch {
-        // It has ended by itself.
+        // the process has already exited
       }
     }
     if (commands.length > 0) await clock.sleep(graceMs, ended);
     group.signal('SIGKILL');
   }
-  /** Until no process of the sandbox is left. */
+  /** Kills until no process of the sandbox is left. */
   async #clear(): Promise<void> {
     const { clock } = this.#task;
     const end = clock.now() + goneMs;
@@ -331,7 +334,7 @@ class Run {
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
-          // It has ended by itself.
+          // the process has already exited
         }
       }
       if (clock.now() > end)
@@ -366,7 +369,7 @@ class Run {
   }
 }
 
-/** Processes that this host killed for memory since it started. */
+/** Processes that the kernel of this host killed for memory since boot. */
 function hostOomKills(): number {
   try {
     return hostOomKillsIn(readFileSync('/proc/vmstat', 'utf8'));
@@ -375,7 +378,7 @@ function hostOomKills(): number {
   }
 }
 
-/** The Python that was there at the start is gone: nothing of the script has run. */
+/** The Python found at the start no longer exists: no code of the script ran. */
 export const isLaunchFailure = (exitCode: number, lastLine: string | undefined): boolean =>
   (exitCode === 126 || exitCode === 127) && /^(prlimit|setpriv): failed to execute /.test(lastLine ?? '');
 

@@ -1,4 +1,4 @@
-/** One run of a training script: what it sees, how it is called, what its lines mean, how it failed. */
+/** One run of a training script: its mounts, its command line, its reports and its failures. */
 import { chmod, chown, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
@@ -14,22 +14,22 @@ import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } 
 export interface ScriptRun {
   readonly sandboxes: Sandboxes;
   readonly environment: Environment;
-  /** Folder of a virtual environment with more packages; see `prepareEnvironment`. */
+  /** Folder of a virtual environment with additional packages; see `prepareEnvironment`. */
   readonly packages: string | undefined;
   /** Unpacked project. */
   readonly source: string;
-  /** Where the script starts, inside: relative paths in the dataset file count from here. */
+  /** `root`: working directory inside; relative paths in the dataset file resolve against it. */
   readonly dataset: { readonly mounts: readonly Mount[]; readonly root: string; readonly file: string };
   /** Empty folder for the result. */
   readonly out: string;
   readonly arguments: Readonly<Record<string, string>>;
-  /** Variables of this job, beside those that every script gets. */
+  /** Variables of this job, in addition to those of every script. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: SandboxLimits;
   readonly network: boolean;
-  /** Numbers of those that it may use. */
+  /** Numbers of the GPUs that it may use. */
   readonly gpus: readonly number[];
-  /** For this run alone; removed by whoever made it. */
+  /** Work folder of this run; its creator removes it. */
   readonly folder: string;
   readonly name: string;
   readonly graceMs: number;
@@ -37,7 +37,7 @@ export interface ScriptRun {
   onLine(stream: 'out' | 'err' | 'about', line: string): void;
   onStart?(child: { pid: number; startTime: string }): void;
 }
-/** As the sandbox sees them. */
+/** Paths inside the sandbox. */
 const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
 
 const kinds: Readonly<Record<ResourceLimiter['kind'], string>> = {
@@ -48,12 +48,12 @@ const kinds: Readonly<Record<ResourceLimiter['kind'], string>> = {
 };
 const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 
-/** For the log of the job. */
+/** Describes the run for the job's log. */
 export function describeRun(run: ScriptRun): string {
   return `${describeSandbox(run)} ${run.environment.description}.`;
 }
 
-/** What holds whatever runs in it. */
+/** Describes the limits of the sandbox. */
 export function describeSandbox({
   sandboxes,
   limits,
@@ -66,7 +66,7 @@ export function describeSandbox({
   return `Sandbox: bubblewrap with ${kinds[sandboxes.limiter.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}.`;
 }
 
-/** By contract, without the name of the Python. */
+/** Command line of the script contract, without the interpreter. */
 export const scriptWords = (datasetFile: string, flags: Readonly<Record<string, string>>): string[] => [
   '-m',
   'model.training',
@@ -75,9 +75,9 @@ export const scriptWords = (datasetFile: string, flags: Readonly<Record<string, 
   ...Object.entries(flags).map(([key, value]) => `--${key}=${value}`),
 ];
 
-/** Everything a script finds in its environment. */
+/** The complete environment of a script. */
 export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'packages'>): Record<string, string> {
-  // Those that can be seen are counted from 0, whatever their numbers are outside.
+  // CUDA renumbers visible devices from 0, whatever their numbers are outside.
   const devices = [...run.gpus.keys()].join(',');
   return {
     PATH: `${run.packages === undefined ? '' : `${inside.packages}/bin:`}/usr/local/bin:/usr/bin:/bin`,
@@ -92,7 +92,7 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
   };
 }
 
-/** To its end, or until the signal: TERM, the grace, then nothing of it is left. */
+/** Runs the script to its end. When the signal aborts: TERM, the grace period, then KILL for all its processes. */
 export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
   const { sandboxes, environment, packages, source, dataset, out } = run;
   const uid = uidFor(sandboxes.host, run.name);
@@ -123,17 +123,17 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
   }
 }
 
-/** Deeper folders are no part of a result. */
+/** Limit of the folder depth in a result. */
 const deepest = 32;
 
-/** A script may leave folders that even their owner cannot enter; they must be readable, and removable. */
+/** Restores access to folders that a script made inaccessible to their owner, so that they can be read and removed. */
 export async function openUp(folder: string, depth = 0): Promise<void> {
   if (depth > deepest) return;
   const { mode } = await stat(folder);
   if ((mode & 0o700) !== 0o700) await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const file = path.join(folder, entry.name);
-    // A name of bytes that are no text cannot be reached by it: such a file is no part of a result.
+    // Node cannot open a name that is not valid UTF-8: such a file is not part of a result.
     if (entry.isFile()) await chmod(file, 0o644).catch(() => {});
     else if (entry.isDirectory() && !entry.name.includes('\uFFFD')) await openUp(file, depth + 1);
   }
@@ -145,7 +145,7 @@ export interface ScriptFailure {
   readonly message: string;
 }
 
-/** Undefined when it did its work, and when it was told to stop. */
+/** The failure; undefined after a success and after a requested stop. */
 export function scriptFailure({ end, lastLines }: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
   const said = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
   const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure => ({
@@ -175,7 +175,7 @@ function outOfMemory(usedBytes: number, { memoryBytes }: SandboxLimits, why = ''
   return new PlatformError('OUT_OF_MEMORY', { usedMib, limitMib, problem: why });
 }
 
-/** Warning about a script that ended well though processes of it were killed for memory; undefined when none was. */
+/** Warning for a successful script whose processes were killed for memory; undefined if none was. */
 export function memoryLoss(result: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
   if (result.oomKills === 0) return undefined;
   const { what, remedy, code } = outOfMemory(result.peakBytes, limits, killedText(result.oomKills));
@@ -190,7 +190,7 @@ export interface ScriptReport {
   readonly etaSeconds?: number;
 }
 
-/** A line of stdout that is a JSON object with `epoch`, `loss` or `progress` says how the training stands. */
+/** Parses a line of stdout that is a JSON object with `epoch`, `loss` or `progress`. */
 export function parseReport(line: string): ScriptReport | undefined {
   if (!line.startsWith('{') || !line.endsWith('}') || line.length > 10_000) return undefined;
   let value: unknown;
@@ -215,7 +215,7 @@ export function parseReport(line: string): ScriptReport | undefined {
   };
 }
 
-/** The first ones of those that an engine or the operator left us in CUDA_VISIBLE_DEVICES; else of all. */
+/** The first `count` GPUs of CUDA_VISIBLE_DEVICES, as an engine or the operator set it; otherwise of all. */
 export function gpusFor(count: number, visible: string | undefined): number[] {
   const known = /^\d+(,\d+)*$/.test(visible ?? '') ? (visible ?? '').split(',').map(Number) : undefined;
   return known ? known.slice(0, count) : Array.from({ length: count }, (_, number) => number);

@@ -1,8 +1,8 @@
 /**
- * The filter of system calls that a script lives under, as a program of the kernel's packet filter machine. It closes what
- * the namespaces leave open: new user namespaces, with which a script could reach parts of the kernel that are meant for
- * administrators, keyrings, which belong to the user and not to a namespace, and interfaces known for their holes. Of the kinds of sockets it opens
- * three, by a positive list: each other one is a part of the kernel that is loaded when somebody asks for it.
+ * The seccomp filter of scripts, as a BPF program. It closes what the namespaces leave open. New user namespaces would
+ * expose kernel code that is meant for administrators. Keyrings belong to the user and not to a namespace. Other denied
+ * interfaces have a history of vulnerabilities. An allowlist permits three socket families, because the kernel loads
+ * the module of any other family on request.
  */
 
 interface Architecture {
@@ -11,13 +11,13 @@ interface Architecture {
   readonly unshare: number;
   /** socket and socketpair. */
   readonly sockets: readonly number[];
-  /** Numbers of denied calls. */
+  /** Numbers of the denied system calls. */
   readonly denied: readonly number[];
-  /** Calls from here on belong to another calling convention of the same machine. */
+  /** Calls from this number on belong to another ABI of the same machine (x32). */
   readonly foreignFrom?: number;
 }
-// Order: add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, setns, open_by_handle_at, io_uring_setup,
-// io_uring_enter, io_uring_register.
+// Order of `denied`: add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, setns, open_by_handle_at,
+// io_uring_setup, io_uring_enter, io_uring_register.
 const architectures: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
@@ -35,10 +35,10 @@ const architectures: Readonly<Record<string, Architecture>> = {
     denied: [217, 218, 219, 280, 241, 282, 268, 265, 425, 426, 427],
   },
 };
-/** Its arguments lie in memory that a filter cannot read; libraries fall back to clone. */
+/** A filter cannot read its arguments, which are in memory; libraries fall back to clone. */
 const clone3 = 435;
 const newUserNamespace = 0x10000000;
-/** AF_UNIX, AF_INET, AF_INET6. Without AF_NETLINK getifaddrs fails, and getaddrinfo assumes both kinds of addresses. */
+/** AF_UNIX, AF_INET, AF_INET6. Without AF_NETLINK getifaddrs fails, and getaddrinfo assumes both IPv4 and IPv6. */
 const socketFamilies = [1, 2, 10];
 
 const load = 0x20; // BPF_LD | BPF_W | BPF_ABS
@@ -53,7 +53,7 @@ const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
 const offsets = { number: 0, architecture: 4, firstArgument: 16 } as const;
 
-/** Jumps by label: the distance is counted when the program is complete. */
+/** Jumps name labels: distances are computed when the program is complete. */
 type Step = readonly [code: number, k: number, then?: Target, otherwise?: Target];
 type Target = 'next' | 'flags' | 'family' | 'allow' | 'deny' | 'unknown';
 
@@ -76,7 +76,7 @@ function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, numbe
     steps.push(...added);
   };
   label('flags', [load, offsets.firstArgument], [ifAnyBit, newUserNamespace, 'deny', 'allow']);
-  // The kernel, too, takes the family as a number of 32 bits.
+  // The kernel also reads the family as a 32-bit number.
   label(
     'family',
     [load, offsets.firstArgument],
@@ -89,7 +89,7 @@ function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, numbe
   return { steps, labels };
 }
 
-/** The program as bubblewrap reads it; undefined for a machine we have no numbers for. */
+/** The program in the format that bubblewrap reads; undefined for an unsupported architecture. */
 export function seccompFilter(architecture: string): Buffer | undefined {
   const arch = architectures[architecture];
   if (!arch) return undefined;

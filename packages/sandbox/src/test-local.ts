@@ -1,4 +1,4 @@
-/** A training script on the author's own computer, in the same sandbox and with the same call as on a runner. */
+/** Runs a training script on its author's host, in the same sandbox and with the same command line as a runner. */
 import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,41 +15,41 @@ import type { Sandboxes } from './sandbox.ts';
 import { describeRun, gpusFor, runScript, scriptFailure, type ScriptRun } from './script.ts';
 
 export interface LocalTest {
-  /** Of the script: setup.py or pyproject.toml, and model/training.py. */
+  /** Folder of the script: setup.py or pyproject.toml, and model/training.py. */
   readonly folder: string;
-  /** Of the dataset; the script is started in it, so that relative image paths work. */
+  /** Folder of the dataset; the working directory of the script, so that relative image paths work. */
   readonly datasetRoot: string;
-  /** Relative to the root; `dataset.jsonl` when left out. */
+  /** Relative to the root; default `dataset.jsonl`. */
   readonly datasetFile?: string;
-  /** Name of the environment, such as `py:3.11`; the first one when left out. */
+  /** Name of the environment, such as `py:3.11`; default: the first one. */
   readonly container?: string;
   readonly args: Readonly<Record<string, string>>;
-  /** Where the result goes; made when it is not there. */
+  /** Folder of the result; created if missing. */
   readonly out: string;
-  /** As `--script-python` of a runner: `py:3.11=/usr/bin/python3,…`. Left out: the python3 of PATH. */
+  /** As `--script-python` of a runner: `py:3.11=/usr/bin/python3,…`. Default: the python3 of PATH. */
   readonly pythons?: string;
-  /** Left out: no network, as on a runner. */
+  /** Default: no network, as on a runner. */
   readonly network?: boolean;
   readonly sources?: PackageSources;
   readonly memoryMib?: number;
   readonly diskMib?: number;
   readonly gpus?: number;
-  /** Time to end after an abort. */
+  /** Grace period after an abort. */
   readonly graceMs?: number;
-  /** Where installed packages are kept for the next test. */
+  /** Folder where installed packages are cached for the next test. */
   readonly cache: string;
   readonly env: Record<string, string | undefined>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** `about`: what we say, not the script. */
+  /** `about`: messages of this program, not of the script. */
   onLine(stream: 'out' | 'err' | 'about', line: string): void;
 }
 export interface LocalResult {
   /** Relative to `out`. */
   readonly files: readonly string[];
-  /** Name of the environment that was used. */
+  /** Name of the environment used. */
   readonly container: string;
-  /** It was told to stop before it was done. */
+  /** It was stopped before it finished. */
   readonly stopped: boolean;
 }
 
@@ -96,7 +96,7 @@ export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
   }
 }
 
-/** Its words are complete: reason, remedy and the last lines of the script. */
+/** Its message is complete: reason, remedy and the last lines of the script. */
 export class LocalFailure extends Error {
   readonly code: string;
   constructor(code: string, message: string) {
@@ -123,7 +123,10 @@ async function checkDataset({ datasetRoot, datasetFile = 'dataset.jsonl' }: Loca
   return file;
 }
 
-/** The lines as the sandbox sees them. Paths of an export begin with the folder that it was written to. */
+/**
+ * Rewrites the dataset lines with paths inside the sandbox. Paths of an export start with the folder that it was
+ * written to.
+ */
 async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): Promise<string> {
   const root = path.resolve(datasetRoot);
   const lines: string[] = [];
@@ -143,7 +146,7 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
   return `${lines.join('\n')}\n`;
 }
 
-/** Relative to the root, or to where we are, or absolute: all mean the same image. */
+/** Resolves an image path that is relative to the root, relative to the working directory, or absolute. */
 async function foundIn(root: string, image: string): Promise<string | undefined> {
   for (const file of [path.resolve(root, image), path.resolve(image)]) {
     const relative = path.relative(root, file);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 
 const answerMs = 10_000;
 
-/** Whether a time server sets the clock of this machine, as systemd knows it; false where nobody says. */
+/** Whether NTP synchronizes the system clock, as systemd reports it; false if systemd does not report it. */
 export const isSystemClockSynchronized = (): Promise<boolean> =>
   new Promise((resolve) => {
     const args = ['show', '--property=NTPSynchronized', '--value'];

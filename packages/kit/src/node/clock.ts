@@ -1,2 +1,2 @@
-/** The same standard timers as in a browser. */
+/** Node has the same standard timers as a browser. */
 export { browserClock as systemClock } from '../web/clock.ts';

@@ -3,8 +3,8 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Replaces the file at `path`: after a power cut there is the old file or the new one, never a part.
- * The folder must exist. `mode` and `owner` hold also where the old file had another; a link at `path` is replaced, not followed.
+ * Replaces `file` atomically: after a power failure it has the old or the new content, never a part. The folder must
+ * exist. `mode` and `owner` apply even if the old file had others. A link at this path is replaced, not followed.
  */
 export async function atomicWrite(
   file: string,
@@ -15,7 +15,7 @@ export async function atomicWrite(
   try {
     await using handle = await open(temporary, 'wx', mode);
     await handle.writeFile(bytes);
-    await handle.chmod(mode); // not narrowed by the umask
+    await handle.chmod(mode); // the umask must not restrict the mode
     if (owner) await handle.chown(owner.uid, owner.gid);
     await handle.sync();
     await rename(temporary, file);
@@ -27,12 +27,12 @@ export async function atomicWrite(
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return; // a folder cannot be opened there; NTFS journals the rename
+  if (process.platform === 'win32') return; // Windows cannot open a folder; NTFS journals the rename
   await using handle = await open(folder, 'r');
   await handle.sync();
 }
 
-/** The file's JSON value; undefined when there is no such file. Throws when it cannot be read or is not JSON. */
+/** The file's JSON value; undefined if the file does not exist. Throws if it cannot be read or is not JSON. */
 export async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { isAlive, processStartTime } from './process-group.ts';
 
 export class FolderLocked extends Error {
-  /** 0: not known. */
+  /** 0: unknown. */
   readonly pid: number;
   constructor(file: string, pid: number) {
     super(
@@ -18,15 +18,15 @@ export class FolderLocked extends Error {
 }
 
 export interface FolderLock extends AsyncDisposable {
-  /** True when the process that held it before had died without letting go. */
+  /** True if the previous owner died without releasing the lock. */
   readonly takenOver: boolean;
 }
 
 /**
- * Takes the lock file for this process. A lock whose owner (pid and start time) no longer lives is taken over.
+ * Takes the lock file for this process. Takes over a lock whose owner (PID and start time) no longer lives.
  *
- * @param spare - a file on another disk, best in memory: it is taken where a full or broken disk takes no lock file. Whoever
- * locks this folder has to name the same one.
+ * @param spare - a file on another disk, preferably in memory; used if the disk is full or broken. Every process
+ *   that locks this folder must pass the same one.
  * @throws FolderLocked while another process holds it.
  */
 export async function lockFolder(file: string, { spare }: { spare?: string | undefined } = {}): Promise<FolderLock> {
@@ -60,7 +60,7 @@ async function take(file: string): Promise<FolderLock> {
       };
     }
     const seen = await content(file);
-    if (seen === undefined) continue; // its owner let go just now
+    if (seen === undefined) continue; // its owner released it just now
     refuseIfHeld(file, seen);
     takenOver = true;
     await removeStale(file, seen);
@@ -68,7 +68,7 @@ async function take(file: string): Promise<FolderLock> {
   throw new Error(`${file} changes hands all the time; another process keeps taking it`);
 }
 
-/** Windows shows no process's start time to us, but a named pipe has one owner, and goes with it. */
+/** Node cannot read process start times on Windows. A named pipe has one owner and disappears with it. */
 async function lockByPipe(file: string): Promise<FolderLock> {
   const name = createHash('sha256').update(path.resolve(file).toLowerCase()).digest('hex').slice(0, 32);
   const server = createServer((connection) => connection.destroy());
@@ -82,7 +82,7 @@ async function lockByPipe(file: string): Promise<FolderLock> {
   return { takenOver: false, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
-/** A link makes the file appear with its content; an empty one would look like a stale lock to others. */
+/** A hard link makes the file appear with its content; other processes would treat an empty file as a stale lock. */
 async function create(file: string, text: string): Promise<boolean> {
   const temporary = `${file}.${randomBytes(4).toString('hex')}`;
   try {
@@ -105,13 +105,16 @@ async function appears(existing: string, file: string): Promise<boolean> {
 
 const content = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
 
-/** Moves it away, then looks at what it moved: of two that saw the same stale lock, the slower moved a fresh one. */
+/**
+ * Renames the file, then checks what it renamed: if two processes saw the same stale lock, the slower one renamed a
+ * fresh one.
+ */
 async function removeStale(file: string, seen: string): Promise<void> {
   const aside = `${file}.${randomBytes(4).toString('hex')}`;
   try {
     await rename(file, aside);
   } catch {
-    return; // the other one was quicker
+    return; // another process was faster
   }
   if ((await content(aside)) !== seen) await appears(aside, file);
   await rm(aside, { force: true });
@@ -124,6 +127,6 @@ function parse(text: string): { pid: number; startTime: string } | undefined {
       ? { pid: value.pid, startTime: value.startTime }
       : undefined;
   } catch {
-    return undefined; // a power cut left it empty: nobody holds it
+    return undefined; // a power failure left it empty: no process holds it
   }
 }

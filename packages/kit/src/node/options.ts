@@ -5,19 +5,19 @@ interface Described {
   description: string;
   /** One letter: `-c FILE`. */
   short?: string;
-  /** A second long name, camelCase; understood, but not shown. */
+  /** A second long name, camelCase; accepted, but not in the usage text. */
   alias?: string;
-  /** Variable of the environment in place of the one made from prefix and name; '' for none. */
+  /** Environment variable that replaces the one derived from prefix and name; '' for none. */
   env?: string;
 }
-/** `secret` values become a `Secret` and never show in a message. `choices` limits a string. */
+/** `secret` values become a `Secret` and never appear in a message. `choices` limits a string. */
 type OptionSpec = Described &
   (
     | { type: 'string'; default?: string; choices?: readonly string[] }
     | { type: 'secret' }
     | { type: 'number'; default?: number; min?: number; max?: number }
     | { type: 'boolean'; default?: boolean }
-    /** What is left of the command line: words that are no option; `words`: how the usage names them. */
+    /** Positional arguments; `words`: their name in the usage text. */
     | { type: 'rest'; words?: string }
   );
 export type OptionTable = Record<string, OptionSpec>;
@@ -41,7 +41,7 @@ type Value<O extends OptionSpec> = O extends { type: 'rest' }
             : string | undefined;
 export type OptionValues<T extends OptionTable> = { -readonly [K in keyof T]: Value<T[K]> };
 
-/** Thrown for `--help` (exitCode 0) and for what cannot be understood (exitCode 2); `message` is for the person. */
+/** Thrown for `--help` (exitCode 0) and for invalid options (exitCode 2); `message` is for the user. */
 export class Usage extends Error {
   readonly exitCode: 0 | 2;
   constructor(text: string, exitCode: 0 | 2) {
@@ -57,11 +57,11 @@ interface Source {
   /** Without the interpreter and the script: `process.argv.slice(2)`. */
   argv: readonly string[];
   env: Record<string, string | undefined>;
-  /** Before the name in the environment; `PLATFORM` unless given. */
+  /** Prefix of the environment variables; default `PLATFORM`. */
   envPrefix?: string;
   /** A parsed JSON object with snake_case keys. */
   file?: unknown;
-  /** Or the name of the option that names such a file. */
+  /** Alternatively the option whose value is the path of such a file. */
   fileFrom?: string;
 }
 
@@ -69,8 +69,8 @@ const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (c) => `-${
 const keyOf = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
 /**
- * The options of a program from its table (camelCase names): flag `--max-age 3` or `--max-age=3`, `--no-debug`;
- * else environment `PLATFORM_MAX_AGE`; else `max_age` of the JSON file; else the default.
+ * Reads the options of a program from its table (camelCase names). Precedence: flag `--max-age 3` or `--max-age=3`,
+ * `--no-debug`; environment `PLATFORM_MAX_AGE`; `max_age` of the JSON file; the default.
  *
  * @throws Usage
  */
@@ -226,7 +226,7 @@ function helpText(table: OptionTable, source: Source, envOf: (name: string) => s
 
 const helpColumns = 100;
 
-/** Broken at spaces, below one another where the first line begins. */
+/** Wraps the text at spaces with a hanging indent. */
 function hanging(text: string, indent: number): string {
   const room = Math.max(30, helpColumns - indent);
   const lines: string[] = [];

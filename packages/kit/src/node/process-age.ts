@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** What Linux counts start times in, on every platform that Node and Bun have. */
+/** Unit of start times in Linux (USER_HZ) on every platform that Node and Bun support. */
 const ticksPerSecond = 100;
 
-/** How long ago a process started, by its start time as `processStartTime` returns it; undefined: the system does not report it. */
+/**
+ * Age of a process from its start time, as `processStartTime` returns it; undefined if the system does not report it.
+ */
 export function processAgeMs(startTime: string): number | undefined {
   try {
     const upSeconds = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);

@@ -8,17 +8,17 @@ import { systemClock } from './clock.ts';
 export interface SpawnOptions {
   command: string;
   args?: readonly string[];
-  /** The whole environment of the child; left out, it gets ours. */
+  /** The whole environment of the child; default: the environment of this process. */
   env?: Record<string, string | undefined>;
   cwd?: string;
   uid?: number;
   gid?: number;
-  /** Both outputs are appended here instead of being piped: the child can then outlive us. */
+  /** Both outputs are appended here instead of being piped, so that the child can outlive this process. */
   logFile?: string;
-  /** Only that output; before `logFile`. */
+  /** For this output only; takes precedence over `logFile`. */
   stdoutFile?: string;
   stderrFile?: string;
-  /** Open files or pipes for both outputs, in place of files; the caller closes them. */
+  /** Open files or pipes for both outputs, instead of files; the caller closes them. */
   outputs?: { stdout: number; stderr: number };
   stdin?: 'ignore' | 'pipe';
   clock?: Clock;
@@ -32,16 +32,16 @@ export interface Exit {
 /** A child that leads its own process group, so that it and all its descendants can be ended together. */
 export interface ProcessGroup {
   readonly pid: number;
-  /** With the pid it names this process for ever; see `isAlive`. */
+  /** Identifies this process permanently, together with the PID; see `isAlive`. */
   readonly startTime: string;
   readonly exited: Promise<Exit>;
   readonly stdin: Writable | null;
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
   signal(name: NodeJS.Signals): void;
-  /** TERM to the group, at most `termMs` for all of it to go, then KILL to the group. */
+  /** Sends TERM to the group, waits up to `termMs` for all its processes, then sends KILL to the group. */
   stop(how: { termMs: number }): Promise<Exit>;
-  /** We may end while it lives. */
+  /** Allows this process to exit while the child lives. */
   unref(): void;
 }
 
@@ -56,7 +56,7 @@ export async function spawnGroup(of: SpawnOptions): Promise<ProcessGroup> {
   };
   try {
     const child = spawn(of.command, [...(of.args ?? [])], {
-      detached: true, // its own session and process group
+      detached: true, // creates a session and a process group
       stdio: [
         of.stdin ?? 'ignore',
         of.outputs?.stdout ?? output(of.stdoutFile ?? of.logFile),
@@ -92,7 +92,7 @@ export async function spawnGroup(of: SpawnOptions): Promise<ProcessGroup> {
   }
 }
 
-/** Sends to the whole group led by `pid`; a group that is gone is no error. */
+/** Sends a signal to the whole group led by `pid`; ignores a group that no longer exists. */
 export function signalGroup(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(-pid, name);
@@ -109,18 +109,18 @@ interface Stat {
   startTicks: string;
 }
 
-/** /proc/<pid>/stat; the name in parentheses may itself hold spaces and parentheses. */
+/** Parses /proc/<pid>/stat; the name in parentheses may contain spaces and parentheses. */
 function stat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', group: Number(fields[2]), startTicks: fields[19] ?? '' };
   } catch {
-    return undefined; // it ended between two looks
+    return undefined; // the process ended between two reads
   }
 }
 
-/** Any member that is not a zombie: in a container nobody may reap orphans. */
+/** Whether a member lives. Zombies do not count: a container may have no init process that reaps orphans. */
 function groupLives(pid: number): boolean {
   if (process.platform === 'linux') {
     return readdirSync('/proc').some((name) => {
@@ -138,8 +138,8 @@ function groupLives(pid: number): boolean {
 }
 
 /**
- * When the process was started, as an opaque text that no other process with this pid has had, also over reboots;
- * undefined when no such process lives (a zombie does not live).
+ * An opaque start time of the process, unique for this PID, also across reboots. Undefined if no such process lives (a
+ * zombie does not live).
  */
 export function processStartTime(pid: number): string | undefined {
   if (process.platform === 'linux') {
@@ -151,6 +151,6 @@ export function processStartTime(pid: number): string | undefined {
   return ps.stdout?.trim() || undefined;
 }
 
-/** Whether this very process lives, not merely one that was given its pid later. */
+/** Whether this process lives, as opposed to a later one with the same PID. */
 export const isAlive = ({ pid, startTime }: { pid: number; startTime: string }): boolean =>
   startTime !== '' && processStartTime(pid) === startTime;

@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 
-/** In memory, root's alone: what does not outlive the machine's present start. */
+/** In memory and root-only: for files that must not survive a reboot. */
 export const runFolder = '/run/platform';
 
-/** A name below `runFolder` for what belongs to a folder; undefined: there is no such place, or only root may use it. */
+/**
+ * A path below `runFolder` for a file that belongs to `folder`; undefined on other platforms and for users other than
+ * root.
+ */
 export async function inMemory(of: string, folder: string): Promise<string | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
   try {
@@ -16,7 +19,7 @@ export async function inMemory(of: string, folder: string): Promise<string | und
   }
 }
 
-/** Where the lock of a folder may lie instead when its disk takes nothing; undefined: nowhere. */
+/** Fallback path for the lock of a folder whose disk is full or broken; undefined if none is available. */
 export async function spareLock(folder: string, of: string): Promise<string | undefined> {
   const name = await inMemory(of, folder);
   return name === undefined ? undefined : `${name}.lock`;

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** A terminal sends a signal to every process of its group, and parents pass on what they get: that is one request. */
+/** A terminal signals every process of its group, and parents forward their signals: both together are one request. */
 const sameRequestMs = 500;
 
 /**
- * Aborts at the first SIGINT, SIGTERM or SIGHUP (unless nohup made that one ignored). Another one, later than half a second
- * after it, ends the process at once, as if nobody listened.
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP (unless nohup ignores that one). Another signal more than half a second
+ * later ends the process at once, as without a handler.
  */
 export function onSignals(): AbortSignal {
   const stop = new AbortController();
@@ -24,7 +24,7 @@ export function onSignals(): AbortSignal {
   return stop.signal;
 }
 
-/** Linux shows it; elsewhere nohup is not known. SIGHUP is signal 1: the lowest bit of the mask. */
+/** Linux only: other systems do not show the mask. SIGHUP is signal 1, the lowest bit. */
 function isHangUpIgnored(): boolean {
   if (process.platform !== 'linux') return false;
   const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';

@@ -1,6 +1,6 @@
 import type { LogLine, Sink } from '../log.ts';
 
-/** `text` is for people: `2026-01-01T00:00:00.000Z INFO agent.sync message key=value`; `json`: one object a line. */
+/** `text` is for users: `2026-01-01T00:00:00.000Z INFO agent.sync message key=value`; `json`: one object per line. */
 export function formatLine(line: LogLine, format: 'text' | 'json'): string {
   const time = new Date(line.time).toISOString();
   if (format === 'json') return JSON.stringify({ ...line, time });

@@ -1,10 +1,10 @@
-// What maker and reader of VCDIFF patches share (RFC 3284, section 5.6).
+// Definitions shared by encoder and decoder of VCDIFF patches (RFC 3284, section 5.6).
 
 export const codeKinds = { none: 0, add: 1, run: 2, copy: 3 } as const;
 
 /**
- * The instructions of each of the 256 codes, six numbers a code: kind, size and mode of the first, then of the second. Size 0: the
- * size follows the code.
+ * The instructions of the 256 codes, six numbers per code: kind, size and mode of the first, then of the second. Size
+ * 0: the size follows the code.
  */
 export const codeTable: Uint8Array = makeCodeTable();
 
@@ -25,12 +25,12 @@ function makeCodeTable(): Uint8Array {
   return Uint8Array.from(rows.flat());
 }
 
-/** RFC 1950; xdelta3 and our encoder put it beside each window. */
+/** RFC 1950; xdelta3 and our encoder write it for each window. */
 export function adler32(bytes: Uint8Array): number {
   let a = 1;
   let b = 0;
   for (let at = 0; at < bytes.length;) {
-    const end = Math.min(at + 3_800, bytes.length); // below that the sums stay small enough
+    const end = Math.min(at + 3_800, bytes.length); // the sums must stay exact between two reductions
     for (; at < end; at++) {
       a += bytes[at] ?? 0;
       b += a;

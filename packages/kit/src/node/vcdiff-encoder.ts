@@ -1,19 +1,19 @@
-// Makes patches in the VCDIFF format (RFC 3284), for `applyPatch` and any other reader. Made for programs of about 100 MB that
-// differ little: pieces that moved are found by a rolling hash, pieces that changed in place by looking where the last
-// copy would go on.
+// Creates patches in the VCDIFF format (RFC 3284) for `applyPatch` and any other decoder. Designed for programs of
+// about 100 MB with small differences. A rolling hash finds moved blocks. Blocks that changed in place are found by
+// continuing at the offset of the last copy.
 import { adler32, codeKinds, codeTable } from './vcdiff-codes.ts';
 
 const windowBytes = 4 << 20;
-/** Every so many bytes of the old file one piece of that length is indexed. */
+/** Size and spacing of the indexed blocks of the old file. */
 const blockBytes = 16;
-/** Shorter copies cost as much as the bytes themselves. */
+/** Shorter copies are not smaller than the bytes themselves. */
 const leastGoingOn = 5;
 const leastRun = 24;
 
 /**
- * A patch that makes `after` of `before`. Takes memory for both, and about half of `before` more.
+ * Creates a patch that turns `before` into `after`. Needs memory for both, plus about half of `before`.
  *
- * @returns the patch in pieces; all together they are one file.
+ * @returns the patch in pieces; their concatenation is one file.
  */
 export function* makePatch(before: Uint8Array, after: Uint8Array): Generator<Uint8Array> {
   yield Uint8Array.of(0xd6, 0xc3, 0xc4, 0, 0);
@@ -24,10 +24,10 @@ export function* makePatch(before: Uint8Array, after: Uint8Array): Generator<Uin
 }
 
 const power = 0x01_00_01_93;
-/** What the first byte of a block was multiplied with when the last one came. */
+/** The factor of a block's first byte when its last byte is added to the hash. */
 const firstPower = Array.from({ length: blockBytes - 1 }).reduce<number>((value) => Math.imul(value, power), 1);
 
-/** Where blocks of the old file lie, by their hash; one of those with the same hash. */
+/** Position of one block of the old file per hash. */
 class BlockIndex {
   readonly #slots: Int32Array;
   readonly #shift: number;
@@ -50,7 +50,7 @@ class BlockIndex {
     return Math.imul(hash, 0x9e_37_79_b1) >>> this.#shift;
   }
 
-  /** A place in the old file whose block may have this hash; −1: none. */
+  /** A position in the old file whose block may have this hash; negative if there is none. */
   find(hash: number): number {
     return ((this.#slots[this.#slot(hash)] ?? 0) - 1) * blockBytes;
   }
@@ -64,13 +64,13 @@ function* encodeWindow(
   index: BlockIndex,
 ): Generator<Uint8Array> {
   const writer = new WindowWriter(before.length);
-  /** Up to here the window is written. */
+  /** The window is written up to here. */
   let done = start;
-  /** Old place minus new place of the last copy. */
+  /** Old position minus new position of the last copy. */
   let shift = 0;
   let at = start;
   let hash = 0;
-  let hashed = -2; // where the block of `hash` begins
+  let hashed = -2; // start of the block of `hash`
 
   const matchLength = (old: number, now: number): number => {
     const most = Math.min(before.length - old, end - now);
@@ -117,7 +117,7 @@ function* encodeWindow(
       }
       continue;
     }
-    // What comes before the block may be the same, too.
+    // The bytes before the block may match, too.
     while (at > done && from > 0 && before[from - 1] === after[at - 1]) {
       at--;
       from--;
@@ -139,7 +139,7 @@ function runLength(bytes: Uint8Array, at: number, end: number): number {
   return length;
 }
 
-/** Bytes that grow. */
+/** A growing byte buffer. */
 class Bytes {
   #bytes = new Uint8Array(1 << 12);
   length = 0;
@@ -162,7 +162,7 @@ class Bytes {
     this.length += bytes.length;
   }
 
-  /** Seven bits a byte, the highest first. */
+  /** Seven bits per byte, most significant first. */
   integer(value: number): void {
     for (let rest = 128 ** (integerBytes(value) - 1); rest > 1; rest /= 128)
       this.byte((Math.floor(value / rest) % 128) | 128);
@@ -192,7 +192,7 @@ const codes: ReadonlyMap<number, number> = new Map(
   }),
 );
 
-/** The three sections of a window, and the addresses used last, as the reader will know them. */
+/** The three sections of a window, and the address cache as the decoder computes it. */
 class WindowWriter {
   readonly #segmentLength: number;
   readonly #data = new Bytes();
@@ -202,7 +202,7 @@ class WindowWriter {
   readonly #same = new Uint32Array(768);
   #nextNear = 0;
   #filled = 0;
-  /** Not written yet: one code may hold it and the next one. */
+  /** Pending: one code may contain it and the next instruction. */
   #waiting: Instruction | undefined;
 
   constructor(segmentLength: number) {
@@ -223,7 +223,7 @@ class WindowWriter {
     this.#put({ kind: codeKinds.copy, size, mode: this.#address(from) });
   }
 
-  /** Writes the address in the shortest way. */
+  /** Writes the address in its shortest encoding. */
   #address(from: number): number {
     const here = this.#segmentLength + this.#filled;
     let mode = 0;
@@ -274,13 +274,13 @@ class WindowWriter {
     const sections = [this.#data, this.#codes, this.#addresses];
     const head = new Bytes();
     head.integer(target.length);
-    head.byte(0); // no section is compressed
+    head.byte(0); // no section uses secondary compression
     for (const section of sections) head.integer(section.length);
     const sum = new Uint8Array(4);
     new DataView(sum.buffer).setUint32(0, adler32(target));
     head.all(sum);
     const window = new Bytes();
-    window.byte(this.#segmentLength > 0 ? 5 : 4); // with checksum; with the old file
+    window.byte(this.#segmentLength > 0 ? 5 : 4); // flags: checksum (4), source segment in the old file (1)
     if (this.#segmentLength > 0) {
       window.integer(this.#segmentLength);
       window.integer(0);

@@ -1,32 +1,32 @@
-// Applies patches in the VCDIFF format (RFC 3284) without secondary compression: made by our own encoder, or by
-// `xdelta3 -e -S none`. One window of the new file and its instructions are in memory at a time; the old file is read in
-// place. A patch may be packed with zstd as a whole.
+// Applies patches in the VCDIFF format (RFC 3284) without secondary compression: from our own encoder, or from `xdelta3
+// -e -S none`. Memory holds one window of the new file and its instructions; the old file is read in place. The whole
+// patch may be compressed with zstd.
 import { Readable } from 'node:stream';
 import { constants, createZstdDecompress } from 'node:zlib';
 import { adler32, codeKinds, codeTable } from './vcdiff-codes.ts';
 
-/** The patch is damaged, uses a part of the format that is not supported, or does not fit the file. */
+/** The patch is damaged, uses an unsupported part of the format, or does not fit the file. */
 export class PatchRefused extends Error {
   override readonly name = 'PatchRefused';
 }
 
 export interface PatchParts {
-  /** The patch in any pieces. */
+  /** The patch in chunks of any size. */
   readonly patch: AsyncIterable<Uint8Array>;
-  /** Bytes of the old file from `at`; fewer than asked for only at its end. */
+  /** Bytes of the old file from `at`; fewer than requested only at its end. */
   readonly source: (at: number, length: number) => Promise<Uint8Array>;
-  /** Takes the new file piece by piece. The bytes are only good until it resolves. */
+  /** Receives the new file in chunks. The bytes are valid only until it resolves. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
-  /** Of the new file; a patch that leads to more is refused. */
+  /** Size limit of the new file; larger results are refused. */
   readonly limitBytes: number;
-  /** Of one window of the new file, which is held in memory. */
+  /** Size limit of one window of the new file, which is in memory. */
   readonly windowLimitBytes?: number;
 }
 
 const standardWindowLimit = 8 << 20;
 
 /**
- * Makes the new file. What comes out is to be checked by its hash: a patch for another file fits by chance.
+ * Creates the new file. The caller must verify its hash: a patch for another file may apply by chance.
  *
  * @returns size of the new file.
  * @throws PatchRefused
@@ -45,7 +45,7 @@ export async function applyPatch({
     const header = magic[4] ?? 0;
     if ((header & 3) !== 0) refuse('it uses secondary compression or a code table of its own');
     if (header > 7) refuse('unknown flags of the file');
-    if ((header & 4) !== 0) await input.take(await input.integer(), 1 << 16); // words of whoever made it
+    if ((header & 4) !== 0) await input.take(await input.integer(), 1 << 16); // application data of the encoder
     const pages = new Pages(source);
     let size = 0;
     let scratch = new Uint8Array(0);
@@ -69,10 +69,10 @@ function refuse(why: string): never {
 }
 
 const zstdMagic = [0x28, 0xb5, 0x2f, 0xfd];
-/** What unpacking may hold in memory: 8 MiB. */
+/** Memory limit of the decompression: 8 MiB. */
 const zstdWindowLog = 23;
 
-/** The patch itself: zstd has its mark in the first bytes, VCDIFF another one. */
+/** Decompresses the patch if it starts with the magic number of zstd. */
 async function* unpacked(patch: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = patch[Symbol.asyncIterator]();
   let first: Uint8Array = new Uint8Array(0);
@@ -114,7 +114,7 @@ async function* unpacked(patch: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** The patch, byte by byte and in pieces. */
+/** Reads the patch in bytes and in chunks. */
 class Input {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #piece: Uint8Array = new Uint8Array(0);
@@ -139,7 +139,7 @@ class Input {
     return this.#piece[this.#at++] ?? 0;
   }
 
-  /** Seven bits a byte, the highest first. */
+  /** Seven bits per byte, most significant first. */
   async integer(): Promise<number> {
     for (let value = 0, n = 0; n < 7; n++) {
       const byte = await this.byte();
@@ -168,9 +168,9 @@ class Input {
 }
 
 interface Window {
-  /** Of the new file. */
+  /** Bytes of the new file in this window. */
   readonly length: number;
-  /** The part of the old file that addresses below segmentLength mean. */
+  /** The part of the old file to which addresses below segmentLength refer. */
   readonly segmentAt: number;
   readonly segmentLength: number;
   readonly checksum: number | undefined;
@@ -202,7 +202,8 @@ async function readWindow(
   const checksumLength = (flags & flag.checksum) !== 0 ? 4 : 0;
   const told = dataLength + codesLength + addressesLength + checksumLength;
   const headLength = 1 + [length, dataLength, codesLength, addressesLength].reduce((n, v) => n + integerBytes(v), 0);
-  // A byte of data makes at least one of the new file; codes and addresses take less than two for each, but for tiny files.
+  // A byte of data produces at least one byte of the new file. Codes and addresses need less than two bytes each,
+  // except in tiny files.
   const mostLength = 2 * length + 64;
   if (dataLength > length || codesLength > mostLength || addressesLength > mostLength || encoded !== told + headLength)
     refuse('the lengths of its sections do not fit');
@@ -296,7 +297,7 @@ async function fill(target: Uint8Array, window: Window, pages: Pages): Promise<v
       } else {
         let from = address(codeTable[half + 2] ?? 0);
         while (left > 0 && from < segmentLength) {
-          // Most pages are there already: only a missing one is waited for.
+          // Await only a missing page: most pages are cached.
           const page = pages.at(segmentAt + from) ?? (await pages.load(segmentAt + from));
           const part = page.subarray(0, Math.min(left, segmentLength - from));
           if (part.length === 0) refuse('the old file is shorter than the patch expects');
@@ -315,7 +316,7 @@ async function fill(target: Uint8Array, window: Window, pages: Pages): Promise<v
   if (filled !== target.length || !data.isAtEnd || !addresses.isAtEnd) refuse('a window is not filled exactly');
 }
 
-/** A copy that reaches into what it makes repeats itself. */
+/** A copy that overlaps its own output repeats it. */
 function copyWithin(target: Uint8Array, from: number, to: number, length: number): void {
   for (let done = 0; done < length;) {
     const part = Math.min(length - done, to + done - from);
@@ -327,7 +328,7 @@ function copyWithin(target: Uint8Array, from: number, to: number, length: number
 const pageBytes = 1 << 16;
 const keptPages = 64;
 
-/** The last used pieces of the old file. */
+/** Cache of pages of the old file. */
 class Pages {
   readonly #source: PatchParts['source'];
   readonly #pages = new Map<number, Uint8Array>();
@@ -336,7 +337,7 @@ class Pages {
     this.#source = source;
   }
 
-  /** The bytes from here to the end of a page that is in memory. */
+  /** The bytes from here to the end of a cached page. */
   at(position: number): Uint8Array | undefined {
     return this.#pages.get(Math.floor(position / pageBytes))?.subarray(position % pageBytes);
   }

@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 
-// X.509 certificates as a test wants them, wrong ones too. For the dates of a story, and for the table of what is refused.
+// Creates X.509 certificates for tests, including invalid ones: for stories with dates, and for the table of refused
+// chains.
 
 export interface Issue {
   /** Common name. */
@@ -8,23 +9,23 @@ export interface Issue {
   /** ms since 1970. */
   from: number;
   to: number;
-  /** Left out: it signs itself. */
+  /** Default: self-signed. */
   by?: Issued;
   dns?: readonly string[];
   /** IPv4. */
   ips?: readonly string[];
-  /** Left out: no authority. A number is its path length. */
+  /** Default: not a CA. A number is its path length. */
   authority?: true | number | undefined;
-  /** Bits of the key usage; left out: not limited. */
+  /** Bits of the key usage; default: unrestricted. */
   keyUsage?: readonly number[] | undefined;
   extendedKeyUsage?: readonly string[] | undefined;
   permitted?: readonly string[];
   excluded?: readonly string[];
-  /** A critical extension that nobody knows. */
+  /** Adds an unknown critical extension. */
   riddle?: boolean;
   key?: 'P-256' | 'secp256k1' | 'rsa-2048' | 'rsa-1024' | 'ed25519';
   hash?: 'sha256' | 'sha1';
-  /** The signature is somebody else's. */
+  /** Signs with an unrelated key. */
   isForged?: boolean;
 }
 
@@ -55,7 +56,7 @@ const number = (n: number): Buffer => der(0x02, Buffer.from([n]));
 const yes = der(0x01, Buffer.from([0xff]));
 const time = (ms: number): Buffer => {
   const text = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
-  // Two digits of a year stand for 1950 to 2049.
+  // A two-digit year (UTCTime) stands for 1950 to 2049.
   return text >= '2050' ? der(0x18, Buffer.from(text)) : der(0x17, Buffer.from(text.slice(2)));
 };
 const nameOf = (text: string): Buffer => sequence(der(0x31, sequence(oid('2.5.4.3'), der(0x0c, Buffer.from(text)))));

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Time that stands still until the test moves it. Starts at 0; the wall clock at 2026-01-01T00:00Z. */
+/** A clock that only the test moves. Starts at 0; the wall clock at 2026-01-01T00:00Z. */
 export class FakeClock implements Clock {
   #now = 0;
   #wallAhead: number;
@@ -18,7 +18,7 @@ export class FakeClock implements Clock {
     return this.#wallAhead + this.#now;
   }
 
-  /** The wall clock jumps; the monotonic one does not notice. */
+  /** Moves the wall clock only; the monotonic clock stays. */
   jumpWall(ms: number): void {
     this.#wallAhead += ms;
   }
@@ -39,12 +39,12 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** Timers not yet rung; 0 at the end of a test says that none was left behind. */
+  /** Number of pending timers; 0 at the end of a test shows that it leaked none. */
   get pending(): number {
     return this.#timers.length;
   }
 
-  /** Moves time by `ms`: rings what falls due, in order, and lets everything that follows from it happen. */
+  /** Advances the time by `ms`: fires the due timers in order, and runs pending promises after each. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await this.settle();
@@ -59,7 +59,7 @@ export class FakeClock implements Clock {
     await this.settle();
   }
 
-  /** Lets pending promises run, without moving time. */
+  /** Runs pending promises without advancing the time. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
   }

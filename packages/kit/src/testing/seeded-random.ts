@@ -1,4 +1,4 @@
-/** Like Math.random, but the same every time for one seed (mulberry32). */
+/** Like Math.random, but deterministic for a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let a = seed >>> 0;
   return () => {

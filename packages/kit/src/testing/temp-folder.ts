@@ -8,10 +8,10 @@ export interface TempFolder extends AsyncDisposable {
   file(...names: string[]): string;
 }
 
-/** `await using folder = await tempFolder()`: removed with all its content at the end of the block. */
+/** Use it as `await using folder = await tempFolder()`: the end of the block removes it with its content. */
 export async function tempFolder(): Promise<TempFolder> {
   const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'platform-')));
-  // Programs that run as another user (the database, when tests run as root) must be able to walk in.
+  // Programs that run as another user (the database, when tests run as root) must be able to enter it.
   await chmod(root, 0o711);
   return {
     path: root,

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-const longestTimerMs = 2 ** 31 - 1; // longer ones fire at once
+const longestTimerMs = 2 ** 31 - 1; // browsers and Node fire longer timers at once
 
 export const browserClock: Clock = {
   now: () => performance.now(),

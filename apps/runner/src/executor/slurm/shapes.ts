@@ -1,6 +1,6 @@
 /**
- * Request and response formats of slurmrestd by API version. Slurm drops old versions after two or three releases, so
- * the runner uses the newest version that both sides support. v0.0.38 is tested on a real cluster; the later ones
+ * Request and response formats of slurmrestd by API version. Slurm drops old versions after two or three releases. The
+ * runner therefore uses the newest version that both sides support. v0.0.38 is tested on a real cluster; the later ones
  * follow Slurm's documentation.
  */
 import type { EngineEnd, EngineStatus } from '../engine.ts';

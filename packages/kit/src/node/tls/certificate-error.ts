@@ -1,4 +1,4 @@
-/** The codes of OpenSSL and BoringSSL, and of our own verification, for what may be wrong with certificates. */
+/** Error codes of OpenSSL, of BoringSSL and of our own verification for invalid certificates. */
 const certificateCode =
   /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|UNHANDLED_CRITICAL|UNSUPPORTED_CONSTRAINT|PERMITTED_VIOLATION|EXCLUDED_VIOLATION|EE_KEY_|CA_KEY_|CA_MD_)/;
 

@@ -1,26 +1,26 @@
 import { X509Certificate } from 'node:crypto';
 import { oidText, readDer, readOne, smallNumber, type Der } from './der.ts';
 
-/** A name as certificates hold it: type of RFC 5280 4.2.1.6 (2: DNS, 7: IP address), and its bytes. */
+/** GeneralName of RFC 5280 4.2.1.6: its type (2: DNS, 7: IP address) and its bytes. */
 export interface GeneralName {
   type: number;
   bytes: Uint8Array;
 }
 
-/** What node:crypto does not report of a certificate. */
+/** Fields of a certificate that node:crypto does not provide. */
 export interface Certificate {
   x509: X509Certificate;
   /** ms since 1970. */
   notBefore: number;
   notAfter: number;
-  /** Object identifier, and all of its parameters. */
+  /** Object identifier and all its parameters. */
   signature: { oid: string; parameters: Uint8Array };
   isAuthority: boolean;
-  /** How many authorities may follow below; undefined: any number. */
+  /** Maximum number of CAs below; undefined: unlimited. */
   pathLength: number | undefined;
-  /** Bits of RFC 5280 4.2.1.3, the first is 0; undefined: not limited. */
+  /** Bits of RFC 5280 4.2.1.3, counted from 0; undefined: unrestricted. */
   keyUsage: ReadonlySet<number> | undefined;
-  /** Object identifiers; undefined: not limited. */
+  /** Object identifiers; undefined: unrestricted. */
   extendedKeyUsage: readonly string[] | undefined;
   names: readonly GeneralName[];
   constraints: { permitted: readonly GeneralName[]; excluded: readonly GeneralName[] } | undefined;
@@ -40,7 +40,7 @@ const extension = {
 } as const;
 const known = new Set<string>(Object.values(extension));
 
-/** @throws Error when it is no certificate, or says something twice. */
+/** @throws Error when it is not a certificate, or contains a field twice. */
 export function readCertificate(source: X509Certificate | string | Uint8Array): Certificate {
   const x509 = source instanceof X509Certificate ? source : new X509Certificate(source);
   const [body, algorithm] = readDer(readOne(x509.raw, sequence));
@@ -99,7 +99,7 @@ const nameOf = ({ tag, body }: Der): GeneralName => ({ type: tag & 0x1f, bytes: 
 
 function readNameConstraints(value: Uint8Array): NonNullable<Certificate['constraints']> {
   const parts = readDer(readOne(value, sequence));
-  // minimum and maximum are not used by RFC 5280
+  // RFC 5280 does not use minimum and maximum
   const subtrees = (tag: number): GeneralName[] => {
     const list = parts.find((part) => part.tag === tag);
     return list ? readDer(list.body).map((one) => nameOf(readDer(one.body)[0] ?? { tag: 0, body: one.body })) : [];

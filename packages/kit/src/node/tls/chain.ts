@@ -2,10 +2,11 @@ import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Certificate, GeneralName } from './certificate.ts';
 
-// RFC 5280, chapter 6, for a server of TLS, with the time as a parameter: neither Node nor Bun takes one. It is used only
-// while nobody vouches for the clock of this machine. Where the runtime is stricter than the RFC, so is this.
+// Path validation of RFC 5280, chapter 6, for a TLS server, with the time as a parameter: neither Node nor Bun supports
+// that. Used only while no time server synchronizes the clock of this machine. Where the runtime is stricter than the
+// RFC, so is this code.
 
-/** `code` is one that the runtime gives for the same problem. */
+/** `code` is the runtime's code for the same problem. */
 export class CertificateRefused extends Error {
   readonly code: string;
   constructor(code: string, problem: string) {
@@ -16,25 +17,25 @@ export class CertificateRefused extends Error {
 }
 
 export interface ChainToVerify {
-  /** As the server sent it, its own certificate first. */
+  /** In the server's order, its own certificate first. */
   sent: readonly Certificate[];
   authorities: readonly Certificate[];
-  /** Name or IP address that was called. */
+  /** Requested name or IP address. */
   host: string;
-  /** ms since 1970, in the past for certain. */
+  /** ms since 1970, certainly in the past. */
   floor: number;
 }
 
 export interface VerifiedChain {
-  /** ms since 1970: it is at least this late. */
+  /** Lower bound of the current time, ms since 1970. */
   time: number;
-  /** The time in which all certificates of the path hold. */
+  /** The period in which all certificates of the path are valid. */
   from: number;
   until: number;
 }
 
 const mostCertificates = 10;
-/** Signatures that one chain may make us verify. */
+/** Limit of signature verifications per chain. */
 const mostSignatures = 50;
 const sha2 = /^(1\.2\.840\.113549\.1\.1\.(11|12|13)|1\.2\.840\.10045\.4\.3\.(2|3|4)|1\.3\.101\.112)$/;
 const pss = '1.2.840.113549.1.1.10';
@@ -47,7 +48,7 @@ const anyUsage = '2.5.29.37.0';
 const bit = { digitalSignature: 0, keyEncipherment: 2, keyAgreement: 4, keyCertSign: 5 } as const;
 
 /**
- * Finds a path to an authority on which everything holds but, perhaps, the clock of this machine.
+ * Finds a path to a CA on which everything is valid, possibly except for the clock of this machine.
  *
  * @throws CertificateRefused with the reason of the path that came furthest.
  */
@@ -77,7 +78,7 @@ function checkName({ x509 }: Certificate, host: string): void {
   }
 }
 
-/** Each ends with an authority; every signature on it was verified. */
+/** Each path ends with a CA; every signature on it is verified. */
 function* pathsFrom(server: Certificate, { sent, authorities }: ChainToVerify): Generator<Certificate[]> {
   let signaturesLeft = mostSignatures;
   const isSigned = (by: Certificate, one: Certificate): boolean => {
@@ -87,7 +88,7 @@ function* pathsFrom(server: Certificate, { sent, authorities }: ChainToVerify): 
     return key !== undefined && one.x509.verify(key);
   };
   const isSame = (a: Certificate, b: Certificate): boolean => a.x509.fingerprint256 === b.x509.fingerprint256;
-  // A certificate that signed itself and is trusted by itself.
+  // A self-signed certificate that is itself trusted.
   if (authorities.some((one) => isSame(one, server)) && isSigned(server, server)) yield [server];
   function* onward(path: readonly Certificate[]): Generator<Certificate[]> {
     const last = path.at(-1)!;
@@ -114,7 +115,7 @@ function checkPath(path: readonly Certificate[], { floor, host }: ChainToVerify)
     if (i > 0) checkAuthority(one, path.slice(1, i));
     if (!one.constraints) continue;
     for (const below of path.slice(0, i)) checkConstraints(one, below, below.names);
-    // A wildcard may stand for a name that is excluded.
+    // A wildcard may match an excluded name.
     checkConstraints(one, path[0]!, [{ type: isIP(host) ? ip : dns, bytes: hostBytes(host) }]);
   }
   checkServer(path[0]!);
@@ -136,7 +137,7 @@ function checkServer(server: Certificate): void {
   }
 }
 
-/** @param between - the certificates between it and the server's own. */
+/** @param between - the certificates between this one and the server's. */
 function checkAuthority(one: Certificate, between: readonly Certificate[]): void {
   if (!one.isAuthority) throw refused('INVALID_CA', 'it is no authority', one);
   if (one.keyUsage && !one.keyUsage.has(bit.keyCertSign)) {
@@ -159,7 +160,7 @@ function checkKey(one: Certificate): void {
   if (!isGood) throw refused('EE_KEY_TOO_SMALL', `its key is too weak (${type})`, one);
 }
 
-/** Undefined: of a kind that the runtime does not know. */
+/** Undefined for a key type that the runtime does not support. */
 function keyOf({ x509 }: Certificate): KeyObject | undefined {
   try {
     return x509.publicKey;
@@ -174,11 +175,11 @@ function checkSignature(one: Certificate): void {
   throw refused('CA_MD_TOO_WEAK', `its signature is too weak (${oid})`, one);
 }
 
-/** Names below an authority that may speak for some names only. */
+/** Checks the names below a CA with name constraints. */
 function checkConstraints(by: Certificate, below: Certificate, names: readonly GeneralName[]): void {
   const { permitted, excluded } = by.constraints!;
   const unknown = [...permitted, ...excluded].find(({ type }) => type !== dns && type !== ip);
-  // It may be about names that we do not compare: then nothing is known.
+  // A constraint on another type of name cannot be evaluated: refuse.
   if (unknown) throw refused('UNSUPPORTED_CONSTRAINT_TYPE', `a constraint of the kind ${unknown.type}`, by);
   for (const name of names) {
     const same = (list: readonly GeneralName[]): GeneralName[] => list.filter(({ type }) => type === name.type);

@@ -3,43 +3,43 @@ import { isCertificateError } from './certificate-error.ts';
 import type { VerifiedChain } from './chain.ts';
 import { authoritiesFor, type TrustedAuthority, trustingFetch } from './trusting-fetch.ts';
 
-/** What is known of the time, and who hears more of it. */
+/** What is known of the time, and the callback for new evidence. */
 export interface ClockEvidence {
   clock: Pick<Clock, 'now' | 'wall'>;
-  /** ms since 1970, in the past for certain. */
+  /** ms since 1970, certainly in the past. */
   floor: () => number | Promise<number>;
-  /** A time server sets the clock of this machine. */
+  /** Whether a time server synchronizes the clock of this machine. */
   isSynchronized: () => Promise<boolean>;
   /**
-   * A server that proved who it is says that it is this late, ms since 1970; never more than its certificate allows.
+   * Called with the time of a server with valid certificates, ms since 1970; never later than its certificate allows.
    *
-   * @param isClockRefuted - its certificate does not hold at the time of this machine's clock.
+   * @param isClockRefuted - its certificate is not valid at the time of this machine's clock.
    */
   proven: (time: number, isClockRefuted: boolean) => void;
 }
 
 export interface TolerantFetchParts extends ClockEvidence {
   env: Readonly<Record<string, string | undefined>>;
-  /** Beside the runtime's own. */
+  /** In addition to the runtime's own CAs. */
   trusted?: TrustedAuthority | undefined;
-  /** The runtime's own. */
+  /** Default: the runtime's fetch. */
   fetch?: typeof fetch;
 }
 
 const askSynchronizedMs = 60_000;
 const mostOrigins = 16;
-/** So much a clock may be set back by hand. */
+/** How far an operator may set a clock back. */
 const slackMs = 3_600_000;
 
 /**
- * A fetch that reaches a server by https on a machine whose clock is wrong. A clock that a time server sets decides alone. Else,
- * when it lies before the floor, or when the dates of certificates are what the runtime refuses, the certificates are verified
- * at the time max(floor, latest notBefore) on a connection of our own, before anything is sent.
+ * A fetch that reaches an https server even if the clock of this machine is wrong. A synchronized clock alone decides.
+ * Otherwise there are two cases: the clock lies before the floor, or the runtime refuses a certificate. Then this code
+ * verifies the certificates at the time max(floor, latest notBefore), on its own connection, before it sends anything.
  */
 export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
   const { clock, env, fetch: plain = fetch, trusted, proven } = of;
   const send = trusted ? trustingFetch(trusted, plain) : plain;
-  /** Origins of which the dates did not hold by the system's clock, with the time in which they would. */
+  /** Origins whose certificates are not valid at the system's time, with their validity period. */
   const outside = new Map<string, { from: number; until: number }>();
   const synchronized = { is: false, at: -Infinity };
   const isSynchronized = async (): Promise<boolean> => {
@@ -83,14 +83,15 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
     outside.delete(origin);
     try {
       const answer = await send(input, init);
-      // Of both the earlier: the certificates held at the one, and so nobody's clock leads far into the future.
+      // Take the earlier one: the certificates are valid at the system's time, so no server can move the time far
+      // ahead.
       const date = dateOf(answer);
       if (!Number.isNaN(date)) proven(Math.min(date, clock.wall()), false);
       return answer;
     } catch (error) {
       if (isGivenUp() || !isCertificateError(error) || (await isSynchronized())) throw error;
       const { answer, chain } = await verified(new Request(input, init), floor, (found) => {
-        // Then the runtime refuses it for something else.
+        // The dates are valid now, so the runtime refuses it for another reason.
         if (isWithin(found)) throw error;
       }).catch(() => Promise.reject(error as Error));
       if (outside.size >= mostOrigins) outside.clear();

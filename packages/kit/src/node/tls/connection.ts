@@ -6,18 +6,20 @@ import { connectByProxy, proxyFor } from './proxy.ts';
 import { connected, opened } from './sockets.ts';
 
 export interface ConnectionParts {
-  /** https. */
+  /** An https URL. */
   url: URL;
-  /** ms since 1970, in the past for certain. */
+  /** ms since 1970, certainly in the past. */
   floor: number;
   env: Readonly<Record<string, string | undefined>>;
-  /** Trusted beside those of the runtime, PEM. */
+  /** PEM CAs to trust in addition to the runtime's. */
   authorities: readonly string[];
 }
 
 /**
- * A connection on which nothing was sent but the handshake, to a server whose certificates were verified for everything but
- * the clock of this machine. @throws CertificateRefused; Error when there is no connection
+ * Connects and performs the handshake only. Verifies everything about the server's certificates except the clock of
+ * this machine.
+ *
+ * @throws CertificateRefused; Error when the connection fails.
  */
 export async function connectVerified(
   { url, floor, env, authorities: more }: ConnectionParts,
@@ -39,7 +41,7 @@ export async function connectVerified(
 }
 
 function handshake(plain: Socket, host: string, signal: AbortSignal): Promise<TLSSocket> {
-  // It says nothing of who is there; that is verified before anything is sent.
+  // Accepts any certificate here: the chain is verified before anything is sent.
   const unverified = { rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
   const socket = connectTls({ socket: plain, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2', ...unverified });
   return opened(socket, 'secureConnect', signal);
@@ -47,7 +49,7 @@ function handshake(plain: Socket, host: string, signal: AbortSignal): Promise<TL
 
 function chainOf(socket: TLSSocket): Certificate[] {
   const chain: Certificate[] = [];
-  // The last of a chain that is complete names itself as its issuer.
+  // The last certificate of a complete chain is its own issuer.
   for (let one = socket.getPeerCertificate(true), seen = new Set(); one?.raw && !seen.has(one.fingerprint256);) {
     seen.add(one.fingerprint256);
     chain.push(readCertificate(one.raw));
@@ -56,7 +58,7 @@ function chainOf(socket: TLSSocket): Certificate[] {
   return chain;
 }
 
-/** An authority that cannot be read is one less. */
+/** Skips a CA certificate that cannot be parsed. */
 function readable(text: string): Certificate[] {
   try {
     return [readCertificate(text)];

@@ -1,13 +1,13 @@
-/** One value of DER: what an X.509 certificate is written in. */
+/** One DER value; X.509 certificates are encoded in DER. */
 export interface Der {
   tag: number;
   body: Uint8Array;
 }
 
 /**
- * The values that lie one after the other in `bytes`.
+ * The consecutive values in `bytes`.
  *
- * @throws Error when it is no DER: a length that does not fit, an indefinite length, a tag of more than one byte.
+ * @throws Error when it is not DER: a length that does not fit, an indefinite length, a tag of more than one byte.
  */
 export function readDer(bytes: Uint8Array): Der[] {
   const values: Der[] = [];
@@ -28,14 +28,14 @@ export function readDer(bytes: Uint8Array): Der[] {
   return values;
 }
 
-/** The one value that `bytes` hold, of this tag. @throws Error when it is something else. */
+/** The body of the single value in `bytes`, which must have this tag. @throws Error otherwise. */
 export function readOne(bytes: Uint8Array, tag: number): Uint8Array {
   const [value, ...more] = readDer(bytes);
   if (value?.tag !== tag || more.length > 0) throw new Error(`not one value of the tag ${tag}`);
   return value.body;
 }
 
-/** An object identifier as text, 2.5.29.15 for example. */
+/** An object identifier as text, for example 2.5.29.15. */
 export function oidText(body: Uint8Array): string {
   const parts: number[] = [];
   let value = 0;
@@ -49,7 +49,7 @@ export function oidText(body: Uint8Array): string {
   return parts.join('.');
 }
 
-/** A small whole number; Infinity where it is larger than any that makes sense. @throws Error when it is negative. */
+/** A small integer; Infinity if it has more than four bytes. @throws Error when it is negative. */
 export function smallNumber(body: Uint8Array): number {
   if (body.length === 0 || body[0]! >= 0x80) throw new Error('no number of this kind');
   return body.length > 4 ? Infinity : body.reduce((sum, byte) => sum * 256 + byte, 0);

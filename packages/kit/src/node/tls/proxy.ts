@@ -5,7 +5,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const longestAnswer = 16 * 1024;
 
-/** The proxy of the environment by which an https URL is called; undefined: none. */
+/** The proxy for an https URL according to the environment; undefined if none applies. */
 export function proxyFor({ hostname, port }: URL, env: Environment): URL | undefined {
   const valueOf = (name: string): string => env[name] ?? env[name.toUpperCase()] ?? '';
   const proxy = valueOf('https_proxy');
@@ -20,7 +20,7 @@ export function proxyFor({ hostname, port }: URL, env: Environment): URL | undef
   return valueOf('no_proxy').split(',').some(isExcepted) ? undefined : new URL(proxy);
 }
 
-/** A connection to `to` through a proxy that speaks plain HTTP. */
+/** Connects to `to` through a proxy that uses plain HTTP. */
 export async function connectByProxy(
   proxy: URL,
   to: { host: string; port: number },
@@ -47,7 +47,7 @@ function headOf(socket: Socket, signal: AbortSignal): Promise<string> {
       head += part.toString('latin1');
       const end = head.indexOf('\r\n\r\n');
       if (end < 0 && head.length <= longestAnswer) return;
-      // A server of TLS says nothing first.
+      // A TLS server sends nothing first, so the response must end here.
       if (end !== head.length - 4) return fail(new Error('the proxy answers something else than HTTP'));
       socket.off('data', hear).off('close', gone);
       socket.pause();

@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 export const connected = (host: string, port: number, signal: AbortSignal): Promise<Socket> =>
   opened(connect({ host, port }), 'connect', signal);
 
-/** The socket, after the event that says that it can be used. It is destroyed by the signal until then. */
+/** Resolves with the socket after the event that makes it usable. Until then the signal destroys it. */
 export function opened<S extends Socket>(socket: S, event: string, signal: AbortSignal): Promise<S> {
-  socket.on('error', () => {}); // whoever uses it hears of it by what it reads
+  socket.on('error', () => {}); // later users detect errors when they read
   return new Promise((resolve, reject) => {
     const abort = (): void => void socket.destroy(signal.reason as Error);
     const end = (f: () => void) => (): void => {

@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { isCertificateError } from './certificate-error.ts';
 
-/** An authority that vouches for one server, beside the authorities of the system. */
+/** A CA that is trusted for one server, in addition to the system's CAs. */
 export interface TrustedAuthority {
   /** Scheme, host and port of the server. */
   origin: string;
@@ -14,13 +14,13 @@ type Init = Parameters<typeof fetch>[1];
 
 const originOf = (input: Input): string => new URL(input instanceof Request ? input.url : String(input)).origin;
 
-/** The authorities beside the runtime's own for this server. */
+/** The CAs for this server in addition to the runtime's. */
 export const authoritiesFor = (trusted: TrustedAuthority | undefined, origin: string): string[] =>
   trusted?.origin === origin ? [trusted.pem] : [];
 
 /**
- * A fetch that also trusts one authority, for one server. A server that moves to a certificate of a public authority is reached,
- * too. Bun takes an authority with each call. Node takes none with a call: there the whole process trusts it.
+ * A fetch that also trusts one CA, for one server. It still reaches the server after a change to a certificate of a
+ * public CA. Bun accepts a CA per call. Node does not: there the whole process trusts it.
  */
 export function trustingFetch(trusted: TrustedAuthority, send: typeof fetch = fetch): typeof fetch {
   if (process.versions['bun'] === undefined) {
@@ -37,7 +37,7 @@ export function trustingFetch(trusted: TrustedAuthority, send: typeof fetch = fe
     try {
       return await call(input, init, isByAuthority);
     } catch (error) {
-      // Nothing was sent to a server whose certificate was refused.
+      // Safe to retry: nothing was sent to a server whose certificate was refused.
       if (!isCertificateError(error)) throw error;
       const answer = await call(input, init, !isByAuthority).catch(() => Promise.reject(error as Error));
       last.isByAuthority = !isByAuthority;

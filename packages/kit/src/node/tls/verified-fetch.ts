@@ -3,9 +3,9 @@ import { connectVerified, type ConnectionParts } from './connection.ts';
 import type { VerifiedChain } from './chain.ts';
 
 /**
- * A fetch over a connection of its own; see `connectVerified`. No redirect is followed, and nothing is unpacked.
+ * A fetch over its own connection; see `connectVerified`. It follows no redirects and decompresses nothing.
  *
- * @param judge - hears what was verified before anything is sent; what it throws ends the call.
+ * @param judge - receives the verified chain before anything is sent; an exception ends the call.
  */
 export async function fetchVerified(
   sent: Request,
@@ -48,7 +48,7 @@ function responseOf({ method, redirect }: Request, answer: IncomingMessage): Res
   return new Response(isEmpty ? null : bodyOf(answer), { status, headers });
 }
 
-/** Read as fast as it is taken; a connection that ends before the body does is an error. */
+/** A body with backpressure; a connection that closes before the body ends is an error. */
 function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
   const parts = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   return new ReadableStream({
