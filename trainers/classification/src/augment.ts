@@ -1,15 +1,15 @@
-/** How much a view of an image may differ from the image. */
+/** Random augmentations of an image. */
 import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Random } from '@platform/trainer-engine/random';
 
 export interface AugmentationRanges {
-  /** The least share of the image's area that is seen. */
+  /** Minimum share of the image's area in a crop. */
   area: number;
-  /** How far the edges may be stretched against each other: 0.2 is by up to e^0.2. */
+  /** Maximum log of the aspect-ratio change: 0.2 means a factor of up to e^0.2. */
   stretch: number;
-  /** Largest change of brightness, contrast and saturation: 0.25 is by up to a quarter. */
+  /** Maximum relative change of brightness, contrast and saturation: 0.25 means up to 25 %. */
   colour: number;
-  /** Largest turn in degrees, either way. */
+  /** Maximum rotation in degrees, in both directions. */
   turn: number;
 }
 

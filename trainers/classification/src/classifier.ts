@@ -1,4 +1,4 @@
-/** A trained classifier as data, and the files made of it: what the one holds, the other holds, too. */
+/** A trained classifier as data, and its exports: the ONNX and the TensorFlow Lite file contain the same network. */
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -10,9 +10,9 @@ import { toNchw } from './network.ts';
 import type { OutputKind, Weights } from './network.ts';
 
 export interface Classifier {
-  /** With the trained weights in place. */
+  /** Contains the trained weights. */
   backbone: Backbone;
-  /** Pixels of both edges. */
+  /** Width and height of the input in pixels. */
   side: number;
   head: { /** [K,features] */ weights: Float32Array; /** [K] */ bias: Float32Array };
   output: OutputKind;
@@ -20,7 +20,7 @@ export interface Classifier {
   metadata: Readonly<Record<string, string>>;
 }
 
-/** @param weights - by the names that training gave them; what is missing there keeps its pretrained values. */
+/** @param weights - by the parameter names of the training graph; missing ones keep their pretrained values. */
 export function classifierOf(
   backbone: Backbone,
   weights: Weights,
@@ -37,7 +37,7 @@ export function classifierOf(
   return { ...rest, backbone: { ...backbone, layers }, head };
 }
 
-/** In: image [1,S,S,3] uint8 RGB. Out: probability [1,K]. Scaling of values is inside. */
+/** Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K]. The graph contains the normalization. */
 export function exportOnnx({ backbone, side, head, output, metadata }: Classifier): Buffer {
   const graph = new Graph();
   const classes = head.bias.length;
@@ -55,7 +55,7 @@ export function exportOnnx({ backbone, side, head, output, metadata }: Classifie
   return graph.encode();
 }
 
-/** The same network with the same ports. */
+/** The same network with the same inputs and outputs. */
 export function exportTflite({ backbone, side, head, output, metadata }: Classifier): Uint8Array {
   const graph = new TfliteGraph();
   const classes = head.bias.length;

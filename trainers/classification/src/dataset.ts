@@ -1,16 +1,16 @@
-/** From the lines of dataset.jsonl to classes and splits: which image teaches what, which one is held out. */
+/** Maps the lines of dataset.jsonl to classes and splits. */
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
-/** One label per image, or any number of them. */
+/** One label per image, or any number of labels. */
 export type Task = 'single_label_classification' | 'multi_label_classification';
 
 export interface Example {
   line: DatasetLine;
-  /** Indices into the labels; with one label per image exactly one. */
+  /** Indices into the labels; exactly one for single-label classification. */
   classes: readonly number[];
 }
 export interface LabelledDataset {
@@ -19,14 +19,14 @@ export interface LabelledDataset {
   skipped: readonly Skipped[];
 }
 
-/** Of each class: two to learn from, one to choose by. */
+/** Images per class: two for training, one for validation. */
 const minImages = 3;
 
 /**
- * An image with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such images do. With
- * one label per image, those with several are skipped. Labels that no image has are left out.
+ * An image with none of the labels gets the class VIAM_UNKNOWN, which exists only if enough images have it.
+ * Single-label classification skips images with several labels. Labels without images are dropped.
  *
- * @param wanted - the labels of the job; empty: every label that occurs.
+ * @param wanted - the labels of the job; empty: every label in the dataset.
  */
 export function labelExamples(lines: readonly DatasetLine[], wanted: readonly string[], task: Task): LabelledDataset {
   const requested = new Set(wanted);
@@ -51,7 +51,10 @@ export function labelExamples(lines: readonly DatasetLine[], wanted: readonly st
   return { labels, examples, skipped };
 }
 
-/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the images can't teach the labels. */
+/**
+ * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the images are not enough to train
+ *   on.
+ */
 export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
   const training = examples.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
@@ -67,13 +70,16 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
   }
 }
 
-/** Of the training images one in so many validates: few images teach more than they can tell. */
+/**
+ * Use 1/8 of the training images for validation: with little data, training on an image is worth more than validating
+ * on it.
+ */
 const validationPart = 8;
 
 /**
- * Takes an eighth of each class out of the training images, one at least where a class has three, so that there is
- * something to choose the weights by. By content, so that equal images stay together; rare classes first,
- * because an image with several labels serves each of them.
+ * Moves 1/8 of each class from training to validation, at least one image if the class has three. It moves by content,
+ * so that equal images stay in one split. It starts with rare classes, because an image with several labels serves each
+ * of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
@@ -106,7 +112,10 @@ function countsOf(examples: readonly Example[], classes: number): number[] {
   return counts;
 }
 
-/** One weight per class, mean 1 over the examples: rare classes count more, at most four times as much as their share. */
+/**
+ * One weight per class, mean 1 over the examples: inverse to the class frequency, capped at four times the balanced
+ * weight.
+ */
 export function classWeights(examples: readonly Example[], classes: number): number[] {
   const counts = countsOf(examples, classes);
   const even = examples.length / classes;
@@ -115,14 +124,14 @@ export function classWeights(examples: readonly Example[], classes: number): num
   return raw.map((weight) => weight / mean);
 }
 
-/** How much more the images with a label count than those without: what evens them out, at most four times. */
+/** Weight of the images with a label relative to those without: the root of their ratio, between 1 and 4. */
 export function labelWeights(examples: readonly Example[], classes: number): number[] {
   return countsOf(examples, classes).map((count) =>
     count === 0 ? 1 : Math.min(4, Math.max(1, Math.sqrt((examples.length - count) / count))),
   );
 }
 
-/** What would help most, in words for the person who labelled the images. */
+/** Suggestions for the user who labelled the images, the most useful first. */
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
   const found = countsOf(examples, labels.length);
   const counts = labels.map((label, index) => ({ label, count: found[index] ?? 0 }));

@@ -1,4 +1,4 @@
-/** What evaluation.json says. */
+/** Builds the content of evaluation.json. */
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
@@ -16,12 +16,12 @@ export type ClassifierEvaluation = Evaluation | MultiLabelEvaluation;
 
 export interface EvaluationInput extends TrainingRun {
   trained: TrainedModel;
-  /** With any number of labels per image. */
+  /** Set for multi-label classification. */
   thresholds: ReadonlyMap<Stage, readonly number[]> | undefined;
   exported: ModelsOnDisk;
   measured: Measurements;
   advice: string[];
-  /** From the start of the trainer. */
+  /** Duration since the start of the trainer. */
   seconds: number;
 }
 
@@ -76,7 +76,7 @@ function curvePointOf({ epoch, stage, loss, validation, seconds }: EpochResult) 
   return { epoch, stage, loss, validation_loss: validation?.loss ?? null, seconds };
 }
 
-/** Wrong predictions, the surest first. */
+/** Wrong predictions, the most confident first. */
 function worstPredictions(
   heldOut: readonly Sample[],
   evaluated: readonly EvaluatedImage[],
@@ -98,7 +98,7 @@ function worstPredictions(
   return wrong.toSorted((a, b) => b.probability - a.probability).slice(0, maxWorst);
 }
 
-/** Images whose set of labels is wrong, those with the most wrong or missing labels first. */
+/** Images with a wrong label set, those with the most wrong or missing labels first. */
 function worstLabelSets(
   heldOut: readonly Sample[],
   evaluated: readonly EvaluatedImage[],

@@ -1,4 +1,4 @@
-/** Measures the delivered files on held-out images. */
+/** Measures the exported files on held-out images. */
 import type { Clock } from '@platform/trainer-engine/clock';
 import type { OutputKind } from './network.ts';
 import { argmax } from './score.ts';
@@ -10,7 +10,7 @@ export interface ModelBytes {
   tflite: Uint8Array | undefined;
 }
 
-/** Probabilities and milliseconds of each image, one at a time, as a machine asks for them. */
+/** Probabilities and median time in ms, with one image per call as in production. */
 export async function runOnnxModel(
   session: Session,
   side: number,
@@ -33,7 +33,7 @@ export async function runOnnxModel(
   return { probabilities, medianMs };
 }
 
-/** Runs each image through the .tflite file. Gives way to other events between images. */
+/** Runs each image through the .tflite file. Yields to the event loop between images. */
 export async function runTfliteModel(
   model: Uint8Array,
   count: number,
@@ -55,15 +55,15 @@ export async function runTfliteModel(
   return { probabilities, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] };
 }
 
-/** The largest allowed difference of a probability between the trained and the delivered network. */
+/** Maximum difference of a probability between the trained and the exported network. */
 export const tolerance = 1e-4;
 
 export interface Comparison {
   maxDifference: number;
-  /** The predicted class differs somewhere, though not by a near tie. */
+  /** The predicted class differs for an image, and not because of a near tie. */
   differs: boolean;
 }
-/** @param output - with sigmoid there is no one predicted class. */
+/** @param output - sigmoid has no single predicted class to compare. */
 export function compareOutputs(
   trained: readonly Float64Array[],
   delivered: readonly Float32Array[],

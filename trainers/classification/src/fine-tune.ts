@@ -1,4 +1,4 @@
-/** Gradient descent on augmented views, best weights kept by validation. */
+/** Gradient descent on augmented views; validation selects the weights to keep. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Random } from '@platform/trainer-engine/random';
@@ -10,7 +10,7 @@ import type { OutputKind, Weights } from './network.ts';
 import type { Validation } from './objective.ts';
 import type { Recipe } from './recipe.ts';
 
-/** What a index is to teach. */
+/** Training target of one image. */
 export interface TrainingTarget {
   target: readonly number[];
   weights: readonly number[];
@@ -23,11 +23,11 @@ export interface FineTuneTask {
   output: OutputKind;
   /** Number of training images. */
   images: number;
-  /** Draws an augmented view of training index `i`. @returns what it is to teach. */
+  /** Draws an augmented view of training image `i`. @returns its training target. */
   draw(i: number, into: Float32Array, offset: number): TrainingTarget;
-  /** Judges these values of the parameters. */
+  /** Evaluates these parameter values on the validation images. */
   validate(weights: Weights): Promise<Validation>;
-  /** Takes over these values, in place of those before: they are the best so far. */
+  /** Saves these values as the best so far; replaces the previous ones. */
   saveBest(weights: Weights): void;
   random: Random;
   signal: AbortSignal;
@@ -39,19 +39,19 @@ export interface FineTuneResult {
   epoch: number;
 }
 
-/** The values themselves: steps change them. */
+/** The arrays themselves, not copies: training steps change them. */
 export const parameterValues = (tape: Tape): Weights =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
 
-/** Warm-up, then half a cosine down to zero. */
+/** Warm-up, then cosine decay to zero. */
 function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number, steps: number): number {
   return peak * Math.min(1, (step + 1) / warmUpSteps) * 0.5 * (1 + Math.cos((Math.PI * step) / steps));
 }
 
-/** Steps between two looks at the weights: they differ little from one step to the next. */
+/** Steps between two updates of the average: the weights change little per step. */
 const stride = 4;
 
-/** The running mean of the weights: it lies nearer to the middle of where the steps wander. */
+/** Exponential moving average of the weights: it reduces the noise of single steps. */
 class WeightAverage {
   readonly #values: Weights;
   readonly #decay: number;
@@ -63,7 +63,7 @@ class WeightAverage {
   update(tape: Tape): void {
     this.#steps++;
     if (this.#steps % stride !== 0) return;
-    // Young averages forget where they began.
+    // Use a smaller decay in the first steps, so that the average forgets its start value.
     const share = 1 - Math.min(this.#decay, this.#steps / (this.#steps + 10)) ** stride;
     for (const [name, { values }] of tape.parameters) {
       const mean = this.#values.get(name);
@@ -76,7 +76,7 @@ class WeightAverage {
   }
 }
 
-/** Where the results of a step go, over and over. */
+/** Buffers for the results of a step, reused by all steps. */
 export function allocateGradients(tape: Tape): Record<string, FloatFeed> {
   const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
   for (const [name, { values, shape }] of tape.parameters) {
@@ -86,9 +86,9 @@ export function allocateGradients(tape: Tape): Record<string, FloatFeed> {
 }
 
 /**
- * Trains the parameters of the tape. What is kept in the end are the values of the last epoch whose validation loss is no
- * worse than the lowest one by more than that one's standard error: of few images chance alone would choose among the
- * epochs, and the later ones, with their small steps, are the better ones by nature.
+ * Trains the parameters of the tape. It keeps the last epoch whose validation loss is within one standard error of the
+ * lowest. With few images, chance would otherwise choose among the epochs, and later epochs with their small steps are
+ * usually better.
  */
 export async function fineTune(task: FineTuneTask): Promise<FineTuneResult | undefined> {
   const { recipe, session, tape, classes, images, random, signal } = task;
@@ -116,7 +116,7 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuneResult | und
     for (let step = 0; step < stepsPerEpoch; step++) {
       signal.throwIfAborted();
       for (let row = 0; row < batch; row++) {
-        // The last step of an epoch is filled up from its start.
+        // Fill the last batch of an epoch with images from its start.
         const index = order[(step * batch + row) % order.length] ?? 0;
         const example = task.draw(index, image, row * side * side * 3);
         targets.set(example.target, row * classes);

@@ -1,4 +1,4 @@
-/** Runs images forward through the network, in batches. */
+/** Forward passes of the network, in batches. */
 import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
 import type { Weights } from './network.ts';
@@ -11,7 +11,7 @@ export interface InferenceNetwork {
   classes: number;
 }
 
-/** @param weights - what is missing there has the value of the parameter. */
+/** @param weights - a missing one has the value of its parameter. */
 export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>, weights?: Weights): Record<string, Feed> {
   const feeds: Record<string, Feed> = {};
   for (const [name, { values, shape }] of parameters) {
@@ -27,8 +27,9 @@ export interface InferenceResult {
 
 /**
  * @param fixed - all parameters of the network.
- * @param count - images; `draw` writes image `i` (side × side × 3 values 0..255) into `into` from `offset`.
- * @param seen - what came out; the arrays are its own to keep.
+ * @param count - number of images; `draw` writes image `i` (side × side × 3 values 0..255) into `into` from
+ *   `offset`.
+ * @param seen - receives the results; it may keep the arrays.
  */
 export async function infer(
   { session, batch, side, features, classes }: InferenceNetwork,

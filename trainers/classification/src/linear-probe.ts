@@ -2,15 +2,15 @@
 import type { OutputKind } from './network.ts';
 
 export interface LinearHead {
-  /** [classes, size], row by row. */
+  /** [classes, size], row-major. */
   weights: Float32Array;
   bias: Float32Array;
 }
 export interface ProbeRows {
   features: readonly Float32Array[];
-  /** Per row the wanted output of each class. */
+  /** Target of each class, per row. */
   targets: readonly (readonly number[])[];
-  /** Per row one weight, or one per class; mean about 1. */
+  /** One weight per row, or one per row and class; mean about 1. */
   weights: readonly (readonly number[])[];
 }
 export interface ProbeOptions {
@@ -35,7 +35,7 @@ function standardize(features: readonly Float32Array[], size: number): Standardi
     for (let d = 0; d < size; d++) inverse[d] = (inverse[d] ?? 0) + ((row[d] ?? 0) - (mean[d] ?? 0)) ** 2 / n;
   }
   for (let d = 0; d < size; d++) inverse[d] = 1 / Math.sqrt((inverse[d] ?? 0) + 1e-4);
-  // One scale for all keeps the products near 1, whatever the number of features.
+  // A common scale keeps the dot products near 1 for any number of features.
   const scale = 1 / Math.sqrt(size);
   const rows = features.map((row) => row.map((x, d) => (x - (mean[d] ?? 0)) * (inverse[d] ?? 0) * scale));
   return { rows, mean, inverse };
@@ -85,8 +85,8 @@ class FullBatchAdam {
 }
 
 /**
- * Full-batch Adam on standardised features; the standardisation is folded into the result, so that the head takes raw
- * features. Gives way to other events between steps.
+ * Full-batch Adam on standardized features. The result includes the standardization, so the head accepts raw features.
+ * Yields to the event loop between steps.
  */
 export async function trainLinearProbe(
   { features, targets, weights: rowWeights }: ProbeRows,
@@ -133,7 +133,7 @@ export async function trainLinearProbe(
   return { weights, bias };
 }
 
-/** Probabilities of one row of raw features. */
+/** Class probabilities for one row of raw features. */
 export function predict(
   { weights, bias }: LinearHead,
   features: Float32Array,

@@ -1,11 +1,11 @@
-/** Decodes the images of the examples, leaving out what can't be used and saying so. */
+/** Decodes the images of the examples; skips unusable ones and reports them. */
 import { decodeImages } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { decode } from '@platform/trainer-engine/images';
 import type { PixelFile } from '@platform/trainer-engine/images';
 import type { Example } from './dataset.ts';
 
-/** An example whose pixels are in the files under `index`. */
+/** An example whose pixels are stored under `index`. */
 export interface Sample extends Example {
   index: number;
 }
@@ -14,13 +14,13 @@ export interface LoadedImages {
   skipped: readonly Skipped[];
 }
 export interface PixelFiles {
-  /** As the delivered model sees images. */
+  /** At the input size of the exported model. */
   exact: PixelFile;
-  /** Larger, to cut views out of; training images alone. */
+  /** Larger copies for random crops; training images only. */
   large: PixelFile;
 }
 
-/** Wrong images are skipped; an image file that is not there is the runner's fault and ends the job. */
+/** Skips invalid images. A missing image file is a defect of the runner and ends the job. */
 export function loadImages(
   examples: readonly Example[],
   folder: string,

@@ -1,4 +1,4 @@
-/** The delivered files against the trained network, and every stage on the held-out images. */
+/** Compares the exported files with the trained network, and evaluates every stage on the held-out images. */
 import { openSession } from '@platform/trainer-engine/runtime';
 import { compareOutputs, runOnnxModel, runTfliteModel, tolerance } from './exported-model.ts';
 import type { ModelBytes } from './exported-model.ts';
@@ -10,17 +10,17 @@ import type { EvaluatedImage } from './score.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];
-  /** On the held-out images, by stage; that of the chosen stage by the delivered ONNX file. */
+  /** Results on the held-out images by stage; the exported ONNX file computes those of the chosen stage. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
   medianMs: number;
   maxDifference: number;
-  /** Absent: no .tflite file was asked for. */
+  /** Undefined if the job requests no .tflite file. */
   tfliteDifference: number | undefined;
   tfliteMs: number | undefined;
   seconds: number;
 }
 
-/** From which probability on a label counts as there; undefined where one label is right. */
+/** Minimum probability of each predicted label, by stage; undefined for single-label classification. */
 export async function thresholdsByStage(
   trained: TrainedModel,
   { validation, labels }: PreparedDataset,
@@ -33,7 +33,7 @@ export async function thresholdsByStage(
   return thresholds;
 }
 
-/** Throws where a delivered file does not say what the trained network says. */
+/** Throws when an exported file and the trained network produce different results. */
 export async function measure(
   { training: { clock, threads, signal }, recipe, prepared, progress }: TrainingRun,
   trained: TrainedModel,
@@ -81,10 +81,10 @@ export async function measure(
   return { heldOut, evaluated: evaluated, medianMs, maxDifference, ...ofTflite, seconds };
 }
 
-/** The .tflite file is checked on so many images: it runs slowly here. */
+/** Images to check the .tflite file on: the interpreter here is slow. */
 const tfliteImages = 3;
 
-/** The largest difference of the .tflite file to the ONNX file, and its median time. */
+/** Maximum difference between the .tflite and the ONNX file, and the median time. */
 async function checkTflite(
   model: Uint8Array,
   probabilities: readonly Float32Array[],

@@ -1,4 +1,4 @@
-/** model_card.json and model_card.md: what the model is, how it is used and how good it is. */
+/** Builds model_card.json and model_card.md: description, usage and quality of the model. */
 import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
@@ -16,14 +16,14 @@ export interface ModelCard {
   labels: readonly string[];
   input: { name: string; type: string; shape: number[]; layout: string };
   output: { name: string; type: string; shape: number[]; meaning: string };
-  /** Label → probability from which on it counts as there; only where an image has any number of labels. */
+  /** Label → minimum probability of a predicted label; multi-label classification only. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
   dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };
-  /** What is done to an image before the model sees it. */
+  /** Preprocessing steps of an image. */
   preprocessing: string[];
-  /** `interval_95`: Wilson's, of the first score. */
+  /** `interval_95`: the Wilson interval of the first score. */
   result: (Score | MultiLabelScore) & { evaluated_on: string; count: number; chosen: string; interval_95: Interval };
   per_class: ClassifierEvaluation['per_class'];
   /** Rows: true label, columns: predicted label. */
@@ -109,7 +109,7 @@ function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {
   return { micro_f1, macro_f1, exact_match, mean_average_precision };
 }
 
-/** One sentence: how good it is. */
+/** One sentence about the model's quality. */
 export function summaryOf(evaluation: ClassifierEvaluation): string {
   const { count, evaluated_on: on } = evaluation;
   const images = `${count} held-out images (${on})`;
@@ -151,7 +151,7 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
   );
 }
 
-/** Wider tables than this are read in evaluation.json. */
+/** Wider tables appear in evaluation.json only. */
 const maxColumns = 16;
 
 function confusionTable(evaluation: ClassifierEvaluation): string[] {

@@ -1,4 +1,4 @@
-/** Figures of a classifier whose labels are there or not, each for itself. */
+/** Metrics of multi-label classification. */
 import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/evaluation';
 import { modelKinds } from '@platform/contract/model-kinds';
 import { labelsAbove } from '@platform/contract/model-output';
@@ -14,8 +14,8 @@ const rankedBy = (evaluated: readonly EvaluatedImage[], k: number): Ranked[] =>
     .toSorted((a, b) => b.probability - a.probability);
 
 /**
- * The mean, over the images with the label, of the precision among those ranked as high as it. Images of the same
- * probability share a rank. 0 where no image has the label.
+ * Average precision of label `k`: mean precision at the rank of each image that has the label. Images with equal
+ * probability share a rank. 0 if no image has the label.
  */
 export function averagePrecision(evaluated: readonly EvaluatedImage[], k: number): number {
   const ranked = rankedBy(evaluated, k);
@@ -32,15 +32,15 @@ export function averagePrecision(evaluated: readonly EvaluatedImage[], k: number
 const f1Of = (hits: number, wrong: number, missed: number): number =>
   hits === 0 ? 0 : (2 * hits) / (2 * hits + wrong + missed);
 
-/** Thresholds that are tried, in hundredths. */
+/** Candidate thresholds, in hundredths. */
 const candidates = Array.from({ length: 97 }, (_, i) => i + 2);
 /**
- * Images with the label that all labels together stand for when the threshold of one is chosen: a label with few
- * validation images gets about the threshold that is best for all, one with many its own.
+ * Weight of the prior, in images with the label. A label with few validation images gets about the threshold that is
+ * best for all labels; one with many gets its own.
  */
 const priorPositives = 8;
 
-/** How far, as a logit, an image may lie from one that it is like. */
+/** Width of the smoothing kernel, in logits. */
 const spread = 0.5;
 const logit = (p: number): number => Math.log(Math.max(p, 1e-7) / Math.max(1 - p, 1e-7));
 const sigmoid = (z: number): number => 1 / (1 + Math.exp(-z));
@@ -51,8 +51,8 @@ interface ImageLogits {
 }
 
 /**
- * From which probability on each label counts as there, for the best F1 that is to be expected of images like these: each
- * stands for those around it. Of the few that validate, one alone would otherwise move the threshold to its own place.
+ * Chooses each label's threshold for the best expected F1 on similar images. Each validation image represents its
+ * neighbourhood in logit space: otherwise a single image could determine the threshold.
  */
 export function chooseThresholds(evaluated: readonly EvaluatedImage[], classes: number): number[] {
   const present = evaluated.reduce((sum, one) => sum + one.classes.length, 0);
@@ -71,13 +71,13 @@ export function chooseThresholds(evaluated: readonly EvaluatedImage[], classes: 
   return Array.from({ length: classes }, (_, k) => bestThreshold(scores.map((of) => of[k] ?? 0)));
 }
 
-/** A half where none scores. */
+/** 0.5 if every score is 0. */
 function bestThreshold(scores: readonly number[]): number {
   const best = Math.max(...scores);
   return best === 0 ? 0.5 : (candidates[scores.indexOf(best)] ?? 50) / 100;
 }
 
-/** @param threshold - of every label, a logit. */
+/** @param threshold - for every label, a logit. */
 function expectedCounts(placed: readonly ImageLogits[], classes: number, threshold: number): Counts[] {
   const counts = Array.from({ length: classes }, () => ({ hits: 0, wrong: 0, missed: 0 }));
   for (const { present: there, logits } of placed) {
@@ -120,7 +120,7 @@ function sumOf(counts: readonly Counts[]): Counts {
   return total;
 }
 
-/** Labels that no image has do not count in the means. */
+/** The means exclude labels without images. */
 export function multiLabelScoreOf(
   evaluated: readonly EvaluatedImage[],
   thresholds: readonly number[],

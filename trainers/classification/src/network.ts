@@ -1,4 +1,4 @@
-/** The graphs made of the pretrained network: one that learns, one that only looks. */
+/** Builds the training graph and the inference graph from the pretrained network. */
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import {
   addRows,
@@ -21,13 +21,13 @@ import { seeded } from '@platform/trainer-engine/random';
 import type { Feed } from '@platform/trainer-engine/runtime';
 
 export interface Geometry {
-  /** Images per run; the graphs have fixed shapes. */
+  /** Images per run; the graphs have static shapes. */
   batch: number;
-  /** Pixels of both edges. */
+  /** Width and height of the input in pixels. */
   side: number;
   classes: number;
 }
-/** softmax: one label is right. sigmoid: each label is there or not. */
+/** softmax: single-label classification. sigmoid: multi-label classification. */
 export type OutputKind = 'softmax' | 'sigmoid';
 /** Name → values, for example w31, b31, W, B. */
 export type Weights = ReadonlyMap<string, Float32Array>;
@@ -39,11 +39,13 @@ interface Body {
   tape: Tape;
   backbone: Backbone;
   image: Value;
-  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 6 % of the
-   * weights and cost most of the backward pass. */
+  /**
+   * Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 6 % of the
+   * weights and cost most of the backward pass.
+   */
   freezeUntil: number;
 }
-/** → [N,features], the mean over all places. */
+/** → [N,features], averaged over height and width. */
 function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Value {
   const numbers = new Map(layers.filter((layer) => layer.is === 'conv').map((layer, number) => [layer, number]));
   const learns = (layer: Layer): boolean =>
@@ -101,10 +103,12 @@ function valueAt<V>(values: ReadonlyMap<number, V>, index: number): V {
   return value;
 }
 
-/** Places of a value from which on its layer takes the images one by one: they stay in the cache from node to node. */
+/**
+ * Minimum positions of a value for image-by-image processing: its data then stays in the CPU cache from node to node.
+ */
 const largeMap = 150;
 
-/** Number of the last layer that makes a large value, or that is no product of rows; −1: none. */
+/** Index of the last layer with a large output or with a kernel wider than 1×1 (not depthwise); −1: none. */
 function lastPerImageLayer(layers: readonly Layer[], image: Value): number {
   const [, channels, height, width] = shape4(image);
   const sizes = sizesOf(layers, { channels, height, width });
@@ -115,7 +119,7 @@ function lastPerImageLayer(layers: readonly Layer[], image: Value): number {
   });
 }
 
-/** ONNX Runtime finishes one part before it begins the next. */
+/** Splits the batch into images: ONNX Runtime completes one part before it starts the next. */
 function splitBatch({ graph }: Tape, image: Value): Value[] {
   const [batch, ...rest] = shape4(image);
   if (batch === 1) return [image];
@@ -125,13 +129,13 @@ function splitBatch({ graph }: Tape, image: Value): Value[] {
   });
 }
 
-/** Numbers of the values of the first layers that the others need. */
+/** Numbers of the values of the first layers that the remaining layers use. */
 function valuesNeededBy(before: readonly Layer[], after: readonly Layer[]): number[] {
   const ends = after.length > 0 ? after.flatMap(inputsOf) : [before.length];
   return [...new Set(ends)].filter((value) => value <= before.length);
 }
 
-/** Of the layers that learn nothing, the values that the rest needs. */
+/** Emits the frozen layers; returns the values that the remaining layers use. */
 function emitFrozen(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Values {
   const [batch, channels, height, width] = shape4(image);
   const names = new Map([[0, image.name]]);
@@ -146,7 +150,7 @@ function emitFrozen(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[]
   );
 }
 
-/** By the names that learners give them. */
+/** The pretrained weights by the parameter names of the training graph. */
 export function pretrainedWeights({ layers }: Backbone): Weights {
   const convolutions = layers.filter((layer) => layer.is === 'conv');
   return new Map(
@@ -161,12 +165,12 @@ export interface TrainingGraph {
   model: Buffer;
   tape: Tape;
 }
-/** Columns of the loss's weights. */
+/** Number of columns of the loss weights. */
 export const weightColumns = (output: OutputKind, classes: number): number => (output === 'softmax' ? 1 : classes);
 
 /**
- * In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1] or, with sigmoid, [N,K], parameters.
- * Out: loss, d_<parameter>. What learns are the backbone's own arrays: a copy would take as much memory again.
+ * Input: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1] or, with sigmoid, [N,K], parameters.
+ * Output: loss, d_<parameter>. Training changes the backbone's own arrays: a copy would double the memory.
  */
 export function trainingGraph(
   backbone: Backbone,
@@ -190,7 +194,10 @@ export function trainingGraph(
   return { model: tape.finish(['loss']), tape };
 }
 
-/** In: image [N,S,S,3] float32 0..255, the same parameters. Out: pooled [N,features], logits [N,K]. No backward pass. */
+/**
+ * Input: image [N,S,S,3] float32 0..255, the same parameters. Output: pooled [N,features], logits [N,K]. No backward
+ * pass.
+ */
 export function inferenceGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
   const tape = new Tape();
   tape.input('image', [batch, side, side, 3]);
@@ -206,7 +213,7 @@ export function inferenceGraph(backbone: Backbone, { batch, side, classes }: Geo
   return graph.encode();
 }
 
-/** One step with made-up images and head, the same each time: what two devices are compared by. */
+/** One step with deterministic random images and head, to compare two devices. */
 export function trialStep(backbone: Backbone, geometry: Geometry, freezeUntil: number): Trial {
   const { batch, side, classes } = geometry;
   const { model, tape } = trainingGraph(backbone, geometry, freezeUntil, 'softmax');

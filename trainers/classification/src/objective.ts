@@ -1,4 +1,4 @@
-/** What differs between the two kinds of classifier: what an image teaches, and what counts as good. */
+/** What differs between the two kinds of classifier: targets, loss and validation score. */
 import type { OutputKind } from './network.ts';
 import { classWeights, labelWeights } from './dataset.ts';
 import type { Example, Task } from './dataset.ts';
@@ -8,22 +8,21 @@ import type { EvaluatedImage } from './score.ts';
 
 export interface Validation {
   loss: number;
-  /** Standard error of the loss: few images make it large. */
+  /** Standard error of the loss: large with few images. */
   lossError: number;
-  /** Decides, the larger the better: accuracy, or the mean average precision of the labels. */
+  /** Selects the model, higher is better: accuracy, or the mean average precision of the labels. */
   score: number;
-  /** What people are shown: accuracy, or the micro F1 at the best thresholds. */
+  /** Score for users: accuracy, or the micro F1 at the best thresholds. */
   shown: number;
 }
 /**
- * Whether the probe is to be delivered although the network was fine-tuned from it: where its score is larger by more than
- * so many validation images can tell. Few images tell little, and what is known of all other training then decides:
- * fine-tuning nearly always gains.
+ * Whether to deliver the probe instead of the fine-tuned network: if its score is higher by more than the sampling
+ * error. With few images the default decides, and fine-tuning nearly always helps.
  *
- * @param images - that both were validated on.
+ * @param images - number of validation images of both.
  */
 export function isProbeBetter(probe: Validation, tuned: Validation, images: number): boolean {
-  // As if one image more were right and one more wrong: ten of ten do not prove that none is ever wrong.
+  // Add one right and one wrong image: ten of ten do not prove that the model is never wrong.
   const share = (tuned.score * images + 1) / (images + 2);
   return probe.score - tuned.score > Math.sqrt((share * (1 - share)) / images);
 }
@@ -31,17 +30,17 @@ export function isProbeBetter(probe: Validation, tuned: Validation, images: numb
 export interface Objective {
   task: Task;
   output: OutputKind;
-  /** Wanted output of an image, one number per class. */
+  /** Target of an image, one number per class. */
   target(classes: readonly number[], smoothing: number): number[];
-  /** Weights of its loss: one number, or one per class. */
+  /** Weights of the loss: one number, or one per class. */
   weights(classes: readonly number[]): readonly number[];
   probabilities(logits: Float32Array): Float64Array;
-  /** Of one image. */
+  /** Loss of one image. */
   lossOf(evaluated: EvaluatedImage): number;
   validation(evaluated: readonly EvaluatedImage[]): Validation;
 }
 
-/** @param examples - those that training sees: rare classes count more. */
+/** @param examples - the training examples: rare classes get a higher weight. */
 export function objectiveOf(task: Task, examples: readonly Example[], labels: readonly string[]): Objective {
   return task === 'single_label_classification' ? singleLabel(examples, labels) : multiLabel(examples, labels);
 }
@@ -83,7 +82,7 @@ function multiLabel(examples: readonly Example[], labels: readonly string[]): Ob
   return {
     task: 'multi_label_classification',
     output: 'sigmoid',
-    // Smoothing as with one label: a share of the way to not knowing.
+    // Label smoothing as with one label: moves the target towards 0.5.
     target: (classes, smoothing) => labels.map((_, k) => (classes.includes(k) ? 1 - smoothing / 2 : smoothing / 2)),
     weights: (classes) => positive.map((weight, k) => (classes.includes(k) ? weight : 1)),
     probabilities: (logits) => Float64Array.from(logits, sigmoid),

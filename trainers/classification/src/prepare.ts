@@ -1,4 +1,4 @@
-/** From dataset.jsonl to decoded, labelled, split images. */
+/** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
@@ -19,7 +19,7 @@ export interface PreparedDataset {
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
-  /** Size of the images that views are cut out of, in pixels. */
+  /** Size of the images for random crops, in pixels. */
   largeSide: number;
   drawAugmented(sample: Sample, view: Augmentation, into: Float32Array, offset: number): void;
   drawUnchanged(sample: Sample, into: Float32Array, offset: number): void;
@@ -27,7 +27,7 @@ export interface PreparedDataset {
   close(): void;
 }
 
-/** Throws a PlatformError where the images can't teach the labels. */
+/** @throws PlatformError when the images are not enough to train on. */
 export async function prepare(
   training: Training,
   wish: RecipeArguments,
@@ -85,10 +85,10 @@ export async function prepare(
   }
 }
 
-/** Images that are looked at to know how large they are. */
+/** Number of images to scan for their size. */
 const maxScanned = 100;
 
-/** By names in the order of their content, so that the order of the lines does not count. */
+/** Scans images in the order of their hashes, so that the order of the lines does not matter. */
 async function scanDataset(examples: readonly Example[], folder: string): Promise<DatasetScan> {
   const training = ofSplit(examples, 'train');
   const some = training.toSorted((a, b) => (a.line.sha256 < b.line.sha256 ? -1 : 1)).slice(0, maxScanned);
@@ -100,7 +100,7 @@ async function scanDataset(examples: readonly Example[], folder: string): Promis
   return { images: training.length, edge: edges.toSorted((a, b) => a - b)[edges.length >> 1] ?? 0 };
 }
 
-/** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
+/** Seconds of each part on the benchmark machine; only the proportions matter elsewhere. */
 function planProgress(progress: Progress, examples: readonly Example[], recipe: Recipe): void {
   const [train, validation, test] = (['train', 'validation', 'test'] as const).map(
     (one) => ofSplit(examples, one).length,
@@ -116,14 +116,14 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
 }
 
-/** The dataset's own split; images to validate with are taken from the training images where it has none. */
+/** Uses the dataset's own split; takes validation images from the training images if it has none. */
 function splitSamples(
   samples: readonly Sample[],
   { recipe }: Recipe,
   seed: number,
 ): Pick<PreparedDataset, 'train' | 'validation' | 'test'> {
   const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
-  // The probe alone has nothing to choose: where there are test images, every other one may teach it.
+  // The probe alone needs no validation images: with test images, it can train on all others.
   const needed = own.validation.length === 0 && (recipe === 'auto' || own.test.length === 0);
   const all = needed ? withValidation(samples, seed) : samples;
   return { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };

@@ -1,4 +1,4 @@
-/** What the arguments of a job may say, and the numbers of the recipe. */
+/** Hyperparameters of a training, from the arguments of a job. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, JobSpec } from '@platform/contract/job';
 import type { RecipeName } from '@platform/contract/trainer-settings';
@@ -10,35 +10,35 @@ export interface Recipe {
   task: Task;
   recipe: RecipeName;
   epochs: number;
-  /** Pixels. */
+  /** Width and height of the input in pixels. */
   side: number;
   /** Images per step. */
   batch: number;
-  /** Convolutions before this number stay as they are. */
+  /** Convolutions before this number are frozen. */
   freezeUntil: number;
   learningRate: number;
   warmUpSteps: number;
   labelSmoothing: number;
-  /** Epochs without a better validation before training stops. */
+  /** Epochs without an improvement before training stops. */
   patience: number;
-  /** Decay of the running mean of the weights, per step; 0: the weights themselves are evaluated and delivered. */
+  /** Decay of the weights' moving average per step; 0: evaluate and deliver the weights themselves. */
   averaging: number;
-  /** Of the views that fine-tuning sees. */
+  /** Augmentations for fine-tuning. */
   augmentation: AugmentationRanges;
-  /** Changed copies of each image that the probe sees beside the image itself. */
+  /** Augmented copies of each image for the probe, in addition to the image. */
   probeCopies: number;
   probeAugmentation: AugmentationRanges;
-  /** Most images and copies that the probe learns from: their features are kept in memory. */
+  /** Maximum images and copies for the probe: memory holds their features. */
   probeRows: number;
-  /** Most images and copies, times labels: the time that the probe takes grows with it. */
+  /** Maximum product of rows and labels for the probe: its time is proportional to this product. */
   probeWork: number;
 }
 
 const augmentations: AugmentationRanges = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
-/** A linear head on frozen features has nothing to learn from stranger views. */
+/** A linear head on frozen features does not benefit from stronger augmentations. */
 const mild: AugmentationRanges = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };
 
-/** A view that is to teach several labels has to hold what each of them names. */
+/** A crop with several labels must contain the object of each. */
 const mostOfIt = 0.75;
 
 const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
@@ -62,13 +62,13 @@ function taskOf(kind: JobKind): Task {
   throw new PlatformError('INVALID_ARGUMENT', { field: 'kind', value: kind, limit: 'this trainer makes classifiers' });
 }
 
-/** What a job says of its recipe; what it leaves open is chosen once its images are known. */
+/** The recipe arguments of a job; the size of the dataset determines the missing ones. */
 export type RecipeArguments = Omit<Recipe, 'side' | 'epochs'> & {
   side: number | undefined;
   epochs: number | undefined;
 };
 
-/** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
+/** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): {
   wish: RecipeArguments;
   unknown: string[];
@@ -83,36 +83,39 @@ export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | '
   return { wish, unknown };
 }
 
-/** Of the images of a dataset, what the choice depends on. */
+/** The properties of a dataset that determine the recipe. */
 export interface DatasetScan {
-  /** Training images. */
+  /** Number of training images. */
   images: number;
-  /** Pixels of the shorter edge of the image in the middle. */
+  /** Median of the shorter edges, in pixels. */
   edge: number;
 }
 
-/** From the largest on. Pixels cost time by their square. What is one of several things in an image is small in it. */
+/**
+ * Candidates, the largest first; time grows with the square. One of several objects in an image is small, so
+ * multi-label needs more pixels.
+ */
 const sides: Readonly<Record<Task, readonly number[]>> = {
   single_label_classification: [224, 160],
   multi_label_classification: [288, 224, 160],
 };
 const smallestSide = 160;
-/** Of an image's edge: views are cut out of it, and what is enlarged shows no more. */
+/** Maximum share of the image's shorter edge: random crops need margin, and upscaling adds no detail. */
 const largestShare = 0.9;
-/** Views that a small dataset is seen in, all epochs together, and the most epochs. */
+/** Total training views of a small dataset over all epochs, and the maximum number of epochs. */
 const small = { views: 1800, most: 20 };
-/** Larger datasets: twelve epochs while they stay within so many views, and never fewer than six. */
+/** Larger datasets: twelve epochs up to this number of views in total, but at least six. */
 const large = { views: 24_000, most: 12, fewest: 6 };
-/** Of one view at 160 px, on two cores that have nothing else to do. */
+/** Per view at 160 px, on two idle cores. */
 const secondsPerView = 0.01;
-/** What fine-tuning may take there before fewer pixels are looked at. */
+/** Time limit of fine-tuning on that machine; beyond it the recipe reduces the resolution. */
 const patienceSeconds = 500;
-/** Of the time that a job may take, most is left to what else it does, and to slower computers. */
+/** Share of the job's time limit: the rest is for other steps and for slower hosts. */
 const shareOfLimit = 0.25;
 
 const estimateSeconds = (views: number, side: number): number => views * secondsPerView * (side / 160) ** 2;
 
-/** @param limitSeconds - of the whole job. */
+/** @param limitSeconds - time limit of the whole job. */
 export function resolveRecipe(wish: RecipeArguments, { images, edge }: DatasetScan, limitSeconds: number): Recipe {
   const fill = (amount: number): number => Math.round(amount / Math.max(1, images));
   const fewest = Math.max(large.fewest, Math.min(large.most, fill(large.views)));

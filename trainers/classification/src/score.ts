@@ -1,8 +1,8 @@
-/** Figures of a classifier, from its probabilities. */
+/** Metrics of a classifier, from its probabilities. */
 import type { ClassReport, Score } from '@platform/contract/evaluation';
 
 export interface EvaluatedImage {
-  /** Indices of the true classes; with one label per image exactly one. */
+  /** Indices of the true classes; exactly one for single-label classification. */
   classes: readonly number[];
   probabilities: Float64Array | Float32Array;
 }
@@ -43,7 +43,7 @@ export function classReports(confusion: readonly (readonly number[])[], labels: 
     return { label, precision, recall, f1, support };
   });
 }
-/** Classes without a held-out image do not count in the mean F1. */
+/** The mean F1 excludes classes without held-out images. */
 export function scoreOf(evaluated: readonly EvaluatedImage[], labels: readonly string[]): Score {
   if (evaluated.length === 0) return { accuracy: 0, macro_f1: 0 };
   const hits = evaluated.filter(({ classes: [label], probabilities }) => argmax(probabilities) === label).length;

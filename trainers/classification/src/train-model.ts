@@ -1,4 +1,6 @@
-/** Probe first, then fine-tuning from it; what is fine-tuned is delivered, unless the probe validates clearly better. */
+/**
+ * Trains the probe, then fine-tunes from it. Delivers the fine-tuned network unless the probe validates clearly better.
+ */
 import path from 'node:path';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
@@ -30,18 +32,18 @@ export interface EpochResult {
   epoch: number;
   stage: Stage;
   loss: number;
-  /** Absent where no validation images were set apart. */
+  /** Undefined without validation images. */
   validation: Validation | undefined;
   seconds: number;
 }
 export interface TrainedModel {
   objective: Objective;
   chosen: Stage;
-  /** Weights by stage; the fine-tuned ones are missing when only the probe was trained. */
+  /** Weights by stage; without fine-tuned ones if only the probe was trained. */
   weights: ReadonlyMap<Stage, Weights>;
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Probabilities of the trained network with the weights of a stage. */
+  /** Probabilities of the trained network with the weights of `stage`. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
   release(): Promise<void>;
 }
@@ -49,19 +51,19 @@ export interface TrainingRun {
   training: Training;
   device: Device;
   recipe: Recipe;
-  /** Its weights learn. */
+  /** Training changes its weights. */
   backbone: Backbone;
-  /** Folder for what is not to be delivered. */
+  /** Folder for temporary files. */
   tmp: string;
   prepared: PreparedDataset;
   progress: Progress;
 }
 
-/** More images at once cost memory and gain nothing. */
+/** Larger batches cost memory and are not faster. */
 const inferenceBatch = 2;
-/** Of the probe, however many labels there are. */
+/** Minimum rows of the probe, for any number of labels. */
 const minRows = 600;
-/** Images that the training loss of the probe is taken from. */
+/** Number of images for the training loss of the probe. */
 const lossImages = 400;
 
 export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
@@ -119,7 +121,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
       },
     });
     await learner.release();
-    // What the probe was made on is read anew: while steps ran it would only have taken memory.
+    // Read the probe's backbone again: keeping it during fine-tuning would cost memory.
     weights.set('probe', new Map([...pretrainedWeights(readEfficientnet()), ...head]));
     if (tuned) {
       kept.readInto(parameterValues(tape));
@@ -162,7 +164,7 @@ function augmentedDrawer(
   };
 }
 
-/** A copy: steps change it. */
+/** Copies the head: training steps change it. */
 const copyHead = (tape: Tape): Weights =>
   new Map(['W', 'B'].map((name) => [name, Float32Array.from(tape.parameters.get(name)?.values ?? [])]));
 
@@ -192,7 +194,7 @@ async function evaluateWith(
   return evaluated;
 }
 
-/** Leaves the head in the tape. */
+/** Trains the probe and stores its head in the tape. */
 async function fitLinearProbe(
   { training: { job, signal }, recipe, prepared, progress }: TrainingRun,
   viewer: InferenceNetwork,
@@ -201,7 +203,7 @@ async function fitLinearProbe(
 ): Promise<void> {
   const { labels } = prepared;
   const random = seeded('probe', job.seed);
-  // The features of every view are kept, so their number is bounded: of many images a part is enough for a linear head.
+  // Memory holds the features of every view, so their number is limited: a sample is enough for a linear head.
   const rowsAllowed = Math.min(recipe.probeRows, Math.max(minRows, Math.floor(recipe.probeWork / labels.length)));
   const train = shuffled(prepared.train, random).slice(0, rowsAllowed);
   const copies = Math.min(recipe.probeCopies, Math.floor(rowsAllowed / train.length) - 1);

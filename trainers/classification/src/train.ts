@@ -1,4 +1,4 @@
-/** One training, from dataset.jsonl to the files of a model version. */
+/** One training run, from dataset.jsonl to the files of a model version. */
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -16,7 +16,7 @@ import { parseRecipeArguments } from './recipe.ts';
 import { writeModelReports } from './reports.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
-/** Throws a PlatformError where the dataset or the arguments are at fault. */
+/** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<ClassifierEvaluation> {
   const { job, events, clock, threads, devices } = training;
   const started = clock.now();

@@ -1,4 +1,4 @@
-/** The best weights so far, in a file: as arrays they would take as much memory as the network once more. */
+/** Stores the best weights in a file: in memory they would take as much as the network itself. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Weights } from './network.ts';
 
@@ -7,12 +7,12 @@ export class WeightSnapshot {
   constructor(path: string) {
     this.#file = openSync(path, 'w+');
   }
-  /** In place of what was kept before. */
+  /** Replaces the previous snapshot. */
   save(weights: Weights): void {
     let at = 0;
     for (const values of weights.values()) at += writeSync(this.#file, bytesOf(values), 0, values.byteLength, at);
   }
-  /** @param into - arrays of the same names, order and sizes; throws where the file holds fewer values. */
+  /** @param into - arrays with the same names, order and sizes. Throws if the file has fewer values. */
   readInto(into: Weights): void {
     let at = 0;
     for (const [name, values] of into) {

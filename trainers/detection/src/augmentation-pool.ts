@@ -1,6 +1,6 @@
 /**
- * The views that the head learns from, as features in a file of bounded size. It holds several views of each image where
- * there are few images and the views of some where there are many; views are made anew, the oldest first.
+ * The training views of the head, as features in a file of limited size. It holds several views per image if there are
+ * few images, and views of some images if there are many. New views replace the oldest ones.
  */
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
@@ -14,7 +14,7 @@ export interface PoolOptions {
   images: readonly LabelledImage[];
   slots: number;
   file: FeatureCache;
-  /** Of a view, drawn and looked at by the frozen part. */
+  /** Draws a view and computes its features in the frozen layers. */
   features(view: AugmentedImage): Promise<Features>;
   seed: number;
 }
@@ -35,7 +35,7 @@ export class AugmentationPool {
   get size(): number {
     return this.#boxes.length;
   }
-  /** Makes one more view: of all images in turn, first the images themselves. */
+  /** Adds one view: all images in turn, the unchanged images first. */
   async grow(): Promise<void> {
     const { images, slots, file, features, seed } = this.#options;
     const number = this.#made++;
@@ -46,7 +46,7 @@ export class AugmentationPool {
     file.write(slot, await features(view));
     this.#boxes[slot] = view.boxes;
   }
-  /** Slots in random order; each comes once before any comes again. */
+  /** Slots in random order without replacement; reshuffles when all are used. */
   sample(count: number): number[] {
     const drawn: number[] = [];
     while (drawn.length < count) {

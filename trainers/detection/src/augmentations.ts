@@ -1,10 +1,10 @@
-/** Changed copies of the training images, with the boxes that remain in them. */
+/** Augmented copies of the training images, with the boxes that stay visible. */
 import type { Random } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 
-/** A part of one image at a place of the view. Corners and sizes in 0..1 of the image and of the view. */
+/** A part of one image and its position in the view. Corners and sizes in 0..1 of the image and of the view. */
 export interface Patch {
-  /** Of the image: index in the list that the views are made of. */
+  /** Index into the list of source images. */
   image: number;
   from: Rectangle;
   to: Rectangle;
@@ -22,7 +22,7 @@ export interface ColorJitter {
   contrast: number;
   saturation: number;
 }
-/** Later parts cover earlier ones. */
+/** Later patches cover earlier ones. */
 export interface AugmentedImage {
   patches: readonly Patch[];
   boxes: readonly LabelledBox[];
@@ -30,10 +30,10 @@ export interface AugmentedImage {
 
 const wholeImage: Rectangle = { left: 0, top: 0, width: 1, height: 1 };
 const noJitter: ColorJitter = { brightness: 1, contrast: 1, saturation: 1 };
-/** Of a box that is cut off, so much must be left for it to count. */
+/** Minimum visible share of a cropped box; smaller remains are dropped. */
 const minVisibleShare = 0.35;
 
-/** The boxes of an image as a part shows them. */
+/** The boxes of an image within the patch. */
 function visibleBoxes(boxes: readonly LabelledBox[], { from, to, mirrored }: Patch): LabelledBox[] {
   const found: LabelledBox[] = [];
   for (const { label, ...box } of boxes) {
@@ -59,7 +59,7 @@ function clipBox(box: Omit<LabelledBox, 'label'>, to: Rectangle): Omit<LabelledB
   return right > left && bottom > top ? { left, top, right, bottom } : undefined;
 }
 
-/** How much of a box the rectangle covers. */
+/** Share of the box that the rectangle covers. */
 function coveredShare(box: LabelledBox, { left, top, width, height }: Rectangle): number {
   const common =
     Math.max(0, Math.min(box.right, left + width) - Math.max(box.left, left)) *
@@ -76,7 +76,7 @@ const randomJitter = (random: Random): ColorJitter => ({
   contrast: between(random, 0.75, 1.25),
   saturation: between(random, 0.7, 1.3),
 });
-/** Width over its own mean with the height: things of other shapes than those of the images are to be found, too. */
+/** Random aspect ratio: the detector must also find objects of shapes that the images do not show. */
 const randomStretch = (random: Random): number => Math.exp(between(random, -0.35, 0.35));
 const flip = (random: Random): boolean => random() < 0.5;
 
@@ -85,7 +85,7 @@ export function unchangedImage(images: readonly LabelledImage[], image: number, 
   return { patches: [part], boxes: visibleBoxes(images[image]?.boxes ?? [], part) };
 }
 
-/** The image nearer or farther, moved, mirrored half of the time; what lies outside repeats its edge. */
+/** Scaled, shifted and, half of the time, mirrored; pixels outside repeat the edge. */
 function zoom(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
   const size = Math.exp(between(random, Math.log(0.55), Math.log(1.35)));
   const stretch = randomStretch(random);
@@ -100,7 +100,7 @@ function zoom(images: readonly LabelledImage[], image: number, random: Random): 
   return { patches: [part], boxes: visibleBoxes(images[image]?.boxes ?? [], part) };
 }
 
-/** Parts of four images, the given one among them. */
+/** Mosaic of four images, including the given one. */
 function mosaic(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
   const [x, y] = [between(random, 0.35, 0.65), between(random, 0.35, 0.65)];
   const places: Rectangle[] = [
@@ -111,7 +111,7 @@ function mosaic(images: readonly LabelledImage[], image: number, random: Random)
   ];
   const parts = places.map((to, i): Patch => {
     const chosen = i === 0 ? image : Math.floor(random() * images.length);
-    // How large a whole image would be in the view.
+    // Size of a whole image relative to the view.
     const scale = between(random, 0.6, 1.1);
     const stretch = randomStretch(random);
     const [width, height] = [Math.min(1, to.width / (scale * stretch)), Math.min(1, (to.height * stretch) / scale)];
@@ -121,7 +121,7 @@ function mosaic(images: readonly LabelledImage[], image: number, random: Random)
   return { patches: parts, boxes: parts.flatMap((part) => visibleBoxes(images[part.image]?.boxes ?? [], part)) };
 }
 
-/** Boxes of other images, cut out with a small margin, laid where they cover little. */
+/** Copies boxes of other images with a small margin, and pastes them where they cover little. */
 function copyPaste(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
   const ground = zoom(images, image, random);
   const parts = [...ground.patches];
@@ -155,7 +155,7 @@ function copyPaste(images: readonly LabelledImage[], image: number, random: Rand
   return { patches: parts, boxes };
 }
 
-/** View `number` of an image: 0 is the image itself, 1 its mirror image, then the kinds in turn. */
+/** View `number` of an image: 0 is the image itself, 1 its mirror image, then the augmentations in turn. */
 export function augment(
   images: readonly LabelledImage[],
   image: number,
@@ -167,7 +167,10 @@ export function augment(
   return (kinds[(number - 2) % kinds.length] ?? zoom)(images, image, random);
 }
 
-/** Draws a view, bilinear, as side × side × 3 values 0..255 from `offset` on. `pixelsOf` gives images of `from` × `from`. */
+/**
+ * Renders a view, bilinear, as side × side × 3 values 0..255 from `offset` on. `pixelsOf` returns images of `from` ×
+ * `from` pixels.
+ */
 export function renderAugmented(
   view: AugmentedImage,
   { pixelsOf, from, side }: { pixelsOf: (image: number) => Uint8Array; from: number; side: number },

@@ -1,24 +1,24 @@
-/** How good found boxes are, beside the true ones. */
+/** Metrics of detected boxes against the ground truth. */
 import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 
 export interface Detection extends LabelledBox {
   score: number;
 }
-/** The boxes of one image. */
+/** The true and the detected boxes of one image. */
 export interface EvaluatedImage {
   truth: readonly LabelledBox[];
   found: readonly Detection[];
 }
-/** One found box in the order of scores, over all images. */
+/** One detected box, ranked by score over all images. */
 export interface RankedDetection {
   score: number;
   isRight: boolean;
 }
 
 /**
- * Goes through the found boxes of a label, the surest first; each takes the true box of its image that it overlaps
- * most and that none has taken. It is right when they overlap by `least` or more.
+ * Matches the detections of a label in the order of their scores. Each takes the free true box of its image with the
+ * largest overlap. It is right if their IoU is at least `least`.
  */
 export function rankDetections(
   images: readonly EvaluatedImage[],
@@ -47,7 +47,7 @@ export function rankDetections(
   return { order, truths };
 }
 
-/** Area under the precision over recall, each precision raised to the best at a higher recall. 0..1. */
+/** Area under the precision-recall curve, with each precision raised to the maximum at a higher recall. 0..1. */
 export function averagePrecision({ order, truths }: { order: readonly RankedDetection[]; truths: number }): number {
   let hits = 0;
   const points = order.map(({ isRight }, rank) => {
@@ -62,7 +62,7 @@ export function averagePrecision({ order, truths }: { order: readonly RankedDete
   return area;
 }
 
-/** Per label; undefined where no image has a true box of the label. */
+/** Average precision per label; undefined if no image has a true box of the label. */
 export function averagePrecisions(
   images: readonly EvaluatedImage[],
   labels: number,

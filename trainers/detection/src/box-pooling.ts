@@ -1,6 +1,6 @@
 /**
- * What a network has seen of a whole thing: around each cell, the mean over a window as wide and as tall as the box that is
- * expected there. One cell of it shows a part of the thing, and parts of different kinds of things are alike.
+ * Averages features over the predicted box: around each cell, the mean over a window as large as the box. A single cell
+ * shows only a part of the object, and parts of different objects look alike.
  */
 import type { Dims4, Layer } from '@platform/trainer-engine/network/layers';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
@@ -15,11 +15,11 @@ export interface PooledMap {
   stride: number;
 }
 
-/** Cells of the windows that means are made of, odd numbers; sizes between two of them are mixed of both. */
+/** Window widths in cells, odd numbers; sizes in between are interpolated. */
 const widths = (stride: number): readonly number[] => [1, 3, 5, 9, 13, 17].filter((width) => width * stride <= 288);
 
 /**
- * Adds layers that average over windows; what lies outside of the image is 0.
+ * Adds layers that average over windows, with zero padding outside the image.
  *
  * @param distances - number of the value [4, S/4, S/4] with the distances to the left, upper, right and lower edge.
  * @returns numbers of the means, in the order of `seen`.
@@ -44,7 +44,7 @@ export function addBoxPooling(
     const bias = new Float32Array(dims[0]);
     return add({ is: 'conv', input, depthwise, stride, relu: false, dims, weights, bias });
   };
-  /** [1, S/stride, S/stride]: how many cells the box extends along the axis. */
+  /** [1, S/stride, S/stride]: size of the box along the axis, in cells. */
   const extent = (axis: Axis, stride: number): number => {
     const cells = distanceUnit / stride;
     const both = axis === 'across' ? [cells, 0, cells, 0] : [0, cells, 0, cells];
@@ -54,7 +54,10 @@ export function addBoxPooling(
     }
     return value;
   };
-  /** The mean over a cell, plus what each wider window changes of it, as far as the extent goes beyond the narrower one. */
+  /**
+   * The cell's value plus the change that each wider window adds, weighted by how far the box exceeds the narrower
+   * window.
+   */
   const mean = ({ value, channels, stride }: PooledMap, axis: Axis): number => {
     const cells = extent(axis, stride);
     let result = value;
@@ -75,7 +78,7 @@ export function addBoxPooling(
   return { layers, means };
 }
 
-/** Kernels that make a mean over `narrow` cells one over `wide` cells, the same for each channel. */
+/** Kernels that turn a mean over `narrow` cells into one over `wide` cells, equal for all channels. */
 function wideningKernel(narrow: number, wide: number, channels: number): Float32Array {
   const margin = (wide - narrow) / 2;
   const kernel = Array.from({ length: wide }, (_, i) => 1 / wide - (i >= margin && i < wide - margin ? 1 / narrow : 0));

@@ -1,4 +1,4 @@
-/** Corners in 0..1 of the image's width and height, or in pixels where it says so. */
+/** Corners in 0..1 of the image's width and height, or in pixels where stated. */
 export interface Box {
   left: number;
   top: number;

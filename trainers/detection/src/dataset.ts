@@ -1,4 +1,4 @@
-/** From the lines of dataset.jsonl to labelled boxes and splits. */
+/** Maps the lines of dataset.jsonl to labelled boxes and splits. */
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
@@ -7,27 +7,27 @@ import type { LabelledBox } from './boxes.ts';
 
 export interface Example {
   line: DatasetLine;
-  /** None: the image shows what is not to be found. */
+  /** Empty for a negative image. */
   boxes: readonly LabelledBox[];
 }
 export interface LabelledDataset {
   labels: readonly string[];
   examples: readonly Example[];
-  /** Boxes that cannot be learned from, by image. */
+  /** Boxes that are dropped or hard to detect, by image. */
   warnings: readonly Skipped[];
 }
 
-/** Of each label. */
+/** Minimum boxes per label. */
 const minBoxes = 3;
-/** Share of the image's width or height under which a box is hardly to be seen. */
+/** Share of the image's width or height below which a box is hard to detect. */
 const minSide = 0.01;
 const smallSide = 0.03;
 
 /**
- * Boxes of other labels are ignored; images with none of the labels are learned from as well, as images without
- * anything to find. Labels that no box has are left out.
+ * Ignores boxes of other labels. Images without any of the labels are negative images and train, too. Labels without
+ * boxes are dropped.
  *
- * @param wanted - the labels of the job; empty: every label that occurs.
+ * @param wanted - the labels of the job; empty: every label in the dataset.
  */
 export function labelExamples(lines: readonly DatasetLine[], wanted: readonly string[]): LabelledDataset {
   const requested = new Set(wanted);
@@ -79,7 +79,7 @@ export const countBoxes = (examples: readonly Example[]): number =>
 const boxesOf = (examples: readonly Example[], label: number): number =>
   examples.reduce((sum, { boxes }) => sum + boxes.filter((one) => one.label === label).length, 0);
 
-/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images can't teach the labels. */
+/** @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images are not enough to train on. */
 export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
   const training = examples.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
@@ -96,8 +96,8 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
 }
 
 /**
- * Takes a sixth of the training images, those with and those without boxes alike, so that there is something to choose
- * the weights by. By content, so that equal images stay together.
+ * Moves 1/6 of the training images to validation, from images with and without boxes alike. It moves by content, so
+ * that equal images stay in one split.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
@@ -116,7 +116,7 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
   );
 }
 
-/** What would help most, in words for the person who drew the boxes. */
+/** Suggestions for the user who drew the boxes. */
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
   const counts = labels.map((label, index) => ({ label, count: boxesOf(examples, index) }));
   const found = counts

@@ -1,19 +1,19 @@
-/** From the values of the network to boxes, the plain way: the delivered graph does the same in its own operations. */
+/** Reference decoder from network outputs to boxes; the exported graph computes the same with its own operators. */
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 import type { Detection } from './average-precision.ts';
 import { iou } from './boxes.ts';
 
-/** The surest peaks of all labels together become boxes. */
+/** Number of highest-scored peaks of all labels that become boxes. */
 export const maxBoxes = 50;
-/** A box is dropped when a surer one of its label overlaps it by more. */
+/** Non-maximum suppression: drops a box if a higher-scored box of its label overlaps it by a larger IoU. */
 export const maxIou = 0.5;
-/** Surer than this, or it is not worth mentioning. */
+/** Detections with a lower score are dropped. */
 const minScore = 0.02;
 
 /**
- * @param heat - [K,h,h] 0..1; a cell is a peak where no neighbour is higher.
+ * @param heat - [K,h,h] 0..1; a cell is a peak if no neighbour is higher.
  * @param edges - [4,h,h]: left, top, right, bottom in units of 16 px.
- * @returns mostBoxes of them at most, the surest first; dropped ones have score 0.
+ * @returns at most `maxBoxes` boxes, the highest score first; suppressed ones have score 0.
  */
 export function decodeBoxes(
   heat: Float32Array,

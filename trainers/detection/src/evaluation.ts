@@ -1,4 +1,4 @@
-/** What evaluation.json says. */
+/** Builds the content of evaluation.json. */
 import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
 import { modelKinds } from '@platform/contract/model-kinds';
@@ -21,14 +21,14 @@ export interface EvaluationInput extends TrainingRun {
   exported: ModelsOnDisk;
   measured: Measurements;
   advice: string[];
-  /** From the start of the trainer. */
+  /** Duration since the start of the trainer. */
   seconds: number;
 }
 
 const maxWorst = 20;
-/** Of labels that no validation image shows. */
+/** Threshold of labels that no validation image shows. */
 const fallbackThreshold = modelKinds.object_detection.defaultThreshold;
-/** Boxes count as found from this overlap on, except where it says otherwise. */
+/** Minimum IoU of a match, unless stated otherwise. */
 const minIou = 0.5;
 
 export function scoreOf(evaluated: readonly EvaluatedImage[], labels: number): DetectionScore {
@@ -38,7 +38,7 @@ export function scoreOf(evaluated: readonly EvaluatedImage[], labels: number): D
 
 const f1Of = (hits: number, found: number, truths: number): number => (2 * hits) / Math.max(1, found + truths);
 
-/** Score from which on boxes of each label count, for the best F1 on the validation images. */
+/** Score threshold of each label with the best F1 on the validation images. */
 export function chooseThresholds(evaluated: readonly EvaluatedImage[], labels: number): number[] {
   return Array.from({ length: labels }, (_, label) => {
     const { order, truths } = rankDetections(evaluated, label, minIou);
@@ -47,7 +47,7 @@ export function chooseThresholds(evaluated: readonly EvaluatedImage[], labels: n
       if (isRight) hits++;
       const f1 = f1Of(hits, i + 1, truths);
       if (f1 <= best) continue;
-      // Between this box and the next, so that the like of this one still counts.
+      // Midway to the next score, so that similar boxes still pass.
       [best, threshold] = [f1, (score + (order[i + 1]?.score ?? 0)) / 2];
     }
     return round(Math.min(0.9, Math.max(0.05, threshold)), 3);
@@ -91,7 +91,7 @@ const boxIn = (box: LabelledBox, labels: readonly string[]): Omit<FoundBox, 'sco
   y_max_normalized: round(box.bottom, 4),
 });
 
-/** Images with the most missed and wrong boxes first, at the thresholds. */
+/** The images with the most missed and wrong boxes at the thresholds, worst first. */
 export function worstImages(
   heldOut: readonly Sample[],
   evaluated: readonly EvaluatedImage[],

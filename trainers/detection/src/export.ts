@@ -1,4 +1,6 @@
-/** The files of a trained detector, made of one description: pixels in, boxes out, with everything in between inside. */
+/**
+ * Exports a trained detector from one description: pixels in, boxes out; the graph includes preprocessing and decoding.
+ */
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -11,23 +13,24 @@ import { maxBoxes, maxIou } from './decode.ts';
 import type { Network } from './head.ts';
 
 export interface ExportOptions {
-  /** Pixels of both edges. */
+  /** Width and height of the input in pixels. */
   side: number;
   labels: number;
   /** Text by name: labels (one per line), task, thresholds … */
   metadata: Readonly<Record<string, string>>;
 }
-/** Boxes of different labels lie this far apart while overlaps are looked for, so that they have none. */
+/** Offset between boxes of different labels while the graph computes overlaps, so that they never overlap. */
 const labelDistance = 2;
-/** 1 where the column is surer than the row. */
+/** 1 where the column has a higher score than the row. */
 const higherScored = (count: number): Float32Array =>
   Float32Array.from({ length: count * count }, (_, i) => (i % count < Math.floor(i / count) ? 1 : 0));
 
 export const boxCount = (side: number, labels: number): number => Math.min(maxBoxes, labels * (side / cellStride) ** 2);
 
 /**
- * In: image [1,S,S,3] uint8 RGB. Out: location [1,n,4] xmin, ymin, xmax, ymax in 0..1, category [1,n] index of the label,
- * score [1,n], all float32, the surest first; boxes that a surer one of their label covers have score 0.
+ * Input: image [1,S,S,3] uint8 RGB. Output: location [1,n,4] xmin, ymin, xmax, ymax in 0..1; category [1,n], the
+ * label's index; score [1,n]. All are float32, the highest score first. Boxes that a higher-scored box of their label
+ * covers have score 0.
  */
 export function exportOnnx(network: Network, { side, labels, metadata }: ExportOptions): Buffer {
   const g = new Graph();
@@ -67,14 +70,14 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
     ],
     { perm: [1, 0] },
   );
-  // Below zero the cell would lie outside of its box.
+  // A negative distance would place the cell outside its box.
   const reach = g.op('Relu', [g.op('Gather', [g.op('Reshape', [edges, g.ints([4, -1])]), cell], { axis: 1 })]);
   const scale = distanceUnit / side;
   const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
   const moved = g.op('Add', [corners, times(g.op('Transpose', [reach], { perm: [1, 0] }), outward)]);
   const boxes = g.op('Clip', [moved, g.scalar(0), g.scalar(1)]);
 
-  // Every pair of boxes: rows are those in question, columns the surer ones.
+  // All pairs of boxes: rows are candidates, columns the higher-scored boxes.
   const apart = g.op('Add', [boxes, times(g.op('Unsqueeze', [float(category), int(1)]), labelDistance)]);
   const column = (k: number): string => g.op('Slice', [apart, int(k), int(k + 1), int(1)]);
   const turned = (value: string): string => g.op('Transpose', [value], { perm: [1, 0] });
@@ -99,7 +102,7 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
   g.op('Unsqueeze', [kept, int(0)], {}, 'score');
 }
 
-/** The same network with the same ports. */
+/** The same network with the same inputs and outputs. */
 export function exportTflite(network: Network, { side, labels, metadata }: ExportOptions): Uint8Array {
   const g = new TfliteGraph();
   const shape = [1, side, side, 3] as const;
@@ -114,7 +117,7 @@ export function exportTflite(network: Network, { side, labels, metadata }: Expor
   return g.encode();
 }
 
-/** As `emitBoxes`, on [1,H,W,C]. */
+/** The same as `emitBoxes`, on [1,H,W,C]. */
 function emitTfliteBoxes(g: TfliteGraph, heat: TensorRef, edges: TensorRef, side: number, labels: number): void {
   const h = side / cellStride;
   const count = boxCount(side, labels);

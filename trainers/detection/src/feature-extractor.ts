@@ -1,4 +1,4 @@
-/** What the frozen part of the network makes of images, kept in a file: it is most of the work of a step. */
+/** Computes the features of the frozen layers once and stores them in a file: they are most of the work of a step. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { needed } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
@@ -8,7 +8,7 @@ import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
 import { dimsOf, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector, Features, FeatureName } from './feature-maps.ts';
 
-/** Reads image [1,S,S,3] 0..255 float32; gives the sights, each under its name. */
+/** Input: image [1,S,S,3] 0..255 float32. Output: the feature maps by name. */
 export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
@@ -22,7 +22,7 @@ export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
   return g.encode();
 }
 
-/** Looks at images of one size. */
+/** Extracts features from images of one size. */
 export class FeatureExtractor {
   readonly #session: Session;
   readonly #side: number;
@@ -36,14 +36,14 @@ export class FeatureExtractor {
       featureNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, 1, side) }]),
     );
   }
-  /** The same arrays each time: thousands of new ones would take memory until they are collected. */
+  /** Returns the same arrays each time: thousands of new ones would occupy memory until garbage collection. */
   async extract(image: Float32Array): Promise<Features> {
     await this.#session.run({ image: { data: image, dims: [1, this.#side, this.#side, 3] } }, this.#results);
     return this.#features;
   }
 }
 
-/** Value of one step of a byte, per channel, so that a little more than the greatest of these values fits. */
+/** Quantization step per channel: 255 steps cover 1.1 times the largest of these values. */
 export function quantizationSteps(neck: Float32Array): Float32Array {
   const greatest = new Float32Array(neckChannels).fill(1e-3);
   const cells = neck.length / neckChannels;
@@ -54,26 +54,26 @@ export function quantizationSteps(neck: Float32Array): Float32Array {
   return greatest.map((value) => (1.1 * value) / 255);
 }
 
-/** The few values of these are kept in half precision, those of the neck as bytes: it is never below the byte's zero. */
+/** These maps are small and stored in half precision. The neck is stored as uint8, because it is never negative. */
 const halfPrecisionNames = featureNames.filter((sight): sight is Exclude<FeatureName, 'neck'> => sight !== 'neck');
 
-/** Bytes of one image's features. */
+/** Size of one image's features in bytes. */
 export function featureBytes(side: number): number {
   return halfPrecisionNames.reduce((sum, sight) => sum + 2 * sizeOf(sight, side), sizeOf('neck', side));
 }
-/** Features of one or more images as a step takes them. */
+/** Features of one or more images, in the format of a step's inputs. */
 export type StoredFeatures = Record<Exclude<FeatureName, 'neck'>, Float32Array> & { neck: Uint8Array };
 
-/** Features by number. */
+/** Features in a file, by index. */
 export class FeatureCache {
   readonly #file: number;
   readonly #bytes: number;
   readonly #steps: Float32Array;
   readonly #neck: Uint8ClampedArray;
-  /** One after the other. */
+  /** The half-precision maps, concatenated. */
   readonly #halves: Float16Array;
   readonly #side: number;
-  /** @param steps - of `neckSteps`. */
+  /** @param steps - from `quantizationSteps`. */
   constructor(path: string, side: number, steps: Float32Array) {
     this.#file = openSync(path, 'w+');
     this.#bytes = featureBytes(side);
@@ -98,7 +98,7 @@ export class FeatureCache {
     const after = index * this.#bytes + this.#neck.byteLength;
     writeSync(this.#file, new Uint8Array(this.#halves.buffer), 0, this.#halves.byteLength, after);
   }
-  /** Puts the features of `index` into row `row` of a step's inputs. */
+  /** Writes the features of `index` into row `row` of a step's inputs. */
   read(index: number, row: number, into: StoredFeatures): void {
     const { byteLength } = this.#halves;
     const neckBytes = this.#bytes - byteLength;

@@ -1,6 +1,6 @@
 /**
- * What the frozen part of the detector sees. Two pretrained networks look at the same image: CenterNet, which has learned
- * where things are, and EfficientNet-Lite0, which has learned to tell a thousand kinds of things apart.
+ * Feature maps of the frozen backbones. Two pretrained networks process the same image: CenterNet, trained to locate
+ * objects, and EfficientNet-Lite0, trained to classify a thousand kinds of objects.
  */
 import { createHash } from 'node:crypto';
 import type { Layer } from '@platform/trainer-engine/network/layers';
@@ -15,9 +15,9 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import { addBoxPooling } from './box-pooling.ts';
 
 /**
- * Features of an image, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
- * latter finer and less abstract, both as means over the box that CenterNet expects around the cell. Not of its last layers:
- * those know ImageNet's kinds of things best, and others less well.
+ * Features of an image, [channels, S/stride, S/stride]. neck and deep come from CenterNet. kinds and parts come from
+ * EfficientNet; parts is finer and less abstract. Both are means over the box that CenterNet predicts at the cell.
+ * EfficientNet's last layers are not used: they are specialized for ImageNet's classes.
  */
 export const featureMaps = {
   neck: { channels: neckChannels, stride: cellStride },
@@ -29,7 +29,7 @@ export type FeatureName = keyof typeof featureMaps;
 export const featureNames = Object.keys(featureMaps) as FeatureName[];
 
 export type Features = Record<FeatureName, Float32Array>;
-/** Values of one image. */
+/** Number of values per image. */
 export function sizeOf(sight: FeatureName, side: number): number {
   const { channels, stride } = featureMaps[sight];
   return channels * (side / stride) ** 2;
@@ -46,18 +46,18 @@ export function emptyFeatures(side: number): Features {
 export interface Detector {
   name: string;
   license: string;
-  /** Of the files with the weights: of one line per file. */
+  /** Hash over one line per weight file. */
   sha256: string;
   layers: readonly Layer[];
   /**
-   * Numbers of values: the sights, and what CenterNet's own heads make of the neck. classView and boxView [128, S/4, S/4]:
-   * what they see of it; distances [4, S/4, S/4]: from the cell's upper left corner to the left, upper, right and lower edge
-   * of the box, in units of 16 px.
+   * Numbers of the values: the feature maps, and the outputs of CenterNet's own heads. classView and boxView [128, S/4,
+   * S/4] are the heads' inner features. distances [4, S/4, S/4] lead from the cell's upper left corner to the left,
+   * upper, right and lower edge of the box, in units of 16 px.
    */
   taps: Readonly<Record<FeatureName | 'classView' | 'boxView' | 'distances', number>>;
 }
 
-/** Throws WeightsError where the weights are not those that this trainer was made for. */
+/** @throws WeightsError when the weights have an unexpected hash. */
 export function readDetector(): Detector {
   const finder = readCenternet();
   const namer = readEfficientnet();

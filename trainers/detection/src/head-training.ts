@@ -1,4 +1,4 @@
-/** Steps of the head: gradient descent on stored features, and what it finds in them. */
+/** Trains the head by gradient descent on stored features, and evaluates it. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
@@ -13,7 +13,7 @@ import { dimsOf, featureNames, sizeOf } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 import type { Grid } from './targets.ts';
 
-/** One view: where its features are, and its boxes. */
+/** One view: its slot in the feature cache, and its boxes. */
 export interface CachedExample {
   slot: number;
   boxes: readonly LabelledBox[];
@@ -25,7 +25,7 @@ function loadParameters(tape: Tape, weights: Weights): void {
   for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
 }
 
-/** The inputs of one run of a head graph. */
+/** Input buffers for one run of a head graph. */
 class HeadFeeds {
   readonly #grid: Grid;
   readonly #features: StoredFeatures;
@@ -42,9 +42,9 @@ class HeadFeeds {
     this.#targets = emptyTargets(grid);
   }
   /**
-   * Rows without an example are those of the step before, and count for nothing.
+   * Rows without an example keep the previous features; their mask is 0.
    *
-   * @param count - boxes of the step, where it has more examples than these.
+   * @param count - boxes of the whole step, if it has more examples than these.
    */
   write(examples: readonly CachedExample[], file: FeatureCache, tape: Tape, count?: number): Feeds {
     const { batch, side, labels } = this.#grid;
@@ -72,21 +72,21 @@ class HeadFeeds {
   }
 }
 
-/** Each step does without a share of the inner channels, others in each image, so that no answer hangs on one of them. */
+/** Drops random inner channels per step and image, so that no output depends on a single channel. */
 export interface Dropout {
   hidden: number;
   rate: number;
   random: Random;
 }
-/** Trains the parameters of a learning graph. */
+/** Trains the parameters of a training graph. */
 export class HeadTrainer {
   readonly #session: Session;
   readonly #graph: HeadGraph;
   readonly #feeds: HeadFeeds;
   readonly #adam: Adam;
-  /** Gradients and the loss go into memory that is kept. */
+  /** Reused buffers for gradients and loss. */
   readonly #results: Readonly<Record<string, FloatFeed>>;
-  /** Of the runs of one step. */
+  /** Accumulated gradients of the runs of one step. */
   readonly #sums: ReadonlyMap<string, Float32Array>;
   readonly #rows: number;
   readonly #dropout: Dropout;
@@ -108,7 +108,7 @@ export class HeadTrainer {
       [...graph.tape.parameters].map(([name, { values }]) => [name, new Float32Array(values.length)]),
     );
   }
-  /** One step, in as many runs as the examples need. @returns the loss before it. */
+  /** One step, with as many runs as the examples need. @returns the loss before the update. */
   async step(examples: readonly CachedExample[], file: FeatureCache, learningRate: number): Promise<number> {
     const { tape } = this.#graph;
     const count = examples.reduce((sum, { boxes }) => sum + boxes.length, 0);
@@ -134,7 +134,7 @@ export class HeadTrainer {
   }
 }
 
-/** Says what a head with given weights finds. */
+/** Evaluates a head with given weights. */
 export class HeadEvaluator {
   readonly #session: Session;
   readonly #graph: HeadGraph;

@@ -1,8 +1,9 @@
 /**
- * The trained part of the detector. Per cell of 4 × 4 px it says how much the cell is the centre of a thing of each label,
- * read from the neck, from the deep features of the surroundings and from those of the second network; and by how much the
- * pretrained distances to the edges of the box are to be corrected, read without the second network, which tells nothing of
- * edges. It also says how well the box will fit, and a score is both: a thing of the label, well enclosed.
+ * The trained part of the detector. Per cell of 4 × 4 px it predicts a heatmap: the probability that the cell is the
+ * centre of an object of each label. The heatmap uses the neck, CenterNet's deep features and the features of the
+ * second network. The head also corrects the pretrained distances to the edges of the box. The correction does not use
+ * the second network, whose features contain no information about edges. A third output predicts the IoU of the box; a
+ * score combines the heatmap and this quality.
  */
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
@@ -18,22 +19,24 @@ import { dimsOf, featureMaps } from './feature-maps.ts';
 import type { Detector, FeatureName } from './feature-maps.ts';
 
 export interface HeadShape {
-  /** Pixels of the image. */
+  /** Width and height of the image in pixels. */
   side: number;
   labels: number;
   hidden: number;
 }
 export type Weights = ReadonlyMap<string, Float32Array>;
 
-/** A cell without knowledge holds a thing with this logit: one in ten. */
+/** Initial logit of a cell: a probability of 0.1. */
 const priorLogit = -2.19;
-/** From the cells of the deep features to those of the parts, and from there to those of the neck. */
+/** Factors from the cells of the deep features to those of the parts, and from there to those of the neck. */
 const upsamplingFactors = {
   deep: featureMaps.deep.stride / featureMaps.parts.stride,
   parts: featureMaps.parts.stride / cellStride,
 };
 
-/** A convolution 1 × 1 of the head: channels out and in, size of the first weights, first bias where it has one. */
+/**
+ * A 1×1 convolution of the head: output and input channels, scale of the initial weights, initial bias if it has one.
+ */
 interface Convolution {
   to: number;
   from: number;
@@ -46,26 +49,26 @@ const convolutions = ({ labels, hidden }: HeadShape): Record<string, Convolution
     return { to: hidden, from, scale: share * Math.sqrt(1 / from) };
   };
   return {
-    // What is there.
+    // Heatmap.
     inner: { ...inner('neck', 1), bias: 0 },
     seen: inner('neck', 1),
     around: inner('deep', 0.5),
     kind: inner('kinds', 0.5),
     part: inner('parts', 0.5),
     heat: { to: labels, from: hidden, scale: 0.03, bias: priorLogit },
-    // Where its edges are; before training the correction is nothing.
+    // Edges; before training the correction is 0.
     edge_inner: { ...inner('neck', 1), bias: 0 },
     edge_seen: inner('neck', 1),
     edge_around: inner('deep', 0.5),
     edge: { to: 4, from: neckChannels, scale: 0, bias: 0 },
     correction: { to: 4, from: hidden, scale: 0 },
-    // How far that box will overlap the true one; before training one in two.
+    // Expected IoU of that box with the true one; before training 0.5.
     quality: { to: 1, from: hidden, scale: 0, bias: 0 },
     quality_seen: { to: 1, from: neckChannels, scale: 0 },
   };
 };
 
-/** Weights before training. */
+/** Initial weights. */
 export function initialWeights(shape: HeadShape, seed: number): Map<string, Float32Array> {
   const random = seeded('head', seed);
   const normal = (): number => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
@@ -80,23 +83,23 @@ export function initialWeights(shape: HeadShape, seed: number): Map<string, Floa
   return weights;
 }
 
-/** The head and the pretrained layers before it; numbers of values. */
+/** The pretrained layers and the head; numbers of values. */
 interface HeadNetwork {
   layers: readonly Layer[];
   /** Convolution of the head → name of its weights. */
   names: ReadonlyMap<Layer, string>;
   logits: number;
-  /** Logits of the overlap that the box is expected to have with the true one. */
+  /** Logits of the expected IoU of the box. */
   quality: number;
   /** Correction of the pretrained distances. */
   residual: number;
-  /** [K, S/4, S/4] 0..1, and [4, S/4, S/4] in units of 16 px. */
+  /** heat [K, S/4, S/4] 0..1, and edges [4, S/4, S/4] in units of 16 px. */
   heat: number;
   edges: number;
 }
 type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
 
-/** The one description of the head: the training graph and the delivered files are made from it. */
+/** The single definition of the head: the training graph and the exported files use it. */
 function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, shape: HeadShape): HeadNetwork {
   const layers: Layer[] = [...pretrained];
   const names = new Map<Layer, string>();
@@ -139,7 +142,7 @@ function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, s
   return { layers, names, logits, quality, residual, heat, edges };
 }
 
-/** Emits the pretrained layers that read the neck alone: what CenterNet's own heads see, and its distances. */
+/** Emits the pretrained layers that depend on the neck only: CenterNet's head features and distances. */
 function emitPretrained(tape: Tape, { layers, taps }: Detector, neck: Value): Map<number, Value> {
   const [batch = 0, , h = 0] = neck.shape;
   const names = new Map([[taps.neck, neck.name]]);
@@ -158,17 +161,17 @@ export interface HeadGraph {
 }
 export interface HeadGraphOptions {
   batch: number;
-  /** Value of a byte of the neck, per channel; absent: the neck comes as float32. */
+  /** Quantization step of the neck, per channel; absent: the neck is float32. */
   neckSteps?: Float32Array;
-  /** Of the boxes' loss beside that of the heatmap. */
+  /** Weight of the box loss relative to the heatmap loss. */
   overlapWeight: number;
   mode: 'train' | 'evaluate';
 }
 /**
- * Reads the sights (neck as uint8 in steps of `neckSteps`, or as float32), heatmap [N,K,h,h],
- * distances [N,4,h,h], mask [N,1,h,h], inverse_count [1] and the parameters; gives `loss`.
- * To learn: reads kept [N,hidden,1,1], factors of the inner channels, and gives the gradients `d_<parameter>`, too. To evaluator:
- * gives `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px, too.
+ * Inputs: the feature maps (neck as uint8 with `neckSteps`, or as float32), heatmap [N,K,h,h], distances [N,4,h,h],
+ * mask [N,1,h,h], inverse_count [1] and the parameters. Output: `loss`.
+ * Mode `train` also reads dropout_mask [N,hidden,1,1], the factors of the inner channels, and outputs the gradients
+ * `d_<parameter>`. Mode `evaluate` also outputs `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px.
  */
 export function headGraph(
   detector: Detector,
@@ -237,7 +240,7 @@ export interface Network {
   heat: number;
   edges: number;
 }
-/** The whole trained detector, for the delivered files. */
+/** The complete trained detector, for the export. */
 export function detectorNetwork(detector: Detector, weights: Weights, shape: HeadShape): Network {
   const { layers, heat, edges } = headNetwork(detector, weights, shape);
   return { layers: needed(layers, [heat, edges]), heat, edges };

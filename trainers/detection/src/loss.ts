@@ -1,11 +1,11 @@
-/** The losses of the head, with their gradients, as nodes of the training graph. */
+/** Losses of the head with their gradients, as nodes of the training graph. */
 import type { Tape, Value } from '@platform/trainer-engine/autodiff/tape';
 
-/** A cell counts as the centre of a box from this target on. */
+/** Minimum target of a cell that is the centre of a box. */
 const minCentreTarget = 0.999;
 
 /**
- * Focal loss of heatmap logits, over the count of boxes:
+ * Focal loss of heatmap logits, divided by the number of boxes:
  *   −1/n Σ [y = 1: (1−p)² log p; else (1−y)⁴ p² log(1−p)],  p = sigmoid(logits)
  * Emits the scalar `name`.
  */
@@ -35,10 +35,9 @@ export function heatmapLoss(tape: Tape, logits: Value, wanted: Value, inverseCou
 }
 
 /**
- * −log of the overlap (intersection over union) of the predicted and the wanted box in the cells of the mask: weight/n Σ
- * mask · −log IoU. It weighs a pixel of a small box more than one of a large box. And the cross entropy of the overlap that
- * `quality` (logits) expects there, beside it with the same weights; the box learns nothing from that. Emits the scalar
- * `name`, the sum of both.
+ * IoU loss of the predicted box in the cells of the mask: weight/n Σ mask · −log IoU. It weights a pixel of a small box
+ * more than one of a large box. Adds the cross entropy between `quality` (logits) and the IoU with the same weights;
+ * its gradient does not reach the box. Emits the scalar `name`, the sum of both.
  */
 export function overlapLoss(
   tape: Tape,
@@ -54,7 +53,7 @@ export function overlapLoss(
   const plus = (a: string, b: string): string => g.op('Add', [a, b]);
   const minus = (a: string, b: string): string => g.op('Sub', [a, b]);
   const over = (a: string, b: string): string => g.op('Div', [a, b]);
-  // A box is a thousandth of a unit wide at least: below that the gradient pushes its edges apart.
+  // Limit distances to at least 0.001 units: below that the gradient pushes the edges apart.
   const real = (x: string): string => g.op('Max', [x, g.scalar(1e-3)]);
   const edge = (x: string, k: number): string => g.op('Slice', [x, g.ints([k]), g.ints([k + 1]), g.ints([1])]);
   const sides = [0, 1, 2, 3] as const;
@@ -79,7 +78,7 @@ export function overlapLoss(
 
   const loss = times(plus(minus(g.op('Log', [all]), g.op('Log', [common])), surprise), weights);
   g.op('ReduceSum', [loss, g.ints([0, 1, 2, 3])], { keepdims: 0 }, name);
-  // d(log all − log common): the common part counts where the predicted edge is the nearer one.
+  // d(log all − log common): the intersection depends on the predicted edge only where it is the nearer one.
   const byCommon = plus(over(one, all), over(one, common));
   const gradients = sides.map((k) => {
     const isHorizontal = k % 2 === 0;

@@ -1,4 +1,4 @@
-/** Measures the delivered files on held-out images, and against the trained network. */
+/** Measures the exported files on held-out images, and compares them with the trained network. */
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
@@ -16,27 +16,27 @@ import { emptyTargets } from './targets.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];
-  /** By stage; the chosen one is what is delivered. */
+  /** Results by stage; the chosen stage is delivered. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
   medianMs: number;
   maxDifference: number;
-  /** Of the TensorFlow Lite file; undefined where there is none. */
+  /** Maximum difference of the TensorFlow Lite file; undefined without one. */
   tfliteDifference: number | undefined;
   tfliteMs: number | undefined;
   seconds: number;
 }
 export interface Models {
   onnx: ReadonlyMap<Stage, () => Uint8Array>;
-  /** Of the chosen stage. */
+  /** The file of the chosen stage. */
   tflite: Uint8Array | undefined;
 }
-/** Largest allowed difference of a coordinate (0..1) or score between the trained and the delivered network. */
+/** Maximum difference of a coordinate (0..1) or score between the trained and the exported network. */
 const tolerance = 1e-3;
-/** Share of boxes that may be told otherwise: of two boxes that overlap by the limit itself, rounding decides. */
+/** Allowed share of missing boxes: rounding decides about two boxes whose IoU is exactly at the limit. */
 const allowedMissingShare = 0.02;
-/** Validation images that the delivered file is compared on. */
+/** Number of validation images in the comparison. */
 const comparedImages = 32;
-/** Boxes under this score are left out of the comparison. */
+/** Boxes with a lower score are not compared. */
 const minComparedScore = 0.05;
 
 export async function measure(
@@ -51,7 +51,7 @@ export async function measure(
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   let medianMs = 0;
   const { maxDifference, fullest } = await compareOnnx(run, trained, models);
-  // Nothing is looked at for the trained head any more, and what runs the files takes as much memory.
+  // Release the feature extractor before the sessions of the files need the same amount of memory.
   await trained.release();
   let done = 0;
   for (const [stage, made] of models) {
@@ -84,7 +84,7 @@ export async function measure(
   };
 }
 
-/** One image through a delivered file, as a machine asks for it. */
+/** Runs one image per call through an exported file, as in production. */
 async function detect(
   session: Session,
   pixels: Uint8Array,
@@ -100,10 +100,10 @@ async function detect(
 export interface Comparison {
   maxDifference: number;
   compared: number;
-  /** Boxes that the other does not have. */
+  /** Boxes that the other list lacks. */
   missing: number;
 }
-/** How far each box is from the most similar one of the other list. */
+/** Distance of each box to the most similar one of the other list. */
 export function compareDetections(trained: readonly Detection[], delivered: readonly Detection[]): Comparison {
   const result: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   for (const one of trained) {
@@ -123,7 +123,7 @@ export function compareDetections(trained: readonly Detection[], delivered: read
   return result;
 }
 
-/** An image with what the delivered ONNX file finds in it. */
+/** An image and the detections of the exported ONNX file. */
 interface ComparedImage {
   sample: Sample;
   found: readonly Detection[];
@@ -132,9 +132,9 @@ const countConfident = (found: readonly Detection[]): number =>
   found.filter(({ score }) => score >= minComparedScore).length;
 
 /**
- * The delivered file against the trained head on the pretrained features. Throws when they differ.
+ * Compares the exported file with the trained head on the pretrained features. Throws if they differ.
  *
- * @returns fullest: of the compared images, the one with the most boxes.
+ * @returns fullest: the compared image with the most boxes.
  */
 async function compareOnnx(
   run: TrainingRun,
@@ -192,7 +192,7 @@ function requireSame({ missing, compared }: Comparison, name: string): void {
   throw new Error(`${missing} of ${compared} boxes of the trained network are not those of the ${name}`);
 }
 
-/** On one image: this computer runs the .tflite file step by step, which takes seconds. */
+/** Compares on one image: the interpreter here needs seconds per image. */
 async function compareTflite(
   { prepared, training }: TrainingRun,
   { sample, found }: ComparedImage,

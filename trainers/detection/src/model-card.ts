@@ -1,4 +1,4 @@
-/** model_card.json and model_card.md: what the model is, how it is used and how good it is. */
+/** Builds model_card.json and model_card.md: description, usage and quality of the model. */
 import type { DetectionEvaluation, DetectionScore } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
@@ -22,7 +22,7 @@ export interface ModelCard {
   labels: readonly string[];
   input: Port;
   outputs: Port[];
-  /** Label → score from which on a box counts. */
+  /** Label → minimum score of a detection. */
   thresholds: Record<string, number>;
   files: DetectionEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
@@ -32,9 +32,9 @@ export interface ModelCard {
     pictures: DetectionEvaluation['pictures'];
     boxes: DetectionEvaluation['boxes'];
   };
-  /** What is done to an image before the model sees it. */
+  /** Preprocessing steps of an image. */
   preprocessing: string[];
-  /** `interval_95`: Wilson's for mAP50, as if each image were right or wrong. */
+  /** `interval_95`: the Wilson interval for mAP50, as if each image were right or wrong. */
   result: DetectionScore & { evaluated_on: string; count: number; chosen: string; interval_95: Interval };
   per_class: DetectionEvaluation['per_class'];
   training: {
@@ -108,7 +108,7 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
   };
 }
 
-/** One sentence: how good it is. */
+/** One sentence about the model's quality. */
 export function summaryOf({ map50, map75, count, evaluated_on: on }: DetectionEvaluation): string {
   const [at50, at75] = [scoreText('map50', map50, count), scoreText('map75', map75, count)];
   return `mAP50 ${at50}, mAP75 ${at75} on ${count} held-out images (${on}).`;

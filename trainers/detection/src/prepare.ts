@@ -1,4 +1,4 @@
-/** From dataset.jsonl to decoded, labelled, split images. */
+/** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
 import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
@@ -8,7 +8,7 @@ import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset
 import type { Example } from './dataset.ts';
 import type { Recipe } from './recipe.ts';
 
-/** An example whose pixels are in the file under `index`. */
+/** An example whose pixels are stored under `index`. */
 export interface Sample extends Example {
   index: number;
 }
@@ -18,12 +18,12 @@ export interface PreparedDataset {
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
-  /** @param into - is filled and returned. */
+  /** @param into - buffer to fill and return. */
   pixels(sample: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array;
   close(): void;
 }
 
-/** Throws a PlatformError where the images can't teach the labels. */
+/** @throws PlatformError when the images are not enough to train on. */
 export async function prepare(
   training: Training,
   recipe: Recipe,

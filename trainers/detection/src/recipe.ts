@@ -1,33 +1,33 @@
-/** What the arguments of a job may say, and the numbers of the recipe. */
+/** Hyperparameters of a training, from the arguments of a job. */
 import type { JobSpec } from '@platform/contract/job';
 import type { RecipeName } from '@platform/contract/trainer-settings';
 import { parseJobArguments } from '@platform/trainer-engine/job-arguments';
 
 export interface Recipe {
   recipe: RecipeName;
-  /** Undefined: by the number of images. */
+  /** Undefined: derived from the number of images. */
   epochs: number | undefined;
-  /** Pixels. */
+  /** Width and height of the input in pixels. */
   side: number;
   /** Images per step. */
   batch: number;
-  /** Channels of the head's inner layer. */
+  /** Channels of the head's hidden layer. */
   hidden: number;
   learningRate: number;
   warmUpSteps: number;
-  /** Of the boxes' loss beside that of the heatmap. */
+  /** Weight of the box loss relative to the heatmap loss. */
   overlapWeight: number;
-  /** Share of the inner channels that a step does without when it says what is there. */
+  /** Dropout rate of the hidden channels of the heatmap branch. */
   dropout: number;
-  /** Of the weights, times the learning rate: what few images say once is forgotten again. */
+  /** Weight decay, times the learning rate: limits overfitting to few images. */
   decay: number;
-  /** Epochs without a better validation before training stops. */
+  /** Epochs without an improvement before training stops. */
   patience: number;
-  /** Steps of the probe. */
+  /** Number of training steps of the probe. */
   probeSteps: number;
-  /** Changed copies of each image whose features are kept, the image itself among them. */
+  /** Views of each image whose features are stored, including the image itself. */
   augmentations: number;
-  /** Where the file cannot hold all copies: how many are made anew after each epoch, as a share of its steps' images. */
+  /** If the file cannot hold all views: views replaced after each epoch, as a share of the epoch's images. */
   renewedShare: number;
 }
 
@@ -48,14 +48,14 @@ const standard: Recipe = {
   renewedShare: 0.25,
 };
 
-/** Images that all epochs together should see, about. */
+/** Approximate number of training views over all epochs. */
 const trainedImages = 4500;
 const minEpochs = 12;
 const maxEpochs = 50;
 
-/** Pixels of the images that one run of the graph takes at most: the memory of a step, however large the images. */
+/** Maximum pixels per run of the graph: limits the memory of a step for any image size. */
 const maxPixelsPerRun = 2 * 320 ** 2;
-/** Images per run of the graph: a step of larger images is several runs, whose gradients are added up. */
+/** Images per run of the graph: a step with larger images accumulates the gradients of several runs. */
 export function rowsPerRun({ batch, side }: Pick<Recipe, 'batch' | 'side'>): number {
   let rows = batch;
   while (rows > 1 && (rows * side ** 2 > maxPixelsPerRun || batch % rows !== 0)) rows--;
@@ -66,7 +66,7 @@ export function epochsFor({ epochs }: Recipe, images: number): number {
   return epochs ?? Math.min(maxEpochs, Math.max(minEpochs, Math.round(trainedImages / Math.max(1, images))));
 }
 
-/** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
+/** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
   const { wishes, unknown } = parseJobArguments(job, 'object_detection');
   const recipe: Recipe = { ...standard, ...wishes };

@@ -1,4 +1,4 @@
-/** Writes what goes with the model files: labels, evaluation, the schedule of training, the model card. */
+/** Writes the files beside the model: labels, evaluation, training curves, model card. */
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { writeReports } from '@platform/trainer-engine/report';
 import type { Training } from '@platform/trainer-engine/training';

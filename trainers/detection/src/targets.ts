@@ -1,20 +1,20 @@
-/** What the head should say about the images of one step. */
+/** Training targets of the head for the images of one step. */
 import type { LabelledBox } from './boxes.ts';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 
 export interface Targets {
-  /** [N, labels, h, h]: 1 at the cell of a box's centre, falling off around it. */
+  /** [N, labels, h, h]: 1 at the cell of a box's centre, decreasing around it. */
   heatmap: Float32Array;
   /** [N, 4, h, h]: left, top, right, bottom in units of 16 px, where the mask is above 0. */
   distances: Float32Array;
-  /** [N, 1, h, h]: how much the distances of a cell count. */
+  /** [N, 1, h, h]: weight of the distances of a cell. */
   mask: Float32Array;
   /** [1] */
   inverseCount: Float32Array;
 }
 export interface Grid {
   batch: number;
-  /** Pixels of the image. */
+  /** Width and height of the image in pixels. */
   side: number;
   labels: number;
 }
@@ -29,12 +29,15 @@ export function emptyTargets({ batch, side, labels }: Grid): Targets {
   };
 }
 
-/** The edges of a box are learned in the cells around its centre, up to this share of the way to its edges. */
+/** Cells around the centre train the distances, up to this share of the way to the edges. */
 const learnedShare = 0.3;
-/** What the cells of one box weigh together, however many they are: as much as the nine of a small one. */
+/** Total weight of the cells of one box, for any size: that of the nine cells of a small box. */
 const cellsOfBox = 9;
 
-/** Fills `into` anew. A Gaussian of about half the box; where boxes overlap, a cell has the distances of the smaller one. */
+/**
+ * Overwrites `into`. A Gaussian of about half the box; where boxes overlap, a cell has the distances of the smaller
+ * one.
+ */
 export function drawTargets(
   images: readonly (readonly LabelledBox[])[],
   grid: Pick<Grid, 'side' | 'labels'>,
@@ -67,7 +70,7 @@ function toPixels({ label, ...box }: LabelledBox, side: number): PixelBox {
 }
 const areaOf = ({ left, top, right, bottom }: PixelBox): number => (right - left) * (bottom - top);
 
-/** Cells around (x, y) that lie in the grid. */
+/** Cells around (x, y) inside the grid. */
 function* cellsAround({ x, y }: PixelBox, reachX: number, reachY: number, h: number): Generator<[number, number]> {
   for (let row = Math.max(0, y - reachY); row <= Math.min(h - 1, y + reachY); row++) {
     for (let column = Math.max(0, x - reachX); column <= Math.min(h - 1, x + reachX); column++) yield [column, row];

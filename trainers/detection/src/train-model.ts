@@ -1,4 +1,4 @@
-/** Probe first, then the longer training from it; the better of the two on validation is delivered. */
+/** Trains the probe, then continues from it; delivers the one that validates better. */
 import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { countBoxes } from './dataset.ts';
@@ -34,19 +34,19 @@ export interface EpochResult {
   epoch: number;
   stage: Stage;
   loss: number;
-  /** Absent where no validation images were set apart. */
+  /** Undefined without validation images. */
   validation: Validation | undefined;
   seconds: number;
 }
 export interface TrainedModel {
   chosen: Stage;
-  /** Weights by stage; the longer trained ones are missing when only the probe was trained. */
+  /** Weights by stage; without fine-tuned ones if only the probe was trained. */
   weights: ReadonlyMap<Stage, Weights>;
-  /** What the chosen weights find in the validation images. */
+  /** Detections of the chosen weights in the validation images. */
   validated: readonly EvaluatedImage[];
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Features of an image as they are, not as the file holds them; they hold until the next call. */
+  /** Features of an image without quantization; valid until the next call. */
   features(ofSample: Sample): Promise<Features>;
   release(): Promise<void>;
 }
@@ -66,25 +66,25 @@ export const shapeOf = ({ recipe, prepared }: Pick<TrainingRun, 'recipe' | 'prep
   hidden: recipe.hidden,
 });
 
-/** Of the file with the features of views, whatever the job may use. */
+/** Maximum size of the feature file, even if the job may use more disk. */
 const maxFeatureBytes = 2 * 2 ** 30;
-/** Images that tell how large the values of the neck are. */
+/** Number of images for the calibration of the neck's quantization. */
 const neckSampleImages = 24;
-/** Each image and its mirror image, of some images where there are many. */
+/** Each image and its mirror image; limited to a subset if there are many images. */
 export const probeAugmentations = (images: number): number => Math.min(2 * images, 240);
 const mebibyte = 2 ** 20;
-/** Of the time of the job; the rest is for the measurements. */
+/** Share of the job's time; the rest is for the measurements. */
 const shareForTraining = 0.75;
 
-/** How many views fit. */
+/** Number of views that fit into the file. */
 export function slotsFor(images: number, { augmentations: views, side, batch }: Recipe, diskMib: number): number {
   const room = Math.min(maxFeatureBytes, (diskMib * mebibyte) / 2);
   return Math.max(batch, Math.min(images * views, Math.floor(room / featureBytes(side))));
 }
 
 /**
- * Whether the later weights, with `a`, are as good as the best so far, with `b`, as far as so many boxes can tell: within a
- * standard error. Of equals the later ones are taken, which have learned with smaller steps.
+ * Whether the later weights (`a`) are as good as the best so far (`b`), within one standard error for this number of
+ * boxes. A tie selects the later ones, which trained with smaller steps.
  */
 export function isAsGood(a: Validation, b: Validation, boxes: number): boolean {
   return a.map50 >= b.map50 - Math.sqrt((b.map50 * (1 - b.map50)) / Math.max(1, boxes));
@@ -92,7 +92,7 @@ export function isAsGood(a: Validation, b: Validation, boxes: number): boolean {
 export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
 
-/** Draws views and looks at them. What it returns holds until the next call. */
+/** Draws views and extracts their features. A result is valid until the next call. */
 class ImageFeatures {
   readonly #extractor: FeatureExtractor;
   readonly #prepared: PreparedDataset;
@@ -122,7 +122,7 @@ class ImageFeatures {
   }
 }
 
-/** The weights after the probe or an epoch, and what they find in the validation images. */
+/** The weights after the probe or an epoch, and their detections in the validation images. */
 interface Candidate {
   stage: Stage;
   epoch: number;
@@ -285,7 +285,7 @@ async function fineTune(
     const candidate = await validate('fine-tune', epoch);
     const { validation } = candidate;
     report({ epoch, stage: 'fine-tune', loss, validation, seconds: round((clock.now() - epochStarted) / 1000, 2) });
-    // Without validation images the last weights are the best known.
+    // Without validation images, use the last weights.
     if (!highest || !validation || isAsGood(validation, highest, boxes)) chosen = candidate;
     if (validation && (!highest || isBetter(validation, highest))) highest = validation;
     if (epoch - (chosen?.epoch ?? 0) >= Math.max(recipe.patience, epochs / 3)) break;
@@ -312,7 +312,7 @@ async function measureQuantization(
   return steps;
 }
 
-/** The order of steps: which views, at which rate. */
+/** Selects the views and the learning rate of each step. */
 class TrainingSchedule {
   readonly #run: TrainingRun;
   readonly #parts: { pool: AugmentationPool; file: FeatureCache; trainer: HeadTrainer };
@@ -320,7 +320,7 @@ class TrainingSchedule {
     this.#run = run;
     this.#parts = parts;
   }
-  /** Makes views until there are so many. */
+  /** Adds views until the pool has `wanted` ones. */
   async grow(wanted: number): Promise<void> {
     const { pool } = this.#parts;
     while (pool.size < wanted) {
@@ -329,7 +329,7 @@ class TrainingSchedule {
       this.#run.progress.update('features', Math.min(1, pool.size / this.#views));
     }
   }
-  /** Of all that will be made before the last part of the training. */
+  /** Number of views to create before the last part of the training. */
   get #views(): number {
     const { recipe, training, prepared } = this.#run;
     const slots = slotsFor(prepared.train.length, recipe, training.job.limits.disk_mib);
@@ -342,7 +342,7 @@ class TrainingSchedule {
     const examples = pool.sample(recipe.batch).map((slot): CachedExample => ({ slot, boxes: pool.boxes(slot) }));
     return trainer.step(examples, file, rate);
   }
-  /** @returns the mean loss of the last quarter. */
+  /** @returns the mean loss of the last quarter of the steps. */
   async probe(): Promise<number> {
     const { recipe, prepared, progress } = this.#run;
     await this.grow(Math.min(this.#views, probeAugmentations(prepared.train.length)));
@@ -354,7 +354,7 @@ class TrainingSchedule {
     const last = losses.slice(-Math.ceil(losses.length / 4));
     return last.reduce((sum, loss) => sum + loss, 0) / last.length;
   }
-  /** As many views as there are images; the rate falls along half a cosine over all epochs. @returns the mean loss. */
+  /** Trains on as many views as there are images, with cosine decay over all epochs. @returns the mean loss. */
   async epoch(epoch: number, epochs: number): Promise<number> {
     const { recipe, progress, prepared } = this.#run;
     const { pool } = this.#parts;

@@ -1,4 +1,4 @@
-/** One training, from dataset.jsonl to the files of a model version. */
+/** One training run, from dataset.jsonl to the files of a model version. */
 import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { splits } from '@platform/contract/job';
@@ -25,7 +25,7 @@ import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
 
-/** Throws a PlatformError where the dataset or the arguments are at fault. */
+/** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<DetectionEvaluation> {
   const { job, events, clock, threads, devices } = training;
   if (job.kind !== 'object_detection') {
@@ -66,7 +66,7 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
   }
 }
 
-/** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
+/** Seconds of each part on the benchmark machine; only the proportions matter elsewhere. */
 function planProgress(progress: Progress, examples: readonly Example[], recipe: Recipe, diskMib: number): void {
   const [learning = 0, checking = 0, test = 0] = splits.map((split) => ofSplit(examples, split).length);
   const pixels = (recipe.side / 320) ** 2;
@@ -83,7 +83,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 
-/** One step on empty images. */
+/** One step on empty images, to compare devices. */
 function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial {
   const { overlapWeight } = recipe;
   const batch = rowsPerRun(recipe);
@@ -127,7 +127,7 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
   const onnx = exportOnnx(chosen, ports);
   const tflite = job.framework === 'onnx' ? undefined : exportTflite(chosen, ports);
   const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
-  // One after the other: each is as large as both pretrained networks.
+  // Create the files one after the other: each is as large as both pretrained networks.
   const models = new Map(
     [...trained.weights.keys()].map((stage) => [
       stage,

@@ -1,16 +1,16 @@
-/** The course of a training as an image: loss on the left, the score on validation images on the right. */
+/** Renders the training curves as an image: loss on the left, validation score on the right. */
 import sharp from 'sharp';
 
 export interface CurvePoint {
   epoch: number;
   loss: number;
-  /** Null where nothing was set apart to validate with. */
+  /** Null without validation images. */
   validationLoss: number | null;
   /** 0..1. */
   score: number | null;
 }
 
-/** Three by five dots, a row per octal digit: fonts are not everywhere. */
+/** Bitmap font of 3×5 dots, one octal digit per row: not every host has fonts. */
 const glyphs: Readonly<Record<string, string>> = {
   '0': '75557', '1': '26227', '2': '71747', '3': '71717', '4': '55711', '5': '74717', '6': '74757', '7': '71111',
   '8': '75757', '9': '75717', A: '25755', B: '65656', C: '34443', D: '65556', E: '74647', F: '74644', G: '34553',
@@ -75,7 +75,7 @@ function panelOf(epochs: readonly number[], { left, lines, top, label }: Panel):
   return parts.join('');
 }
 
-/** @param score - what the score is, in capital letters or digits: `ACCURACY`. @returns a PNG. */
+/** @param score - name of the score in capital letters or digits: `ACCURACY`. @returns a PNG. */
 export async function renderCurves(points: readonly CurvePoint[], score: string): Promise<Buffer> {
   const epochs = points.map(({ epoch }) => epoch);
   const losses = points.flatMap(({ loss, validationLoss }) => [loss, validationLoss ?? 0]).filter(Number.isFinite);

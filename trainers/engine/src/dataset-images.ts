@@ -1,4 +1,4 @@
-/** Reads dataset.jsonl and decodes its images, leaving out what can't be used and saying so. */
+/** Reads dataset.jsonl and decodes its images; skips unusable ones and reports them. */
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,7 +11,7 @@ export interface Skipped {
   reason: string;
 }
 
-/** Throws INVALID_ARGUMENT naming the line. */
+/** @throws PlatformError INVALID_ARGUMENT with the number of the line. */
 export async function readLines(file: string): Promise<DatasetLine[]> {
   const lines: DatasetLine[] = [];
   let number = 0;
@@ -29,7 +29,7 @@ export async function readLines(file: string): Promise<DatasetLine[]> {
   return lines;
 }
 
-/** Runs `work` on every item, `width` at a time; the first failure ends all. */
+/** Runs `work` on every item, `width` at a time; rejects with the first failure. */
 async function forEachConcurrently<T>(
   items: readonly T[],
   width: number,
@@ -42,7 +42,7 @@ async function forEachConcurrently<T>(
   await Promise.all(Array.from({ length: width }, lane));
 }
 
-/** Throws INVALID_ARGUMENT where the line leads out of the folder. */
+/** @throws PlatformError INVALID_ARGUMENT when the path leaves the folder. */
 export function imageFileOf(line: DatasetLine, folder: string): string {
   const image = path.resolve(folder, line.image_path);
   if (image.startsWith(path.resolve(folder) + path.sep)) return image;
@@ -54,8 +54,8 @@ export function imageFileOf(line: DatasetLine, folder: string): string {
 }
 
 /**
- * Calls `decodeOne` with the file of each image and the image's number. Wrong images are skipped; an image file that
- * is not there is the runner's fault and ends the job. Both lists are in the order of the examples.
+ * Calls `decodeOne` with the file of each image and the image's number. Skips invalid images. A missing image file is a
+ * defect of the runner and ends the job. Both lists keep the order of the examples.
  */
 export async function decodeImages<E extends { line: DatasetLine }>(
   examples: readonly E[],
@@ -94,7 +94,7 @@ export function reportSkipped(skipped: readonly Skipped[], tell: (code: string, 
 
 const maxExamples = 3;
 
-/** Throws IMAGES_UNREADABLE where there were images and none could be decoded: saying that there are none would mislead. */
+/** @throws PlatformError IMAGES_UNREADABLE when no image could be decoded: reporting an empty dataset would mislead. */
 export function requireReadable(taken: number, skipped: readonly Skipped[]): void {
   if (taken > 0 || skipped.length === 0) return;
   const unreadable = skipped.filter(({ reason }) => reason.startsWith('cannot be decoded'));

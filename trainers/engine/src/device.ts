@@ -1,4 +1,4 @@
-/** Where a training runs: on a GPU when there is one that computes what the CPU computes, else on the CPU. */
+/** Chooses the device of a training: a GPU if one computes the same results as the CPU, otherwise the CPU. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,39 +9,39 @@ import type { Feeds, Place, Session } from './runtime.ts';
 
 export interface Device {
   place: Place;
-  /** As evaluation.json says it. */
+  /** Name in evaluation.json. */
   name: 'cpu' | 'cuda';
-  /** One sentence for people: why this one. */
+  /** One sentence for users: why this device. */
   reason: string;
-  /** The job asked for a GPU and does not get one. */
+  /** The job requested a GPU and does not get one. */
   isFallback: boolean;
 }
 export interface Gpu {
   name: string;
-  /** Of its memory, 0..1. */
+  /** Free share of its memory, 0..1. */
   freeShare: number;
 }
-/** What a computer offers. */
+/** The devices of a host. */
 export interface DevicePort {
-  /** Whether ONNX Runtime brings the CUDA provider, which its operator installs. */
+  /** Whether ONNX Runtime has the CUDA provider, which the host's operator installs. */
   hasCuda(): boolean;
-  /** Those that this process may use, in the order in which CUDA counts them. */
+  /** GPUs that this process may use, in CUDA's order. */
   gpus(): Promise<readonly Gpu[]>;
   open(model: Uint8Array, place: Place): Promise<Session>;
 }
-/** One step of the training at hand. */
+/** One step of the actual training. */
 export interface Trial {
   model: Uint8Array;
   feeds: Feeds;
 }
 
-/** Memory in use by others that a job without a claim to a GPU puts up with. */
+/** Minimum free share of a GPU for a job that did not request one. */
 const minFreeShare = 0.9;
 const lossTolerance = 1e-3;
 
 /**
- * @param wanted - GPUs that the job asked for. With none it takes a GPU only where one is free.
- * @param trial - made only when there is a GPU to try.
+ * @param wanted - number of GPUs that the job requested. If 0, it uses a GPU only if one is free.
+ * @param trial - called only if there is a GPU to test.
  */
 export async function chooseDevice(port: DevicePort, wanted: number, trial: () => Trial): Promise<Device> {
   const cpu = (reason: string): Device => ({ place: 'cpu', name: 'cpu', reason, isFallback: wanted > 0 });
@@ -91,14 +91,14 @@ export function gpusIn(text: string, visible: string | undefined): Gpu[] {
   const seen: Gpu[] = [];
   for (const wanted of visible.split(',').map((one) => one.trim())) {
     const found = all.find(({ index, uuid }) => index === wanted || (wanted !== '' && uuid.startsWith(wanted)));
-    // CUDA itself ignores what follows the first one that it does not know.
+    // CUDA ignores all entries after the first unknown one.
     if (!found) break;
     seen.push({ name: found.name, freeShare: found.freeShare });
   }
   return seen;
 }
 
-/** This computer. */
+/** The devices of this host. */
 export function localDevices(threads: number): DevicePort {
   return {
     hasCuda: () => {
@@ -115,7 +115,7 @@ export function localDevices(threads: number): DevicePort {
         const { stdout } = await promisify(execFile)('nvidia-smi', query, { timeout: 10_000 });
         return gpusIn(stdout, process.env['CUDA_VISIBLE_DEVICES']);
       } catch {
-        return []; // no driver, no GPU
+        return []; // no driver: no GPU
       }
     },
     open: (model, place) => openSession(model, threads, place),

@@ -2,13 +2,13 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import type { JobEvent, JobEventBody } from '@platform/contract/job';
 import type { Clock } from './clock.ts';
 
-/** Where the trainer tells what happens. */
+/** Sink for the trainer's events. */
 export interface Events {
   emit(event: JobEventBody): void;
   close(): void;
 }
 
-/** Appends one JSON object per line; each line is written whole, before `tell` returns. */
+/** Appends one JSON object per line; `emit` returns after the whole line is written. */
 export function eventFile(path: string, clock: Clock): Events {
   const file = openSync(path, 'a');
   let sequence = 0;

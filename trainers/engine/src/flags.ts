@@ -13,7 +13,10 @@ const names = {
   events_file: 'eventsFile',
 } as const;
 
-/** Throws INVALID_ARGUMENT. Other flags repeat the job's arguments, which are read from job.json. */
+/**
+ * @throws PlatformError INVALID_ARGUMENT. Ignores other flags: they repeat the job's arguments, which job.json
+ *   contains.
+ */
 export function flagsOf(argv: readonly string[]): Flags {
   const found = new Map<string, string>();
   for (const argument of argv) {

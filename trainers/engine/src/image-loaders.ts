@@ -1,10 +1,10 @@
-/** Which parts of libvips may touch images that anybody uploaded. */
+/** Restricts which parts of libvips may read untrusted images. */
 import sharp from 'sharp';
 
 /**
- * Blocks all loaders but those of JPEG, PNG and WebP files, for the whole process. Most holes of image libraries lie in loaders
- * that no camera needs. libvips looks for a loader by the bytes of a file, whatever its name is. Our own drawings are SVG, in
- * memory; uploaded images are files.
+ * Blocks all file loaders except JPEG, PNG and WebP, for the whole process. Most vulnerabilities of image libraries are
+ * in loaders that no camera needs. libvips selects a loader by the content of a file, not by its name. The SVG loader
+ * stays enabled for our own drawings, which are in memory; uploaded images are files.
  */
 export function blockOtherLoaders(): void {
   sharp.block({ operation: ['VipsForeignLoad'] });

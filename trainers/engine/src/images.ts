@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import sharp from 'sharp';
 
-/** More pixels than this are refused, before they are decoded. */
+/** Larger images are rejected before decoding. */
 const pixelLimit = 120e6;
 
 sharp.cache(false);
@@ -10,7 +10,10 @@ sharp.concurrency(1);
 
 const unsupported = 'it is no JPEG, PNG or WebP image';
 
-/** The image upright, on white where transparent, stretched to side × side, RGB. Throws when it can't be decoded whole. */
+/**
+ * Decodes to RGB: applies the orientation, a white background and a resize to side × side. Throws if the image is
+ * incomplete or invalid.
+ */
 export async function decode(path: string, side: number): Promise<Uint8Array> {
   const { data, info } = await sharp(path, { failOn: 'error', limitInputPixels: pixelLimit })
     .rotate()
@@ -29,17 +32,17 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
   return rgb;
 }
 
-/** Pixels of the shorter edge; undefined where the file is no image. */
+/** Length of the shorter edge in pixels; undefined if the file is not an image. */
 export async function shorterEdgeOf(path: string): Promise<number | undefined> {
   try {
     const { width, height } = await sharp(path, { limitInputPixels: pixelLimit }).metadata();
     return Math.min(width, height);
   } catch {
-    return undefined; // found and named when the image is decoded
+    return undefined; // the decoder reports it later
   }
 }
 
-/** Images of one size in a file, by number. */
+/** Images of one size in a file, by index. */
 export class PixelFile {
   readonly side: number;
   readonly #file: number;
@@ -52,7 +55,7 @@ export class PixelFile {
   write(index: number, pixels: Uint8Array): void {
     writeSync(this.#file, pixels, 0, this.#bytes, index * this.#bytes);
   }
-  /** @param pixels - is filled and returned: thousands of reads would leave as many arrays behind. */
+  /** @param pixels - buffer to fill and return: new arrays for thousands of reads would need garbage collection. */
   read(index: number, pixels = new Uint8Array(this.#bytes)): Uint8Array {
     const read = readSync(this.#file, pixels, 0, this.#bytes, index * this.#bytes);
     if (read !== this.#bytes) throw new Error(`image ${index} is not in the pixel file`);
@@ -64,7 +67,7 @@ export class PixelFile {
 }
 
 export interface Augmentation {
-  /** Left upper corner and size of the part that is seen, in pixels of the source. */
+  /** Upper left corner and size of the crop, in pixels of the source. */
   left: number;
   top: number;
   width: number;
@@ -73,7 +76,7 @@ export interface Augmentation {
   brightness: number;
   contrast: number;
   saturation: number;
-  /** Radians; the seen part is turned about its middle. Absent: upright. */
+  /** Rotation of the crop about its centre in radians; default 0. */
   angle?: number;
 }
 export const identityAugmentation = (side: number): Augmentation => ({

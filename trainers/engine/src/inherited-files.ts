@@ -1,9 +1,9 @@
-/** Descriptors that a program is born with. */
+/** File descriptors that the process inherits. */
 import { closeSync, readdirSync, readlinkSync } from 'node:fs';
 
 /**
- * Closes files, folders and sockets that whoever started the runner had left open, which reach through every program on the way:
- * an open folder would lead out of a sandbox. To be called before the program opens anything. Node's own are neither.
+ * Closes files, folders and sockets inherited from the process that started the runner: an open folder would bypass a
+ * sandbox. Call it before the program opens any file. Node's own descriptors are of other types.
  */
 export function closeInherited(): void {
   let names: string[];
@@ -17,7 +17,7 @@ export function closeInherited(): void {
       const target = readlinkSync(`/proc/self/fd/${fd}`);
       if (target.startsWith('/') && !target.startsWith('/dev/')) closeSync(fd);
     } catch {
-      // the one that listed the folder
+      // the descriptor of the folder listing itself
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What the arguments of a job say about its training. */
+/** Parses the training arguments of a job. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
 import type { BuiltInKind } from '@platform/contract/model-kinds';
@@ -10,7 +10,7 @@ export interface JobArguments {
   side?: number;
 }
 
-/** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
+/** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function parseJobArguments(
   job: Pick<JobSpec, 'arguments' | 'recipe'>,
   kind: BuiltInKind,

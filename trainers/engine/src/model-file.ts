@@ -1,4 +1,4 @@
-/** Model files on disk, and what they say about themselves. */
+/** Writes model files and their metadata. */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +9,7 @@ export interface ModelOnDisk {
   size_bytes: number;
   sha256: string;
 }
-/** The ONNX file is always made, because it is what this computer measures. */
+/** The ONNX file always exists, because the trainer measures it. */
 export interface ModelsOnDisk {
   onnx: ModelOnDisk;
   tflite: ModelOnDisk | undefined;
@@ -30,7 +30,7 @@ export async function writeModels(
   };
 }
 
-/** Text by name, as the files carry it. */
+/** Metadata of the model files, as text by name. */
 export function metadataOf(
   job: Pick<JobSpec, 'kind' | 'model_version' | 'dataset_id' | 'dataset_version_id'>,
   labels: readonly string[],

@@ -1,4 +1,7 @@
-/** A trainer as a program: node main.ts --dataset_file=… --model_output_directory=… --job_file=job.json --events_file=events.ndjson */
+/**
+ * Entry point of a trainer: node main.ts --dataset_file=… --model_output_directory=… --job_file=job.json
+ * --events_file=events.ndjson
+ */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -14,16 +17,16 @@ import { blockOtherLoaders } from './image-loaders.ts';
 import { closeInherited } from './inherited-files.ts';
 import type { Training } from './training.ts';
 
-/** More threads than this do not make steps of eight small images faster. */
+/** More threads do not make steps of eight small images faster. */
 const maxThreads = 8;
 
 /**
- * Runs `train` on the job folder that the flags name, with an empty folder for its temporary files, and sets the exit code.
- * What `train` returns is one sentence for people about how good the model is.
+ * Runs `train` on the job folder in the flags, with an empty temporary folder, and sets the exit code. `train` returns
+ * one sentence for users about the model's quality.
  */
 export async function runTrainer(train: (training: Training, tmp: string) => Promise<string>): Promise<void> {
-  // Values of images and networks lie beside V8's heap, held by small objects in its young part: the larger that grows, the
-  // later they are freed. It stays as small as it begins, which saves some eighty MiB and takes no time.
+  // Image and network buffers are outside V8's heap; small objects in its young generation own them. The larger that
+  // generation grows, the later they are freed. Keeping it at its initial size saves about 80 MiB at no cost in time.
   setFlagsFromString('--semi-space-growth-factor=1');
   closeInherited();
   blockOtherLoaders();

@@ -4,11 +4,11 @@ import type { Events } from './events.ts';
 
 export interface Work {
   phase: JobPhase;
-  /** Expected seconds, in any unit of speed: only the proportions between the parts count. */
+  /** Expected seconds, in any unit of speed: only the proportions between the parts matter. */
   cost: number;
 }
 
-/** Tells how far the whole job is, and when it will be done at the speed so far. */
+/** Reports the progress of the whole job, and the ETA at the speed so far. */
 export class Progress {
   readonly #parts = new Map<string, Work>();
   readonly #done = new Map<string, number>();
@@ -25,7 +25,7 @@ export class Progress {
   plan(part: string, work: Work): void {
     this.#parts.set(part, work);
   }
-  /** @param share - 0..1 of the part. Tells at most three times a second, but each end of a part. */
+  /** @param share - 0..1 of the part. Emits at most every 300 ms, and at the end of each part. */
   update(part: string, share: number): void {
     this.#done.set(part, share);
     const now = this.#clock.now();

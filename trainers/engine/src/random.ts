@@ -1,6 +1,6 @@
 export type Random = () => number;
 
-/** mulberry32 over a hash of the parts: 0 ≤ x < 1. Same parts, same numbers. */
+/** mulberry32 seeded with a hash of the parts: 0 ≤ x < 1. Equal parts give equal sequences. */
 export function seeded(...parts: (string | number)[]): Random {
   let state = 0x811c9dc5;
   for (const byte of Buffer.from(parts.join('\n'))) state = Math.imul(state ^ byte, 0x01000193);

@@ -1,4 +1,4 @@
-/** What evaluation.json and the model card say in the same way, whatever was trained. */
+/** The parts of evaluation.json and the model card that all kinds of models share. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Evaluation, PictureReference, Stage } from '@platform/contract/evaluation';
@@ -14,20 +14,20 @@ import { round } from './progress.ts';
 import type { Training } from './training.ts';
 import { machine, versions } from './versions.ts';
 
-/** What the evaluations of all kinds have in common. */
+/** Fields that the evaluations of all kinds share. */
 export type EvaluationHead = Omit<
   Evaluation,
   'task' | 'accuracy' | 'macro_f1' | 'per_class' | 'confusion' | 'probe' | 'fine_tuned' | 'curve' | 'worst'
 >;
 
 const maxSkipped = 100;
-/** How latencies are measured, in the words of the model card. */
+/** How latencies are measured, as text for the model card. */
 const onnxBy = 'ONNX Runtime on the host that trained, median of the held-out images';
-// Measured at 224 px: 1736 ms here, 8.4 ms of CPU by LiteRT 2.3 with one thread.
+// Measured at 224 px: 1736 ms here, 8.4 ms of CPU time in LiteRT 2.3 with one thread.
 const tfliteBy =
   'the interpreter of the trainer, which checks the file (JavaScript, one thread); LiteRT took 1/200 of it on the same processor';
 
-/** What is known once a training is measured. */
+/** Data of a measured training. */
 export interface ReportInput {
   training: Pick<Training, 'job'>;
   device: Device;
@@ -45,15 +45,15 @@ export interface ReportInput {
     heldOut: readonly unknown[];
     medianMs: number;
     maxDifference: number;
-    /** Undefined where there is no TensorFlow Lite file. */
+    /** Undefined without a TensorFlow Lite file. */
     tfliteDifference: number | undefined;
-    /** Of the interpreter here; undefined where it ran no image. */
+    /** Time of the trainer's interpreter; undefined if it ran no image. */
     tfliteMs: number | undefined;
     seconds: number;
   };
   pretrained: { name: string; sha256: string };
   advice: string[];
-  /** From the start of the trainer. */
+  /** Duration since the start of the trainer. */
   seconds: number;
 }
 
@@ -98,7 +98,7 @@ export function referenceTo({ image_path, file_name, sha256, binary_data_id }: D
   return { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
 }
 
-/** Table of the model files for the model card, with how their latencies were measured. */
+/** Table of the model files for the model card, with the method of their latency measurement. */
 export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {
   const rows = files.map(({ file, size_bytes, latency_ms, sha256 }) => [
     file,
@@ -112,7 +112,7 @@ export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {
   return [...table(['file', 'bytes', 'one image', 'sha256'], rows), '', ...measured];
 }
 
-/** What every image went through before training and evaluation; a prediction needs the same. */
+/** Preprocessing of every image in training and evaluation; a prediction needs the same. */
 export const preprocessingOf = (side: number): string[] => [
   'The EXIF orientation is applied.',
   'Transparent parts are put on white.',
@@ -120,7 +120,7 @@ export const preprocessingOf = (side: number): string[] => [
   `The image is stretched to ${side} × ${side} px (Lanczos); its aspect ratio is not kept.`,
 ];
 
-/** Part of a model card: what goes in, and a program that does it. */
+/** Section of a model card: the input, and a sample program. */
 export const useSection = (preprocessing: readonly string[], program: readonly string[]): string[] => [
   '',
   'Images are prepared as in training:',
@@ -136,10 +136,10 @@ export const useSection = (preprocessing: readonly string[], program: readonly s
 ];
 
 /**
- * Last part of a model card.
+ * Last section of a model card.
  *
- * @param epochs - those after the probe.
- * @param images - a sentence: what was learned from and held out.
+ * @param epochs - epochs after the probe.
+ * @param pictures - a sentence about the training and held-out images.
  */
 export function trainingSection(
   evaluation: EvaluationHead,
@@ -164,7 +164,7 @@ export function trainingSection(
   ];
 }
 
-/** Everything beside the model files. */
+/** Writes all files except the models. */
 export async function writeReports(
   folder: string,
   evaluation: EvaluationHead,

@@ -1,11 +1,11 @@
-/** ONNX Runtime, with the settings that training beside other work needs. */
+/** ONNX Runtime, with settings for training on shared hosts. */
 import * as ort from 'onnxruntime-node';
 
-/** A compiled graph. Feeds and results are float32 or uint8 with the shapes the graph declares. */
+/** A compiled graph. Inputs and results are float32 or uint8 with the graph's shapes. */
 export interface Session {
   /**
-   * @param into - results that are written to where the caller keeps them. Those of a training step are as large as the
-   * network, and memory made anew for each of them would be freed too late.
+   * @param into - buffers of the caller for results. The results of a training step are as large as the network,
+   *   and new memory for each of them would be freed too late.
    */
   run(feeds: Feeds, into?: Readonly<Record<string, FloatFeed>>): Promise<Results>;
   release(): Promise<void>;
@@ -20,16 +20,17 @@ export interface FloatFeed extends Feed {
 export type Feeds = Readonly<Record<string, Feed>>;
 export type Results = (name: string) => Float32Array;
 
-/** cuda: by number among the GPUs that this process sees. */
+/** cuda: index among the GPUs that this process sees. */
 export type Place = 'cpu' | { cuda: number };
 
 /**
- * Threads do not spin while they wait: that would double the CPU time where other programs share the cores. Throws when
- * the GPU cannot be used; nothing is moved to the CPU in silence.
+ * Threads do not spin while they wait: spinning would double the CPU time where other programs share the cores.
+ *
+ * @throws when the GPU cannot be used; there is no silent fallback to the CPU.
  */
 export async function openSession(model: Uint8Array, threads: number, place: Place = 'cpu'): Promise<Session> {
-  // NVIDIA's libraries compute in TensorFloat-32 by default: 10 bits of mantissa, and a delivered model that differs from the trained
-  // one. They read this when they are loaded.
+  // NVIDIA's libraries use TensorFloat-32 by default: with 10 bits of mantissa, the exported model would differ from
+  // the trained one. They read this variable when they are loaded.
   if (place !== 'cpu') process.env['NVIDIA_TF32_OVERRIDE'] = '0';
   const session = await ort.InferenceSession.create(model, {
     executionProviders: place === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: place.cuda }],
@@ -37,8 +38,8 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
     interOpNumThreads: 1,
     executionMode: 'sequential',
     logSeverityLevel: 3,
-    // Memory of a step is kept for the next one: fresh memory costs a quarter of the time. Without a plan made of the first
-    // step, which would take a second block as large as all that the first one took.
+    // The arena keeps the memory of a step for the next one: new memory costs a quarter of the time. A memory pattern
+    // would allocate a second block as large as the first step's memory.
     enableCpuMemArena: true,
     enableMemPattern: false,
     extra: { session: { intra_op: { allow_spinning: '0' } } },
@@ -60,8 +61,8 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
 }
 
 /**
- * ONNX Runtime writes a result to where it was told to, and hands out a copy beside it. The copies of a step are as large as
- * the network: they are given back at once, and not when V8 comes to it.
+ * ONNX Runtime writes a result to the given buffer and returns a copy as well. The copies of a step are as large as the
+ * network, so they are freed at once instead of by V8's garbage collection.
  */
 function keepResult(handedOut: Feed['data'], kept: Float32Array | undefined): Feed['data'] {
   if (!kept) return handedOut;

@@ -1,4 +1,6 @@
-/** A program for people who want to use a model outside of the platform. A test runs it as it stands in the model card. */
+/**
+ * A sample program for users of a model outside the platform. A test runs it exactly as it appears in the model card.
+ */
 
 import type { BuiltInKind } from '@platform/contract/model-kinds';
 
@@ -19,7 +21,7 @@ const results: Readonly<Record<BuiltInKind, readonly string[]>> = {
   ],
 };
 
-/** @param file - a .tflite file for LiteRT, else an .onnx file for ONNX Runtime. */
+/** @param file - a .tflite file for LiteRT, otherwise an .onnx file for ONNX Runtime. */
 export function sampleProgram({ file, side, task }: { file: string; side: number; task: BuiltInKind }): string[] {
   const isTflite = file.endsWith('.tflite');
   const runtime = isTflite ? 'ai-edge-litert' : 'onnxruntime';

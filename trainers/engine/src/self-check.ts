@@ -1,4 +1,4 @@
-/** Loads the native libraries of the trainers, and ends with 0: where it does, trainers start. */
+/** Loads the native libraries of the trainers and exits with 0: then trainers can start in this environment. */
 import { decode } from './images.ts';
 import { openSession } from './runtime.ts';
 

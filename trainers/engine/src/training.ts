@@ -3,17 +3,17 @@ import type { Clock } from './clock.ts';
 import type { DevicePort } from './device.ts';
 import type { Events } from './events.ts';
 
-/** What one training is given. */
+/** Input of one training run. */
 export interface Training {
   job: JobSpec;
   datasetFile: string;
-  /** Becomes the model version, without tmp/. */
+  /** Its content, without tmp/, becomes the model version. */
   outFolder: string;
   events: Events;
   clock: Clock;
-  /** Of ONNX Runtime; the result depends on it in the last digits. */
+  /** Threads of ONNX Runtime; they affect the last digits of the result. */
   threads: number;
   signal: AbortSignal;
-  /** Where the steps may run. */
+  /** Devices for the training steps. */
   devices: DevicePort;
 }

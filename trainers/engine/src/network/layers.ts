@@ -1,7 +1,7 @@
 /**
- * A network as a list of layers: the one description from which the training graph, the ONNX file and the TensorFlow Lite
- * file are made. Values are numbered; 0 is the image, RGB 0..255 as float32. Shapes have no batch dimension; each format
- * uses its own layout.
+ * A network as a list of layers: the single description for the training graph, the ONNX file and the TensorFlow Lite
+ * file. Values are numbered; 0 is the image, RGB 0..255 as float32. Shapes have no batch dimension; each format uses
+ * its own layout.
  */
 
 export type Dims4 = readonly [number, number, number, number];
@@ -11,9 +11,9 @@ export interface ConvLayer {
   input: number;
   depthwise: boolean;
   stride: 1 | 2;
-  /** 6: what is above six becomes six. */
+  /** 6: ReLU6. */
   relu: boolean | 6;
-  /** [O,I,k,k]; depthwise [C,1,k,k]. Padding is SAME, the odd pixel at the end. */
+  /** [O,I,k,k]; depthwise [C,1,k,k]. SAME padding, the odd pixel at the end. */
   dims: Dims4;
   weights: Float32Array;
   bias: Float32Array;
@@ -22,21 +22,21 @@ export interface UpsampleLayer {
   is: 'upsample';
   input: number;
   factor: number;
-  /** Bilinear; pixels are taken as points at their upper left corner or at their centre. */
+  /** Bilinear; a pixel's position is its upper left corner or its centre. */
   anchor: 'corner' | 'center';
 }
 export type Layer = { output: number } & (
   | ConvLayer
   | UpsampleLayer
   | { is: 'add'; inputs: readonly [number, number] }
-  /** The second may be one value per channel. */
+  /** The second operand may have one value per channel. */
   | { is: 'multiply'; inputs: readonly [number, number] }
   /** x · factor + offset. */
   | { is: 'scale'; input: number; factor: number; offset?: number }
   | { is: 'concat'; inputs: readonly number[] }
   /** Over height and width, which become 1. */
   | { is: 'mean'; input: number }
-  /** The identity, except in training. */
+  /** The identity outside training. */
   | { is: 'dropout'; input: number }
   | { is: 'relu' | 'sigmoid' | 'hard-sigmoid' | 'hard-swish'; input: number }
 );
@@ -46,7 +46,7 @@ export function inputsOf(layer: Layer): readonly number[] {
   return 'inputs' in layer ? layer.inputs : [layer.input];
 }
 
-/** The layers that `wanted` values need, in their order. */
+/** The layers that the values `wanted` depend on, in their order. */
 export function needed(layers: readonly Layer[], wanted: readonly number[]): Layer[] {
   const values = new Set(wanted);
   const kept: Layer[] = [];
@@ -63,7 +63,7 @@ export interface Size {
   height: number;
   width: number;
 }
-/** Sizes of all values for an image of this size. */
+/** Sizes of all values for an image of the given size. */
 export function sizesOf(layers: readonly Layer[], image: Size): Map<number, Size> {
   const sizes = new Map([[0, image]]);
   const of = (value: number): Size => {

@@ -12,7 +12,7 @@ function upsample(g: Graph, x: string, { factor, anchor }: UpsampleLayer): strin
 const hardSigmoid = (g: Graph, x: string): string =>
   g.op('HardSigmoid', [x], { alpha: { float: 1 / 6 }, beta: { float: 0.5 } });
 
-/** Emits the layers whose inputs are in `values`, NCHW, and puts their outputs there. */
+/** Emits the layers whose inputs are in `values`, NCHW, and adds their outputs to it. */
 export function emitOnnx(g: Graph, layers: readonly Layer[], values: Map<number, string>): void {
   const of = (value: number): string => {
     const name = values.get(value);

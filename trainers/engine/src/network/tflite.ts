@@ -10,7 +10,7 @@ export interface TensorRef {
   shape: readonly [1, number, number, number];
 }
 
-/** Emits the layers whose inputs are in `values`, and puts their outputs there. */
+/** Emits the layers whose inputs are in `values`, and adds their outputs to it. */
 export function emitTflite(g: TfliteGraph, layers: readonly Layer[], values: Map<number, TensorRef>): void {
   const of = (value: number): TensorRef => {
     const placed = values.get(value);
@@ -79,7 +79,7 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => TensorRef): T
   }
 }
 
-/** TensorFlow Lite pads SAME as the layers do: the odd pixel at the end. */
+/** TensorFlow Lite's SAME padding matches that of the layers: the odd pixel at the end. */
 function convolution(
   g: TfliteGraph,
   { dims, weights, bias, stride, relu, depthwise }: ConvLayer,

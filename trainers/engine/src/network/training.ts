@@ -5,11 +5,11 @@ import type { Layer, LayerOf } from './layers.ts';
 export interface TrainingOptions {
   /** Weights and bias of a convolution, trained or frozen. */
   parametersOf(layer: LayerOf<'conv'>): readonly [weights: Value, bias: Value];
-  /** Factors of each channel in each image, [N,C,1,1]; absent: dropout layers change nothing, as in inference. */
+  /** Factor of each channel of each image, [N,C,1,1]; absent: dropout layers do nothing, as in inference. */
   dropoutMask?: Value;
 }
 
-/** Emits the layers whose inputs are in `values` with their gradients, NCHW, and puts their outputs there. */
+/** Emits the layers whose inputs are in `values` with their gradients, NCHW, and adds their outputs to it. */
 export function emitTraining(
   tape: Tape,
   layers: readonly Layer[],

@@ -1,4 +1,4 @@
-/** Builds an ONNX graph node by node and writes it as a model file (opset 13, IR 8: runtimes since 1.9 read it). */
+/** Builds an ONNX graph node by node and encodes it as a model file (opset 13, IR 8: runtimes since 1.9 read it). */
 import { ProtoWriter } from './proto.ts';
 
 export type TensorData = Float32Array | Uint8Array | BigInt64Array;
@@ -8,14 +8,14 @@ export const FLOAT: DataType = 1;
 export const UINT8: DataType = 2;
 const INT64: DataType = 7;
 
-/** A plain number is written as INT, number[] as INTS; a float needs the object form. */
+/** A plain number is encoded as INT, number[] as INTS; a float needs the object form. */
 export type Attribute = number | string | readonly number[] | { float: number };
 export type Attributes = Readonly<Record<string, Attribute>>;
 
 export interface Port {
   name: string;
   type: DataType;
-  /** Absent: unknown. ONNX Runtime warns about each output shape that it cannot prove. */
+  /** Absent: unknown. ONNX Runtime warns about each output shape that it cannot infer. */
   dims?: readonly number[];
 }
 interface Constant {
@@ -66,7 +66,7 @@ function encodePort({ name, type, dims }: Port): Buffer {
   return new ProtoWriter().bytes(1, name).bytes(2, wrapped).done();
 }
 
-/** Nodes are added in topological order: every input is there before the node that reads it. */
+/** Nodes are added in topological order: every input exists before the node that reads it. */
 export class Graph {
   readonly inputs: Port[] = [];
   readonly outputs: Port[] = [];
@@ -76,7 +76,7 @@ export class Graph {
   readonly #names = new Map<TensorData, string>();
   #made = 0;
 
-  /** Adds a constant and returns its name. The same array is kept once. */
+  /** Adds a constant and returns its name. Deduplicates identical arrays. */
   constant(data: TensorData, dims: readonly number[]): string {
     const before = this.#names.get(data);
     if (before !== undefined && this.#constants.get(before)?.dims.join() === dims.join()) return before;
@@ -101,7 +101,7 @@ export class Graph {
     this.#nodes.push({ op, inputs, outputs: [output], attributes });
     return output;
   }
-  /** The `count` greatest of a list, the greatest first, and where they are (int64). */
+  /** The `count` largest values of a list in descending order, and their indices (int64). */
   topK(x: string, count: number): { values: string; indices: string } {
     const [values, indices] = [`topk${this.#made++}`, `topk${this.#made++}`];
     this.#nodes.push({
@@ -112,7 +112,7 @@ export class Graph {
     });
     return { values, indices };
   }
-  /** Drops what the declared outputs do not need, and encodes. */
+  /** Removes nodes that the declared outputs do not need, and encodes the graph. */
   encode(): Buffer {
     const needed = new Set(this.outputs.map(({ name }) => name));
     for (const node of this.#nodes.toReversed()) {

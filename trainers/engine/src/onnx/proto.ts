@@ -1,4 +1,4 @@
-/** Protobuf wire format, as much of it as an ONNX file needs. */
+/** Encodes the part of the protobuf wire format that an ONNX file needs. */
 export class ProtoWriter {
   readonly #parts: Uint8Array[] = [];
 
@@ -21,7 +21,7 @@ export class ProtoWriter {
     this.#parts.push(new Uint8Array(Float32Array.of(value).buffer));
     return this;
   }
-  /** The bytes are not copied before `done`. */
+  /** Copies the bytes only in `done`. */
   bytes(field: number, value: Uint8Array | string): this {
     const raw = typeof value === 'string' ? Buffer.from(value) : value;
     this.varint((field << 3) | 2).varint(raw.byteLength);

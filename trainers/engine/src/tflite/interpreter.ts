@@ -1,7 +1,7 @@
 /**
- * Runs a .tflite file as the reference kernels of TensorFlow Lite define it: slowly, plainly, in float64 sums. It reads the
- * very bytes that are delivered and shares nothing with the writer but the numbers of the schema, so a training can check
- * its file where no TensorFlow Lite is at hand.
+ * Runs a .tflite file according to TensorFlow Lite's reference kernels, slowly, with float64 sums. It reads the
+ * exported bytes and shares only the schema's numbers with the writer. A training can therefore check its file on hosts
+ * without TensorFlow Lite.
  */
 import { readTflite } from './reader.ts';
 import type { TfliteModel, TfliteOperator } from './reader.ts';
@@ -9,14 +9,14 @@ import { applyActivation, at, input, plainKernels, sizeOf } from './kernels.ts';
 import type { Array4, Kernel } from './kernels.ts';
 import { padding } from './schema.ts';
 
-/** Output size and the pixels added in front. */
+/** Output size and padding at the start. */
 function placed(size: number, filter: number, stride: number, scheme: number): { out: number; before: number } {
   if (scheme === padding.valid) return { out: Math.ceil((size - filter + 1) / stride), before: 0 };
   const out = Math.ceil(size / stride);
   return { out, before: Math.max((out - 1) * stride + filter - size, 0) >> 1 };
 }
 
-/** Calls `visit` with the position in output, input and filter of every pixel pair that meets. */
+/** Calls `visit` with the positions in output, input and filter for every pair of pixels. */
 function slide(
   { shape }: Array4,
   filter: readonly [number, number],
@@ -72,7 +72,7 @@ function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: r
   });
   return applyActivation(rounded(sums), operator.options['activation'] ?? 0);
 }
-/** Gives the sums back at once, and not when V8 comes to it: those of a large image take tens of megabytes. */
+/** Frees the sums at once instead of by garbage collection: those of a large image take tens of megabytes. */
 function rounded(sums: Float64Array<ArrayBuffer>): Float32Array {
   const values = Float32Array.from(sums);
   sums.buffer.transfer(0);
@@ -93,7 +93,7 @@ function maxPool(inputs: readonly Array4[], operator: TfliteOperator, shape: rea
   return applyActivation(out, activation);
 }
 
-/** Of [1,H,W,C] over H and W. */
+/** Mean of [1,H,W,C] over H and W. */
 function meanOverPixels(inputs: readonly Array4[], operator: TfliteOperator): Float32Array {
   const { shape, values } = input(inputs, 0);
   const axes = [...input(inputs, 1).values];
@@ -154,7 +154,7 @@ function constantValues(model: TfliteModel, index: number): Float32Array | undef
   }
 }
 
-/** Results by the names of the output tensors. Throws where the file asks for an operator that is not known here. */
+/** Results by the names of the output tensors. Throws if the file uses an unsupported operator. */
 export function runTflite(file: Uint8Array, image: Uint8Array): Record<string, Float32Array> {
   const run = steps(file, image);
   for (;;) {
@@ -163,7 +163,7 @@ export function runTflite(file: Uint8Array, image: Uint8Array): Record<string, F
   }
 }
 
-/** The same, calling `pause` between operators: a large network takes seconds. */
+/** The same as `runTflite`, but calls `pause` between operators: a large network takes seconds. */
 export async function runTfliteInSteps(
   file: Uint8Array,
   image: Uint8Array,

@@ -1,4 +1,4 @@
-/** Reference kernels without a filter: element by element, or moving values about. */
+/** Reference kernels without a filter: element-wise operations and data movement. */
 import type { TfliteOperator } from './reader.ts';
 import { activations } from './schema.ts';
 
@@ -6,7 +6,7 @@ export interface Array4 {
   shape: readonly number[];
   values: Float32Array;
 }
-/** @param shape - of the first result. */
+/** @param shape - shape of the first result. */
 export type Kernel = (
   inputs: readonly Array4[],
   operator: TfliteOperator,
@@ -29,7 +29,7 @@ export function applyActivation(values: Float32Array, code: number): Float32Arra
   return values;
 }
 
-/** Step of an operand along each axis of the result; 0 where its one value stands for all. */
+/** Stride of an operand along each axis of the result; 0 along broadcast axes. */
 function steps(operand: readonly number[], shape: readonly number[]): number[] {
   const found: number[] = [];
   let step = 1;
@@ -41,7 +41,7 @@ function steps(operand: readonly number[], shape: readonly number[]): number[] {
   return found;
 }
 
-/** Axes of size 1 and missing leading axes stretch, as in NumPy. */
+/** Broadcasts axes of size 1 and missing leading axes, as NumPy does. */
 function elementwise(combine: (a: number, b: number) => number): Kernel {
   return (inputs, { options }, shape) => {
     const [a, b] = [input(inputs, 0), input(inputs, 1)];
@@ -65,7 +65,7 @@ function elementwise(combine: (a: number, b: number) => number): Kernel {
     return applyActivation(out, options['activation'] ?? 0);
   };
 }
-/** Whether an operand of this shape repeats in order: its sizes are the last ones of the result, after ones. */
+/** Whether the operand's values repeat in order: its shape is the tail of the result's shape. */
 function isTail(operand: readonly number[], shape: readonly number[]): boolean {
   const sizes = operand.slice(operand.findIndex((size) => size !== 1));
   if (sizeOf(operand) === 1) return true;
@@ -77,7 +77,7 @@ const mapped =
   (inputs) =>
     input(inputs, 0).values.map(change);
 
-/** Of [1,H,W,C]; a pixel is a point at its upper left corner or, with half pixels, at its centre. */
+/** For [1,H,W,C]; a pixel's position is its upper left corner or, with half pixels, its centre. */
 function resizeBilinear(
   inputs: readonly Array4[],
   { options }: TfliteOperator,
@@ -109,7 +109,7 @@ function resizeBilinear(
   return out;
 }
 
-/** Along the last axis of all operands. */
+/** Concatenates along the last axis. */
 function concatenation(inputs: readonly Array4[], { options }: TfliteOperator, shape: readonly number[]): Float32Array {
   const axis = options['axis'] ?? 0;
   if (axis !== shape.length - 1) throw new Error(`CONCATENATION along axis ${axis}`);
@@ -126,7 +126,7 @@ function concatenation(inputs: readonly Array4[], { options }: TfliteOperator, s
   return out;
 }
 
-/** Rows of the first operand. */
+/** Gathers rows of the first operand. */
 function gather(inputs: readonly Array4[], { options }: TfliteOperator, shape: readonly number[]): Float32Array {
   const [x, rows] = [input(inputs, 0), input(inputs, 1)];
   if ((options['axis'] ?? 0) !== 0) throw new Error('GATHER along another axis than the first');
@@ -144,7 +144,7 @@ function topK(inputs: readonly Array4[], _: TfliteOperator, shape: readonly numb
   return [Float32Array.from(indices, (i) => values[i] ?? 0), Float32Array.from(indices)];
 }
 
-/** Columns of [n, count]. */
+/** Splits [n, count] into columns. */
 function split(inputs: readonly Array4[], { options }: TfliteOperator): Float32Array[] {
   const [axis, x] = [input(inputs, 0), input(inputs, 1)];
   const count = options['count'] ?? 0;
@@ -152,7 +152,7 @@ function split(inputs: readonly Array4[], { options }: TfliteOperator): Float32A
   return Array.from({ length: count }, (_, column) => x.values.filter((__, i) => i % count === column));
 }
 
-/** Of the rows of [n, m]. */
+/** Maximum of each row of [n, m]. */
 function rowMaxima(inputs: readonly Array4[], _: TfliteOperator, shape: readonly number[]): Float32Array {
   const [x, axes] = [input(inputs, 0), input(inputs, 1)];
   const width = at(x.shape, 1);

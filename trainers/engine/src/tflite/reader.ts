@@ -1,6 +1,6 @@
 /**
- * Reads operators and weights of a .tflite file (a flatbuffer) without generated code. Shapes as TFLite has them:
- * activations NHWC, weights OHWI, depthwise weights 1HWC. Weights in half precision appear behind a DEQUANTIZE.
+ * Reads operators and weights of a .tflite file (a flatbuffer) without generated code. Shapes are as in TFLite:
+ * activations NHWC, weights OHWI, depthwise weights 1HWC. Half-precision weights appear behind a DEQUANTIZE.
  */
 import { elementTypes, operators, slots } from './schema.ts';
 import type { ElementType, OperatorName, OptionField } from './schema.ts';
@@ -15,7 +15,7 @@ class FlatBuffer {
   root(): number {
     return this.#view.getUint32(0, true);
   }
-  /** Position of field `index` of the table, 0 when absent. */
+  /** Position of field `index` of the table, 0 if absent. */
   field(table: number, index: number): number {
     const vtable = table - this.#view.getInt32(table, true);
     const slot = 4 + 2 * index;
@@ -67,15 +67,15 @@ export interface TfliteTensor {
   name: string;
   shape: number[];
   type: ElementType | 'other';
-  /** Empty where the tensor is computed. */
+  /** Empty for a computed tensor. */
   data: Uint8Array;
 }
 export interface TfliteOperator {
-  /** `OPERATOR_<code>` where this engine does not write it. */
+  /** `OPERATOR_<code>` if this engine does not write it. */
   op: OperatorName | `OPERATOR_${number}`;
   inputs: number[];
   outputs: number[];
-  /** By name, see `operators` of the schema. */
+  /** Options by name, see `operators` of the schema. */
   options: Record<string, number>;
 }
 export interface TfliteModel {
@@ -96,7 +96,7 @@ export function readTflite(file: Uint8Array): TfliteModel {
   const fb = new FlatBuffer(file);
   const model = fb.root();
   const at = slots.model;
-  // Old files have the code of an operator in the 8-bit field alone.
+  // Old files store the code of an operator in the 8-bit field only.
   const codes = fb
     .tables(model, at.operatorCodes)
     .map((table) => Math.max(fb.int8(table, slots.operatorCode.oldCode), fb.int32(table, slots.operatorCode.code)));

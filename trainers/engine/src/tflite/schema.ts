@@ -1,6 +1,6 @@
 /**
- * The numbers of TensorFlow Lite's schema (version 3) that this engine writes and reads: codes of operators, types of
- * tensors, and where each field of an operator's options lies in its table.
+ * The numbers of TensorFlow Lite's schema (version 3) that this engine reads and writes: operator codes, tensor types,
+ * and the slots of each operator's options.
  */
 
 export const elementTypes = { float32: 0, float16: 1, int32: 2, uint8: 3, int64: 4, bool: 6 } as const;
@@ -13,17 +13,17 @@ export interface OptionField {
   /** Slot in the table. */
   slot: number;
   kind: FieldKind;
-  /** What a reader takes where the field is absent. */
+  /** Value for readers if the field is absent. */
   absent?: number;
 }
 interface OptionsLayout {
-  /** Number of the table in the union of options; 0: the operator has none. */
+  /** Index of the table in the options union; 0: the operator has none. */
   table: number;
   fields: Readonly<Record<string, OptionField>>;
 }
 interface OperatorLayout extends OptionsLayout {
   code: number;
-  /** Of the operator, in the form used here; runtimes refuse versions that they do not know. */
+  /** Version of the operator in the form used here; runtimes reject unknown versions. */
   version: number;
 }
 
@@ -111,7 +111,7 @@ export type Options<O extends OperatorName> = { [K in keyof (typeof operators)[O
 
 export const padding = { same: 0, valid: 1 } as const;
 
-/** In the order of Model, SubGraph, Tensor, Operator … in the schema: slot of each field. */
+/** Slot of each field, in the order of Model, SubGraph, Tensor, Operator … in the schema. */
 export const slots = {
   model: { version: 0, operatorCodes: 1, graphs: 2, description: 3, buffers: 4, metadata: 6, signatures: 7, size: 8 },
   operatorCode: { oldCode: 0, version: 2, code: 3, size: 4 },

@@ -1,4 +1,4 @@
-/** Builds a TensorFlow Lite graph operator by operator and writes it as a .tflite file (schema version 3). */
+/** Builds a TensorFlow Lite graph operator by operator and encodes it as a .tflite file (schema version 3). */
 import { Builder } from 'flatbuffers';
 import { elementTypes, operators, slots } from './schema.ts';
 import type { ElementType, OperatorName, OptionField, Options } from './schema.ts';
@@ -9,7 +9,7 @@ interface Tensor {
   name: string;
   type: ElementType;
   shape: readonly number[];
-  /** Of a constant. */
+  /** Content of a constant. */
   data?: ConstantData;
 }
 interface Operator {
@@ -24,12 +24,12 @@ export interface Result {
   name?: string;
 }
 
-/** Runtimes map the file into memory and read weights in place: each begins at a multiple of this. */
+/** Runtimes map the file into memory and read weights in place: each starts at a multiple of this. */
 const alignment = 16;
 const elementType = (data: ConstantData): ElementType =>
   data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8';
 
-/** Tensors are numbered in the order they are made; operators run in the order they are added. */
+/** Tensors are numbered in the order of their creation; operators run in the order they are added. */
 export class TfliteGraph {
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
@@ -113,7 +113,7 @@ export class TfliteGraph {
 
 type Field = { offset: number } | { byte: number } | { int: number } | { float: number };
 
-/** Flatbuffer tables; what a table refers to is written before it. */
+/** Writes flatbuffer tables; a table's references must be written first. */
 class Tables {
   readonly #builder = new Builder(1 << 16);
   readonly #blobs: { offset: number; bytes: Uint8Array }[] = [];
@@ -131,7 +131,7 @@ class Tables {
     for (const table of tables.toReversed()) this.#builder.addOffset(table);
     return { offset: this.#builder.endVector() };
   }
-  /** The bytes themselves are filled in at the end: value by value would take seconds for millions of weights. */
+  /** Reserves the space and copies the bytes at the end: value by value would take seconds for millions of weights. */
   bytes(bytes: Uint8Array): { offset: number } {
     this.#builder.startVector(1, bytes.byteLength, alignment);
     this.#builder.pad(bytes.byteLength);
@@ -158,13 +158,13 @@ class Tables {
   }
 }
 
-/** Contents of constants and metadata, by number. */
+/** Contents of constants and metadata, by index. */
 class Buffers {
   readonly #tables: Tables;
   readonly #written: number[];
   constructor(tables: Tables) {
     this.#tables = tables;
-    // Number 0 is by agreement the empty one, of tensors that are computed.
+    // Buffer 0 is empty by convention, for computed tensors.
     this.#written = [tables.table(slots.buffer.size, {})];
   }
   add(bytes: Uint8Array): number {
@@ -191,7 +191,7 @@ function encodeOperatorCode(tables: Tables, name: OperatorName): number {
   const { operatorCode } = slots;
   const { code, version } = operators[name];
   return tables.table(operatorCode.size, {
-    // Runtimes of before 2.4 read the eight-bit field alone.
+    // Runtimes before 2.4 read the 8-bit field only.
     [operatorCode.oldCode]: { byte: Math.min(code, 127) },
     [operatorCode.version]: { int: version },
     [operatorCode.code]: { int: code },
