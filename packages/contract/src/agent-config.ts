@@ -1,5 +1,5 @@
-// The configuration as a device uses it: layers put over each other field by field, bad values replaced and told.
-// Without Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
+// The configuration as a device uses it: layers merged field by field, invalid values replaced and reported. Without
+// Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
 import { type Field, type Section, fits, misfit, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { joined, namesOf, readAgent, sectionOf } from './config-reading.ts';
@@ -14,20 +14,20 @@ import {
 
 export type { AgentConfig, MaintenanceWindow } from './gen/agent-config.gen.ts';
 
-/** Where a value can come from, strongest first. */
+/** Source of a value, in descending precedence. */
 export type Layer = 'command line' | 'cloud' | 'manufacturer';
 
-/** A value that could not be used, and what is used in its place. */
+/** An invalid value, and the value used instead. */
 export interface Correction {
-  /** As written, for example agent.network_configuration.user_idle_minutes. */
+  /** Path as written, for example agent.network_configuration.user_idle_minutes. */
   readonly path: string;
   readonly layer: Layer;
   readonly problem: string;
-  /** In words; a secret is never shown. */
+  /** Text for users; never contains a secret. */
   readonly used: string;
 }
 
-/** `agent` objects (what a person set, nothing filled in) by layer; anything that is no object counts as not set. */
+/** `agent` objects as users wrote them, without defaults, by layer. A value that is not an object counts as unset. */
 export interface AgentLayers {
   readonly commandLine?: unknown;
   readonly cloud?: unknown;
@@ -43,9 +43,9 @@ interface Source {
 }
 
 /**
- * The configuration that holds on this device, every default filled in.
- * Per field the first layer that has a usable value wins: command line, cloud, manufacturer, built-in default.
- * A set value wins also when it is 0, "" or false; null counts as not set where it is no value of the field.
+ * Resolves the effective configuration of this device, including every default. Precedence per field: command line,
+ * cloud, manufacturer, built-in default; the first layer with a valid value wins. A set value wins also if it is 0, ""
+ * or false. null counts as unset unless the field accepts it.
  */
 export function resolveAgentConfig(layers: AgentLayers): { config: AgentConfig; corrections: readonly Correction[] } {
   const corrections: Correction[] = [];
@@ -79,7 +79,7 @@ export function resolveAgentConfig(layers: AgentLayers): { config: AgentConfig; 
   return { config, corrections };
 }
 
-/** Minutes may come as a duration of the public agent, such as 10m0s. */
+/** Minutes may be a duration of the public agent, such as 10m0s. */
 function plain(field: Field, value: unknown): unknown {
   const match =
     field.unit === 'min' && typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
@@ -156,7 +156,7 @@ function withSafeReboot(
   return { ...network, device_reboot_after_offline_minutes: 0 };
 }
 
-/** Clients of the public protocol send 0 for "not set". */
+/** Clients of the public protocol send 0 for an unset value. */
 const withLogLimits = (system: AgentConfig['system_configuration']): AgentConfig['system_configuration'] => ({
   ...system,
   logging_journald_runtime_max_use_megabytes:
@@ -174,7 +174,7 @@ const teller =
   (path, problem, used) =>
     void corrections.push({ path, layer, problem, used });
 
-/** The networks of the first layer that has any list. A bad field takes its default; a network that cannot work is left out. */
+/** The networks of the first layer with a list. An invalid field gets its default; an unusable network is dropped. */
 function resolveNetworks(sources: readonly Source[], corrections: Correction[]): readonly AdditionalNetwork[] {
   for (const { layer, agent, placeOf } of sources) {
     const given = agent['additional_networks'];
@@ -200,7 +200,7 @@ function resolveNetworks(sources: readonly Source[], corrections: Correction[]):
   return [];
 }
 
-/** Fields without which a network cannot be joined: a default would only hide that. */
+/** Fields required to join a network: a default would hide a missing one. */
 const vital: ReadonlySet<string> = new Set(['type', 'ssid', 'psk']);
 
 function resolveNetwork(
@@ -224,7 +224,7 @@ function resolveNetwork(
   }
   if (read['type'] === undefined)
     return tell(joined(placeOf(own), 'type'), 'is required: one of "wifi", "wired".', unusable);
-  // Every field was checked or took its default above.
+  // Every field is valid or has its default here.
   const network = read as unknown as AdditionalNetwork;
   const breach = networkBreaches(network).find(({ isError }) => isError);
   if (breach) return tell(joined(placeOf(own), breach.key), breach.message, unusable);
@@ -248,13 +248,13 @@ function resolveWindow(given: unknown, corrections: Correction[]): MaintenanceWi
       read[key] = field.default;
     }
   }
-  // Every field was checked or took its default above.
+  // Every field is valid or has its default here.
   const window = read as unknown as MaintenanceWindow;
   const breach = windowBreaches(window)[0];
   return breach ? tell(joined('maintenance_window', breach.key), breach.message, none) : window;
 }
 
-/** The times of a configuration in milliseconds. */
+/** The durations of a configuration in milliseconds. */
 export interface AgentLimits {
   readonly serverStartMs: number;
   readonly offlineBeforeHotspotMs: number;
@@ -278,5 +278,5 @@ export function limitsOf(config: AgentConfig): AgentLimits {
   };
 }
 
-/** Built-in defaults alone. */
+/** The built-in defaults only. */
 export const defaultAgentConfig = (): AgentConfig => resolveAgentConfig({}).config;

@@ -1,21 +1,21 @@
 /**
- * What `platform-agent status --json` prints and GET /status on the agent's control socket answers. Members are only ever
- * added. Times are RFC 3339 in UTC; null: not known, or not so.
+ * Output of `platform-agent status --json` and of GET /status on the agent's control socket. Changes are additive.
+ * Times are RFC 3339 in UTC; null: unknown or not applicable.
  */
 
 export interface AgentStatus {
-  /** When this was true. */
+  /** Time of this status. */
   at: string;
-  /** False: no agent runs; what follows was read from its folder, and times tell how old it is. */
+  /** False: no agent runs. The values come from its folder, and the times show their age. */
   is_running: boolean;
   agent: {
     version: string;
     pid: number | null;
-    /** Of the machine in the management app; empty: no credentials yet. */
+    /** Part ID of the machine in the management app; empty: no credentials yet. */
     part_id: string;
     root: string;
     started: string | null;
-    /** False in development and in containers: nothing starts the agent again when it dies. */
+    /** False in development and in containers: systemd does not restart the agent. */
     is_supervised_by_systemd: boolean;
     hostname: string;
     platform: string;
@@ -24,113 +24,119 @@ export interface AgentStatus {
   cloud: {
     address: string;
     is_reached: boolean;
-    /** Since when `is_reached` is what it is. */
+    /** Time of the last change of `is_reached`. */
     since: string | null;
     last_contact: string | null;
   };
   config: {
-    /** Revision of the newest configuration that every slice that acts on this machine had in effect at once. 0: none yet, the defaults hold. */
+    /** Newest revision that every slice had in effect at the same time. 0: none yet, the defaults are in effect. */
     revision: number;
-    /** Newest one that was received; absent: the agent that runs is older and reports it as `revision`. */
+    /** Newest received revision; absent: the running agent is older and reports it as `revision`. */
     received_revision?: number;
-    /** `cloud`: heard in this run; `cache`: of an earlier one; `none`: the defaults hold. */
+    /** `cloud`: received in this run; `cache`: from an earlier run; `none`: the defaults are in effect. */
     source: 'cloud' | 'cache' | 'none';
-    /** Bad fields, and what was used in their place. */
+    /** Invalid fields, and the values used instead. */
     corrections: {
       path: string;
       problem: string;
       used: string;
-      /** Where it was written; empty: in the configuration that the management server has; absent: the agent that runs is older. */
+      /**
+       * File that contains the field; empty: the configuration of the management server; absent: the running agent is
+       * older.
+       */
       file?: string;
     }[];
-    /** What acts on the configuration, and how far each is; absent: the agent that runs is older, or none runs. */
+    /**
+     * The slices that apply the configuration, with the revision of each; absent: the running agent is older, or none
+     * runs.
+     */
     slices?: SliceReport[];
   };
   server: {
     at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
     version: string;
     pid: number | null;
-    /** When it was started. */
+    /** Time of its last start. */
     since: string | null;
-    /** Where it answers on this machine; empty while it is not ready. */
+    /** Its URL on this machine; empty while it is not ready. */
     url: string;
-    /** Starts that this agent made after it had ended by itself. */
+    /** Number of restarts by this agent after unexpected exits. */
     restarts: number;
-    /** "exit 3", "signal 9"; empty: none yet. */
+    /** "exit 3", "signal 9"; empty: no exit yet. */
     last_exit: string;
-    /** Null: it does not say. */
+    /** Null: the server does not report it. */
     is_restart_allowed: boolean | null;
     is_restart_needed: boolean;
   };
   programs: { agent: ProgramReport; server: ProgramReport };
-  /** What an operator should know, worst first. */
+  /** Conditions for the operator, the most severe first. */
   conditions: StatusCondition[];
-  /** Lines that wait to be sent to the management app, those that had no room since the agent started, and the room they take. */
+  /** Lines that wait for upload, lines dropped since the agent started, and the size of the spool. */
   logs: { waiting_lines: number; dropped_lines: number; spool_bytes: number };
 }
 
 export interface SliceReport {
   slice: 'settings' | 'versions' | 'network' | 'system' | 'server';
-  /** `no effect`: nothing acts on it on this machine. `not reported`: the machine server does not say. */
+  /** `no effect`: this machine does not use it. `not reported`: the machine server does not report it. */
   state: 'in effect' | 'lagging' | 'no effect' | 'not reported';
-  /** Newest revision that it has put in effect; 0: none yet. */
+  /** Newest revision that the slice has put in effect; 0: none yet. */
   revision: number;
-  /** Since when `state` holds. */
+  /** Time of the last change of `state`. */
   since: string | null;
-  /** Row of the table of errors; empty: none. */
+  /** Code of the error table; empty: none. */
   code: string;
-  /** Why it is not in effect; empty: it is. */
+  /** Why it is not in effect; empty if it is. */
   reason: string;
-  /** Fields that a person set and that nothing acts on here. */
+  /** Fields that a user set and that have no effect here. */
   ineffective_paths: string[];
 }
 
 export interface ProgramReport {
-  /** Versions as an operator knows them, a build by URL as that URL with its hash; empty: none. */
+  /** Versions for operators; a build by URL as that URL with its hash; empty: none. */
   running: string;
   installed: string;
   wanted: string;
-  /** What the configuration says: `stable`, a version, an address; empty: nothing yet. */
+  /** The configured version: `stable`, a version, or a URL; empty: none yet. */
   wish: string;
-  /** What an operator pinned on the machine itself; it counts before the wish. Empty: nothing. */
+  /** The version that an operator pinned on the machine; it takes precedence over the configured one. Empty: none. */
   pin: string;
-  /** What an operator would go back to without a download. */
+  /** The version that a rollback needs no download for. */
   previous: string;
   trial: { version: string; previous: string; starts: number; since: string | null } | null;
-  /** `exit`: how its last start ended; absent: not known. */
+  /** `exit`: its last exit; absent: unknown. */
   quarantined: { version: string; reason: string; since: string | null; exit?: ProgramExit }[];
-  /** The last time that it ended without being asked to; absent: not since the agent started. */
+  /** Its last unexpected exit; absent: none since the agent started. */
   last_exit?: ProgramExit;
   last_update: {
     version: string;
     from: string;
-    /** `superseded`: another version is desired before this one was proven. */
+    /** `superseded`: another version was desired before this one passed the health check. */
     state: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
-    /** Row of the table of errors; empty: none. */
+    /** Code of the error table; empty: none. */
     code: string;
     reason: string;
     since: string | null;
     downloaded_bytes: number;
-    /** 0: not known. */
+    /** 0: unknown. */
     size_bytes: number;
-    /** A patch was enough. */
+    /** True if a patch was downloaded instead of the whole file. */
     by_delta: boolean;
   } | null;
-  /** Why this version runs and no other, for people. */
+  /** Why this version runs, as text for users. */
   why: string;
-  /** No release key signed the running file; while none runs, the installed one. */
+  /** No release key signed the running file, or the installed one if none runs. */
   is_unsigned: boolean;
-  /** No release key signed the installed file; absent: the agent that runs is older. */
+  /** No release key signed the installed file; absent: the running agent is older. */
   is_installed_unsigned?: boolean;
 }
 
-/** How a program ended that was not asked to end. */
+/** An unexpected exit of a program. */
 export interface ProgramExit {
-  /** Empty: not known. */
+  /** Empty: unknown. */
   version: string;
   /** "exit 3", "signal SIGSEGV" … */
   reason: string;
-  /** Last lines that it wrote, oldest first; bounded, secrets masked. */
+  /** Last lines of its output, oldest first; limited, with secrets masked. */
   lines: string[];
   since: string | null;
 }
@@ -141,19 +147,19 @@ export interface StatusCondition {
   message: string;
   remedy: string;
   since: string | null;
-  /** Place in the configuration; empty: none; absent: the agent that runs is older. */
+  /** Path in the configuration; empty: none; absent: the running agent is older. */
   path?: string;
 }
 
-/** Body of every failed request to the control socket, and what a failed command prints with --json, in `error`. */
+/** Body of every failed request to the control socket, and output of a failed command with --json, in `error`. */
 export interface ControlFailure {
   error: { code: string; what: string; remedy: string };
 }
 
 /** Answer of POST /update, /rollback, /pin and /clear. */
 export interface ControlAnswer {
-  /** False: everything was so already. */
+  /** False: the requested state already existed. */
   is_changed: boolean;
-  /** What was done, one sentence. */
+  /** The action taken, as one sentence. */
   did: string;
 }

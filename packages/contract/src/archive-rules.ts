@@ -1,6 +1,6 @@
 /**
- * What may stand in a .tar.gz that somebody else made, entry by entry, as data: one rule for training scripts and models, for the
- * server that takes them and for everything that unpacks them.
+ * Rules for an untrusted .tar.gz, entry by entry. The server and every program that unpacks training scripts and models
+ * use the same rules.
  */
 import { PlatformError, type ErrorCode } from './errors.ts';
 
@@ -8,10 +8,10 @@ export interface ArchiveLimits {
   /** Sum of the sizes of all files. */
   readonly unpackedBytes: number;
   readonly entries: number;
-  /** Most unpacked bytes per packed byte. Weights have less than ten, zeros a thousand. */
+  /** Maximum unpacked bytes per packed byte. Model weights have less than ten, zeros a thousand. */
   readonly ratio: number;
 }
-/** What an archive is, and how an error about it is called. */
+/** Kind of an archive: its error code and its limits. */
 export interface ArchiveKind {
   readonly code: Extract<ErrorCode, 'SCRIPT_ARCHIVE_INVALID' | 'MODEL_ARCHIVE_INVALID'>;
   readonly limits: ArchiveLimits;
@@ -24,19 +24,19 @@ export const modelArchive: ArchiveKind = {
   code: 'MODEL_ARCHIVE_INVALID',
   limits: { unpackedBytes: 4 * 2 ** 30, entries: 10_000, ratio: 200 },
 };
-/** An archive that is no larger than this may be as dense as it likes. */
+/** The ratio limit applies only above this unpacked size. */
 const ratioFromBytes = 64 * 2 ** 20;
 
-/** As the end of the sentence "it …"; undefined when it is not too dense. */
+/** The problem as the end of the sentence "it …"; undefined if the ratio is allowed. */
 export function ratioProblem(unpackedBytes: number, packedBytes: number, { ratio }: ArchiveLimits): string | undefined {
   if (unpackedBytes <= ratioFromBytes || unpackedBytes <= ratio * packedBytes) return undefined;
   return `is a compression bomb: more than ${ratio} bytes unpacked for each packed one`;
 }
 
-/** Entry of a tar file as its reader names it. */
+/** Entry of a tar file as tar-stream reports it. */
 export interface ArchiveEntry {
   readonly name: string;
-  /** `file`, `directory`, `symlink`, `link`, `fifo` … ; null when the reader does not know it. */
+  /** `file`, `directory`, `symlink`, `link`, `fifo` … ; null for an unknown type. */
   readonly type: string | null | undefined;
   readonly sizeBytes: number;
 }
@@ -51,13 +51,13 @@ const longestNameBytes = 255;
 const links: Readonly<Record<string, string>> = { symlink: 'a symbolic link', link: 'a hard link' };
 const bytesIn = (text: string): number => new TextEncoder().encode(text).length;
 
-/** Without control, format and separator characters that could disguise a name; at most 120 characters. */
+/** Replaces control, format and separator characters, which could disguise a name; at most 120 characters. */
 function readable(name: string): string {
   const clean = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�');
   return clean.length > 120 ? `${clean.slice(0, 119)}…` : clean;
 }
 
-/** The rules over one archive. Each method throws the error of its kind. */
+/** Applies the rules to one archive. Each method throws the error of its kind. */
 export class ArchiveRules {
   readonly limits: ArchiveLimits;
   readonly #code: ArchiveKind['code'];
@@ -79,7 +79,7 @@ export class ArchiveRules {
     return this.#bytes;
   }
 
-  /** To be asked before anything of the entry is read. */
+  /** Call it before reading an entry. */
   accept(entry: ArchiveEntry): Accepted {
     if (++this.#entries > this.limits.entries) throw this.invalid(`it has more than ${this.limits.entries} entries`);
     const kind = this.#kindOf(entry);
@@ -98,7 +98,7 @@ export class ArchiveRules {
     this.#files.add(path);
     return { kind, path };
   }
-  /** To be asked while it is read: bytes out of the compressed stream, and into it. */
+  /** Call it while reading, with the bytes after and before decompression. */
   checkRatio(unpackedBytes: number, packedBytes: number): void {
     const problem = ratioProblem(unpackedBytes, packedBytes, this.limits);
     if (problem !== undefined) throw this.invalid(`it ${problem}`);
@@ -107,11 +107,11 @@ export class ArchiveRules {
     const limit = `${Math.floor(this.limits.unpackedBytes / 2 ** 20)} MiB`;
     return this.invalid(`its files are larger than ${limit} when they are unpacked`, entry);
   }
-  /** After the last entry. */
+  /** Call it after the last entry. */
   end(): void {
     if (this.#files.size === 0) throw this.invalid('it holds no file');
   }
-  /** The entry as a person can read it, whatever its name holds. */
+  /** Creates the error of this archive kind, with a readable form of the entry's name. */
   invalid(problem: string, entry?: string, cause?: unknown): PlatformError {
     const shown = entry === undefined ? {} : { entry: readable(entry) };
     return new PlatformError(this.#code, { problem, ...shown }, cause);

@@ -1,4 +1,4 @@
-/** How much a score is worth that was measured on few images. */
+/** Confidence intervals of scores that were measured on few images. */
 
 export interface Interval {
   readonly low: number;
@@ -9,7 +9,7 @@ export interface Interval {
 const z = 1.959963984540054;
 
 /**
- * Wilson's 95 % interval of a share that was measured on `count` cases.
+ * Wilson's 95 % interval of a share over `count` cases.
  *
  * @source Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
  * @example wilson(0.96, 200) // { low: 0.923, high: 0.980 }
@@ -22,7 +22,7 @@ export function wilson(share: number, count: number): Interval {
   return { low: Math.max(0, center - half), high: Math.min(1, center + half) };
 }
 
-/** On fewer cases a share is shown as a count: "3 of 4". */
+/** With fewer cases, users see a count instead of a share: "3 of 4". */
 export const fewestForShare = 20;
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
@@ -32,11 +32,11 @@ const shares: ReadonlySet<string> = new Set(['accuracy', 'exact_match']);
 const countText = (share: number, count: number): string => `${Math.round(share * count)} of ${count}`;
 
 /**
- * A score with its interval: "96.0 % (92.3 to 98.0 %)", on fewer than 20 images "19 of 19". For means such as F1 and mAP the
- * interval is that of a share of the same number of images, which is about right.
+ * A score with its interval: "96.0 % (92.3 to 98.0 %)", with fewer than 20 images "19 of 19". Means such as F1 and mAP
+ * use the interval of a share of the same number of images, as an approximation.
  *
  * @param name - as in evaluation.json.
- * @param count - held-out images; 0: not known.
+ * @param count - held-out images; 0: unknown.
  */
 export function scoreText(name: string, score: number, count: number): string {
   if (!(count > 0)) return percent(score);
@@ -45,23 +45,23 @@ export function scoreText(name: string, score: number, count: number): string {
   return `${percent(score)} (${(100 * low).toFixed(1)} to ${percent(high)})`;
 }
 
-/** As `scoreText`, short enough for a cell of a table: "96 % (92–98)". */
+/** The short form of `scoreText` for a table cell: "96 % (92–98)". */
 export function cellText(share: number, count: number): string {
   if (!(count > 0)) return percent(share);
   if (count < fewestForShare) return countText(share, count);
   return figureText(share, wilson(share, count));
 }
 
-/** A figure with its interval for a cell of a table: "64 % (44–80)". */
+/** A metric with its interval for a table cell: "64 % (44–80)". */
 const figureText = (value: number, { low, high }: Interval): string =>
   `${(100 * value).toFixed(0)} % (${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)})`;
 
-/** The figures of one label that have an interval, by their names in evaluation.json. */
+/** The metrics of a label that have an interval, by their names in evaluation.json. */
 export const classFigures = ['precision', 'recall', 'f1', 'average_precision', 'ap50', 'ap75'] as const;
 export type ClassFigure = (typeof classFigures)[number];
 export type ClassIntervals = { readonly [F in ClassFigure]?: Interval };
 
-/** What a row of `per_class` holds; rows of other programs may lack figures. */
+/** Fields of a `per_class` row; rows of other programs may lack some. */
 export type ClassFigures = { readonly [F in ClassFigure | 'support']?: number | undefined } & {
   readonly intervals_95?: ClassIntervals | undefined;
 };
@@ -74,7 +74,7 @@ const isInterval = (value: unknown): value is Interval =>
   typeof value.low === 'number' &&
   typeof value.high === 'number';
 
-/** The numbers of a row: custom scripts write evaluations, too, so that any figure may be missing or no number. */
+/** The numeric fields of a row. Custom scripts write evaluations, too, so any metric may be missing or not a number. */
 function figuresIn(row: object): ClassFigures {
   const numbers = Object.entries(row).filter(([, value]) => typeof value === 'number');
   const stored: unknown = 'intervals_95' in row ? row.intervals_95 : undefined;
@@ -82,14 +82,15 @@ function figuresIn(row: object): ClassFigures {
   return { ...(Object.fromEntries(numbers) as ClassFigures), intervals_95: Object.fromEntries(intervals) };
 }
 
-/** How often a label was predicted: the right ones are `recall` of the true ones and `precision` of these. */
+/** Number of predictions of a label: true positives are both `recall` × support and `precision` × predictions. */
 export const predictedCount = (of: { precision: number; recall: number; support: number }): number =>
   of.precision > 0 ? Math.round((of.recall * of.support) / of.precision) : 0;
 
 /**
- * Wilson's interval of F1, by way of the share F* = hits / (hits + wrong + missed): F1 = 2 F* / (1 + F*).
+ * Wilson's interval of F1, derived from F* = hits / (hits + wrong + missed): F1 = 2 F* / (1 + F*).
  *
- * @source Lam, Gopal, Qian, "Confidence intervals for the F1 score: a comparison of four methods", 2023 ("Wilson indirect").
+ * @source Lam, Gopal, Qian, "Confidence intervals for the F1 score: a comparison of four methods", 2023 ("Wilson
+ *   indirect").
  */
 function f1Interval(precision: number, recall: number, support: number): Interval {
   const hits = Math.round(recall * support);
@@ -100,9 +101,9 @@ function f1Interval(precision: number, recall: number, support: number): Interva
 }
 
 /**
- * The interval of one figure of a label; undefined where nothing was counted. Average precision is taken as a share of the
- * true cases: a bootstrap over images is too sure where few are wrong (it held the true value in 57 % of the samples of 10
- * cases with an average precision of 0.98; this interval in 98 %).
+ * The interval of one metric of a label; undefined without cases. Average precision is treated as a share of the true
+ * cases. A bootstrap over images is too narrow where few are wrong: for 10 cases with an average precision of 0.98 it
+ * contained the true value in 57 % of the samples. This interval did in 98 %.
  *
  * @source Boyd, Eng, Page, "Area under the precision-recall curve: point estimates and confidence intervals", 2013.
  */
@@ -120,7 +121,7 @@ export function classInterval(row: ClassFigures, figure: ClassFigure): Interval 
 
 const rounded = ({ low, high }: Interval): Interval => ({ low: Number(low.toFixed(4)), high: Number(high.toFixed(4)) });
 
-/** A row of `per_class` together with the intervals of its figures. */
+/** Adds the intervals of its metrics to a `per_class` row. */
 export function withIntervals<R extends ClassFigures>(row: R): R & { intervals_95: ClassIntervals } {
   const found = classFigures.flatMap((figure) => {
     const interval = classInterval(row, figure);
@@ -129,7 +130,9 @@ export function withIntervals<R extends ClassFigures>(row: R): R & { intervals_9
   return { ...row, intervals_95: Object.fromEntries(found) as ClassIntervals };
 }
 
-/** One figure of a label for a cell of a table: "64 % (44–80)"; precision and recall of few cases as a count: "3 of 4". */
+/**
+ * One metric of a label for a table cell: "64 % (44–80)". With few cases, precision and recall are counts: "3 of 4".
+ */
 export function classText(row: object, figure: ClassFigure): string {
   const figures = figuresIn(row);
   const { precision, recall, support = 0, [figure]: value } = figures;

@@ -1,4 +1,4 @@
-// Keys that stand twice in one object of a JSON text. Parsers keep one of the two, and nobody learns which.
+// Finds duplicate keys in the objects of a JSON text. Parsers silently keep one of the two.
 import { joined } from './config-reading.ts';
 import type { Problem } from './problem.ts';
 
@@ -6,14 +6,14 @@ const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
 
 interface Level {
   readonly path: string;
-  /** Undefined: a list. */
+  /** Undefined for a list. */
   readonly keys: Set<string> | undefined;
   index: number;
-  /** Key of the value that comes next. */
+  /** Key of the next value. */
   key: string;
 }
 
-/** @param text - JSON that parses. */
+/** @param text - valid JSON. */
 export function duplicateKeys(text: string): Problem[] {
   const found = new Map<string, Problem>();
   const levels: Level[] = [];

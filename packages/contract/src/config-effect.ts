@@ -1,4 +1,5 @@
-// Which fields of a configuration have an effect on one machine. The schema says since when and where a field acts; no Zod: devices use this.
+// Finds fields of a configuration without effect on a machine. The schema defines where and since when a field acts. No
+// Zod: devices use this module.
 import { type Field } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { joined, readAgent, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
@@ -6,17 +7,17 @@ import { fieldTable } from './gen/agent-config.gen.ts';
 import type { Problem } from './problem.ts';
 import { isBefore } from './semantic-version.ts';
 
-/** What is known of the agent that a configuration is for. */
+/** Known facts about the agent of a configuration. */
 export interface ActingAgent {
   /** For example linux/arm64; absent: unknown. */
   readonly platform?: string;
   /** Absent: unknown. */
   readonly version?: string;
-  /** Fields that it reports to act on, as `section.key`; absent: it does not say. */
+  /** Fields that the agent reports as supported, as `section.key`; absent: it reports none. */
   readonly actsOn?: readonly string[];
 }
 
-/** A field that a person set and that nothing acts on. */
+/** A field that a user set and that has no effect. */
 export interface Ineffective {
   readonly section: string;
   readonly path: string;
@@ -25,7 +26,7 @@ export interface Ineffective {
   readonly remedy: string;
 }
 
-/** Every field that this version of the agent acts on, on this operating system. */
+/** All fields that this version of the agent supports on this operating system. */
 export const actedOn = (platform: string): string[] =>
   Object.entries(fieldTable).flatMap(([section, fields]) =>
     Object.entries<Field>(fields)
@@ -56,7 +57,7 @@ export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[]
   return found;
 }
 
-/** A network is named once: alone, none of its fields means anything. */
+/** Reports a network once: its fields have no separate effect. */
 function ineffectiveNetworks(
   networks: readonly unknown[],
   written: ReadonlyMap<string, string>,
@@ -71,7 +72,7 @@ function ineffectiveNetworks(
   });
 }
 
-/** Fields of one section that have no effect for the same reason, in one sentence; `path` is of the first. */
+/** Groups fields of one section with the same reason into one sentence; `path` is that of the first field. */
 export function ineffectiveTexts(fields: readonly Ineffective[]): { path: string; message: string; remedy: string }[] {
   const groups = Map.groupBy(fields, ({ section, reason }) => `${section} ${reason}`);
   return [...groups.values()].flatMap((group) => {
@@ -82,7 +83,7 @@ export function ineffectiveTexts(fields: readonly Ineffective[]): { path: string
   });
 }
 
-/** The same as problems of a configuration: it is saved all the same. */
+/** The same as configuration problems; they do not prevent saving. */
 export const effectProblems = (json: unknown, of: ActingAgent): Problem[] =>
   ineffectiveFields(json, of).map(({ path, reason, remedy }) => ({
     path,

@@ -1,15 +1,15 @@
-// One row of the generated field table, and what is said about a value that does not fit into it. No Zod: devices use this.
+// One row of the generated field table, and the messages about invalid values. No Zod: devices use this module.
 import { isObject } from './json-object.ts';
 
 export interface Field {
   readonly type: 'boolean' | 'integer' | 'number' | 'string' | 'strings' | 'map';
-  /** Absent: the field has to be given. */
+  /** Absent: the field is required. */
   readonly default?: unknown;
   readonly min?: number;
   readonly max?: number;
   readonly minLength?: number;
   readonly maxBytes?: number;
-  /** Of the text; of each item of a list; of each key of a map. */
+  /** Pattern of the text, of each list item, or of each map key. */
   readonly pattern?: RegExp;
   readonly values?: readonly string[];
   readonly minItems?: number;
@@ -19,9 +19,9 @@ export interface Field {
   readonly alias?: string;
   readonly isBeyondSpec?: true;
   readonly expected?: string;
-  /** First version that acts on the field; absent: nothing acts on it yet. */
+  /** First version that supports the field; absent: none does yet. */
   readonly since?: string;
-  /** Operating systems on which the agent acts on it; absent: all that it runs on. */
+  /** Operating systems on which the agent supports the field; absent: all. */
   readonly platforms?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ const byteLength = (text: string): number => new TextEncoder().encode(text).leng
 
 const units = { min: 'minutes', MB: 'megabytes', h: 'hours' } as const;
 
-/** What a field takes, in words that fit after "must be". */
+/** Description of the valid values, to follow "must be". */
 export function expectedText(field: Field): string {
   if (field.expected !== undefined) return field.expected;
   const unit = field.unit === undefined ? '' : ` of ${units[field.unit]}`;
@@ -54,7 +54,7 @@ export function expectedText(field: Field): string {
   }
 }
 
-/** A value for people and logs: shortened, never a secret. */
+/** A value for users and logs: shortened, never a secret. */
 export function shown(field: Field | undefined, value: unknown): string {
   if (field?.isSecret)
     return typeof value === 'string' ? `a text of ${value.length} characters` : `a value of type ${typeof value}`;
@@ -62,7 +62,7 @@ export function shown(field: Field | undefined, value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 
-/** Whether a value fits into a field; the same verdict as the schema's (held by a test). */
+/** Whether a value is valid for a field; a test compares the result with the schema. */
 export function fits(field: Field, value: unknown): boolean {
   if (value === null) return field.isNullable === true;
   switch (field.type) {
@@ -97,7 +97,7 @@ const textFits = (field: Field, text: string): boolean =>
   (field.values?.includes(text) ?? true) &&
   (field.type === 'map' || (field.pattern?.test(text) ?? true));
 
-/** One sentence on a value that does not fit. */
+/** One sentence about an invalid value. */
 export const misfit = (field: Field, value: unknown): string =>
   `must be ${expectedText(field)}, not ${shown(field, value)}.`;
 

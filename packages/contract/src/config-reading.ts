@@ -1,5 +1,5 @@
-// Reading an `agent` object as people and other clients write it: other spellings of a key, networks as a list or by name.
-// The object itself is never changed; this makes a copy with our spelling, and says where each value was written.
+// Reads an `agent` object as users and other clients write it: alternative key names, networks as a list or by name.
+// The object itself stays unchanged; the result is a copy with our key names, and maps each value to its original path.
 import { type Field, type Section } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
@@ -10,19 +10,19 @@ export const sectionNames = Object.keys(fieldTable).filter(
 );
 export const sectionOf = (name: keyof typeof fieldTable): Section => fieldTable[name];
 
-/** A key that was read under another name, or that nothing reads. */
+/** A key that was read under another name, or that is unknown. */
 export interface Remark {
   readonly path: string;
   readonly is: 'unknown key' | 'alias ignored';
-  /** The key that wins. */
+  /** The key that takes precedence. */
   readonly instead?: string;
 }
 
 export interface Reading {
-  /** Our spelling; networks as a list. Sections that are no objects (networks: no list) are kept as they are. */
+  /** With our key names, and networks as a list. Sections of a wrong type stay unchanged. */
   readonly agent: Readonly<Record<string, unknown>>;
   readonly remarks: readonly Remark[];
-  /** Where a value of `agent` was written: its path in our spelling → its path as written. */
+  /** Original path of each value: path with our key names → path as written. */
   readonly written: ReadonlyMap<string, string>;
 }
 
@@ -72,7 +72,7 @@ function readNetworks(given: unknown, path: string, written: Map<string, string>
   return given;
 }
 
-/** Reads an `agent` object; `path` is where it stands. */
+/** Reads an `agent` object; `path` is its position in the configuration. */
 export function readAgent(given: Json, path = 'agent'): Reading {
   const agent: Record<string, unknown> = {};
   const remarks: Remark[] = [];
@@ -100,7 +100,7 @@ interface Named {
   readonly interface?: unknown;
 }
 
-/** A name for every network that no other one has: the given one, else its SSID, else wired-<interface>. */
+/** A unique name for every network: the given one, otherwise its SSID, otherwise wired-<interface>. */
 export function namesOf(networks: readonly Named[]): string[] {
   const taken = new Set<string>();
   return networks.map((network) => {

@@ -1,14 +1,14 @@
-// References inside a configuration: what one entry says of another, and what the machine server can run.
+// Checks references inside a configuration: between its entries, and to the models of the machine server.
 import { isObject, type Json } from './json-object.ts';
 import { joined } from './config-reading.ts';
 import type { Problem, Severity } from './problem.ts';
 import { lastWord, type ServerKnowledge, typeOf } from './server-resources.ts';
 
-/** The machine server that a configuration is for. */
+/** The machine server of a configuration. */
 export interface ServerFacts {
-  /** Undefined: nothing is known of what it can run. */
+  /** Undefined: its models are unknown. */
   readonly knowledge: ServerKnowledge | undefined;
-  /** False: another server may run there by then, so what it does not know is a warning only. */
+  /** False: the machine may run another server by then, so an unknown model is only a warning. */
   readonly isCertain: boolean;
 }
 
@@ -20,11 +20,11 @@ interface Entry {
   readonly json: Json;
 }
 
-/** Everything that names something which is not there, and everything that the server cannot run. */
+/** All references to missing entries, and all entries that the server cannot run. */
 export function referenceProblems(json: unknown, { knowledge, isCertain }: ServerFacts): Problem[] {
   if (!isObject(json)) return [];
   const entries = ['components', 'services'].flatMap((key) => entriesOf(json, key));
-  // Fragments and remotes bring entries of their own, which only the machine server sees.
+  // Fragments and remotes add entries that only the machine server knows.
   const isWhole = isEmpty(json['fragments']) && isEmpty(json['remotes']);
   const hasModules = !isEmpty(json['modules']);
   return [
@@ -70,7 +70,7 @@ function entriesOf(json: Json, key: string): Entry[] {
 
 const packagePattern = /\$\{packages\.(?:[A-Za-z0-9_-]+\.)?([A-Za-z0-9_-]+)\}/g;
 
-/** `${packages.<name>}` and `${packages.<type>.<name>}` anywhere in the configuration. */
+/** Checks `${packages.<name>}` and `${packages.<type>.<name>}` anywhere in the configuration. */
 function packageProblems(json: Json, isWhole: boolean): Problem[] {
   if (!isWhole) return [];
   const names = listOf(json, 'packages').flatMap((item) => (isObject(item) ? [text(item['name'])] : []));
@@ -96,7 +96,7 @@ function choose(names: readonly string[], where: string): string {
     : `Write one of ${known.slice(0, 10).map(quoted).join(', ')}, or add it to ${where}.`;
 }
 
-/** A machine server allows every restart while the sensor is missing, so a typing error would end the protection. */
+/** Without the sensor, a machine server allows every restart: a typing error would disable the protection. */
 function maintenanceProblems(json: Json, entries: readonly Entry[], isCertain: boolean): Problem[] {
   const maintenance = json['maintenance'];
   const given = isObject(maintenance) ? text(maintenance['sensor_name']) : '';
@@ -113,13 +113,13 @@ function maintenanceProblems(json: Json, entries: readonly Entry[], isCertain: b
   ];
 }
 
-/** Names are looked up without their kind. */
+/** Names must be unique across lists: the server looks them up without their kind. */
 function nameProblems(entries: readonly Entry[], isCertain: boolean): Problem[] {
   const first = new Map<string, Entry>();
   return entries.flatMap((entry) => {
     const other = first.get(entry.name);
     if (!other) first.set(entry.name, entry);
-    // Within one list this is an error of form.
+    // The schema check reports duplicates within one list.
     const isElsewhere = other && other.path.split('[')[0] !== entry.path.split('[')[0] && entry.name !== '';
     return isElsewhere
       ? [

@@ -1,8 +1,7 @@
-// Rules that look at more than one field. Plain functions of plain values: the server applies them to what a person saves,
-// a device to what it received.
+// Rules across fields, as pure functions. The server applies them when a user saves, a device when it receives.
 import type { AdditionalNetwork, MaintenanceWindow, NetworkConfiguration } from './gen/agent-config.gen.ts';
 
-/** A broken rule: the key that is wrong, what it must satisfy, and how to mend it. */
+/** A broken rule: the invalid key, the requirement and the remedy. */
 export interface Breach {
   readonly key: string;
   readonly message: string;
@@ -15,7 +14,7 @@ type RebootFields = Pick<
   'device_reboot_after_offline_minutes' | 'offline_before_starting_hotspot_minutes' | 'user_idle_minutes'
 >;
 
-/** A device that reboots before its hotspot starts, or while a user is at it, could never be set up again. */
+/** If a device reboots before its hotspot starts, or while a user configures it, it can never be set up again. */
 export function rebootBreach(network: RebootFields): Breach | undefined {
   const reboot = network.device_reboot_after_offline_minutes;
   const least = Math.max(network.offline_before_starting_hotspot_minutes, network.user_idle_minutes);
@@ -28,7 +27,7 @@ export function rebootBreach(network: RebootFields): Breach | undefined {
   };
 }
 
-/** Breaches of one network by itself. */
+/** Broken rules within one network. */
 export function networkBreaches(
   network: Pick<AdditionalNetwork, 'type' | 'ssid' | 'psk' | 'ipv4_address' | 'ipv4_gateway'>,
 ): Breach[] {
@@ -64,7 +63,7 @@ function isTimeZone(name: string): boolean {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
-    // RangeError: no such zone.
+    // RangeError: unknown time zone.
     return false;
   }
 }

@@ -1,31 +1,31 @@
-// The one source of the `agent` configuration: types, defaults, limits, units, descriptions. Generated from it: the JSON
-// Schema, the tables in docs/generated/config.md, and the field table that devices use (they do not load Zod).
+// The single source of the `agent` configuration: types, defaults, limits, units, descriptions. Generated from it: the
+// JSON Schema, the tables in docs/generated/config.md, and the field table for devices (they do not load Zod).
 import { z } from 'zod';
 import { semanticVersion } from './semantic-version.ts';
 
-/** What a field carries besides its type. */
+/** Metadata of a field besides its type. */
 interface Notes {
   readonly description: string;
   readonly unit?: 'min' | 'MB' | 'h';
-  /** Never logged, shown as a password field. */
+  /** Never logged; shown as a password field. */
   readonly secret?: true;
-  /** Other key that means the same; the one that clients of the public protocol write. */
+  /** Alternative key, which clients of the public protocol write. */
   readonly alias?: string;
-  /** Default in words, where the value alone does not say it. */
+  /** Text for the default where the value alone is not clear. */
   readonly defaultText?: string;
   /** Not in the specification's tables. */
   readonly beyondSpec?: true;
-  /** UTF-8 bytes, where the limit counts bytes. */
+  /** Limit in UTF-8 bytes. */
   readonly maxBytes?: number;
-  /** What is allowed, in words, where a pattern does not speak for itself. */
+  /** Text for the valid values where the pattern alone is not clear. */
   readonly expected?: string;
-  /** First version of the agent (of the management server, for versions) that acts on the field; null: nothing acts on it yet. */
+  /** First version of the agent (for versions: of the management server) that supports the field; null: none yet. */
   readonly since: string | null;
-  /** Operating systems on which the agent acts on it; absent: all that it runs on. */
+  /** Operating systems on which the agent supports the field; absent: all. */
   readonly platforms?: readonly ('linux' | 'windows')[];
 }
 
-/** Nothing acts on these yet: saving them is allowed, and everybody who shows them says that they have no effect. */
+/** No version supports these yet: saving is allowed, and every interface shows that they have no effect. */
 const planned = { since: null } as const;
 const plannedOnLinux = { since: null, platforms: ['linux'] } as const;
 const first = { since: '0.1.0' } as const;
@@ -394,7 +394,7 @@ export const maintenanceWindow = z
       'When the agent may restart or upgrade the machine server. Without a window, here or as a reading of the machine server, a new version waits for the next restart.',
   });
 
-/** Whole configuration of a machine part, as far as this document knows it; other keys belong to the machine server. */
+/** The known part of a machine part's configuration; other keys belong to the machine server. */
 export const machineConfigSchema = z
   .looseObject({ agent: agentSchema.optional(), maintenance_window: maintenanceWindow.optional() })
   .meta({ title: 'Machine configuration' });

@@ -1,14 +1,14 @@
-// Which texts of a configuration are secrets: what shows logs or files to people leaves them out.
+// Finds the secrets of a configuration, so that logs and files for users can mask them.
 import { type Json, isObject } from './json-object.ts';
 import { readAgent, sectionNames, sectionOf } from './config-reading.ts';
 
-/** Shorter ones would tear holes into every text. */
+/** Masking shorter texts would also mask unrelated text. */
 export const shortestSecret = 8;
 const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|auth)($|_)|apikey/i;
 
 /**
- * The secret texts of `agent` objects (as people and other clients write them), longest first: passwords by the schema,
- * and of the environment of the machine server what has a name that sounds like one.
+ * The secrets of `agent` objects (as users and other clients write them), longest first: password fields of the schema,
+ * and environment variables of the machine server with a name that suggests a secret.
  */
 export function secretsIn(...agents: readonly unknown[]): readonly string[] {
   const found = new Set<string>();

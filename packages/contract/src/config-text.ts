@@ -1,4 +1,4 @@
-// The text of a configuration: where JSON breaks, and one canonical form to compare by.
+// Text form of a configuration: the position of syntax errors, and a canonical form for comparisons.
 import { isObject } from './json-object.ts';
 import type { Problem } from './config.ts';
 
@@ -6,7 +6,7 @@ export type Parsed =
   | { readonly is: 'json'; readonly json: unknown }
   | { readonly is: 'problem'; readonly problem: Problem; readonly line: number; readonly column: number };
 
-/** Parses JSON text; a mistake is told with its line and column, both from 1. */
+/** Parses JSON text; reports a syntax error with its line and column, both from 1. */
 export function parseConfigText(text: string): Parsed {
   try {
     return { is: 'json', json: JSON.parse(text) };
@@ -29,7 +29,7 @@ export function parseConfigText(text: string): Parsed {
   }
 }
 
-/** Offset of the first character at which a text stops being the start of a JSON value. Only called for text that is none. */
+/** Offset of the first character that cannot continue a JSON value. Call it only for invalid JSON. */
 function mistakeAt(text: string): number {
   let at = 0;
   const blank = (): void => {
@@ -42,7 +42,7 @@ function mistakeAt(text: string): number {
     at += match[0].length;
     return true;
   };
-  /** False: the mistake is at `at`. */
+  /** False: the error is at `at`. */
   const string = (): boolean => {
     if (text[at] !== '"') return false;
     at += 1;
@@ -83,7 +83,7 @@ function mistakeAt(text: string): number {
   return at;
 }
 
-/** The same configuration always as the same text: keys sorted, no blanks. For hashes and comparisons, not for people. */
+/** Canonical JSON: sorted keys, no whitespace. For hashes and comparisons, not for users. */
 export function canonicalText(json: unknown): string {
   if (Array.isArray(json)) return `[${json.map(canonicalText).join(',')}]`;
   if (!isObject(json)) return JSON.stringify(json);

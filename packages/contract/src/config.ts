@@ -1,4 +1,4 @@
-// Checks a machine configuration that a person wants to save. For servers and tools; devices use agent-config.ts.
+// Validates a machine configuration that a user wants to save. For servers and tools; devices use agent-config.ts.
 import { type Field, expectedText, misfit, remedyFor, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { type Reading, joined, readAgent, sectionOf } from './config-reading.ts';
@@ -15,7 +15,7 @@ import { typeOf } from './server-resources.ts';
 
 export type { Problem, Severity };
 
-/** Keys of a machine configuration that belong to the machine server and are passed on as they are. */
+/** Keys of a machine configuration that belong to the machine server and are passed through unchanged. */
 const serverLists = ['components', 'services', 'packages', 'modules', 'remotes', 'processes', 'jobs'] as const;
 const serverKeys: ReadonlySet<string> = new Set([
   ...serverLists,
@@ -34,7 +34,7 @@ const serverKeys: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Everything that is wrong or strange in a machine configuration, errors first.
+ * All problems of a machine configuration, errors first.
  *
  * @param json - the parsed configuration: an object with `agent` and other keys.
  */
@@ -65,7 +65,7 @@ const placeOf = (reading: Reading, path: string): string => {
   return path;
 };
 
-/** The field at a path such as ['agent', 'additional_networks', 0, 'psk', …] and how far the path leads to it. */
+/** The field at a path such as ['agent', 'additional_networks', 0, 'psk', …], and the length of the path to it. */
 function fieldAt(path: readonly PropertyKey[]): { field: Field; depth: number } | undefined {
   const [top, section] = path;
   if (top === 'maintenance_window') return lookup(fieldTable.maintenance_window, path, 1);
@@ -145,7 +145,7 @@ function remarkProblems(json: Json, reading: Reading): Problem[] {
   return found;
 }
 
-/** The keys of the machine server, as far as every machine server needs them: lists of objects with unique names. */
+/** Validates what every machine server requires of its keys: lists of objects with unique names. */
 function serverProblems(json: Json): Problem[] {
   const found: Problem[] = [];
   const error = (path: string, message: string, remedy: string): void =>
@@ -191,7 +191,7 @@ function serverProblems(json: Json): Problem[] {
   return found;
 }
 
-/** Given values over defaults; a value of the wrong type counts as its default here, it is reported already. */
+/** Merges given values over defaults; a value of the wrong type is already reported and gets its default here. */
 function filled<T>(section: Readonly<Record<string, Field>>, given: unknown): T {
   const entries = Object.entries(section).map(([key, field]) => {
     const value = isObject(given) ? given[key] : undefined;

@@ -1,37 +1,37 @@
-// What a dataset needs before a built-in trainer can learn from it. The server refuses by these rules; pages show them.
+// Requirements of the built-in trainers on a dataset. The server enforces these rules; the web app shows them.
 import type { ErrorCode, ErrorData } from './errors.ts';
 import { type BuiltInKind, modelKinds } from './model-kinds.ts';
 
 export const datasetRules = {
-  /** Images without any of the labels, as a share of all labels given (such an image counts as one label). */
+  /** Images without any of the labels, as a share of all labels (such an image counts as one label). */
   maxUnlabelledShare: 0.2,
-  /** Images in one dataset that is trained on. */
+  /** Maximum images in a training dataset. */
   maxImages: 500_000,
-  /** Results of fewer images say little. */
+  /** Results of fewer images are not reliable. */
   reliableImages: 15,
-  /** How often the most frequent label may occur for each time that the rarest one does. */
+  /** Maximum ratio between the most and the least frequent label. */
   maxImbalance: 3,
 } as const;
 
 export interface LabelCounts {
   readonly images: number;
-  /** Pictures of each label; for object detection its boxes. */
+  /** Images of each label; for object detection its boxes. */
   readonly labels: Readonly<Record<string, number>>;
-  /** Pictures without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
+  /** Images without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
   readonly unlabelled: number;
-  /** Pictures with several of the requested labels: left out of single-label training. */
+  /** Images with several of the requested labels: excluded from single-label training. */
   readonly ambiguous: number;
-  /** Requested labels that no image carries. */
+  /** Requested labels without images. */
   readonly absent: readonly string[];
 }
 
-/** A row of the error table. `label` names the label that breaks the rule. */
+/** A code of the error table. `label` names the label that breaks the rule. */
 export interface BrokenRule {
   readonly code: ErrorCode;
   readonly data: ErrorData & { readonly label?: string; readonly count?: number; readonly limit?: number };
 }
 
-/** Every rule that these counts break, in the order in which they have to be mended. */
+/** All rules that these counts break, in the order in which to fix them. */
 export function brokenRules(kind: BuiltInKind, counts: LabelCounts): BrokenRule[] {
   const { minimum, labelSource } = modelKinds[kind];
   const occurring = Object.entries(counts.labels).filter(([, count]) => count > 0);
@@ -50,7 +50,7 @@ export function brokenRules(kind: BuiltInKind, counts: LabelCounts): BrokenRule[
   return broken;
 }
 
-/** At most one: labels come before everything else. */
+/** At most one problem: labels take precedence over all other rules. */
 function labelProblem(kind: BuiltInKind, counts: LabelCounts, occurring: number): BrokenRule[] {
   const limit = modelKinds[kind].minimum.labels;
   const requested = Object.keys(counts.labels).length;
@@ -62,14 +62,14 @@ function labelProblem(kind: BuiltInKind, counts: LabelCounts, occurring: number)
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** @param images - that carry several of the labels of a single-label model; undefined: not counted. */
+/** @param images - number of images with several of the labels of a single-label model; undefined: not counted. */
 export const ambiguousAdvice = (images: number | undefined): string => {
   const some = images === undefined ? 'Some images carry' : counted(images, 'image carries', 'images carry');
   return `${some} several of these labels and will be left out. A multi-label model can use them.`;
 };
 
 /**
- * What does not stop a training but would make the model better; one sentence each.
+ * Suggestions that improve a model but do not block a training; one sentence each.
  *
  * @param unit - of the counts per label.
  */

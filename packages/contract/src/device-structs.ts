@@ -1,4 +1,4 @@
-// Between the saved `agent` object and the sections of DeviceAgentConfigResponse that existing agents read.
+// Converts between the saved `agent` object and the sections of DeviceAgentConfigResponse that existing agents read.
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Field, fits } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
@@ -13,12 +13,12 @@ export interface DeviceStructs {
   readonly systemConfiguration: JsonObject;
 }
 
-/** Which agent asks: ours, or an unmodified one of the public protocol. */
+/** The requesting agent: ours, or an unmodified one of the public protocol. */
 export type Product = 'platform' | 'reference';
 
 /**
- * Sections for a device, from what a person set. Renamed keys go out under both names.
- * One value of a wrong type makes the reference agent ignore the whole answer, so for it such values are left out.
+ * Sections for a device, from the values that a user set. Renamed keys are sent under both names. A single value of a
+ * wrong type makes the reference agent ignore the whole response, so such values are omitted for it.
  */
 export function toDeviceStructs(agent: unknown, product: Product): DeviceStructs {
   const read = isObject(agent) ? readAgent(agent).agent : {};
@@ -44,7 +44,7 @@ function sectionStruct(fields: Readonly<Record<string, Field>>, given: unknown, 
   return struct;
 }
 
-/** A list becomes name → network; the reference agent parses every address as CIDR, so "auto" is left out. */
+/** Converts a list to name → network; the reference agent parses every address as CIDR, so "auto" is omitted. */
 function networkStruct(given: unknown, product: Product): JsonObject {
   const networks = (Array.isArray(given) ? given : [])
     .filter(isObject)
@@ -60,16 +60,16 @@ function networkStruct(given: unknown, product: Product): JsonObject {
   return struct;
 }
 
-/** What of DeviceAgentConfigResponse makes up the cloud's layer of a device's configuration. */
+/** The fields of DeviceAgentConfigResponse that make up the cloud layer of a device's configuration. */
 export type DeviceAnswer = { readonly [Key in keyof DeviceStructs]?: JsonObject | undefined } & {
-  /** Field 1002: the saved `agent` object itself; a server of the public protocol does not send it. */
+  /** Field 1002: the saved `agent` object; servers of the public protocol do not send it. */
   readonly agent?: JsonObject | undefined;
 };
 
 const set = (struct: JsonObject | undefined): JsonObject =>
   Object.fromEntries(Object.entries(struct ?? {}).filter(([, value]) => value !== 0 && value !== '' && value !== null));
 
-/** The cloud's layer for resolveAgentConfig. Without `agent` it is put together from the sections, where 0 and "" mean "not set". */
+/** The cloud layer for resolveAgentConfig. Without `agent` it is built from the sections, where 0 and "" mean unset. */
 export function agentOf(answer: DeviceAnswer): Json {
   if (answer.agent !== undefined) return answer.agent;
   return {

@@ -19,12 +19,12 @@ export type RpcCode =
 
 export interface ErrorRow {
   readonly rpc: RpcCode;
-  /** Status of plain HTTP routes where the usual one of `rpc` says something else. */
+  /** HTTP status of plain HTTP routes if the default for `rpc` does not fit. */
   readonly http?: number;
-  /** May the same call be made again: never (it will fail again), later (with back-off), now (once, at once). */
+  /** Retry of the same call: never (it fails again), later (with backoff), now (once, at once). */
   readonly retry: 'never' | 'later' | 'now';
-  /** What happened; `{name}` is filled from the error's data, `[…]` is left out when its data is missing. */
+  /** What happened. `{name}` is replaced from the error's data; `[…]` is omitted if its data is missing. */
   readonly message: string;
-  /** What to do about it, whole sentences. */
+  /** What to do, as whole sentences. */
   readonly remedy: string;
 }

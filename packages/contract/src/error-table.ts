@@ -13,7 +13,7 @@ import type { ErrorRow } from './error-row.ts';
 
 export type { ErrorRow, RpcCode } from './error-row.ts';
 
-/** Every failure that a user or a program may see. One row = wire code + remedy. Docs and UI are made from it. */
+/** Every failure that a user or a program may see, with its wire code and remedy. Documentation and UI use it. */
 export const errorTable = {
   ...callsErrors,
   ...accessErrors,

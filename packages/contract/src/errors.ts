@@ -5,19 +5,19 @@ import type { ErrorRow, RpcCode } from './error-table.ts';
 export { errorSubjects, errorTable };
 export type { ErrorRow };
 
-/** Name of one row of the error table; never renamed once it was released. */
+/** Code of a row of the error table; never renamed after its release. */
 export type ErrorCode = keyof typeof errorTable;
 
-/** What an error is about. Secrets never go in here: data reaches logs, clients and the web app. Keys in camelCase. */
+/** Data of an error. It must not contain secrets: it reaches logs, clients and the web app. Keys in camelCase. */
 export type ErrorData = Readonly<Record<string, string | number>>;
 
-/** A protobuf message that travels beside the error, for example ConfigProblems of INVALID_CONFIG. */
+/** A protobuf message sent with the error, for example ConfigProblems of INVALID_CONFIG. */
 export interface ErrorDetail {
   readonly desc: DescMessage;
   readonly value: object;
 }
 
-/** The domain of our google.rpc.ErrorInfo: tells a client that `reason` is a row of this table. */
+/** The domain of our google.rpc.ErrorInfo: it marks `reason` as a code of this table. */
 export const errorDomain = 'platform';
 
 /** gRPC status numbers by their lower-case names (Connect uses the same names and numbers). */
@@ -60,7 +60,7 @@ const httpStatus: Readonly<Record<RpcCode, number>> = {
 };
 
 /**
- * A failure that a person or a program may see. Everything else is a bug and stays a plain Error.
+ * A failure that a user or a program may see. Any other failure is a defect and stays a plain Error.
  *
  * @example throw new PlatformError('DATASET_NOT_FOUND', { datasetId })
  */
@@ -69,15 +69,15 @@ export class PlatformError extends Error {
   readonly data: ErrorData;
   /** What happened, one sentence without the remedy. */
   readonly what: string;
-  /** What to do about it. */
+  /** What to do. */
   readonly remedy: string;
   readonly details: readonly ErrorDetail[];
 
   /**
    * @param code - row of the error table.
-   * @param data - fills the row's sentence; also sent to clients.
-   * @param cause - what was caught, for logs only; never sent.
-   * @param details - more messages for the wire.
+   * @param data - values for the row's message; also sent to clients.
+   * @param cause - the original error, for logs only; never sent.
+   * @param details - additional messages for the wire.
    */
   constructor(code: ErrorCode, data: ErrorData = {}, cause?: unknown, details: readonly ErrorDetail[] = []) {
     const row: ErrorRow = errorTable[code];
@@ -94,7 +94,7 @@ export class PlatformError extends Error {
 }
 
 /**
- * Fills `{name}` from data. A part in square brackets is left out when one of its names has no value.
+ * Fills `{name}` from data. Omits a part in square brackets if one of its names has no value.
  *
  * @example sentence('There is no dataset[ {datasetId}].', {}) // 'There is no dataset.'
  */
@@ -119,8 +119,8 @@ export function sentence(template: string, data: ErrorData): string {
 export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(errorTable, text);
 
 /**
- * The row that an error belongs to: of a PlatformError, or of an RPC error that carries one
- * (as google.rpc.ErrorInfo set by a client, or as the start of its message). Undefined for everything else.
+ * The code of an error: of a PlatformError, or of an RPC error that contains one. An RPC error has it as
+ * google.rpc.ErrorInfo set by a client, or at the start of its message. Undefined for all other errors.
  */
 export function errorCodeOf(e: unknown): ErrorCode | undefined {
   if (e instanceof PlatformError) return e.code;
@@ -132,7 +132,7 @@ export function errorCodeOf(e: unknown): ErrorCode | undefined {
   return found !== undefined && isErrorCode(found) ? found : undefined;
 }
 
-/** Whether, and how soon, the same call may be tried again; undefined when the error is none of ours. */
+/** Whether and how soon to retry the same call; undefined for other errors than ours. */
 export function retryOf(e: unknown): ErrorRow['retry'] | undefined {
   const code = errorCodeOf(e);
   return code && errorTable[code].retry;
@@ -144,7 +144,7 @@ export function httpStatusOf(code: ErrorCode): number {
   return row.http ?? httpStatus[row.rpc];
 }
 
-/** Content of google.rpc.ErrorInfo for an error: reason = code; the remedy travels in the metadata beside the data. */
+/** Content of google.rpc.ErrorInfo: the code is the reason; the metadata contains the data and the remedy. */
 export function errorInfoOf(e: PlatformError): { reason: ErrorCode; domain: string; metadata: Record<string, string> } {
   const metadata: Record<string, string> = {};
   for (const [key, value] of Object.entries(e.data)) metadata[key] = String(value);

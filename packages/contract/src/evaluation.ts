@@ -1,6 +1,6 @@
 /**
- * evaluation.json of the built-in trainers: measured with the exported file on pictures that training never saw.
- * Shares are 0..1. A script of a user may write one of these, too; then it is shown like ours.
+ * evaluation.json of the built-in trainers: measured with the exported file on held-out images. Shares are 0..1. A
+ * user's script may write this file, too; the platform then shows it in the same way.
  */
 import type { ClassIntervals } from './confidence.ts';
 
@@ -13,9 +13,9 @@ export interface ClassReport {
   precision: number;
   recall: number;
   f1: number;
-  /** Held-out pictures (detection: boxes) of this class. */
+  /** Held-out images (detection: boxes) of this class. */
   support: number;
-  /** 95 % intervals of the figures by their names; absent in files of earlier trainers. */
+  /** 95 % intervals of the metrics by name; absent in files of earlier trainers. */
   intervals_95?: ClassIntervals;
 }
 interface CurveHead {
@@ -28,7 +28,7 @@ interface CurveHead {
 }
 export type Stage = 'probe' | 'fine-tune';
 export interface CurvePoint extends CurveHead {
-  /** Null where no validation pictures were set apart. */
+  /** Null without validation images. */
   validation_loss: number | null;
   validation_accuracy: number | null;
 }
@@ -40,7 +40,7 @@ export interface DetectionCurvePoint extends CurveHead {
   validation_loss: number | null;
   validation_map50: number | null;
 }
-/** One held-out picture that went wrong. */
+/** A held-out image with a wrong prediction. */
 export interface PictureReference {
   image_path: string;
   file_name: string;
@@ -56,7 +56,7 @@ export interface MultiLabelPrediction extends PictureReference {
   labels: string[];
   predicted: string[];
 }
-/** Corners in 0..1 of the picture's width and height. */
+/** Corners in 0..1 of the image's width and height. */
 export interface FoundBox {
   label: string;
   score: number;
@@ -66,7 +66,7 @@ export interface FoundBox {
   y_max_normalized: number;
 }
 export interface DetectionMistakes extends PictureReference {
-  /** True boxes that were not found, and found boxes that are not there (IoU 0.5), the surest first. */
+  /** Missed true boxes and false positives (IoU 0.5), the highest score first. */
   missed: Omit<FoundBox, 'score'>[];
   wrong: FoundBox[];
 }
@@ -74,28 +74,28 @@ export interface ModelFile {
   file: string;
   size_bytes: number;
   sha256: string;
-  /** Median of one picture on the machine that trained; null where that file cannot be run here. */
+  /** Median time per image on the training host; null if that host cannot run the file. */
   latency_ms: number | null;
-  /** What ran it: the same file takes another time elsewhere. */
+  /** The runtime of the measurement: times differ between runtimes. */
   latency_by?: string;
-  /** Largest difference of an output to the trained network; null where that file cannot be run here. */
+  /** Maximum difference of an output to the trained network; null if the training host cannot run the file. */
   max_difference: number | null;
 }
 
 interface EvaluationHead {
   format: 1;
   labels: string[];
-  /** `validation` only where the dataset has no test pictures: then the choice of weights has seen them. */
+  /** `validation` only if the dataset has no test images; the weights were then selected on the same images. */
   evaluated_on: 'test' | 'validation';
-  /** Held-out pictures. */
+  /** Number of held-out images. */
   count: number;
-  /** What is delivered: the fine-tuned network, unless the probe validates clearly better. */
+  /** The delivered stage: fine-tuned, unless the probe validates clearly better. */
   chosen: Stage;
   pictures: { train: number; validation: number; test: number; skipped: number };
-  /** At most 100 of them. */
+  /** At most 100 entries. */
   skipped: { image_path: string; file_name: string; reason: string }[];
   seed: number;
-  /** Pictures are scaled to side × side px. */
+  /** Images are resized to side × side px. */
   side: number;
   seconds: { total: number; probe: number; fine_tune: number; evaluation: number };
   /** The ONNX file. */
@@ -105,9 +105,9 @@ interface EvaluationHead {
   pretrained: { name: string; sha256: string };
   versions: Record<string, string>;
   machine: { cpu: string; cores: number; peak_rss_mib: number };
-  /** What the training ran on, and why not on more. */
+  /** The device of the training, and the reason for its choice. */
   device: { name: 'cpu' | 'cuda'; reason: string };
-  /** What would help: classes with few pictures, imbalance … */
+  /** Suggestions: classes with few images, imbalance … */
   advice: string[];
 }
 
@@ -116,24 +116,24 @@ export interface Evaluation extends EvaluationHead, Score {
   per_class: ClassReport[];
   /** Rows: true class, columns: predicted class, both in the order of `labels`. */
   confusion: number[][];
-  /** Both measured on the held-out pictures; null where it was not trained. */
+  /** Both measured on the held-out images; null if not trained. */
   probe: Score | null;
   fine_tuned: Score | null;
   curve: CurvePoint[];
-  /** The held-out pictures that went most wrong, worst first; at most 20. */
+  /** The held-out images with the worst predictions, worst first; at most 20. */
   worst: Prediction[];
 }
 
 export interface MultiLabelScore {
   micro_f1: number;
   macro_f1: number;
-  /** Pictures whose whole set of labels is right. */
+  /** Images with exactly the right set of labels. */
   exact_match: number;
   mean_average_precision: number;
 }
 export interface MultiLabelEvaluation extends EvaluationHead, MultiLabelScore {
   task: 'multi_label_classification';
-  /** `threshold`: the label counts as present from this probability on, chosen on validation for the best F1. */
+  /** `threshold`: minimum probability of a predicted label, selected on validation images for the best F1. */
   per_class: (ClassReport & { average_precision: number; threshold: number })[];
   probe: MultiLabelScore | null;
   fine_tuned: MultiLabelScore | null;
@@ -151,7 +151,7 @@ export interface DetectionEvaluation extends EvaluationHead, DetectionScore {
   task: 'object_detection';
   /** Precision, recall and F1 at `threshold` and IoU 0.5; `support` counts boxes. */
   per_class: (ClassReport & { ap50: number; ap75: number; threshold: number })[];
-  /** Boxes by part. */
+  /** Number of boxes by split. */
   boxes: { train: number; validation: number; test: number };
   probe: DetectionScore | null;
   fine_tuned: DetectionScore | null;

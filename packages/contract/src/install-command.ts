@@ -1,6 +1,7 @@
 /**
- * A shell command that prints the install script. Where the machine does not know the authority of the server, the command names
- * its hash: the certificate is fetched unverified, and used only if it is the named one. Braces, because `$((` begins arithmetic.
+ * A shell command that prints the install script. If the server has a private CA, the command contains its hash: it
+ * downloads the CA certificate unverified, and uses it only if the hash matches. It uses braces, because `$((` starts
+ * an arithmetic expansion.
  */
 export const installScriptCommand = (url: string, authoritySha256: string | undefined): string =>
   authoritySha256 === undefined || !url.startsWith('https:')

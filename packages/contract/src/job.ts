@@ -1,9 +1,9 @@
 /**
- * The job folder: what a runner writes for a trainer, what a trainer writes back. One contract for the built-in trainers
- * and for scripts of users. Keys in files are snake_case; times are RFC 3339 text; sizes and durations carry their unit.
+ * The job folder: files from the runner to the trainer and back. Built-in trainers and user scripts share this
+ * contract. Keys in files are snake_case; times are RFC 3339 text; sizes and durations carry their unit.
  *
  *   job.json        JobSpec plus `command`                 read-only
- *   dataset.jsonl   one DatasetLine per picture            read-only, pictures beside it in data/
+ *   dataset.jsonl   one DatasetLine per image              read-only, images beside it in data/
  *   events.ndjson   one JobEvent per line                  appended by the trainer
  *   out/            the files of the model version         without out/tmp/
  *   exit.json       JobExit                                written by the runner, last
@@ -11,14 +11,14 @@
 
 import { type BuiltInKind, builtInKinds, type MadeFramework, modelFrameworks } from './model-kinds.ts';
 
-/** `custom`: a training script of a user. */
+/** `custom`: a user's training script. */
 export type JobKind = BuiltInKind | 'custom';
 export const jobKinds: readonly JobKind[] = [...builtInKinds, 'custom'];
 
 export const splits = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splits)[number];
 
-/** `queued`: leased, but an engine such as Slurm has not started it yet; clients see PENDING. */
+/** `queued`: leased, but not yet started by an engine such as Slurm; clients see PENDING. */
 export const jobPhases = ['queued', 'preparing', 'training', 'evaluating', 'exporting', 'uploading'] as const;
 export type JobPhase = (typeof jobPhases)[number];
 
@@ -33,7 +33,7 @@ export const jobFiles = {
   log: 'trainer.log',
 } as const;
 
-/** Files that a built-in classifier leaves in out/ beside `<model_name>.onnx`. */
+/** Files that a built-in classifier writes to out/ beside `<model_name>.onnx`. */
 export const modelFiles = {
   labels: 'labels.txt',
   evaluation: 'evaluation.json',
@@ -42,12 +42,12 @@ export const modelFiles = {
   cardText: 'model_card.md',
 } as const;
 
-/** The class of pictures that carry none of the requested labels. */
+/** The class of images without any of the requested labels. */
 export const UNKNOWN_LABEL = 'VIAM_UNKNOWN';
 
 /**
- * glibc's allocator, as a runner sets it for built-in trainers. With its usual number of arenas it keeps a quarter more than
- * the trainer uses; with thresholds that move, large blocks stay in a heap full of holes, at times twice of what is used.
+ * Settings of glibc's allocator for built-in trainers. With the default number of arenas it holds 25 % more memory than
+ * the trainer uses. With dynamic thresholds, fragmentation can double the heap.
  */
 export const trainerMalloc = {
   MALLOC_ARENA_MAX: '2',
@@ -62,50 +62,50 @@ export interface JobLimits {
   wall_seconds: number;
   memory_mib: number;
   disk_mib: number;
-  /** GPUs that the job needs. 0 or absent: none; it may use what is there. */
+  /** GPUs that the job requires. 0 or absent: none, but it may use a free one. */
   gpus?: number;
 }
 
-/** The training script of a custom job, as the registry holds it. */
+/** The training script of a custom job in the registry. */
 export interface JobScript {
-  /** `<namespace or organization id>:<name>`, as asked for. */
+  /** `<namespace or organization id>:<name>`, as requested. */
   registry_item_id: string;
   version: string;
-  /** Of the .tar.gz, in hex; the runner fetches it as a blob. */
+  /** Hash of the .tar.gz, in hex; the runner downloads it as a blob. */
   package_sha256: string;
 }
 
-/** job.json without local paths: what the queue hands to a runner. */
+/** job.json without local paths, as the queue sends it to a runner. */
 export interface JobSpec {
   id: string;
-  /** 1, 2, …: grows each time the job is leased anew. */
+  /** 1, 2, …: incremented with each lease of the job. */
   attempt: number;
   org_id: string;
   kind: JobKind;
   model_name: string;
   model_version: string;
-  /** The requested labels. Empty: every label that occurs. */
+  /** The requested labels. Empty: every label in the dataset. */
   labels: string[];
   /** Flags of the trainer, `--key=value`; for built-in trainers `recipe`, `epochs`, `side`. */
   arguments: Record<string, string>;
-  /** Same seed and same input: same model. 0 … 2^32 − 1. */
+  /** The same seed and input give the same model. 0 … 2^32 − 1. */
   seed: number;
   limits: JobLimits;
   /** RFC 3339. */
   deadline: string;
-  /** `probe`: only the linear head, in seconds. Absent: the trainer's own choice. Wins over arguments.recipe. */
+  /** `probe`: only the linear head, in seconds. Absent: the trainer decides. Takes precedence over arguments.recipe. */
   recipe?: string;
-  /** Of built-in trainers. Absent: tflite. */
+  /** For built-in trainers. Default: tflite. */
   framework?: MadeFramework;
-  /** Of kind `custom` only. */
+  /** For kind `custom` only. */
   script?: JobScript;
-  /** Of kind `custom`: the environment, for example `py:3.11`. Absent: the runner's default. */
+  /** For kind `custom`: the environment, for example `py:3.11`. Absent: the runner's default. */
   container_version?: string;
   dataset_id?: string;
   dataset_version_id?: string;
 }
 
-/** job.json as it lies in the job folder. */
+/** job.json in the job folder. */
 export interface JobFile extends JobSpec {
   /** Program and arguments that the runner started. */
   command: string[];
@@ -116,7 +116,7 @@ export interface LabelAnnotation {
   confidence?: number;
 }
 
-/** Corners in 0..1 of the picture's width and height. */
+/** Corners in 0..1 of the image's width and height. */
 export interface BoxAnnotation {
   id?: string;
   annotation_label: string;
@@ -127,7 +127,7 @@ export interface BoxAnnotation {
   confidence?: number;
 }
 
-/** One picture: a line of the frozen manifest and of dataset.jsonl. */
+/** One image: a line of the frozen manifest and of dataset.jsonl. */
 export interface DatasetLine {
   /** Relative to the folder of dataset.jsonl; in a manifest it may be a bare file name. */
   image_path: string;
@@ -137,7 +137,7 @@ export interface DatasetLine {
   split: Split;
   classification_annotations: LabelAnnotation[];
   bounding_box_annotations: BoxAnnotation[];
-  /** When the picture was taken, as Go prints it: `2024-01-02 15:04:05.999 +0000 UTC`. */
+  /** Capture time of the image in Go's format: `2024-01-02 15:04:05.999 +0000 UTC`. */
   timestamp: string;
   part_id: string;
   component_name: string;
@@ -148,7 +148,7 @@ export interface DatasetLine {
 }
 
 interface EventHead {
-  /** 1, 2, … within the attempt, over all kinds of events. */
+  /** 1, 2, … within the attempt, over all event types. */
   sequence: number;
   time: string;
 }
@@ -158,19 +158,19 @@ export type JobEvent = EventHead &
     /** For example {"stage": "fine-tune", "epoch": 3, "loss": 0.4, "validation_accuracy": 0.9}. */
     | { is: 'metric'; values: Record<string, number | string> }
     | { is: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string }
-    /** Something was left out or corrected, and training goes on. */
+    /** Something was skipped or corrected; training continues. */
     | { is: 'warning'; code: string; message: string }
-    /** Training ends; `code` is a row of the error table. */
+    /** Training ends; `code` is a code of the error table. */
     | { is: 'error'; code: string; message: string }
   );
 
-/** Without `Omit` on the union, which would merge its members. */
+/** A plain `Omit` on the union would merge its members. */
 export type JobEventBody = JobEvent extends infer E ? (E extends EventHead ? Omit<E, keyof EventHead> : never) : never;
 
 export interface JobExit {
-  /** done; stopped by order; the data or the script is at fault; else infrastructure, which is tried again. */
+  /** done; stopped on request; invalid data or script; otherwise infrastructure, which the queue retries. */
   result: 'done' | 'stopped' | 'data' | 'script' | 'infrastructure';
-  /** Row of the error table; absent when done or stopped. */
+  /** Code of the error table; absent if done or stopped. */
   code?: string;
   message?: string;
   started: string;
@@ -179,13 +179,13 @@ export interface JobExit {
 
 const extensions: Record<string, string> = { '.jpeg': '.jpg' };
 
-/** Where a runner puts the picture of a line, relative to the job folder: by content, so that equal pictures are one file. */
+/** Path of a line's image in the job folder, by content: equal images share one file. */
 export function picturePath(line: Pick<DatasetLine, 'sha256' | 'file_name'>): string {
   const extension = /\.[a-z0-9]{1,5}$/.exec(line.file_name.toLowerCase())?.[0] ?? '';
   return `${jobFiles.pictures}/${line.sha256}${extensions[extension] ?? extension}`;
 }
 
-/** A file of the job folder is not as agreed. `path` names the field, for example `limits.wall_seconds`. */
+/** A file of the job folder has an invalid format. `path` names the field, for example `limits.wall_seconds`. */
 export class JobFormatError extends Error {
   readonly path: string;
   constructor(path: string, message: string) {
@@ -261,7 +261,7 @@ function optional<K extends string>(from: Fields, keys: readonly K[]): Partial<R
 /** Model names become file names, so they are letters, digits and `._-`, and start with a letter or digit. */
 const fileSafe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** Throws JobFormatError. Unknown keys are left out. */
+/** @throws JobFormatError. Unknown keys are dropped. */
 export function parseJobSpec(value: unknown): JobSpec {
   const from = fields(value, '');
   const limits = fields(from['limits'], 'limits');
@@ -310,7 +310,7 @@ function jobScript(value: unknown): JobScript {
   };
 }
 
-/** Throws JobFormatError. */
+/** @throws JobFormatError */
 export function parseJobFile(value: unknown): JobFile {
   return { ...parseJobSpec(value), command: list(fields(value, ''), 'command', textItem) };
 }
@@ -335,7 +335,7 @@ function boxAnnotation(value: unknown, path: string): BoxAnnotation {
   };
 }
 
-/** Throws JobFormatError. */
+/** @throws JobFormatError */
 export function parseDatasetLine(value: unknown): DatasetLine {
   const from = fields(value, '');
   return {
@@ -355,7 +355,7 @@ export function parseDatasetLine(value: unknown): DatasetLine {
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Throws JobFormatError. */
+/** @throws JobFormatError */
 export function parseJobEvent(value: unknown): JobEvent {
   const from = fields(value, '');
   const head = { sequence: integer(from, 'sequence', 1), time: instant(from, 'time') };

@@ -1,4 +1,4 @@
-/** Objects in JSON that comes from outside. */
+/** Helpers for untrusted JSON. */
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 
 export const objectOf = (value: unknown): Record<string, unknown> | undefined => (isObject(value) ? value : undefined);
 
-/** Undefined: the text is not JSON. */
+/** Undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -17,5 +17,5 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Undefined: the text is not a JSON object. */
+/** Undefined if the text is not a JSON object. */
 export const parseObject = (text: string): Record<string, unknown> | undefined => objectOf(parseJson(text));

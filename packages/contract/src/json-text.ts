@@ -17,5 +17,5 @@ const part = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\/|,(?=\s*[\]}])/g;
 
 const withoutExtras = (text: string): string => {
   const strip = (from: string): string => from.replace(part, (found) => (found.startsWith('"') ? found : ' '));
-  return strip(strip(text)); // a comma may stand before a comment that goes first
+  return strip(strip(text)); // the first pass removes comments after a comma
 };

@@ -1,8 +1,8 @@
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The fields of a log line as pairs, in their order. They come as objects of one key, or as {Key, String | Integer | Interface …} of
- * programs that send zap's own form.
+ * The fields of a log line as pairs, in their order. They are objects with one key, or zap's own format {Key, String |
+ * Integer | Interface …}.
  */
 export function fieldPairs(fields: readonly Fields[]): (readonly [key: string, value: unknown])[] {
   return fields.flatMap((field): (readonly [string, unknown])[] => {

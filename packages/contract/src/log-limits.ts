@@ -1,35 +1,35 @@
 /**
- * The limits of log lines, from a program's output to the store of the management server. Agent, machine server, management server and
- * documentation use this table and no other.
+ * The limits of log lines, from a program's output to the store of the management server. Agent, machine server,
+ * management server and documentation all use this table.
  */
 export const logLimits = {
-  /** UTF-8 bytes of a message; also of a stack trace. What is longer is cut and marked. */
+  /** UTF-8 bytes of a message or a stack trace. Longer ones are truncated and marked. */
   messageBytes: 64 * 1024,
-  /** Bytes as JSON of all fields of a line together; also of its caller. */
+  /** JSON bytes of all fields of a line; also of its caller. */
   fieldsBytes: 64 * 1024,
-  /** Characters of a host, logger or boot ID. */
+  /** Characters of a host name, logger name or boot ID. */
   nameCharacters: 256,
   /** Lines of one RobotService.Log call. */
   linesPerCall: 1_000,
-  /** Lines that wait on the disk of a machine for the management server. */
+  /** Log spool on the disk of a machine. */
   spoolBytes: 16 * 2 ** 20,
-  /** What a machine server wrote while no agent ran. */
+  /** Output of a machine server while no agent runs. */
   outputBytes: 16 * 2 ** 20,
-  /** What a machine server may write at once … */
+  /** Burst of a machine server's output … */
   burstLines: 5_000,
   burstBytes: 2 * 2 ** 20,
-  /** … and in each second on the long run. */
+  /** … and its sustained rate. */
   linesPerSecond: 500,
   bytesPerSecond: 128_000,
-  /** A machine server without an agent keeps so many unsent lines in its memory. */
+  /** Unsent lines that a machine server without an agent keeps in memory. */
   unsentLines: 20_000,
 } as const;
 
 const encoder = new TextEncoder();
-/** For the mark at the end of a line that was cut. */
+/** Reserved for the mark of a truncated line. */
 const markBytes = 64;
 
-/** At most `messageBytes` bytes, cut between two characters; what was cut once is not cut again. */
+/** Truncates to `messageBytes` bytes between two characters; a truncated text stays unchanged. */
 export function cutText(text: string, limitBytes: number = logLimits.messageBytes): string {
   if (text.length * 3 <= limitBytes) return text;
   const bytes = new Uint8Array(limitBytes);
@@ -38,14 +38,14 @@ export function cutText(text: string, limitBytes: number = logLimits.messageByte
   return `${text.slice(0, read)}… (cut: ${text.length} characters)`;
 }
 
-/** The fields of a line, or a note in their place where they are too large. */
+/** The fields of a line, or a note instead if they are too large. */
 export function boundedFields<T extends object>(fields: readonly T[]): readonly T[] | readonly [{ left_out: string }] {
   const json = JSON.stringify(fields);
   if (fitsIn(json, logLimits.fieldsBytes)) return fields;
   return [{ left_out: `${json.length} characters in ${fields.length} fields` }];
 }
 
-/** The caller of a line, or a note in its place where it is too large. */
+/** The caller of a line, or a note instead if it is too large. */
 export function boundedCaller<T extends object>(caller: T): T | { left_out: string } {
   const json = JSON.stringify(caller);
   return fitsIn(json, logLimits.fieldsBytes) ? caller : { left_out: `${json.length} characters` };

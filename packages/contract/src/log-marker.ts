@@ -1,10 +1,10 @@
 /**
- * The field of a log line that stands for lines that were lost: how many. An agent writes such a line where others had to be
- * dropped for want of room, so that a gap is never taken for silence.
+ * Field of a log line that stands for lost lines; its value is their number. The agent writes such a line where it
+ * dropped others for lack of space, so that a gap is visible.
  */
 export const droppedLinesField = 'lines_dropped';
 
-/** How many lines the line with these fields stands for; 0: it is a line like any other. */
+/** Number of lost lines that the line with these fields stands for; 0: it is an ordinary line. */
 export function droppedLines(fields: readonly Readonly<Record<string, unknown>>[]): number {
   for (const field of fields) {
     const count = field[droppedLinesField];

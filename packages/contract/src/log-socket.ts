@@ -1,21 +1,23 @@
 /**
- * The socket by which a machine server hands its log lines to the agent: a unix stream socket, JSON lines in both directions. The
- * agent names it in the environment (`machineEnvironment.logSocket`). docs/machine-server.md says the same in prose.
+ * The socket through which a machine server sends its log lines to the agent: a Unix stream socket, JSON lines in both
+ * directions. The environment variable `machineEnvironment.logSocket` contains its path. docs/machine-server.md
+ * describes it in prose.
  *
- * The server begins with a hello, the answer says which of its lines were taken before. Then it sends lines, numbered from 1; the
- * answers say up to which number they are stored. What was not is sent again on the next connection.
+ * The server starts with a hello; the answer contains the number of its lines that are already stored. Then it sends
+ * lines, numbered from 1; each answer contains the number up to which they are stored. The server resends all others on
+ * the next connection.
  */
 import { isObject, parseObject } from './json-object.ts';
 export const logSocketVersion = 1;
-/** Of one JSON line on the socket. */
+/** Limit of one JSON line on the socket. */
 export const longestSocketLine = 2 ** 20;
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** First line of a server. */
+/** First line from the server. */
 export interface LogHello {
   readonly log_socket: number;
-  /** Another one for each start of the server; its lines are numbered within it. */
+  /** Unique per start of the server; it scopes the line numbers. */
   readonly boot_id: string;
 }
 
@@ -34,7 +36,7 @@ export interface SocketLine {
   readonly stack?: string;
 }
 
-/** Every answer of the agent; `error`: why it closes the connection. */
+/** Every answer from the agent; `error`: why it closes the connection. */
 export interface LogAnswer {
   readonly log_socket: number;
   /** All lines up to this number are stored. */
@@ -42,7 +44,7 @@ export interface LogAnswer {
   readonly error?: string;
 }
 
-/** Undefined: no hello of a version that is known here. */
+/** Undefined if it is not a hello of a supported version. */
 export function parseLogHello(text: string): LogHello | undefined {
   const json = parseObject(text);
   const bootId = json?.['boot_id'];
@@ -50,7 +52,7 @@ export function parseLogHello(text: string): LogHello | undefined {
   return bootId === '' || bootId.length > 100 ? undefined : { log_socket: logSocketVersion, boot_id: bootId };
 }
 
-/** Undefined: no line that can be stored. */
+/** Undefined if the line cannot be stored. */
 export function parseSocketLine(text: string): SocketLine | undefined {
   const json = parseObject(text);
   if (!json) return undefined;
@@ -69,7 +71,7 @@ export function parseSocketLine(text: string): SocketLine | undefined {
   };
 }
 
-/** Undefined: no answer of a version that is known here. */
+/** Undefined if it is not an answer of a supported version. */
 export function parseLogAnswer(text: string): LogAnswer | undefined {
   const json = parseObject(text);
   const taken = json?.['taken'];

@@ -1,37 +1,37 @@
 /**
- * What a machine server and the agent that supervises it agree on: command line, environment, readiness line, restart
- * status and exit codes. A custom build that keeps to this file is supervised like `platform-server` itself;
- * docs/machine-server.md says the same in prose. No library is needed to read or write any of it.
+ * The contract between a machine server and its agent: command line, environment, readiness line, restart status and
+ * exit codes. The agent supervises a custom build that implements this file like `platform-server` itself.
+ * docs/machine-server.md describes it in prose. Reading and writing it needs no library.
  */
 import { parseJsonText } from './json-text.ts';
 import { objectOf, parseJson, parseObject } from './json-object.ts';
 
-/** Environment that the agent sets for the server it starts. */
+/** Environment variables that the agent sets for the server. */
 export const machineEnvironment = {
-  /** `true`: the agent asks the cloud whether a restart is wanted; the server must not ask, too. */
+  /** `true`: the agent polls the cloud for restart requests; the server must not. */
   agentHandlesNeedsRestart: 'PLATFORM_AGENT_HANDLES_NEEDS_RESTART_CHECKING',
-  /** `true`: log at level debug. */
+  /** `true`: log at debug level. */
   debug: 'PLATFORM_SERVER_DEBUG',
-  /** ms since 1970, in the past for certain: what a certificate's end is compared with while the clock may be wrong. */
+  /** ms since 1970, certainly in the past: compare a certificate's expiry with it while the clock may be wrong. */
   timeFloor: 'PLATFORM_TIME_FLOOR',
-  /** File with the authority that vouches for the management server beside those of the system, PEM. Unset: there is none. */
+  /** PEM file with the CA of the management server, in addition to the system's CAs. Unset: none. */
   certificateAuthority: 'PLATFORM_CERTIFICATE_AUTHORITY',
-  /** Path of the socket at which the agent takes log lines (log-socket.ts); absent: send them with RobotService.Log. */
+  /** Path of the agent's socket for log lines (log-socket.ts); absent: send them with RobotService.Log. */
   logSocket: 'PLATFORM_AGENT_LOG_SOCKET',
 } as const;
 
 /** Name of the program, of its release and of its file. */
 export const serverName = 'platform-server';
 
-/** Exit codes of a machine server; the agent starts it again after any of them, with back-off. */
+/** Exit codes of a machine server; the agent restarts it after any of them, with backoff. */
 export const machineExit = {
   /** Stopped by SIGTERM, SIGINT or SIGQUIT. */
   stopped: 0,
-  /** Wrong command line. */
+  /** Invalid command line. */
   usage: 2,
-  /** A failure that nobody foresaw; the last line on stderr says which. */
+  /** An unexpected failure; the last line on stderr describes it. */
   failed: 70,
-  /** The data folder can't be written. */
+  /** The data folder is not writable. */
   noDataFolder: 73,
   /** Another server uses the data folder. */
   dataFolderInUse: 75,
@@ -39,79 +39,79 @@ export const machineExit = {
   badCredentials: 78,
 } as const;
 
-/** What `--version` prints, as one JSON line. */
+/** Output of `--version`, as one JSON line. */
 export interface ProgramVersion {
   readonly version: string;
   readonly binaryName: string;
 }
 
-/** A server that is ready to be used. */
+/** A server that is ready. */
 export interface Readiness {
-  /** Base address for GET /restart_status, on the loopback interface wherever the server offers one. */
+  /** Base URL for GET /restart_status, on the loopback interface if the server listens there. */
   readonly url: string;
-  /** Version of the program; absent when the server does not tell it. */
+  /** Version of the program; absent if the server does not report it. */
   readonly version?: string;
   readonly pid?: number;
-  /** Revision of the machine's configuration that is in effect, 0: none yet. */
+  /** Revision of the machine's configuration in effect, 0: none yet. */
   readonly revision?: number;
 }
 
-/** Answer of GET /restart_status. */
+/** Response of GET /restart_status. */
 export interface RestartStatus {
-  /** False while a new configuration is being put in effect and while the maintenance reading says no. */
+  /** False while the server applies a new configuration, and while the maintenance sensor forbids it. */
   readonly restartAllowed: boolean;
-  /** True: the agent has to ask the cloud whether a restart is wanted. */
+  /** True: the agent must poll the cloud for restart requests. */
   readonly doesNotHandleNeedsRestart: boolean;
   readonly version?: string;
   readonly uptimeSeconds?: number;
   readonly reconfiguring?: boolean;
   /** Revision of the configuration in effect, 0: none yet. */
   readonly revision?: number;
-  /** Present when the configuration names a maintenance sensor. */
+  /** Present if the configuration names a maintenance sensor. */
   readonly maintenance?: MaintenanceReading;
   /** The program's file was replaced since the server started. */
   readonly restartNeeded?: boolean;
-  /** Changes whenever the answer of GET /resource_status does; absent: the server has no such answer. */
+  /** Changes with the response of GET /resource_status; absent: the server does not support that call. */
   readonly resourceStatusEtag?: string;
-  /** `host:port` of the plain RPC port that some public builds offer for an ordered shutdown. */
+  /** `host:port` of the plain RPC port that some public builds offer for a graceful shutdown. */
   readonly moduleServerTcpAddress?: string;
 }
 
 export interface MaintenanceReading {
   readonly allowed: boolean;
-  /** What the sensor said, or why it could not be read; for people. */
+  /** The sensor's reading, or why it could not be read; text for users. */
   readonly reading: string;
 }
 
-/** Content of a machine's credentials file, checked. */
+/** Validated content of a machine's credentials file. */
 export interface MachineCredentials {
-  /** Base address of the management server, without a slash at its end. */
+  /** Base URL of the management server, without a trailing slash. */
   readonly appAddress: string;
   readonly partId: string;
-  /** What AuthService.Authenticate is called with. */
+  /** Arguments of AuthService.Authenticate. */
   readonly entity: string;
   readonly type: 'robot-secret' | 'api-key';
   readonly payload: string;
-  /** The authority that vouches for the management server beside those of the system, PEM. */
+  /** PEM CA of the management server, in addition to the system's CAs. */
   readonly authority?: string;
 }
 
-/** `value`, or what is wrong with the input and what to do about it. */
+/** `value`, or the problem of the input with its remedy. */
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: string; readonly remedy: string };
 
-/** The one line that a server prints on stdout when it is ready. */
+/** The line that a server prints on stdout when it is ready. */
 export function readyLine(ready: Required<Readiness>): string {
   const { version, url, pid, revision } = ready;
   return JSON.stringify({ platform_server: 'ready', version, url, pid, revision });
 }
 
-/** The same for agents of other products, which look for the word and these two members; they read nothing else of it. */
+/** The readiness line for agents of other products, which look for the word and these two members only. */
 export const publicReadyLine = (url: string): string => `serving\t${JSON.stringify({ url, alt_url: url })}`;
 
 /**
- * Reads a line of a server's stdout: our readiness line, or the public server's line with the word `serving` and the
+ * Parses a line of a server's stdout: our readiness line, or the public server's line with the word `serving` and the
  * members "url" and "alt_url". Undefined for any other line.
  */
 export function parseReadyLine(line: string): Readiness | undefined {
@@ -135,7 +135,7 @@ function ourReadyLine(line: string): Readiness | undefined {
 
 function servingLine(line: string): Readiness | undefined {
   if (!/\bserving\b/.test(line)) return undefined;
-  // alt_url is the address on this machine; a server without a name from the cloud prints url alone.
+  // alt_url is the local URL; a server without a cloud name prints only url.
   const url = httpUrl(/"alt_url"\s*:\s*"([^"]+)"/.exec(line)?.[1]) ?? httpUrl(/"url"\s*:\s*"([^"]+)"/.exec(line)?.[1]);
   return url === undefined ? undefined : { url };
 }
@@ -156,7 +156,9 @@ export function restartStatusJson(status: RestartStatus): Record<string, unknown
   };
 }
 
-/** Reads an answer of GET /restart_status; only `restart_allowed` has to be there. Undefined: not such an answer. */
+/**
+ * Parses a response of GET /restart_status; only `restart_allowed` is required. Undefined if it is not such a response.
+ */
 export function parseRestartStatus(body: unknown): RestartStatus | undefined {
   const json = objectOf(typeof body === 'string' ? parseJson(body) : body);
   if (json === undefined || typeof json['restart_allowed'] !== 'boolean') return undefined;
@@ -182,7 +184,7 @@ export function versionLine(program: ProgramVersion): string {
   return JSON.stringify({ version: program.version, binary_name: program.binaryName });
 }
 
-/** Reads what `--version` printed; undefined when it is not a program of ours. */
+/** Parses the output of `--version`; undefined for other programs. */
 export function parseVersionLine(output: string): ProgramVersion | undefined {
   const json = parseObject(output);
   const version = json?.['version'];
@@ -191,8 +193,9 @@ export function parseVersionLine(output: string): ProgramVersion | undefined {
 }
 
 /**
- * Reads the credentials file of a machine:
- * `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}, "certificate_authority"?: PEM}}`. Comments are allowed.
+ * Parses the credentials file of a machine:
+ * `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}, "certificate_authority"?: PEM}}`. Comments are
+ * allowed.
  */
 export function parseCredentials(text: string): Parsed<MachineCredentials> {
   const remedy = 'copy the credentials of this machine from the management app (or `platform machine credentials`)';
@@ -230,7 +233,7 @@ function parsed(parse: () => unknown): unknown {
   }
 }
 
-/** The address without a slash at its end; an address of all interfaces becomes the loopback one. */
+/** The URL without a trailing slash; maps the unspecified address to the loopback address. */
 function httpUrl(value: unknown): string | undefined {
   if (!isText(value) || !URL.canParse(value)) return undefined;
   const url = new URL(value);

@@ -1,4 +1,4 @@
-// When restarts are allowed. Pure: the time is a parameter, in milliseconds since 1970.
+// Computes when restarts are allowed. Pure: the time is a parameter, in milliseconds since 1970.
 import type { MaintenanceWindow } from './gen/agent-config.gen.ts';
 
 const order = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -15,7 +15,7 @@ interface LocalTime {
   readonly minute: number;
 }
 
-/** The clock on the wall of a time zone. Making one is slow, reading it is fast. */
+/** Local time of a time zone. Creating the formatter is slow, using it is fast. */
 function wallClock(timeZone: string): (wallMs: number) => LocalTime {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -38,13 +38,15 @@ function isOpen(window: MaintenanceWindow, { day, minute }: LocalTime): boolean 
   return (window.days.includes(day) && minute >= from) || (window.days.includes(dayBefore(day)) && minute < to);
 }
 
-/** Whether a moment lies in the window: from ≤ time < to. A window over midnight belongs to the day on which it begins. */
+/**
+ * Whether an instant is in the window: from ≤ time < to. A window over midnight belongs to the day on which it starts.
+ */
 export const isInWindow = (window: MaintenanceWindow, wallMs: number): boolean =>
   isOpen(window, wallClock(window.time_zone)(wallMs));
 
 /**
- * The first moment from `wallMs` on that lies in the window: `wallMs` itself when it does, else the start of a minute.
- * Undefined when there is none within eight days (a window that falls into the hour a clock change skips).
+ * The first instant from `wallMs` on that is in the window: `wallMs` itself, or else the start of a minute. Undefined
+ * if there is none within eight days (the window is in the hour that a clock change skips).
  */
 export function nextWindowStart(window: MaintenanceWindow, wallMs: number): number | undefined {
   const local = wallClock(window.time_zone);
@@ -54,7 +56,7 @@ export function nextWindowStart(window: MaintenanceWindow, wallMs: number): numb
   while (at < end) {
     const time = local(at);
     if (isOpen(window, time)) return at;
-    // Long steps while the window is surely far away: zones shift by two hours at most.
+    // Take long steps while the window is far away: zones shift by two hours at most.
     const left = (minuteOf(window.from) - time.minute + dayMinutes) % dayMinutes;
     at += Math.max(1, left - 150) * minuteMs;
   }
@@ -76,7 +78,10 @@ const localText = (wallMs: number, timeZone: string): string => {
   return `${part['weekday']} ${part['year']}-${part['month']}-${part['day']} ${part['hour']}:${part['minute']}`;
 };
 
-/** When a closed window opens next, in its own time zone and in UTC: "Sat 2026-11-21 22:00 Europe/Berlin (Sat 2026-11-21 21:00 UTC)". */
+/**
+ * Next opening of a closed window, in its own time zone and in UTC: "Sat 2026-11-21 22:00 Europe/Berlin (Sat 2026-11-21
+ * 21:00 UTC)".
+ */
 export function windowOpening(window: MaintenanceWindow, wallMs: number): string | undefined {
   const at = nextWindowStart(window, wallMs);
   if (at === undefined) return undefined;

@@ -1,31 +1,31 @@
-// The kinds of models that the platform trains itself, and every fact that more than one program needs about them.
+// The kinds of models that the platform trains, with all facts that several programs need.
 import type { ModelType } from './gen/platform/app/mltraining/v1/ml_training_pb.ts';
 
-/** Frameworks of the files that built-in trainers export. `tflite` brings the ONNX file, too. */
+/** Frameworks of the files that built-in trainers export. `tflite` includes the ONNX file. */
 export const modelFrameworks = ['tflite', 'onnx'] as const;
 export type MadeFramework = (typeof modelFrameworks)[number];
 
 export interface ModelKind {
-  /** On the wire. */
+  /** Value on the wire. */
   readonly modelType: ModelType;
   readonly title: string;
-  /** The title in a list; with a dash for each space it is the word of the command line. */
+  /** The title in a list; with dashes instead of spaces it is the command-line value. */
   readonly shortTitle: string;
   /** The question that such a model answers. */
   readonly question: string;
-  /** Where the labels of an image come from: its tags and classifications, or its bounding boxes. */
+  /** Source of an image's labels: its tags and classifications, or its bounding boxes. */
   readonly labelSource: 'tags' | 'boxes';
-  /** `one`: an image with several of the labels is left out. */
+  /** `one`: images with several of the labels are skipped. */
   readonly labelsPerImage: 'one' | 'any';
-  /** Of a dataset that such a model can be trained on; `perLabel` counts images or, with `labelSource` boxes, boxes. */
+  /** Minimum dataset for training; `perLabel` counts images or, with `labelSource` boxes, boxes. */
   readonly minimum: { readonly labels: number; readonly images: number; readonly perLabel: number };
-  /** What its trainer exports; the first is what a job gets that names no framework. */
+  /** Frameworks that its trainer exports; the first is the default. */
   readonly frameworks: readonly MadeFramework[];
-  /** Pixels of the square that the network sees. */
+  /** Input size of the network in pixels; the input is square. */
   readonly side: { readonly min: number; readonly max: number; readonly multipleOf: number };
   /** The outputs of its model files, all float32. */
   readonly outputs: readonly string[];
-  /** Score from which on a label counts where its file has no threshold; null: the label with the best score counts. */
+  /** Minimum score of a label if its file has no threshold; null: the label with the highest score. */
   readonly defaultThreshold: number | null;
   /** The main score of an evaluation: its key in evaluation.json, and its name for users. */
   readonly score: { readonly key: string; readonly name: string };
@@ -87,11 +87,11 @@ export const builtInKinds = Object.keys(modelKinds) as readonly BuiltInKind[];
 
 export const isBuiltInKind = (kind: string): kind is BuiltInKind => Object.hasOwn(modelKinds, kind);
 
-/** Undefined for scripts of users, and for kinds of other versions of the platform. */
+/** Undefined for users' scripts, and for kinds of other platform versions. */
 export const modelKind = (kind: string | undefined): ModelKind | undefined =>
   kind !== undefined && isBuiltInKind(kind) ? modelKinds[kind] : undefined;
 
-/** Undefined for a number that is unspecified or unknown. */
+/** Undefined for an unspecified or unknown number. */
 export const kindOfModelType = (modelType: number): BuiltInKind | undefined =>
   builtInKinds.find((kind) => modelKinds[kind].modelType === modelType);
 
@@ -102,5 +102,5 @@ const scoreNames: ReadonlyMap<string, string> = new Map(
 /** Keys of the main scores in evaluation.json. */
 export const mainScoreKeys: readonly string[] = [...scoreNames.keys()];
 
-/** The name of a score for users; scripts of users have scores of their own. */
+/** The name of a score for users; users' scripts have their own scores. */
 export const scoreName = (key: string): string => scoreNames.get(key) ?? key;

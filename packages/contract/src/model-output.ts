@@ -1,20 +1,20 @@
-// What a model file reports about its outputs, and how they are read: trainers evaluate and machines predict by this.
+// Metadata of model files and the interpretation of their outputs: trainers evaluate and machines predict with it.
 import { type BuiltInKind, isBuiltInKind, modelKinds } from './model-kinds.ts';
 
-/** Read from a model file's own metadata. */
+/** Metadata of a model file. */
 export interface ModelDescription {
   readonly task: BuiltInKind;
-  /** In the order of the outputs; absent: the file does not name them. */
+  /** In the order of the outputs; absent: the file contains none. */
   readonly labels?: readonly string[];
-  /** Score from which on a label counts, in the order of the labels; absent: the file has none. */
+  /** Minimum score of each label, in the order of the labels; absent: the file contains none. */
   readonly thresholds?: readonly number[];
 }
 
 /**
- * The kind of a model, from the metadata of its file. A file without a task that is known here has one label per image:
- * files of other programs and of earlier versions have no task.
+ * The kind of a model, from the metadata of its file. Without a known task it is single-label: files of other programs
+ * and of earlier versions have no task.
  *
- * @throws Error when thresholds are there and cannot be used.
+ * @throws Error when thresholds are present but invalid.
  */
 export function describeModel(metadata: Readonly<Record<string, string>>): ModelDescription {
   const { task = '', labels, thresholds } = metadata;
@@ -31,7 +31,7 @@ function readThreshold(text: string): number {
   throw new Error(`its metadata has the threshold "${text}"; a threshold is a number from 0 to 1`);
 }
 
-/** The labels, by index, whose probability reaches their threshold. */
+/** Indices of the labels whose probability reaches their threshold. */
 export function labelsAbove(probabilities: ArrayLike<number>, thresholds: readonly number[]): number[] {
   const usual = modelKinds.multi_label_classification.defaultThreshold;
   return [...thresholds.keys()].filter((k) => (probabilities[k] ?? 0) >= (thresholds[k] ?? usual));
@@ -48,7 +48,7 @@ export interface DetectedBox {
   bottom: number;
 }
 
-/** The boxes as a detector's file returns them; score 0: a surer box of the same label covers it. */
+/** The boxes in a detector's outputs; score 0: a higher-scored box of the same label covers it. */
 export function boxesOf(
   location: ArrayLike<number>,
   category: ArrayLike<number>,
@@ -67,7 +67,7 @@ export function boxesOf(
   });
 }
 
-/** Boxes whose score reaches the threshold of their label, the surest first. */
+/** Boxes whose score reaches the threshold of their label, the highest score first. */
 export function boxesAbove<T extends Pick<DetectedBox, 'label' | 'score'>>(
   boxes: readonly T[],
   thresholds: readonly number[],

@@ -1,7 +1,7 @@
-/** error: nothing may be saved. warning: saved, but probably not meant. note: saved, worth knowing. */
+/** error: prevents saving. warning: saved, but probably unintended. note: saved, for information. */
 export type Severity = 'error' | 'warning' | 'note';
 
-/** Something about a configuration, found at a path such as agent.additional_networks[0].psk. */
+/** A problem of a configuration at a path such as agent.additional_networks[0].psk. */
 export interface Problem {
   readonly path: string;
   readonly message: string;

@@ -1,6 +1,6 @@
 /**
- * What a machine server reports about every entry of its configuration, and what it can run: GET /resource_status. The
- * agent forwards it; docs/machine-server.md says the same in prose. Additive: a server without it keeps working.
+ * A machine server's report on every entry of its configuration and on its models: GET /resource_status. The agent
+ * forwards it; docs/machine-server.md describes it in prose. Optional: a server without it keeps working.
  */
 import type { ResourceModel, ServerKnowledge } from './server-resources.ts';
 import { objectOf, parseObject } from './json-object.ts';
@@ -8,13 +8,13 @@ import { objectOf, parseObject } from './json-object.ts';
 export const resourceStates = ['ready', 'waiting', 'failed', 'unhealthy'] as const;
 
 export interface ResourceState {
-  /** Name of the component, service or package; empty: it has none. */
+  /** Name of the component, service or package; may be empty. */
   readonly name: string;
-  /** Place in the configuration, for example services[0] or services[0].attributes.camera. */
+  /** Path in the configuration, for example services[0] or services[0].attributes.camera. */
   readonly path: string;
   /**
-   * ready: as configured. waiting: for something else, `error` may say what. failed: not as configured; an older form of it may still run.
-   * unhealthy: as configured, but it cannot do its work now.
+   * ready: as configured. waiting: for a dependency, which `error` may name. failed: not as configured; its previous
+   * form may still run. unhealthy: as configured, but currently unable to work.
    */
   readonly state: (typeof resourceStates)[number];
   /** ms since 1970. */
@@ -23,17 +23,17 @@ export interface ResourceState {
 }
 
 export interface ResourceError {
-  /** Row of the error table, or a word of the server's own. */
+  /** Code of the error table, or the server's own code. */
   readonly code: string;
   readonly message: string;
   readonly remedy: string;
 }
 
 export interface ResourceReport {
-  /** Revision of the configuration that it is about. */
+  /** Revision of the configuration that the report is about. */
   readonly revision: number;
   readonly resources: readonly ResourceState[];
-  /** Absent: the server does not report what it can run. */
+  /** Absent: the server does not report its models. */
   readonly knowledge?: ServerKnowledge;
 }
 
@@ -50,7 +50,7 @@ const mostResources = 2_000;
 const mostModels = 500;
 const longestText = 500;
 
-/** Reads a body of GET /resource_status; entries that are none are passed over. Undefined: it is no such answer. */
+/** Parses a body of GET /resource_status; skips invalid entries. Undefined if it is not such a response. */
 export function parseResourceReport(body: string): ResourceReport | undefined {
   const json = parseObject(body);
   const revision = json?.['revision'];

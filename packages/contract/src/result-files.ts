@@ -1,10 +1,12 @@
-/** Which files of a training may become files of a model version: one rule for runners, the server and the command line. */
+/**
+ * Which files of a training may become files of a model version: runners, server and command line share these rules.
+ */
 
 export const resultFileLimits = {
   files: 1000,
-  /** Folders in each other, and the file. */
+  /** Path segments, including the file name. */
   depth: 16,
-  /** Longest name in a path. File systems of machines take 255 bytes. */
+  /** Limits of one path segment. File systems of machines allow 255 bytes. */
   nameCharacters: 200,
   nameBytes: 255,
   pathCharacters: 1000,
@@ -13,13 +15,13 @@ export const resultFileLimits = {
 
 const bytesIn = (text: string): number => new TextEncoder().encode(text).length;
 
-/** What is wrong with one name of a path, as the end of the sentence "its name …"; undefined when nothing is. */
+/** The problem of one path segment, as the end of the sentence "its name …"; undefined if valid. */
 export function resultNameProblem(name: string): string | undefined {
   const { nameCharacters, nameBytes } = resultFileLimits;
   if (name === '' || name === '.' || name === '..') return 'is empty, . or ..';
-  // Control, format (bidirectional) and unassigned characters, line separators, and what is left of bytes that are no text.
+  // Control, format (bidirectional) and unassigned characters, line separators, and replacements of invalid UTF-8.
   if (/[\p{C}\p{Zl}\p{Zp}\uFFFD]/u.test(name)) return 'has characters that cannot be seen, or bytes that are not UTF-8';
-  // A drive or a stream on Windows, a separator on others.
+  // A colon is a drive or stream on Windows, a backslash a separator.
   const sign = /[:\\]/.exec(name)?.[0];
   if (sign !== undefined) return `has ${sign === ':' ? 'a colon (:)' : 'a backslash (\\)'}`;
   if (name.length > nameCharacters) return `has ${name.length} characters; the limit is ${nameCharacters}`;
@@ -27,7 +29,7 @@ export function resultNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** The same of a whole path, relative and with slashes, as the end of the sentence "its path …". */
+/** The problem of a whole path, relative and with slashes, as the end of the sentence "its path …". */
 export function resultPathProblem(path: string): string | undefined {
   const { depth, pathCharacters, pathBytes } = resultFileLimits;
   if (path.length > pathCharacters) return `has ${path.length} characters; the limit is ${pathCharacters}`;

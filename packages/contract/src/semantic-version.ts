@@ -1,15 +1,12 @@
-/** Versions of programs, as https://semver.org has them. */
+/** Program versions according to https://semver.org. */
 
-/** As the source of a regular expression: 1.4.0, 1.4.0-rc.1, 1.4.0+build. */
+/** Source of a regular expression: 1.4.0, 1.4.0-rc.1, 1.4.0+build. */
 export const semanticVersion = '\\d+\\.\\d+\\.\\d+(?:-[0-9A-Za-z.-]+)?(?:\\+[0-9A-Za-z.-]+)?';
 
 const whole = new RegExp(`^${semanticVersion}$`);
 export const isSemanticVersion = (text: string): boolean => whole.test(text);
 
-/**
- * Whether a version comes before another one by major, minor and patch alone: builds on the way to a version count as that
- * version. False for texts that are not versions.
- */
+/** Compares major, minor and patch only: a pre-release counts as its release. False for invalid versions. */
 export function isBefore(version: string, other: string): boolean {
   const [a, b] = [numbersOf(version), numbersOf(other)];
   if (!a || !b) return false;

@@ -1,13 +1,14 @@
-// What platform-server can run. It reports this about itself; the management server checks configurations against it.
+// The models that platform-server can run. It reports them; the management server validates configurations against
+// them.
 
 /** A component or service that a machine server can run. */
 export interface ResourceModel {
   readonly kind: 'component' | 'service';
   /** For example camera. */
   readonly type: string;
-  /** Empty: it may be left out. */
+  /** Empty: the model may be omitted. */
   readonly model: string;
-  /** Attributes that name another resource, and the type that it must have. */
+  /** Attributes that name another resource, with its required type. */
   readonly references: readonly ResourceReference[];
 }
 
@@ -16,7 +17,7 @@ export interface ResourceReference {
   readonly type: string;
 }
 
-/** What a machine server reports that it can run. */
+/** The capabilities that a machine server reports. */
 export interface ServerKnowledge {
   readonly models: readonly ResourceModel[];
   /** Types of packages that it installs, for example ml_model. */
@@ -45,10 +46,10 @@ export const platformServerKnowledge: ServerKnowledge = {
   packageTypes: ['ml_model'],
 };
 
-/** `api` and `model` may be triples such as `rdk:component:camera`; their last words count. */
+/** `api` and `model` may be triples such as `rdk:component:camera`; only the last segment matters. */
 export const lastWord = (text: string): string => text.split(':').at(-1) ?? '';
 
-/** The type of an entry of `components` or `services`; empty: it has none. */
+/** The type of an entry of `components` or `services`; empty if it has none. */
 export const typeOf = ({ type, api }: { readonly type?: unknown; readonly api?: unknown }): string => {
   const given = typeof type === 'string' && type !== '' ? type : api;
   return typeof given === 'string' ? lastWord(given) : '';

@@ -1,6 +1,6 @@
-/** Paths of files in the signed list of releases: the server signs under them, and agents compute them anew. */
+/** Paths in the signed targets document: the publisher signs them, and agents compute them independently. */
 
-/** linux/amd64 → linux-amd64: one segment of a path. */
+/** linux/amd64 → linux-amd64: one path segment. */
 export const platformSegment = (platform: string): string => platform.replace('/', '-');
 
 /** platform-agent/1.4.0/linux-arm64 */

@@ -1,9 +1,8 @@
-// Settings of the built-in trainers, as the arguments of a job give them. Checked when a job is submitted and
-// again by the trainer.
+// Settings of the built-in trainers in the arguments of a job. The server checks them on submit, the trainer again.
 
 import { type BuiltInKind, modelKinds } from './model-kinds.ts';
 
-/** probe: the linear head alone, within seconds. auto: the probe, then fine-tuning, and the better of the two. */
+/** probe: the linear head only, within seconds. auto: the probe, then fine-tuning; delivers the better one. */
 export const recipes = ['auto', 'probe'] as const;
 export type RecipeName = (typeof recipes)[number];
 
@@ -14,7 +13,7 @@ export type TrainerSetting = (typeof trainerSettings)[number];
 
 export const isTrainerSetting = (key: string): key is TrainerSetting => trainerSettings.some((one) => one === key);
 
-/** What the value has to be instead; undefined: it is good. */
+/** What the value must be; undefined if it is valid. */
 export function settingProblem(key: TrainerSetting, value: string, kind: BuiltInKind): string | undefined {
   if (key === 'recipe') return recipes.some((one) => one === value) ? undefined : 'auto or probe is needed';
   const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN;

@@ -1,11 +1,11 @@
-// Choosing the version of one program in the text of a machine's configuration, for people who never look at that text.
+// Sets the version of one program in a machine's configuration, for users who do not edit its text.
 import { isObject } from './json-object.ts';
 
-/** Programs as an operator names them → the key of version_control, and other spellings of it. */
+/** Program name for operators → its key in version_control, and aliases of the key. */
 const keys = { agent: ['agent'], server: ['platform-server', 'viam-server'] } as const;
 export type ProgramName = keyof typeof keys;
 
-/** What a configuration says of a program; "stable" where it says nothing. */
+/** The configured version of a program; default "stable". */
 export function versionOf(config: unknown, program: ProgramName): string {
   const agent = isObject(config) ? config['agent'] : undefined;
   const versions = isObject(agent) ? agent['version_control'] : undefined;
@@ -14,10 +14,10 @@ export function versionOf(config: unknown, program: ProgramName): string {
 }
 
 /**
- * The text of a configuration with another wish for one program; everything else stays as it is, but for blanks.
+ * Sets the desired version of one program; everything else except whitespace stays unchanged.
  *
  * @param text - JSON.
- * @param wish - stable, dev, a version or an address; undefined: nothing is said any more, so stable holds.
+ * @param wish - stable, dev, a version or a URL; undefined removes the entry, so the default stable applies.
  */
 export function withVersion(text: string, program: ProgramName, wish: string | undefined): string {
   const config = JSON.parse(text) as unknown;
@@ -36,9 +36,9 @@ export function withVersion(text: string, program: ProgramName, wish: string | u
 }
 
 /**
- * The text of a new configuration with the pins of the one in force, where the new one does not name the program.
+ * Copies the pins of the current configuration into a new one that does not name the program.
  *
- * @param current, next - JSON; text that is no JSON object comes back as it is, for the server to refuse.
+ * @param current, next - JSON; text that is not a JSON object is returned unchanged, and the server rejects it.
  * @returns `kept`: programs with the version that stays.
  */
 export function keptPins(
@@ -61,7 +61,7 @@ function isNamed(config: Record<string, unknown>, program: ProgramName): boolean
   return isObject(versions) && keys[program].some((key) => key in versions);
 }
 
-/** False where another type stands on the way, which the server is to refuse. */
+/** False if a value on the path has another type, which the server must reject. */
 function mayName(config: Record<string, unknown>): boolean {
   const { agent = {} } = config;
   return isObject(agent) && isObject(agent['version_control'] ?? {});

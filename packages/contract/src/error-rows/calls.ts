@@ -1,6 +1,6 @@
 import type { ErrorRow } from '../error-row.ts';
 
-/** Calls: their form, their size and how often they are made. */
+/** Calls: their format, size and rate. */
 export const callsErrors = {
   INVALID_ARGUMENT: {
     rpc: 'invalid_argument',

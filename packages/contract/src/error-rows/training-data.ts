@@ -1,6 +1,6 @@
 import type { ErrorRow } from '../error-row.ts';
 
-/** What a training job needs from its dataset. */
+/** Requirements of a training job on its dataset. */
 export const trainingDataErrors = {
   DATASET_EMPTY: {
     rpc: 'failed_precondition',

@@ -50,7 +50,7 @@ class BlockIndex {
     return Math.imul(hash, 0x9e_37_79_b1) >>> this.#shift;
   }
 
-  /** A position in the old file whose block may have this hash; negative if there is none. */
+  /** A position in the old file whose block may have this hash; negative if none exists. */
   find(hash: number): number {
     return ((this.#slots[this.#slot(hash)] ?? 0) - 1) * blockBytes;
   }
