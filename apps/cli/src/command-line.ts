@@ -8,7 +8,7 @@ import { createProgram } from './program.ts';
 import { printable } from './output.ts';
 import { isStopped } from './world.ts';
 
-/** Whether programs read the output; the command line itself may be what could not be understood. */
+/** Whether a program reads the output. Read before parsing, because the command line itself may be invalid. */
 const isJson = process.argv.includes('--json');
 
 function complain(error: unknown): void {
@@ -19,7 +19,7 @@ function complain(error: unknown): void {
       const remedy = 'See the same command line with --help.';
       return void process.stderr.write(`${JSON.stringify({ error: { code: 'USAGE', what, remedy } })}\n`);
     }
-    if (error instanceof CommanderError) return; // it has printed its own words
+    if (error instanceof CommanderError) return; // commander has already printed its message
     return void (isRefused ? process.stderr : process.stdout).write(`${error.message}\n`);
   }
   const complaint = complaintOf(error);
@@ -36,7 +36,7 @@ function complain(error: unknown): void {
   process.stderr.write(`${text}\n`);
 }
 
-// A reader that has seen enough, such as head, ends the program without a word.
+// A reader that closes the pipe early, such as head, ends the program silently.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await createProgram(completionNames, { isJson }).parseAsync();
@@ -44,6 +44,6 @@ try {
 } catch (error) {
   if (!isStopped() || error instanceof Ended) complain(error);
   process.exitCode = isStopped() ? exitCodes.stopped : exitCodeOf(error);
-  // What does not listen to the signal would go on.
+  // Work that ignores the signal would otherwise continue.
   if (isStopped()) process.exit();
 }

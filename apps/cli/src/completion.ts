@@ -8,7 +8,7 @@ import { registryItems } from './find/registry.ts';
 import { shellCompletion } from './shell-completion.ts';
 import { printable } from './terminal-text.ts';
 
-/** What a name on the command line can stand for. */
+/** Kinds of names that an argument can have. */
 export type Kind = 'dataset' | 'job' | 'model' | 'script' | 'machine' | 'container';
 export type NamesOf = (kind: Kind) => Promise<readonly string[]>;
 
@@ -24,15 +24,15 @@ const kindOfWord: Readonly<Record<string, Kind>> = {
   container: 'container',
 };
 
-/** A shell must not wait for a server that is far away. */
+/** Limit of a completion: the shell must not wait for a slow server. */
 const patienceMs = 1200;
 
-/** Words that a shell cannot take as one, or that would say something else to it, are left out. */
+/** Excludes names that a shell would split or interpret. */
 const isWord = (name: string): boolean => /^[\p{L}\p{N}._:/@+-]+$/u.test(name) && printable(name) === name;
 
 /**
- * `platform completion bash|zsh|fish` prints a script for the shell, which then asks `platform complete -- …` for words:
- * commands, flags and, when the server answers quickly, names.
+ * `platform completion bash|zsh|fish` prints a script for the shell. The script then calls `platform complete -- …` for
+ * candidates: commands, flags and, if the server answers in time, names.
  */
 export function addCompletion(program: Command, namesOf: NamesOf): void {
   const root = tab(program, { completionCommandName: 'completion' });
@@ -71,7 +71,7 @@ interface Known {
   readonly arguments: ReadonlyMap<string, unknown>;
 }
 
-/** What the word at the cursor can be the name of. */
+/** Which kinds of names the word at the cursor can be. */
 export function kindsFor(commands: ReadonlyMap<string, Known>, words: readonly string[]): Kind[] {
   const [last = '', before = ''] = [words.at(-1), words.at(-2)];
   const flag = /^--(.+?)(?:=|$)/.exec(last.includes('=') ? last : before)?.[1];
@@ -84,14 +84,14 @@ export function kindsFor(commands: ReadonlyMap<string, Known>, words: readonly s
   return [...command.arguments.keys()].flatMap((name) => kindOfWord[name] ?? []);
 }
 
-/** Names of the server that the environment names; none when it does not answer in time. */
+/** Names from the server in the environment; none if it does not answer in time. */
 export const completionNames: NamesOf = async (kind) => {
   const stop = new AbortController();
   const late = systemClock.sleep(patienceMs, stop.signal).then((): readonly string[] => []);
   try {
     return await Promise.race([late, namesFromServer(kind)]);
   } catch {
-    return []; // a shell shows no errors of completions
+    return []; // a shell does not show errors of a completion
   } finally {
     stop.abort();
   }

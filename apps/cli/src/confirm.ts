@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 
-/** Asks a person at a terminal. Where nobody can answer, the command itself is the answer. */
+/** Asks the user at a terminal. Without a terminal, running the command is the confirmation. */
 export async function confirmed(question: string, flags: { yes?: boolean }): Promise<boolean> {
   if (flags.yes || !process.stdin.isTTY || !process.stderr.isTTY) return true;
   const asking = createInterface({ input: process.stdin, output: process.stderr });

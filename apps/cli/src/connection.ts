@@ -18,32 +18,33 @@ export interface ConnectionFlags {
 
 export interface Connection {
   readonly client: PlatformClient;
-  /** Of the server, for other hosts. */
+  /** URL of the server for other hosts. */
   readonly url: string;
-  /** Calls that the client has no words of its own for; over Node's HTTP, which can also send streams. */
+  /** A client for calls without a method in `client`; it uses Node's HTTP, which can also send streams. */
   rpc<S extends DescService>(service: S): Client<S>;
-  /** The organization named by --org (ID or name), or the only one the key belongs to. */
+  /** The organization in --org (ID or name), or the only one that the key belongs to. */
   organizationId(): Promise<string>;
 }
 
 interface Saved {
   readonly url?: string;
-  /** Reaches the same server from this host, whatever its public name and certificate. */
+  /** URL of the same server for this host, independent of its public name and certificate. */
   readonly local_url?: string;
   readonly api_key_id?: string;
   readonly api_key?: string;
 }
 
-/** What `npm start` of this checkout left for its own user. */
+/** The connection that `npm start` of this checkout saved for its own user. */
 function savedConnection(): Saved {
   const file = path.join(defaultDataFolder(), 'connection.json');
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Saved) : {};
 }
 
 /**
- * Flags, then PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY, then the platform started from this checkout.
+ * Resolves the connection: flags, then PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY, then the platform
+ * started from this checkout.
  *
- * @throws Usage when nothing names a server and a key.
+ * @throws Usage when the server or the key is missing.
  */
 export async function connect(
   flags: ConnectionFlags,

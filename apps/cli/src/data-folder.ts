@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 
-/** The checkout this program runs from. */
+/** The checkout that this program runs from. */
 export const checkout = path.resolve(import.meta.dirname, '../../..');
 
 export const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** True when every account may pass through all folders above and including `folder`. */
+/** Whether every user may enter `folder` and all its parents. */
 export function isReachable(folder: string): boolean {
   for (let at = path.resolve(folder); ; at = path.dirname(at)) {
     const stat = statSync(at, { throwIfNoEntry: false });
@@ -16,13 +16,13 @@ export function isReachable(folder: string): boolean {
 }
 
 /**
- * Where the platform keeps its files unless told otherwise: `.platform` in the checkout. Root runs database and demo
- * machine under other accounts, which a home of mode 700 locks out: then it is a folder below /var/lib.
+ * Default data folder: `.platform` in the checkout. Root runs the database and the demo machine as other users. If they
+ * cannot enter the checkout (mode 700), it is a folder below /var/lib.
  */
 export function defaultDataFolder(): string {
   if (isRoot() && !isReachable(checkout)) return '/var/lib/platform';
   return path.join(checkout, '.platform');
 }
 
-/** Where a platform that was started from a checkout keeps the keys with which it signs its releases. */
+/** Folder of the release signing keys of a platform that was started from a checkout. */
 export const releaseKeyFolder = (dataFolder: string): string => path.join(dataFolder, 'release-keys');

@@ -5,7 +5,7 @@ import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details
 import { Usage } from '@platform/kit/node';
 import { CommanderError } from 'commander';
 
-/** What the program ends with; shown by `platform help exit-codes`. */
+/** Exit codes of the program; `platform help exit-codes` shows them. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -35,7 +35,7 @@ export const exitCodesHelp = `Exit codes of platform
 Results go to stdout, everything else to stderr. With --json stdout holds one JSON document
 (with logs: one JSON object per line), and an error is one JSON object on stderr.`;
 
-/** Ends the program with a code of its own; the message goes to stderr. */
+/** Ends the program with a specific exit code; the message goes to stderr. */
 export class Ended extends Error {
   readonly exitCode: number;
   constructor(exitCode: number, text: string) {
@@ -51,7 +51,7 @@ export interface Complaint {
   readonly remedy: string;
 }
 
-/** What a failure says, when it comes from the table of errors. */
+/** Code, message and remedy of a failure from the error table. */
 export function complaintOf(error: unknown): Complaint | undefined {
   if (error instanceof PlatformError || error instanceof PlatformApiError) {
     return { code: error.code, what: error.what, remedy: error.remedy };
@@ -94,7 +94,7 @@ const fileProblems: Readonly<Record<string, Complaint>> = {
   },
 };
 
-/** What the operating system says of a file that was named. */
+/** The operating system's error about a given file. */
 function ofFile(error: unknown): Complaint | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = '', path } = error as NodeJS.ErrnoException;

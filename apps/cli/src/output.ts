@@ -4,15 +4,15 @@ import { cut, displayWidth, padded, printable } from './terminal-text.ts';
 
 export { printable } from './terminal-text.ts';
 
-/** Columns that hold what a person copies are never shortened. */
+/** Columns with values that users copy are never truncated. */
 const isWhole = (title: string): boolean => /(^|\s)id$/.test(title) || title === 'version';
 const narrowest = 8;
 
 /**
- * Rows as an aligned table with a header, for people. Control characters of names never reach the terminal.
+ * Formats rows as an aligned table with a header, for users. Replaces control characters in names.
  *
- * @param width - columns of the terminal. Where the table is wider, long cells are shortened, and where that is not enough
- * each row becomes a block of lines of its own. Without it the table is as wide as it needs.
+ * @param width - columns of the terminal. If the table is wider, long cells are truncated; if that is not enough,
+ *   each row becomes a block of lines. Without it the table is as wide as it needs.
  */
 export function tableText(
   header: readonly string[],
@@ -35,7 +35,7 @@ export function tableText(
   return [line(titles), ...clean.map(line)].join('\n');
 }
 
-/** Widths of the columns that fit; undefined: nothing that can be shortened is left. */
+/** Column widths that fit; undefined if no column can be reduced further. */
 function fit(widths: readonly number[], header: readonly string[], width: number): number[] | undefined {
   const fitted = [...widths];
   let excess = fitted.reduce((sum, one) => sum + one, 2 * (fitted.length - 1)) - width;
@@ -51,7 +51,7 @@ function fit(widths: readonly number[], header: readonly string[], width: number
   return fitted;
 }
 
-/** One row after the other, a line for each cell that is not empty. */
+/** One block per row, with a line for each non-empty cell. */
 function blocks(titles: readonly string[], rows: readonly (readonly string[])[], width: number): string {
   const label = Math.max(...titles.map(displayWidth));
   return rows
@@ -68,7 +68,7 @@ function blocks(titles: readonly string[], rows: readonly (readonly string[])[],
     .join('\n\n');
 }
 
-/** Names and values below each other; empty values are left out. */
+/** Names and values, one per line; omits empty values. */
 export function listText(entries: readonly (readonly [name: string, value: string])[]): string {
   const shown = entries.filter(([, value]) => value !== '');
   const label = Math.max(0, ...shown.map(([name]) => name.length));
@@ -83,27 +83,27 @@ export function listText(entries: readonly (readonly [name: string, value: strin
     .join('\n');
 }
 
-/** The value's name in lower-case words: "awaiting setup"; '' for a value of a newer server. */
+/** The enum value's name in lower-case words: "awaiting setup"; '' for an unknown value of a newer server. */
 export const enumWord = (desc: DescEnum, value: number | undefined): string =>
   enumName(desc, value).replaceAll('_', ' ');
 
-/** As enumWord, as programs write it: "awaiting_setup". */
+/** Like enumWord, for programs: "awaiting_setup". */
 export const enumName = (desc: DescEnum, value: number | undefined): string =>
   (value === undefined ? '' : (desc.value[value]?.localName ?? '')).toLowerCase();
 
-/** Seconds since 1970 of a protobuf timestamp as ISO 8601; '' when absent. */
+/** A protobuf timestamp as ISO 8601; '' if absent. */
 export function isoTime(time: { seconds: bigint; nanos: number } | undefined): string {
   if (!time) return '';
   return new Date(Number(time.seconds) * 1000 + Math.floor(time.nanos / 1e6)).toISOString();
 }
 
-/** "3 s", "5 min", "2 h", "9 d" before `nowMs`; '' when absent. */
+/** "3 s ago", "5 min ago", "2 h ago", "9 d ago" relative to `nowMs`; '' if absent. */
 export function ago(time: { seconds: bigint } | undefined, nowMs: number): string {
   if (!time) return '';
   return `${spanText(nowMs / 1000 - Number(time.seconds))} ago`;
 }
 
-/** Seconds in the largest unit that fits, for people: "47 h". */
+/** Seconds in the largest unit that fits, for users: "47 h". */
 export function spanText(seconds: number): string {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} s`;
@@ -124,7 +124,7 @@ export const counted = (n: number, one: string, many = `${one}s`): string => `${
 
 export const percentText = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-/** Says that a list ends at the limit of an answer. */
+/** Reports that a list was truncated at the limit of a response. */
 export function noteTruncated(output: Output, isTruncated: boolean, what: string): void {
   if (isTruncated) output.note(`\nThere are more ${what}. These are the newest.`);
 }
@@ -137,15 +137,15 @@ interface TextOut {
 }
 
 export interface Output {
-  /** For people: stdout unless --json. */
+  /** For users: stdout unless --json. */
   text(text: string): void;
-  /** For people: rows that fit the terminal. */
+  /** For users: rows that fit the terminal. */
   table(header: readonly string[], rows: readonly (readonly string[])[]): void;
   /** For programs: one JSON document on stdout, only with --json. */
   json(value: unknown): void;
-  /** The result holds a secret: a file that it goes to is only its owner's to read. Called before anything is printed. */
+  /** The result contains a secret: restricts an output file to its owner. Call it before printing. */
   secret(): void;
-  /** For people, beside the result: stderr, also with --json. */
+  /** For users, in addition to the result: stderr, also with --json. */
   note(text: string): void;
 }
 

@@ -25,12 +25,12 @@ const globalOptions = [
   ['--json', 'one JSON document on stdout'],
 ] as const;
 
-/** The command and all below it. */
+/** The command and all its subcommands. */
 const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)];
 
 const fullName = (command: Command): string => (command.parent ? `${fullName(command.parent)} ` : '') + command.name();
 
-/** A command that only holds others says which, when none of them is named. */
+/** Makes a command group list its subcommands if none is given. */
 function tellCommandsOf(group: Command): void {
   group.exitOverride((error) => {
     const isMissing = error.code === 'commander.help';
@@ -42,8 +42,8 @@ function tellCommandsOf(group: Command): void {
 }
 
 /**
- * The whole command line; `namesOf` gives the names that a shell offers for arguments. `isJson`: of what cannot be understood
- * nothing is printed, whoever runs it says it.
+ * Builds the whole command line; `namesOf` provides names for shell completion. With `isJson` it prints no parse
+ * errors: the caller reports them.
  */
 export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: boolean } = {}): Command {
   const program = new Command('platform')
@@ -73,7 +73,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async () => {
-      // It brings the whole demo with it, which other commands need not load.
+      // Imported here: it loads the whole demo, which other commands do not need.
       const { up } = await import('./up/up.ts');
       process.exitCode = await up(upOptions(process.argv.slice(process.argv.indexOf('up') + 1), process.env));
     });

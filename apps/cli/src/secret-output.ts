@@ -3,9 +3,10 @@ import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite } from '@platform/kit/node';
 
 /**
- * Before a secret is printed: where the output goes into a file (`> machine.json`), only its owner may read it from now on.
+ * Call it before printing a secret: if the output is a file (`> machine.json`), restricts it to its owner.
  *
- * @throws PlatformError INVALID_ARGUMENT when the file is another user's: a shell running as root follows links.
+ * @throws PlatformError INVALID_ARGUMENT when the file belongs to another user: a shell running as root follows
+ *   links.
  */
 export function protectOutput(fd: number): void {
   const stat = fstatSync(fd);
@@ -20,5 +21,5 @@ export function protectOutput(fd: number): void {
   if ((stat.mode & 0o177) !== 0) fchmodSync(fd, 0o600);
 }
 
-/** A new file of mode 0600 takes the place of whatever stands there; a link is replaced, not followed. */
+/** Creates a file with mode 0600 that replaces an existing one; a link is replaced, not followed. */
 export const writeSecretFile = (file: string, text: string): Promise<void> => atomicWrite(file, text, { mode: 0o600 });

@@ -1,5 +1,5 @@
-// Completion for three shells without anything beside the shell. Words go to the program as they are, never through eval;
-// where it knows none, the shell offers files.
+// Completion scripts for three shells, without further dependencies. Words are passed to the program unchanged, never
+// through eval. If the program has no candidates, the shell completes file names.
 
 const bash = `# bash completion for platform
 _platform_complete() {

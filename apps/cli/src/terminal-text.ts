@@ -1,6 +1,6 @@
 import { showable } from '@platform/contract/names';
 
-/** Text that can't move the cursor, change colours, turn its neighbours around or forge lines. */
+/** Text that cannot move the cursor, change colours, reverse the text direction or forge lines. */
 export const printable = showable;
 
 const wide =
@@ -12,14 +12,14 @@ const cells = (character: string): number => {
   return wide.test(character) ? 2 : 1;
 };
 
-/** Columns that a terminal needs for the text. */
+/** Display width of the text in terminal columns. */
 export function displayWidth(text: string): number {
   let width = 0;
   for (const character of text) width += cells(character);
   return width;
 }
 
-/** The text, or its beginning with … where it needs more than `width` columns. */
+/** Truncates the text with … if it needs more than `width` columns. */
 export function cut(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -32,6 +32,6 @@ export function cut(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/** With blanks up to `width` columns. */
+/** Pads the text to `width` columns. */
 export const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - displayWidth(text)));

@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 
-/** What the command line gives is text; here it becomes numbers, lists and spans of time, or a clear refusal. */
+/** Parses command-line text into numbers, lists and durations, or throws a clear error. */
 const refuse = (field: string, value: string, limit: string): PlatformError =>
   new PlatformError('INVALID_ARGUMENT', { field, value, limit });
 
@@ -23,7 +23,7 @@ export function seconds(field: string, value: string): number {
   return total;
 }
 
-/** A point in time, ms since 1970: "24h" is so long before now, anything else an ISO 8601 time with its zone. */
+/** An instant in ms since 1970: "24h" is relative to now; anything else is an ISO 8601 time with its zone. */
 export function timeBefore(field: string, value: string, nowMs: number): number {
   if (/^(\d+[dhms])+$/.test(value)) return nowMs - seconds(field, value) * 1000;
   const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(value) ? Date.parse(value) : NaN;
@@ -31,10 +31,10 @@ export function timeBefore(field: string, value: string, nowMs: number): number 
   return ms;
 }
 
-/** For an option that may be given again and again. */
+/** Collects the values of a repeatable option. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
-/** As `collect`, each a list: a,b,c. */
+/** Like `collect`, for comma-separated lists: a,b,c. */
 export const collectList = (value: string, before: readonly string[] = []): string[] => [
   ...before,
   ...value
@@ -43,7 +43,7 @@ export const collectList = (value: string, before: readonly string[] = []): stri
     .filter((one) => one !== ''),
 ];
 
-/** key=value, each key once. */
+/** Parses key=value; each key may occur once. */
 export function keyValues(field: string, values: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const one of values) {
@@ -56,7 +56,7 @@ export function keyValues(field: string, values: readonly string[]): Record<stri
   return found;
 }
 
-/** The value that a word stands for; words may be written with - or _, upper or lower case. */
+/** The meaning of a value; accepts - or _, upper or lower case. */
 export function choice<T>(field: string, value: string, of: Readonly<Record<string, T>>): T {
   const key = value.toLowerCase().replaceAll('_', '-');
   const found = Object.hasOwn(of, key) ? of[key] : undefined;

@@ -8,10 +8,10 @@ import type { CommandWorld, Run } from './run.ts';
 const stopping: { signal?: AbortSignal } = {};
 const signalOnce = (): AbortSignal => (stopping.signal ??= onSignals());
 
-/** Whether Ctrl-C or a signal has asked the program to end. */
+/** Whether Ctrl-C or a signal has requested the end of the program. */
 export const isStopped = (): boolean => stopping.signal?.aborted === true;
 
-/** What is not told to stop by the signal itself ends so long after it. */
+/** Grace period for work that ignores the signal. */
 const graceMs = 1500;
 
 async function endsSoonAfter(signal: AbortSignal): Promise<never> {
@@ -20,7 +20,7 @@ async function endsSoonAfter(signal: AbortSignal): Promise<never> {
   throw new Ended(exitCodes.stopped, 'Stopped.');
 }
 
-/** Runs a command with a connection that is opened when it is first asked for. */
+/** Runs a command with a connection that is opened on first use. */
 export const run: Run =
   <A extends unknown[]>(action: (world: CommandWorld, ...args: A) => Promise<unknown>) =>
   async (...args: unknown[]) => {

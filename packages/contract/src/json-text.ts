@@ -1,8 +1,8 @@
 /**
- * Reads JSON as people write it into files of a machine: comments (`// …`, `/* … *\/`) and a comma before a closing bracket
- * are left out, a byte order mark, too.
+ * Parses JSON that users write into files of a machine. Ignores comments (`// …`, `/* … *\/`), a comma before a closing
+ * bracket, and a byte order mark.
  *
- * @throws SyntaxError when it is no JSON even so
+ * @throws SyntaxError when the rest is not JSON
  */
 export function parseJsonText(text: string): unknown {
   const plain = text.replace(/^\uFEFF/, '');

@@ -18,16 +18,16 @@ export const problemJson = (one: Problem): Record<string, string> => ({
 export const problemText = (one: Problem): string =>
   printable(`${enumWord(SeveritySchema, one.severity)} ${one.path}: ${one.message} ${one.remedy}`);
 
-/** The problems that a refused configuration came back with; each with its path. */
+/** The problems of a rejected configuration, each with its path. */
 export function problemsOf(error: unknown): string[] {
   if (!(error instanceof Error) || !(error.cause instanceof ConnectError)) return [];
   return error.cause.findDetails(ConfigProblemsSchema).flatMap((detail) => detail.problems.map(problemText));
 }
 
 /**
- * Prints what came of a save.
+ * Prints the result of a save.
  *
- * @throws Ended with a code of its own when the configuration is saved and a part of it cannot work.
+ * @throws Ended with its own exit code when the configuration is saved but a part of it cannot work.
  */
 export function reportSaved(
   output: Output,

@@ -11,7 +11,7 @@ import { configHistoryCommands } from './config-history.ts';
 import { problemJson, problemText, reportSaved } from './config-problems.ts';
 import { findMachine } from '../find/machine.ts';
 
-/** Node names no path when it was a folder that was read. */
+/** Adds the path to the error: Node omits it when the path is a folder. */
 const readText = async (file: string): Promise<string> => {
   if (file === '-') return text(process.stdin);
   return readFile(file, 'utf8').catch((error: Error) => {
@@ -38,7 +38,7 @@ function getCommand(config: Command, run: Run): void {
         const { partId } = await findMachine(open, name);
         const revision = BigInt(wholeNumber('--revision', options.revision ?? '0'));
         const saved = await open.client.fleetClient.getConfig({ partId, revision });
-        // Passwords of networks may stand in it.
+        // It may contain network passwords.
         output.secret();
         output.json({
           revision: Number(saved.revision),
@@ -76,7 +76,7 @@ function setCommand(config: Command, run: Run): void {
               throw new PlatformError('INVALID_CONFIG', { count: problems.length });
             return;
           }
-          // A save by somebody else between this look and ours is refused, never overwritten.
+          // The server rejects the save if another user saved after this read.
           const current = await open.client.fleetClient.getConfig({ partId });
           const expectedRevision =
             options.expectRevision === undefined

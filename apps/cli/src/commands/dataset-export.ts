@@ -73,7 +73,7 @@ interface Written {
   readonly dataset_file?: string;
 }
 
-/** Calls `take` for each image of the dataset, several at the same time. */
+/** Calls `take` for each image of the dataset, several at a time. */
 async function eachImage(
   { signal }: CommandWorld,
   { open, datasetId, parallel }: Source,
@@ -142,7 +142,7 @@ async function exportLayout(world: CommandWorld, source: Source, folder: string,
   return { images: images.length, notes: omissions(format, ordered) };
 }
 
-/** What an export leaves out; the other formats have a place for it. */
+/** What an export omits, and which other formats include it. */
 function omissions(format: LayoutName, images: readonly ExportedImage[]): string[] {
   const sum = (of: (image: ExportedImage) => number): number => images.reduce((total, image) => total + of(image), 0);
   const labels = sum((image) => image.labels.length);
@@ -165,7 +165,7 @@ function omissions(format: LayoutName, images: readonly ExportedImage[]): string
   ].filter((note) => note !== '');
 }
 
-/** A file of the right size is there from an earlier run. */
+/** Skips a file that an earlier run has completed: it has the right size. */
 async function fetchImage(open: Connection, of: BinaryMetadata, target: string, signal: AbortSignal): Promise<void> {
   const there = await stat(target).catch(() => undefined);
   if (there && BigInt(there.size) === of.fileSizeBytes) return;

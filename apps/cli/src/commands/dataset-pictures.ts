@@ -11,7 +11,7 @@ import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { collect, wholeNumber } from '../values.ts';
 
-/** Which pictures of a dataset a command means. */
+/** Selects images of a dataset. */
 interface Selection {
   readonly withLabel?: string[];
   readonly withTag?: string[];
@@ -63,7 +63,7 @@ async function* selected(open: Connection, datasetId: string, of: Selection): As
   });
 }
 
-/** The IDs given, or those of the selection. @throws PlatformError INVALID_ARGUMENT when neither names a picture. */
+/** The given IDs, or those of the selection. @throws PlatformError INVALID_ARGUMENT when neither selects an image. */
 async function chosen(open: Connection, datasetId: string, ids: readonly string[], of: Selection): Promise<string[]> {
   if (ids.length > 0 && !isGiven(of)) return [...ids];
   if (ids.length > 0 || !isGiven(of)) {

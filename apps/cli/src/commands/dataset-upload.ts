@@ -225,7 +225,10 @@ async function presentImages(open: Connection, datasetId: string): Promise<Prese
   return found;
 }
 
-/** Read one by one as they are sent. The server adds labels and boxes to the image of the same bytes, however often it is sent. */
+/**
+ * Reads the files one by one while they are sent. The server merges labels and boxes of equal images, so repeating an
+ * upload is safe.
+ */
 async function* contents(folder: string, images: readonly HashedPicture[]): AsyncGenerator<Picture> {
   for (const image of images) {
     const file = path.join(folder, image.path);
@@ -241,10 +244,10 @@ async function* contents(folder: string, images: readonly HashedPicture[]): Asyn
   }
 }
 
-/** Larger ones are no annotations. */
+/** Larger files cannot be annotations. */
 const mostTextBytes = 512 * 1024 * 1024;
 
-/** Readers of formats see what was found below the folder, and nothing else. */
+/** Gives format readers access only to the files found below the folder. */
 function openFolder(folder: string, files: readonly FoundFile[]): Folder {
   const known = new Map(files.filter(({ isLink }) => !isLink).map((file) => [file.path, file]));
   const placeOf = (file: string): string => {
@@ -261,7 +264,7 @@ function openFolder(folder: string, files: readonly FoundFile[]): Folder {
   };
 }
 
-/** Files below the folder in a fixed order; what begins with a dot is left out, links are not followed. */
+/** Files below the folder in a deterministic order; skips dotfiles and does not follow links. */
 async function filesBelow(folder: string): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
   const look = async (at: string): Promise<void> => {

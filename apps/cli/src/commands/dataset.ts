@@ -20,7 +20,7 @@ const datasetJson = (one: Dataset): Record<string, unknown> => ({
   time_created: isoTime(one.timeCreated),
 });
 
-/** Several questions at once, but not all of a thousand. */
+/** Limits concurrency to 8 requests. */
 async function inParallel<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const answers: R[] = [];
   const waiting = items.entries();
@@ -35,9 +35,9 @@ interface Contents {
   readonly pictures: number;
   readonly sizeBytes: number;
   readonly unlabelled: number;
-  /** How many images somebody put into each split. */
+  /** Number of images that users assigned to each split. */
   readonly splits: readonly { split: Split; pictures: number }[];
-  /** Pictures with the label, pictures with a box of the label. */
+  /** Images with the label, and images with a box of the label. */
   readonly labels: readonly { label: string; pictures: number; withBoxes: number }[];
 }
 
@@ -66,7 +66,7 @@ async function contentsOf(open: Connection, datasetId: string): Promise<Contents
   return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, splits: inSplits, labels };
 }
 
-/** What training will miss. */
+/** What the dataset lacks for training. */
 function adviceOf({ labels, pictures }: Contents): string[] {
   if (pictures === 0) return ['It is empty. Add pictures: platform dataset upload --help'];
   const few = labels.filter((one) => Math.max(one.pictures, one.withBoxes) < 10);

@@ -22,7 +22,7 @@ const lineJson = (entry: LogEntry): Record<string, unknown> => ({
   dropped_lines: droppedLines(entry.fields),
 });
 
-/** One line for people. Where lines were lost, a mark across the others says how many. */
+/** Formats a line for users. A marker line shows the number of lost lines. */
 function logLine(entry: LogEntry): string {
   const dropped = droppedLines(entry.fields);
   if (dropped > 0)
@@ -35,7 +35,7 @@ function logLine(entry: LogEntry): string {
   );
 }
 
-/** The same line has the same key by whichever way it comes. */
+/** Deduplication key: the same line has the same key in the history and in the live stream. */
 const keyOf = (entry: LogEntry): string =>
   entry.position > 0n
     ? String(entry.position)
@@ -67,7 +67,7 @@ export function logCommands(program: Command, run: Run): void {
             output.text(logLine(entry));
           };
           const filter = options.filter !== undefined && { filter: options.filter };
-          // It listens before it looks back, so that no line comes in between; what it saw then comes twice.
+          // Subscribe before reading the history, so that no line is lost in between; duplicates are removed.
           const tail = options.follow
             ? client.appClient.tailRobotPartLogs({ id: partId, errorsOnly: false, ...filter }, { signal })
             : undefined;

@@ -4,7 +4,7 @@ import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { findMachine } from '../find/machine.ts';
 
-/** Commands that change what a machine is called, which agent runs it, and whether it exists. */
+/** Commands that rename a machine, hand it over to another agent, or delete it. */
 export function machineEditCommands(machine: Command, run: Run): void {
   machine
     .command('rename <machine> <name>')

@@ -106,7 +106,7 @@ function showCommand(machine: Command, run: Run): void {
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
         const { id } = await findMachine(open, name);
-        // Only one that is asked for by itself comes with what the management server finds.
+        // Only GetMachine returns the conditions that the management server detects.
         const { machine: found } = await open.client.fleetClient.getMachine({ id });
         if (!found) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: name });
         output.json(machineJson(found));
@@ -218,7 +218,7 @@ An address may end with #sha256=<64 hexadecimal digits>; over plain http it must
 
 const whenUsed = (name: string): string => `See it happen: platform machine show ${printable(name)}`;
 
-/** Saves the machine's configuration with another version. A change by somebody else meanwhile is taken in. */
+/** Saves the machine's configuration with another version. Retries on top of a concurrent change. */
 async function pin(
   { client, ...rest }: Connection,
   name: string,

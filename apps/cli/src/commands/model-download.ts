@@ -48,7 +48,7 @@ async function download(
   });
   if (!found) throw new PlatformError('PACKAGE_NOT_FOUND', { packageId: name, version: flags.version });
   const version = found.info?.version ?? '';
-  // A version is free text; a file name is not.
+  // A version is free text and may contain characters that file names must not.
   const stem = `${item.name}-${version}`.replace(/[^\p{L}\p{N}._-]/gu, '_');
   await mkdir(flags.output, { recursive: true });
   const target = path.join(flags.output, `${stem}.tar.gz`);
@@ -69,7 +69,10 @@ async function download(
   for (const file of files) output.text(`  ${printable(file)}`);
 }
 
-/** To `<target>.part`, from where an earlier run stopped; it gets its name when its hash is right. @returns bytes. */
+/**
+ * Downloads to `<target>.part`, resumes an earlier run, and renames the file after its hash matches. @returns its size
+ * in bytes.
+ */
 async function fetchArchive(
   open: Connection,
   { place, target, sha256, signal }: { place: string; target: string; sha256: string; signal: AbortSignal },
@@ -86,7 +89,7 @@ async function fetchArchive(
         return (await stat(target)).size;
       }
       await rm(partial);
-      if (from === 0) break; // what was left of another version has had its chance
+      if (from === 0) break; // the second attempt only helps if the first one resumed a partial file of another version
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -100,12 +103,12 @@ const sizeOf = async (file: string): Promise<number> => (await stat(file).catch(
 interface Fetching {
   readonly place: string;
   readonly partial: string;
-  /** Bytes that are there already. */
+  /** Bytes that already exist. */
   readonly from: number;
   readonly signal: AbortSignal;
 }
 
-/** A connection that breaks is made again from where it broke. */
+/** Reconnects and resumes after a broken connection. */
 async function fetchPatiently(open: Connection, of: Fetching): Promise<void> {
   const isRetryable = (error: unknown): boolean =>
     error instanceof TypeError || (error instanceof PlatformApiError && error.retry === 'later');
@@ -120,7 +123,7 @@ async function fetchPatiently(open: Connection, of: Fetching): Promise<void> {
 async function fetchRest(open: Connection, { place, partial, from, signal }: Fetching): Promise<void> {
   const headers = from > 0 ? { range: `bytes=${from}-` } : {};
   const response = await open.client.request(place, { headers, signal }).catch((error: unknown) => {
-    // All of it is there already, and it is checked next.
+    // The file is already complete; the caller verifies it next.
     if (from > 0 && error instanceof Error && 'code' in error && error.code === 'RANGE_NOT_SATISFIABLE')
       return undefined;
     throw error;
@@ -156,7 +159,9 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Into `folder`, which must not exist yet: all of it, or nothing where the archive breaks a rule. @returns its files. */
+/**
+ * Unpacks to `folder`, which must not exist yet: all files, or none if the archive breaks a rule. @returns its files.
+ */
 async function unpack(archive: string, folder: string): Promise<readonly string[]> {
   const partial = `${folder}.part`;
   await rm(partial, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { type RecipeName, recipes } from '@platform/contract/trainer-settings';
 
 const withDashes = (text: string): string => text.replaceAll(/[ _]/g, '-');
 
-/** Of each type its short word and its long one. */
+/** The short and the long value of each model type. */
 export const modelTypes: Readonly<Record<string, ModelType>> = Object.fromEntries(
   builtInKinds.flatMap((kind) => {
     const { shortTitle, modelType } = modelKinds[kind];
@@ -17,7 +17,7 @@ export const frameworks = {
   pytorch: ModelFramework.PYTORCH,
   onnx: ModelFramework.ONNX,
 } as const;
-/** Those that built-in training makes. */
+/** Frameworks that built-in training exports. */
 export const trainedFrameworks: Readonly<Record<string, ModelFramework>> = Object.fromEntries(
   builtInKinds.flatMap((kind) => modelKinds[kind].frameworks).map((one) => [one, frameworks[one]]),
 );

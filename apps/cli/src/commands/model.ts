@@ -53,7 +53,7 @@ const versionJson = (one: Package): Record<string, unknown> => ({
   metadata: one.info?.metadata ?? {},
 });
 
-/** What the registry knows about a version and where it comes from, as names and values. */
+/** Metadata and lineage of a version, as names and values. */
 function metadataText(metadata: JsonObject | undefined): [string, string][] {
   return Object.entries(metadata ?? {}).flatMap(([key, value]): [string, string][] => {
     if (typeof value === 'string' || typeof value === 'number') return [[key.replaceAll('_', ' '), String(value)]];

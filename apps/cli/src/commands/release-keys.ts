@@ -25,7 +25,7 @@ interface RotateFlags extends KeyFlags {
   readonly out?: string;
 }
 
-/** Keys and root documents: who may sign what. */
+/** Commands for keys and root documents, which determine who may sign what. */
 export function releaseKeyCommands(release: Command, run: Run): void {
   const keys = release.command('keys').description('the private keys that sign releases');
 

@@ -37,10 +37,10 @@ const programs = { 'platform-agent': 'platform-agent', 'platform-server': 'platf
 const channelNames = { stable: 'stable', dev: 'dev' } as const;
 type ChannelName = keyof typeof channelNames;
 
-/** What a build leaves beside a program, so that `dist/platform-agent-1.0.0-*` names the programs alone. */
+/** Other files of a build beside the program, so that `dist/platform-agent-1.0.0-*` selects only programs. */
 const besideProgram = /\.(json|sha256|stamp)$/;
 
-/** Half of them are not enough. */
+/** More than half of the keys. */
 const majority = (keys: number): number => Math.floor(keys / 2) + 1;
 
 const keysOption = [
@@ -205,7 +205,7 @@ function signCommand(release: Command, run: Run): void {
     );
 }
 
-/** Said before the upload. @throws PlatformError RELEASE_EXISTS */
+/** Fails before the upload if the version exists with another hash. @throws PlatformError RELEASE_EXISTS */
 async function checkIsNew(client: PlatformClient, { name, version, platform, sha256 }: ProgramFile): Promise<void> {
   const known = await client.releaseClient.listReleases(name);
   const same = known.find((one) => one.version === version && one.platform === platform);

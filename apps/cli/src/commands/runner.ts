@@ -108,17 +108,17 @@ function tokenCommand(runner: Command, run: Run): void {
     );
 }
 
-/** The key in the environment, so that it stands in no list of processes. */
+/** The key is in the environment, so that it does not appear in process lists. */
 function joinCommand(of: { url: string; id: string; key: string; authority: string | undefined }): string {
   const { url, id, key, authority } = of;
   const join = `PLATFORM_RUNNER_TOKEN=${id}:${key} npm run runner -- --url ${url}`;
   if (authority === undefined) return join;
-  // Fetched unverified, and used only if it is the named one.
+  // Downloads the CA certificate unverified, and continues only if its hash matches.
   const fetched = `curl -fsSk -o authority.pem ${url}/authority.pem && echo "${authority}  authority.pem" | sha256sum -c -`;
   return `${fetched} && NODE_EXTRA_CA_CERTS=$PWD/authority.pem ${join}`;
 }
 
-/** SHA-256 of the authority that other hosts need for this server; undefined: those of their system are enough. */
+/** SHA-256 of the CA certificate that other hosts need for this server; undefined if their system CAs suffice. */
 async function ownAuthority({ client, url }: Connection): Promise<string | undefined> {
   if (!url.startsWith('https:')) return undefined;
   const answer = await fetch(`${client.url}/authority.pem`);

@@ -69,7 +69,7 @@ async function testLocal({ output, signal }: CommandWorld, flags: LocalFlags): P
       clock: systemClock,
       signal,
       onLine(stream, line) {
-        // What the script says is part of the result of this command, as it is of a job's log.
+        // The script's output is part of this command's result, as it is part of a job's log.
         if (stream === 'out') output.text(printable(line));
         else output.note(printable(line));
       },

@@ -42,7 +42,7 @@ interface CustomFlags extends JobFlags, ScriptFlags {
   readonly upload?: string;
 }
 
-/** What every job has, whatever trains it. */
+/** Options that all jobs share. */
 const jobFlags = (command: Command): Command =>
   command
     .requiredOption('--dataset-id, --dataset <name or id>', 'the pictures to train on (required)')

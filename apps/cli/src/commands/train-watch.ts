@@ -56,7 +56,7 @@ async function printLogs(
     output.json(logJson(entry));
     output.text(logText(entry));
   };
-  // What is there at first decides where the newest lines begin.
+  // The number of existing lines determines where the last `last` lines start.
   const there = Number.isFinite(last) || !isFollowed ? await training.getTrainingJobLogs(id) : [];
   const begin = Number.isFinite(last) ? Math.max(0, there.length - last) : 0;
   if (!isFollowed) {
@@ -73,9 +73,9 @@ async function printLogs(
 }
 
 /**
- * Shows the progress until the job has ended, then its result.
+ * Shows the progress until the job ends, then its result.
  *
- * @throws Ended with an exit code of its own when the job failed or was canceled, or when the waiting was stopped.
+ * @throws Ended with its own exit code when the job failed or was canceled, or when waiting was interrupted.
  */
 export async function watchJob({ output, signal }: CommandWorld, open: Connection, id: string): Promise<void> {
   const screen = progressScreen(process.stderr);
@@ -114,7 +114,7 @@ export async function watchJob({ output, signal }: CommandWorld, open: Connectio
   output.text(`Download it: platform model download ${job.modelName} --version ${printable(job.modelVersion)}`);
 }
 
-/** Figures per label and what would help, as far as the trainer wrote them. */
+/** Prints the trainer's metrics per label and its suggestions, if it wrote any. */
 export function printEvaluation({ output }: Pick<CommandWorld, 'output'>, job: TrainingJobMetadata): void {
   const perClass = perClassTable(job.evaluation);
   if (perClass) {

@@ -22,7 +22,7 @@ const visibilities = {
 export const visibilityOption = (): Option =>
   choiceOption('--visibility <who>', 'who finds it; public ones need a description', visibilities);
 
-/** What a version of a script says about the models it makes. */
+/** Metadata of a script version about its models. */
 export interface ScriptFlags {
   readonly framework?: ModelFramework;
   readonly modelType?: ModelType;
@@ -36,9 +36,9 @@ export const scriptFlags = (command: Command): Command =>
 
 export interface ScriptUpload extends ScriptFlags {
   readonly name: string;
-  /** A folder, or a .tar.gz file of one. */
+  /** A folder, or its .tar.gz file. */
   readonly folder: string;
-  /** Default: the time in ms. */
+  /** Default: the current time in ms. */
   readonly version?: string;
   readonly draft: boolean;
   readonly description?: string;
@@ -74,7 +74,7 @@ async function ownScript(open: Connection, name: string): Promise<RegistryItem |
   return (await registryItems(open, PackageType.ML_TRAINING, { search: name })).find((one) => one.name === name);
 }
 
-/** What the registry says about a script, beside its versions. What is not given stays. */
+/** Updates a script's registry entry, except its versions. Omitted fields stay unchanged. */
 export async function describe(
   open: Connection,
   name: string,
@@ -105,7 +105,7 @@ export async function describe(
   return findScript(open, item.itemId);
 }
 
-/** The .tar.gz, checked here as the server will check it. */
+/** The .tar.gz, validated with the server's rules. */
 async function archiveOf(place: string): Promise<Uint8Array<ArrayBuffer>> {
   const found = await stat(place).catch((error: unknown) => {
     throw new PlatformError('INVALID_ARGUMENT', { field: '--path', value: place, limit: errorText(error) }, error);

@@ -2,41 +2,41 @@ import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
 import { PlatformError } from '@platform/contract/errors';
 
-/** What is known about an image from a file of annotations. */
+/** Annotations of an image from an annotation file. */
 export interface Annotated {
   readonly labels: readonly string[];
   readonly boxes: readonly Box[];
   readonly split?: Split | undefined;
 }
 
-/** What a reader changed or left out; each is said before anything is sent. */
+/** What a reader changed or skipped; printed before the upload. */
 export interface ReadNotes {
-  /** Boxes cut at the edge of their image. */
+  /** Boxes clipped at the edge of their image. */
   clipped: number;
-  /** Boxes left out: most of them lies outside of their image, or they have no area. */
+  /** Skipped boxes: mostly outside their image, or without an area. */
   outside: number;
-  /** Outlines of which only the box around them is kept. */
+  /** Outlines replaced by their bounding box. */
   outlines: number;
-  /** Image entries that name an image twice; their boxes are put together. */
+  /** Entries that name an image again; their boxes are merged. */
   repeated: number;
 }
 export const noNotes = (): ReadNotes => ({ clipped: 0, outside: 0, outlines: 0, repeated: 0 });
 
-/** A folder as readers see it: they name files by their path below it, and reach no others. */
+/** A folder as readers see it: files by their path below it, and no others. */
 export interface Folder {
   /** With slashes. */
   readonly paths: readonly string[];
   readonly read: (path: string) => Promise<string>;
-  /** Of an image, upright. */
+  /** Size of an image, upright. */
   readonly sizeOf: (path: string) => Promise<{ width: number; height: number }>;
 }
 
-/** What a reader found, by the path of the image below the folder. */
+/** A reader's result, by the path of the image below the folder. */
 export interface Found {
-  /** As people call it, with the file that says so: `YOLO (data.yaml)`. */
+  /** Name of the format with its identifying file: `YOLO (data.yaml)`. */
   readonly format: string;
   readonly annotations: ReadonlyMap<string, Annotated>;
-  /** Annotated, but not in the folder. */
+  /** Annotated images that the folder lacks. */
   readonly missing: readonly string[];
   readonly notes: ReadNotes;
 }
@@ -53,7 +53,7 @@ const splitNames: Readonly<Record<string, Split>> = {
   test: 'test',
   testing: 'test',
 };
-/** The part of the data that a folder or a file of this name holds. */
+/** The split that a folder or file name stands for. */
 export const splitOf = (name: string): Split | undefined => {
   const key = name.toLowerCase();
   return Object.hasOwn(splitNames, key) ? splitNames[key] : undefined;
@@ -62,7 +62,7 @@ export const splitOf = (name: string): Split | undefined => {
 const isSplitTag = (label: string): Split | undefined =>
   label.startsWith('split:') ? splitOf(label.slice('split:'.length)) : undefined;
 
-/** Files that `dataset export` wrote earlier have the split among the labels. */
+/** Earlier versions of `dataset export` stored the split as a label. */
 export function withoutSplitTags(labels: readonly string[]): { labels: string[]; split: Split | undefined } {
   return {
     labels: labels.filter((label) => isSplitTag(label) === undefined),
@@ -70,14 +70,14 @@ export function withoutSplitTags(labels: readonly string[]): { labels: string[];
   };
 }
 
-/** Of a box, that part must lie inside of its image: less is a mistake of units or of the image. */
+/** Minimum share of a box inside its image: less suggests wrong units or the wrong image. */
 const minInside = 0.2;
-/** What rounding to six digits does is no cut. */
+/** Tolerance for rounding to six digits. */
 const rounding = 0.001;
 
 const inside = (value: number): number => Math.min(1, Math.max(0, value));
 
-/** The box cut at the edges of its image; undefined: it has no area there. Counted in `notes`. */
+/** Clips the box to its image; undefined if no area remains. Counts in `notes`. */
 export function boxInside(box: Box, notes: ReadNotes): Box | undefined {
   const cut = {
     label: box.label,
@@ -101,7 +101,7 @@ export const baseName = (path: string): string => path.slice(path.lastIndexOf('/
 export const folderName = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '');
 export const withoutExtension = (path: string): string => path.replace(/\.[^./]*$/, '');
 export const isImage = (path: string): boolean => /\.(jpe?g|png|webp)$/i.test(path);
-/** Forward slashes, without a start that leads nowhere or up. */
+/** The path with forward slashes, without a drive, a root or dot segments. */
 export const plainPath = (path: string): string =>
   path
     .replaceAll('\\', '/')
@@ -110,7 +110,7 @@ export const plainPath = (path: string): string =>
     .filter((part) => part !== '' && part !== '.' && part !== '..')
     .join('/');
 
-/** Finds the file that a path means which was written elsewhere: by its end, the longest one that fits one file alone. */
+/** Finds the file for a path from another host: by the longest suffix that matches exactly one file. */
 export function pathFinder(paths: readonly string[]): (written: string) => string | undefined {
   const byEnd = new Map<string, string | undefined>();
   const known = new Set(paths);

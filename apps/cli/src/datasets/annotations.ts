@@ -7,9 +7,9 @@ import { cocoImages, looksLikeCoco } from './read/coco.ts';
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /**
- * Labels and boxes by image, out of dataset.jsonl as `dataset export` writes it, or out of COCO's instances JSON.
+ * Reads labels and boxes by image from dataset.jsonl as `dataset export` writes it, or from COCO's instances JSON.
  *
- * @throws PlatformError INVALID_ARGUMENT naming file and line.
+ * @throws PlatformError INVALID_ARGUMENT with file and line.
  */
 export function readAnnotations(fileName: string, text: string, notes: ReadNotes = noNotes()): Map<string, Annotated> {
   const bad = (problem: string, line: number): PlatformError => refused(fileName, problem, line);

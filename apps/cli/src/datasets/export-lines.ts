@@ -4,7 +4,7 @@ import { splitOf, withoutExtension } from './annotated.ts';
 
 const pad = (n: number, digits: number): string => String(n).padStart(digits, '0');
 
-/** Date, time to the second and fraction without zeros at its end, all UTC. */
+/** Date, time in seconds and fraction without trailing zeros, all UTC. */
 function partsOf(time: { seconds: bigint; nanos: number } | undefined): {
   day: string;
   clock: string;
@@ -15,7 +15,7 @@ function partsOf(time: { seconds: bigint; nanos: number } | undefined): {
   return { day: iso.slice(0, 10), clock: iso.slice(11, 19), fraction: fraction === '' ? '' : `.${fraction}` };
 }
 
-/** Names of files for what is exported: time and file name, each once; for some formats also without the extension. */
+/** Unique file names for an export: time and original name; for some formats also unique without the extension. */
 export function fileNames({ isStemUnique = false } = {}): (of: BinaryMetadata) => string {
   const taken = new Set<string>();
   return (of) => {
@@ -33,12 +33,12 @@ export function fileNames({ isStemUnique = false } = {}): (of: BinaryMetadata) =
 const filled = (entries: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
 
-/** Labels of the whole image, given by people or predicted. */
+/** Labels of the whole image, from users or predicted. */
 export const labelsOf = ({ labels, annotations }: BinaryMetadata): string[] => [
   ...new Set([...labels, ...(annotations?.classifications ?? []).map(({ label }) => label)]),
 ];
 
-/** What every format stores of an image. */
+/** The fields of an image that every format stores. */
 export const imageOf = (of: BinaryMetadata) => ({
   labels: labelsOf(of),
   split: splitOf(of.split),
@@ -52,7 +52,7 @@ export const imageOf = (of: BinaryMetadata) => ({
   })),
 });
 
-/** One line of dataset.jsonl, as training scripts read it. `imagePath`: where the picture lies. */
+/** One line of dataset.jsonl for training scripts. `imagePath`: path of the image. */
 export function datasetLine(of: BinaryMetadata, imagePath: string): string {
   const { captureMetadata: from, annotations, split } = of;
   const { day, clock, fraction } = partsOf(of.timeRequested);
@@ -86,6 +86,6 @@ export function datasetLine(of: BinaryMetadata, imagePath: string): string {
   });
 }
 
-/** Everything that the server knows of the picture, as JSON text. */
+/** All metadata of an image, as JSON text. */
 export const metadataJson = (of: BinaryMetadata): string =>
   `${JSON.stringify(toJson(BinaryMetadataSchema, of), null, 2)}\n`;

@@ -4,18 +4,21 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { baseName } from './annotated.ts';
 
-/** Which images the values of --file mean. */
+/** The images that the values of --file select. */
 export interface FileSelection {
   takes(fileName: string, id: string): boolean;
-  /** Names of lists that no image has had so far. */
+  /** Listed names without a matching image so far. */
   missing(): string[];
 }
 
-/** Texts that a file name contains; `@list.txt` names a list of file names or IDs, one a line, `@-` the standard input. */
+/**
+ * Parses --file: parts of file names; `@list.txt` is a list of file names or IDs, one per line, `@-` reads standard
+ * input.
+ */
 export async function fileSelection(values: readonly string[]): Promise<FileSelection> {
   const parts = values.filter((value) => !value.startsWith('@'));
   const names = new Set<string>();
-  /** Lists may have paths where the dataset has file names. */
+  /** Lists may contain paths where the dataset has file names. */
   const byBase = new Map<string, string>();
   for (const value of values)
     if (value.startsWith('@')) for (const name of await listed(value.slice(1))) names.add(name);

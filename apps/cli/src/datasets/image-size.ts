@@ -1,9 +1,9 @@
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 
-/** Width and height of an image as it is shown: turned as its EXIF data say. Reads the head of the file alone. */
+/** Width and height of an image after its EXIF orientation. Reads only the file's header. */
 export async function imageSize(file: string): Promise<{ width: number; height: number }> {
-  // Loaded here: no other command waits for it.
+  // Imported here, so that other commands start faster.
   const { default: sharp } = await import('sharp');
   try {
     const { width, height, orientation = 1 } = await sharp(file).metadata();

@@ -2,10 +2,10 @@ import type { Box } from '@platform/client';
 import { type Split, splits } from '@platform/contract/job';
 import type { PlannedPicture } from './upload-plan.ts';
 
-/** A file with the hash of its bytes. */
+/** A file with its hash. */
 export type HashedPicture = PlannedPicture & { readonly sha256: string };
 
-/** An image as the dataset has it. */
+/** An image in the dataset. */
 export interface PresentImage {
   readonly sha256: string;
   readonly labels: readonly string[];
@@ -13,7 +13,7 @@ export interface PresentImage {
   readonly boxes: readonly Box[];
 }
 
-/** Formats that store whole pixels move the edges of boxes by half a pixel. */
+/** Tolerance for formats with integer pixels: they move box edges by up to half a pixel. */
 const sameEdge = 0.01;
 const isSameBox = (a: Box, b: Box): boolean =>
   a.label === b.label &&
@@ -21,16 +21,16 @@ const isSameBox = (a: Box, b: Box): boolean =>
 
 export interface OneEach {
   readonly images: readonly HashedPicture[];
-  /** Files that are equal to an earlier one. */
+  /** Files that equal an earlier one. */
   readonly copies: number;
-  /** Images that lie in several splits: they are held out, because what is tested must not be learnt. */
+  /** Images in several splits; they become held-out images, because a test image must not train. */
   readonly divided: readonly string[];
 }
 
 const later = (a: Split | undefined, b: Split | undefined): Split | undefined =>
   splits.findLast((split) => split === a || split === b);
 
-/** Equal files are one image with the labels and boxes of all. */
+/** Merges equal files into one image with the labels and boxes of all. */
 export function oneEach(files: readonly HashedPicture[]): OneEach {
   const bySha = new Map<string, HashedPicture>();
   const divided = new Set<string>();
@@ -53,13 +53,13 @@ export function oneEach(files: readonly HashedPicture[]): OneEach {
 }
 
 export interface Needed {
-  /** The dataset does not have these bytes. */
+  /** Images that the dataset lacks. */
   readonly added: readonly HashedPicture[];
-  /** It has them, but not every label, the split or every box. */
+  /** Images that the dataset has without some label, box or the split. */
   readonly changed: readonly HashedPicture[];
 }
 
-/** What a dataset lacks of these images. */
+/** Which of these images the dataset lacks, completely or partly. */
 export function neededUploads(images: readonly HashedPicture[], present: readonly PresentImage[]): Needed {
   const bySha = Map.groupBy(present, ({ sha256 }) => sha256);
   const isWhole = (image: HashedPicture, there: PresentImage): boolean =>

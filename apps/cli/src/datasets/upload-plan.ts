@@ -4,9 +4,9 @@ import type { Split } from '@platform/contract/job';
 import { counted, printable } from '../output.ts';
 import { type Annotated, splitOf } from './annotated.ts';
 
-/** A file below the chosen folder. */
+/** A file below the selected folder. */
 export interface FoundFile {
-  /** Relative, with slashes. */
+  /** Relative path, with slashes. */
   readonly path: string;
   readonly sizeBytes: number;
   readonly isLink?: boolean;
@@ -15,7 +15,7 @@ export interface PlannedPicture {
   readonly path: string;
   readonly fileName: string;
   readonly sizeBytes: number;
-  /** Without a dot. */
+  /** Without the dot. */
   readonly extension: string;
   readonly labels: readonly string[];
   readonly split: Split | undefined;
@@ -23,25 +23,25 @@ export interface PlannedPicture {
 }
 export interface UploadPlan {
   readonly pictures: readonly PlannedPicture[];
-  /** How many pictures each label gets, and how many boxes. */
+  /** Number of images and boxes per label. */
   readonly counts: ReadonlyMap<string, { pictures: number; boxes: number }>;
   readonly refused: readonly { path: string; reason: string }[];
-  /** Annotated, but not in the folder. */
+  /** Annotated images that the folder lacks. */
   readonly missing: readonly string[];
 }
 
 const kinds: Readonly<Record<string, string>> = { '.jpg': 'jpg', '.jpeg': 'jpg', '.png': 'png', '.webp': 'webp' };
-/** One message of the server holds up to 64 MiB. */
+/** The server's message limit is 64 MiB. */
 const mostBytes = 60_000_000;
 
-/** As they are sent. */
+/** Tags on the wire. */
 export const tagsOf = ({ labels, split }: Pick<PlannedPicture, 'labels' | 'split'>): string[] =>
   split === undefined ? [...labels] : [...labels, `split:${split}`];
 
 /**
- * Which files are sent, with which labels: those given with --label, else those of the annotations, else the name of the
- * folder that a file lies in. The annotations say what an image is for, else a folder above it: train, validation, valid,
- * val or test.
+ * Decides which files to send with which labels: those of --label, otherwise those of the annotations, otherwise the
+ * name of the file's folder. The split comes from the annotations, otherwise from a parent folder: train, validation,
+ * valid, val or test.
  */
 export function uploadPlan(
   files: readonly FoundFile[],
@@ -89,7 +89,7 @@ export function uploadPlan(
   return { pictures, counts: new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b))), refused, missing };
 }
 
-/** Why a file is left out; '' for files that nobody means; undefined: it is sent. */
+/** Why a file is skipped; '' for files to skip silently; undefined: it is sent. */
 function refusal({ path: place, sizeBytes, isLink }: FoundFile, extension: string | undefined): string | undefined {
   if (isLink) return 'is a link';
   if (/\.(json|jsonl|txt|md|csv|xml|ya?ml)$/i.test(place)) return '';
@@ -101,8 +101,8 @@ function refusal({ path: place, sizeBytes, isLink }: FoundFile, extension: strin
 const shorter = (place: string): string => (place.includes('/') ? place.slice(place.indexOf('/') + 1) : '');
 
 /**
- * Annotations name pictures by their path below the folder, by its end, or by the file name alone; or the folder is one that
- * lies further down than where their paths begin.
+ * Matches annotations to files: by the path below the folder, by its suffix, or by the file name. The folder may also
+ * be deeper than the start of their paths.
  */
 function keysOf(annotations: ReadonlyMap<string, Annotated> | undefined): (place: string) => string | undefined {
   const byEnd = new Map<string, string | undefined>();
@@ -114,7 +114,7 @@ function keysOf(annotations: ReadonlyMap<string, Annotated> | undefined): (place
   };
 }
 
-/** The plan for people: counts per label, what is left out. */
+/** The plan as text for users: counts per label, skipped files. */
 export function planLines({ pictures, counts, refused, missing }: UploadPlan): string[] {
   const labels = [...counts].map(([label, { pictures: n, boxes }]) =>
     [printable(label), n > 0 ? String(n) : '', boxes > 0 ? counted(boxes, 'box', 'boxes') : '']

@@ -3,12 +3,12 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Connection } from '../connection.ts';
 
 const pageSize = 500;
-/** Names are looked for among so many of the newest jobs; an ID always finds its job. */
+/** Number of newest jobs to search for a name; an ID always finds its job. */
 const lookAt = 5000;
 
 const isId = (name: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name);
 
-/** ID, the beginning of it (8 characters or more), MODEL/VERSION or MODEL. */
+/** Matches an ID, its prefix (8 characters or more), MODEL/VERSION or MODEL. */
 function isNamed(job: TrainingJobMetadata, name: string): boolean {
   if (job.modelName === name || `${job.modelName}/${job.modelVersion}` === name) return true;
   return name.length >= 8 && job.id.startsWith(name.toLowerCase());
@@ -25,7 +25,7 @@ async function* newestJobs(connection: Connection): AsyncGenerator<TrainingJobMe
 }
 
 /**
- * The newest job that the name fits.
+ * The newest job that matches the name.
  *
  * @throws PlatformError TRAINING_JOB_NOT_FOUND.
  */
@@ -38,9 +38,10 @@ export async function findJob(connection: Connection, name: string): Promise<Tra
 }
 
 /**
- * As findJob, for commands that end or delete something: of the jobs that it can be meant for, the name must fit one alone.
+ * Like findJob, for commands that end or delete a job: the name must match exactly one possible job.
  *
- * @param isPossible - whether the command can be meant for the job; where none is possible, the newest that fits is it.
+ * @param isPossible - whether the command applies to the job; if none matches, the newest job with the name is
+ *   returned.
  */
 export async function findOnlyJob(
   connection: Connection,

@@ -2,7 +2,7 @@ import type { ModelType } from '@platform/client';
 import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
 import type { Connection } from '../connection.ts';
 
-/** Every label of the dataset that the model type learns from, in alphabetical order. */
+/** Every label of the dataset that this model type trains on, in alphabetical order. */
 export async function labelsOf(connection: Connection, datasetId: string, type: ModelType): Promise<string[]> {
   if (modelKind(kindOfModelType(type))?.labelSource === 'boxes') {
     return (await connection.client.dataClient.boundingBoxLabelsByFilter({ datasetId })).toSorted();

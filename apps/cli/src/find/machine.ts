@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Connection } from '../connection.ts';
 
-/** A machine by its ID, its part's ID or its name in the organization. */
+/** Finds a machine by its ID, its part ID or its name in the organization. */
 export async function findMachine(connection: Connection, name: string): Promise<Machine> {
   const machines = await allMachines(connection.client, await connection.organizationId());
   const found = machines.filter((one) => one.id === name || one.partId === name || one.name === name);

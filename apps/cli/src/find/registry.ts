@@ -3,7 +3,7 @@ import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/pac
 import type { ListRegistryItemsResponse, RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Connection } from '../connection.ts';
 
-/** Models or training scripts of the organization, and public ones of others when asked for. */
+/** Models or training scripts of the organization, and public ones of others on request. */
 export async function registryItems(
   connection: Connection,
   type: PackageType,
@@ -12,7 +12,7 @@ export async function registryItems(
   return (await registryList(connection, type, of)).items;
 }
 
-/** As registryItems, with whether there are more. */
+/** Like registryItems, and reports whether there are more. */
 export async function registryList(
   connection: Connection,
   type: PackageType,
@@ -28,13 +28,15 @@ export async function registryList(
 
 const isNamed = (item: RegistryItem, name: string): boolean => item.itemId === name || item.name === name;
 
-/** The server looks for the name, so that it is found among any number of items. */
+/** The server searches for the name, so that the number of items does not matter. */
 const namedItems = async (connection: Connection, type: PackageType, name: string): Promise<RegistryItem[]> =>
   (await registryItems(connection, type, { search: name.slice(name.lastIndexOf(':') + 1) })).filter((one) =>
     isNamed(one, name),
   );
 
-/** A script by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError SCRIPT_NOT_FOUND. */
+/**
+ * Finds a script by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError SCRIPT_NOT_FOUND.
+ */
 export async function findScript(connection: Connection, name: string): Promise<RegistryItem> {
   const absent = new PlatformError('SCRIPT_NOT_FOUND', { registryItemId: name });
   if (name.includes(':')) {
@@ -47,7 +49,10 @@ export async function findScript(connection: Connection, name: string): Promise<
   return item;
 }
 
-/** A model by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError REGISTRY_ITEM_NOT_FOUND. */
+/**
+ * Finds a model by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError
+ * REGISTRY_ITEM_NOT_FOUND.
+ */
 export async function findModel(connection: Connection, name: string): Promise<RegistryItem> {
   const own = (await namedItems(connection, PackageType.ML_MODEL, name))[0];
   if (own) return own;

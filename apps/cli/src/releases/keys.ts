@@ -5,13 +5,16 @@ import { PlatformError } from '@platform/contract/errors';
 import { type KeyRing, readKeyFolders } from '@platform/releases/key-folder';
 import { defaultDataFolder, releaseKeyFolder } from '../data-folder.ts';
 
-/** Where keys are looked for: --keys, PLATFORM_RELEASE_KEYS (several with `:` between), those of the platform started here. */
+/**
+ * Folders to search for keys: --keys, PLATFORM_RELEASE_KEYS (several separated by `:`), otherwise those of the platform
+ * started here.
+ */
 export function keyFolders(flags: { keys?: readonly string[] }, env = process.env): string[] {
   const named = flags.keys ?? env['PLATFORM_RELEASE_KEYS']?.split(path.delimiter) ?? [];
   return named.length > 0 ? named.map((folder) => path.resolve(folder)) : [releaseKeyFolder(defaultDataFolder())];
 }
 
-/** Opens all keys; asks for the passphrase at a terminal when one is locked and none was given. */
+/** Reads all keys; prompts for the passphrase at a terminal if a key is encrypted and none was given. */
 export async function openKeys(flags: { keys?: readonly string[] }): Promise<KeyRing> {
   const folders = keyFolders(flags);
   const given = passphraseOf();
@@ -26,7 +29,7 @@ export async function openKeys(flags: { keys?: readonly string[] }): Promise<Key
 
 export const passphraseOf = (env = process.env): string | undefined => env['PLATFORM_RELEASE_PASSPHRASE'] || undefined;
 
-/** Without showing what is typed. */
+/** Reads a line without echo. */
 async function asked(question: string): Promise<string> {
   process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -6,21 +6,21 @@ import { makePatch } from '@platform/kit/node';
 import type { ProgramFile } from './program-file.ts';
 import type { SignedPatch } from './sign.ts';
 
-/** Machines that are further behind fetch the whole file. */
+/** Machines with an older version download the whole file. */
 const versionsBack = 5;
-/** A patch that saves less is not worth the work. */
+/** Maximum size of a patch relative to the whole file; a larger one is not worth it. */
 const mostOfWhole = 0.6;
-/** Packing harder than that takes too long for a large patch. */
+/** Maximum size for the strongest compression, which takes too long for larger patches. */
 const smallBytes = 4 << 20;
-/** The reader unpacks with at most 8 MiB of memory. */
+/** Limits the reader's memory for decompression to 8 MiB. */
 const zstdWindowLog = 23;
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /**
- * Patches from the versions before to this one, uploaded.
+ * Creates and uploads patches from earlier versions to this one.
  *
- * @param onNote - told before each patch and of those that are not worth it.
+ * @param onNote - called before each patch, and for patches that are not worth it.
  */
 export async function uploadPatches(
   client: PlatformClient,

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import type { ProgramWords } from '@platform/releases/targets';
 
-/** A file to publish, with what it says of itself. */
+/** A file to publish, with its metadata. */
 export interface ProgramFile extends ProgramWords {
   readonly file: string;
   readonly bytes: Buffer<ArrayBuffer>;
@@ -13,7 +13,7 @@ export interface ProgramFile extends ProgramWords {
 const noteMark = '\nPLATFORM-PROGRAM:';
 const noteReach = 1 << 16;
 
-/** Name, version and platform stand in the file itself, as its build noted them, or in <file>.json beside it. */
+/** Reads name, version and platform from the note in the file, or from <file>.json beside it. */
 export async function readProgram(file: string): Promise<ProgramFile> {
   const bytes = await readFile(file);
   const words = noteOf(bytes) ?? (await besideOf(file));
@@ -27,7 +27,7 @@ export async function readProgram(file: string): Promise<ProgramFile> {
   return { ...words, file, bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** The build puts the note at the end; a signature of Windows may follow it. */
+/** The build appends the note; a Windows signature may follow it. */
 function noteOf(bytes: Buffer): ProgramWords | undefined {
   const tail = bytes.subarray(-noteReach).toString('latin1');
   const at = tail.lastIndexOf(noteMark);
@@ -47,7 +47,7 @@ function wordsOf(text: string): ProgramWords | undefined {
     if (typeof name === 'string' && typeof version === 'string' && typeof platform === 'string')
       return { name, version, platform };
   } catch {
-    // not there, or not JSON
+    // missing, or not JSON
   }
   return undefined;
 }

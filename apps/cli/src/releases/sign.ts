@@ -15,7 +15,7 @@ import {
 } from '@platform/releases/publication';
 import type { PatchWords, ProgramWords, Target } from '@platform/releases/targets';
 
-/** A file that the server has stored already. */
+/** A file that the server already stores. */
 export interface StoredFile {
   readonly sizeBytes: number;
   /** 64 hex digits. */
@@ -33,11 +33,11 @@ export async function currentOf(client: PlatformClient): Promise<Current> {
 }
 
 /**
- * Signs the list of files with these in it and hands all of it in; makes the first root document where there is none.
+ * Signs a targets document that includes these files and submits it; creates the first root document if none exists.
  *
- * @param threshold - how many root keys the first root document asks for.
+ * @param threshold - required signatures of the first root document.
  * @param now - ms since 1970.
- * @throws PlatformError SIGNING_KEYS_MISSING; what the server refuses.
+ * @throws PlatformError SIGNING_KEYS_MISSING; errors of the server.
  */
 export async function submitSigned(
   client: PlatformClient,
@@ -50,7 +50,7 @@ export async function submitSigned(
     try {
       return await submitNextTo(current, client, ring, files, how);
     } catch (error) {
-      // Somebody else published in the meantime: the same is signed next to that.
+      // Another user published meanwhile: sign again on top of that version.
       if (errorCodeOf(error) !== 'METADATA_REFUSED' || attempt === mostAttempts) throw error;
       if (Buffer.from((await currentOf(client)).targets).equals(current.targets)) throw error;
     }
@@ -96,9 +96,9 @@ async function submitNextTo(
 }
 
 /**
- * Signs what would expire soon anew, and lets the server's key in again if it is another one.
+ * Renews documents that expire soon, and authorizes the server's key again if it changed.
  *
- * @returns what was signed; empty: nothing was due.
+ * @returns the signed documents; empty if none was due.
  */
 export async function renewDocuments(
   client: PlatformClient,
@@ -125,9 +125,9 @@ export async function renewDocuments(
 }
 
 /**
- * Hands in the next root document; what it makes invalid is signed anew together with it.
+ * Submits the next root document; signs again what it makes invalid.
  *
- * @throws PlatformError SIGNING_KEYS_MISSING; what the server refuses.
+ * @throws PlatformError SIGNING_KEYS_MISSING; errors of the server.
  */
 export async function submitRoot(client: PlatformClient, ring: KeyRing, root: Uint8Array, now: number): Promise<void> {
   const current = await currentOf(client);

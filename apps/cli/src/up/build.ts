@@ -7,12 +7,12 @@ import type { ReleaseFile } from './story.ts';
 
 export interface Built {
   readonly web: string;
-  /** Of the machine server and of the agent. */
+  /** Releases of the machine server and the agent. */
   readonly releases: readonly ReleaseFile[];
   readonly agent: string;
 }
 
-/** What has to be built before a start from a checkout; skipped while nothing changed. */
+/** Builds what a start from a checkout needs; skips unchanged parts. */
 export async function build(onNote: (note: string) => void): Promise<Built> {
   const child = spawn(process.execPath, [path.join(checkout, 'tools', 'build.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],

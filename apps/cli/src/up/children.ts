@@ -13,11 +13,11 @@ export interface ChildSpec {
   readonly cwd?: string;
   readonly uid?: number;
   readonly gid?: number;
-  /** Between TERM and KILL when it is stopped. */
+  /** Time between TERM and KILL on stop. */
   readonly termMs: number;
 }
 
-/** A process that is started again whenever it ends without having been asked to. */
+/** A supervised process: restarted after every unexpected exit. */
 export interface Child {
   readonly name: string;
   pid(): number | undefined;
@@ -30,7 +30,7 @@ interface Recorded {
   readonly startTime: string;
 }
 
-/** The first start failed: the child ended before it was ready. `tail` are its last lines on stderr. */
+/** The first start failed: the child exited before it was ready. `tail` has its last lines on stderr. */
 export class ChildFailed extends Error {
   readonly tail: readonly string[];
   constructor(name: string, how: string, tail: readonly string[]) {
@@ -44,8 +44,8 @@ const firstPauseMs = 500;
 const longestPauseMs = 20_000;
 
 /**
- * The processes of one data folder. Their pids and start times are kept in a file, so that what a killed predecessor
- * left behind is found and ended before anything is started again.
+ * The processes of one data folder. A file stores their PIDs and start times, so that the next start ends what a killed
+ * predecessor left running.
  */
 export class Children {
   readonly #file: string;
@@ -61,7 +61,7 @@ export class Children {
     this.#log = of.log;
   }
 
-  /** Ends what a predecessor left running: TERM, at most `termMs`, then KILL. Answers with the names. */
+  /** Ends processes of a predecessor: TERM, up to `termMs`, then KILL. Returns their names. */
   async endLeftovers(termMs: number): Promise<string[]> {
     const found = (await readJson(this.#file).catch(() => undefined)) as { children?: Recorded[] } | undefined;
     const alive = (found?.children ?? []).filter((child) => isAlive(child));
@@ -73,10 +73,10 @@ export class Children {
   }
 
   /**
-   * Starts `spec` and keeps it running. Resolves with the first line on its stdout (or at once when `isReadyAtOnce`).
-   * `next` may change the command line of a later start, for example to keep a port that was chosen at the first one.
+   * Starts `spec` and keeps it running. Resolves with the first line on its stdout (or at once with `isReadyAtOnce`).
+   * `next` may change the command line of later starts, for example to keep the port of the first one.
    *
-   * @throws ChildFailed when it ends before it was ready for the first time.
+   * @throws ChildFailed when it exits before it was ready for the first time.
    */
   async keep(
     spec: ChildSpec,
@@ -120,7 +120,7 @@ export class Children {
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       try {
         state.group = (await this.#start(state.spec, true)).group;
-        // Asked to stop while it was being started: whoever asked has seen the process before it.
+        // A stop during the start has only seen the previous process.
         if (stop.aborted) await state.group.stop({ termMs: state.spec.termMs });
       } catch (error) {
         this.#log.error('a process could not be started', { process: state.spec.name, error: String(error) });
@@ -151,7 +151,7 @@ export class Children {
         text.trim().split('\n').slice(-12),
       );
     });
-    ended.catch(() => {}); // later ends are the keeper's business
+    ended.catch(() => {}); // the supervising loop handles later exits
     const readyLine = await Promise.race([ready, ended]);
     lines.on('line', (line) => copy.write(`${line}\n`));
     return { group, readyLine };

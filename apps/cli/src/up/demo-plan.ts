@@ -1,11 +1,11 @@
-/** What the demo machine's configuration is, before and after it is given a model. Pure. */
+/** The demo machine's configuration, before and after the deployment of a model. Pure. */
 
 type Json = Record<string, unknown>;
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 const without = (value: unknown, ...names: string[]): Json[] =>
   listOf(value).filter((one) => !names.includes(String(one['name'])));
 
-/** A camera that plays the pictures of a folder. */
+/** A camera that shows the images of a folder. */
 export function firstConfig(picturesFolder: string): Json {
   return {
     agent: { version_control: { agent: 'stable', 'platform-server': 'stable' } },
@@ -15,9 +15,7 @@ export function firstConfig(picturesFolder: string): Json {
   };
 }
 
-/**
- * `config` with the model's version in use, or undefined when it already is. Everything else stays as a person left it.
- */
+/** `config` with the model's version in use, or undefined if it already is. Keeps all other changes of the user. */
 export function deployedConfig(
   config: Json,
   use: { organizationId: string; modelName: string; version: string },
@@ -56,7 +54,7 @@ export function deployedConfig(
   };
 }
 
-/** A version number that was never used: one more than the largest whole number among them. */
+/** An unused version number: one more than the largest integer among them. */
 export function nextVersion(used: readonly string[]): string {
   const numbers = used.map(Number).filter((n) => Number.isSafeInteger(n) && n >= 0);
   return String(Math.max(0, ...numbers) + 1);

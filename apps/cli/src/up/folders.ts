@@ -4,7 +4,7 @@ import path from 'node:path';
 
 import { isReachable, isRoot } from '../data-folder.ts';
 
-/** An account without a name or rights, for the demo machine when everything is started by root. */
+/** An unprivileged UID without a name, for the demo machine when root starts the platform. */
 const machineUid = 65_533;
 
 export interface MachineFolder {
@@ -12,12 +12,12 @@ export interface MachineFolder {
   readonly credentialsFile: string;
   readonly agentFile: string;
   readonly picturesFolder: string;
-  /** The Node that the machine's account may execute. */
+  /** The Node that the machine's user may execute. */
   readonly node: string;
   readonly account: { uid?: number; gid?: number };
 }
 
-/** Below the data folder, unless root keeps that where the machine's account can't reach it. */
+/** Below the data folder, unless root keeps that where the machine's user cannot enter it. */
 function machineRoot(dataFolder: string): string {
   mkdirSync(dataFolder, { recursive: true });
   if (!isRoot() || isReachable(dataFolder)) return path.join(dataFolder, 'demo-machine');
@@ -25,12 +25,15 @@ function machineRoot(dataFolder: string): string {
   return path.join('/var/lib/platform', `demo-machine-${name}`);
 }
 
-/** Lays out the demo machine's own folder: the agent in one file, pictures for its camera, and nothing of the checkout. */
+/**
+ * Prepares the demo machine's own folder: the agent in one file, images for its camera, and no other file of the
+ * checkout.
+ */
 export function prepareMachineFolder(dataFolder: string, agentBundle: string): MachineFolder {
   const root = machineRoot(dataFolder);
   const account = isRoot() ? { uid: machineUid, gid: machineUid } : {};
   const own = (file: string): void => {
-    // Not through a link: the machine may have put one into its folder.
+    // Does not follow links: the machine may have placed one in its folder.
     if (account.uid !== undefined) lchownSync(file, account.uid, account.uid);
   };
   for (const folder of [root, path.join(root, 'bin'), path.join(root, 'pictures')]) {
@@ -52,7 +55,7 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
   };
 }
 
-/** The same Node under a path that any account may follow: a second name of the file, or a copy on another file system. */
+/** The same Node under a path that every user may enter: a hard link, or a copy on another file system. */
 function reachableNode(root: string): string {
   const node = path.join(root, 'bin', path.basename(process.execPath));
   const wanted = statSync(process.execPath);

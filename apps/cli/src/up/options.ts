@@ -58,7 +58,7 @@ const table = {
 
 export type UpOptions = Omit<OptionValues<typeof table>, 'dataDir'> & { dataDir: string };
 
-/** @throws Usage for --help and for what can't be understood. */
+/** @throws Usage for --help and for invalid options. */
 export function upOptions(argv: readonly string[], env: Record<string, string | undefined>): UpOptions {
   const given = options(table, {
     program: 'npm start --',

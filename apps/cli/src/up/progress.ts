@@ -1,6 +1,6 @@
 import type { Clock } from '@platform/kit';
 
-/** One line of the story as a person sees it. */
+/** An event of the demo, as text for users. */
 export type Progress =
   | { is: 'begin'; step: string; title: string }
   | { is: 'advance'; step: string; fraction: number; note: string }
@@ -10,7 +10,7 @@ export type Progress =
 
 const barWidth = 24;
 
-/** A bar of 24 cells: ███████░░░ 42 %. fraction 0..1. */
+/** A progress bar of 24 cells: ███████░░░ 42 %. fraction 0..1. */
 export function bar(fraction: number): string {
   const filled = Math.round(Math.max(0, Math.min(1, fraction)) * barWidth);
   return `${'█'.repeat(filled)}${'░'.repeat(barWidth - filled)} ${String(Math.round(fraction * 100)).padStart(3)} %`;
@@ -18,11 +18,14 @@ export function bar(fraction: number): string {
 
 export interface Screen {
   show(event: Progress): void;
-  /** Ends an unfinished bar, so that other output starts on a line of its own. */
+  /** Ends an incomplete bar, so that other output starts on a new line. */
   close(): void;
 }
 
-/** Bars that redraw themselves on a terminal; elsewhere one line per event and a line for every tenth of an advance, at most one a second. */
+/**
+ * Redraws bars on a terminal. Elsewhere it prints one line per event, and one per 10 % of progress, at most one a
+ * second.
+ */
 export function createScreen(
   out: { write(text: string): void; isTTY?: boolean; columns?: number },
   clock: Clock,

@@ -1,16 +1,16 @@
 import type { PlatformClient } from '@platform/client';
 import { type Clock, errorText, within } from '@platform/kit';
 
-/** What a platform needs before somebody can use it. */
+/** What the platform needs before it is usable. */
 export interface Needs {
-  /** Does only what is missing. */
+  /** Publishes only missing releases. */
   publish(): Promise<void>;
   look(): Promise<Found>;
 }
 export interface Found {
-  /** Phrases: what keeps a machine from being installed from here, or a job from running. */
+  /** Phrases: what prevents the installation of machines from here, or the execution of jobs. */
   missing: string[];
-  /** Sentences: what works without, but not everything does. */
+  /** Sentences: limitations of a usable platform. */
   notices: string[];
 }
 
@@ -19,9 +19,9 @@ const shortestPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /**
- * Tries until nothing is missing, and reports what is when that takes long.
+ * Retries until nothing is missing; reports the missing parts if that takes long.
  *
- * @returns the notices of the last look; undefined: `signal` came first.
+ * @returns the notices of the last check; undefined if `signal` aborted first.
  */
 export async function untilReady(
   { publish, look }: Needs,
@@ -54,7 +54,7 @@ export async function untilReady(
 
 const answerMs = 5_000;
 
-/** @param of - `localUrl` on loopback; `hasRunner`: one was started here. */
+/** @param of - `localUrl` on loopback; `hasRunner`: a runner was started here. */
 export async function lookAt(
   { releaseClient, runnerClient }: Pick<PlatformClient, 'releaseClient' | 'runnerClient'>,
   of: { localUrl: string; organizationId: string; hasRunner: boolean; clock: Clock },
@@ -76,7 +76,7 @@ export async function lookAt(
   return { missing, notices };
 }
 
-/** The lines of `/readyz`: `problem: …` keeps every machine out, `notice: …` some. */
+/** Parses the lines of `/readyz`: `problem: …` affects every machine, `notice: …` some. */
 export function readinessOf(text: string): Found {
   const after = (mark: string): string[] =>
     text

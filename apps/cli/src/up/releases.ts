@@ -4,8 +4,8 @@ import { renewDocuments, submitSigned } from '../releases/sign.ts';
 import type { StoryWorld } from './story.ts';
 
 /**
- * Puts machine server and agent of this checkout into the platform's own releases, on channel stable, signed with keys of
- * this data folder alone. Does only what is missing. The agent is for machines that are set up with install.sh.
+ * Publishes the machine server and the agent of this checkout as releases on channel stable, signed with keys of this
+ * data folder only. Publishes only missing ones. The agent is for machines that install.sh sets up.
  */
 export async function publishReleases({
   releases,
@@ -22,7 +22,7 @@ export async function publishReleases({
     const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
     if (found?.channels.includes('stable') && found.target !== '') continue;
     if (!found) await client.releaseClient.putBlob(await readFile(file));
-    // A version never changes: what an earlier checkout published under this number is what gets signed.
+    // A version is immutable: sign the bytes that an earlier checkout published under this number.
     const stored = found
       ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }
       : { sizeBytes: size, sha256 };

@@ -3,19 +3,20 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** As earlier versions printed them when they were ready. */
+/** Format of the readiness output of earlier versions. */
 const secretFields = /("(?:api_key|runner_key)":")[^"]+(")|(\/sign-in\?token=)[\w-]+/g;
 
-/** The line without keys and sign-in links. */
+/** Masks keys and sign-in links in a line. */
 const scrubLine = (line: string): string =>
   line.replace(secretFields, (_, before?: string, after?: string, link?: string) =>
     link === undefined ? `${before}***${after}` : `${link}***`,
   );
 
 /**
- * Removes the keys and sign-in links that earlier versions wrote into the log files of a data folder. Nobody may write to the files meanwhile.
+ * Removes keys and sign-in links that earlier versions wrote into the log files of a data folder. No process may write
+ * to the files meanwhile.
  *
- * @returns the files that held any.
+ * @returns the files that contained any.
  */
 export async function scrubLogs(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];

@@ -47,7 +47,7 @@ const release: Step = {
   },
 };
 
-/** A machine in the fleet, the real agent on it, the server it installed and supervises. */
+/** A machine in the fleet with the real agent, which installs and supervises its machine server. */
 const machine: Step = {
   name: 'machine',
   title: 'Machine online',
@@ -68,9 +68,9 @@ const machine: Step = {
     const { credentialsJson } = await world.client.fleetClient.getCredentials({ partId: demo.partId });
     const { uid, gid } = world.machineFolder.account;
     const owner = uid === undefined || gid === undefined ? undefined : { uid, gid };
-    // The folder is the machine's: a link that it put there must not lead root elsewhere.
+    // The machine owns the folder: root must not follow a link in it.
     await atomicWrite(world.machineFolder.credentialsFile, credentialsJson, { mode: 0o600, owner });
-    // What it reported in an earlier run says nothing about now.
+    // Ignore the report of an earlier run.
     const before = reportTime(demo);
     const isNews = (now: Machine): boolean => reportTime(now) !== before;
     await world.startAgent();
@@ -96,7 +96,7 @@ const machine: Step = {
   },
 };
 
-/** Composed pictures of ten objects; only what is missing is uploaded. */
+/** Composed images of ten objects; uploads only missing ones. */
 const dataset: Step = {
   name: 'dataset',
   title: 'Pictures uploaded',
@@ -150,7 +150,7 @@ const dataset: Step = {
 
 const statusName = (job: TrainingJobMetadata): string => enumWord(TrainingStatusSchema, job.status);
 
-/** The newest job of the demo's model goes on or counts; a new one only when there is none, or the last one failed. */
+/** Continues or reuses the newest job of the demo's model; submits a new one if none exists or the last one failed. */
 const train: Step = {
   name: 'train',
   title: 'Model trained',
@@ -175,7 +175,7 @@ const train: Step = {
         ModelType.SINGLE_LABEL_CLASSIFICATION,
         [...labelsOf(world)],
         {
-          // Fewer pixels and epochs than the trainer would choose: enough here, and the story goes on sooner.
+          // Fewer pixels and epochs than the trainer's default: sufficient here, and faster.
           arguments: { recipe: world.size.recipe, side: '160', epochs: '12' },
         },
       );
@@ -222,7 +222,7 @@ interface Resource {
   readonly version?: string;
 }
 
-/** The machine is told to use the version; its server downloads, checks and loads it. */
+/** The configuration names the version; the machine server downloads, verifies and loads it. */
 const deploy: Step = {
   name: 'deploy',
   title: 'Model on the machine',
@@ -278,7 +278,7 @@ const deploy: Step = {
   },
 };
 
-/** The machine's own server names pictures that were never uploaded. */
+/** The machine's own server classifies images that were never uploaded. */
 const predict: Step = {
   name: 'predict',
   title: 'Predictions on the machine',

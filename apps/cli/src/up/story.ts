@@ -4,13 +4,13 @@ import { errorText, type Clock } from '@platform/kit';
 import type { MachineFolder } from './folders.ts';
 import type { Progress } from './progress.ts';
 
-/** How much the story shows: `small` trains a probe on 40 pictures in seconds, for tests. */
+/** Size of the demo: `small` trains a probe on 40 images in seconds, for tests. */
 export interface StorySize {
   readonly objects: number;
   readonly trainPerObject: number;
   readonly testPerObject: number;
   readonly recipe: 'auto' | 'probe';
-  /** Share of the pictures the model has not seen that it must name on the machine. */
+  /** Required share of right predictions on held-out images. */
   readonly mustBeRight: number;
 }
 export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
@@ -27,7 +27,10 @@ export interface ReleaseFile {
   readonly size: number;
 }
 
-/** What the steps work with. Every step looks first and does only what is missing, so that it can be repeated after any kill. */
+/**
+ * Environment of the steps. Every step checks the state first and does only what is missing, so it can be repeated
+ * after a kill.
+ */
 export interface StoryWorld {
   readonly client: PlatformClient;
   readonly url: string;
@@ -37,20 +40,20 @@ export interface StoryWorld {
   readonly size: StorySize;
   readonly seed: number;
   readonly releases: readonly ReleaseFile[];
-  /** Of the keys that sign releases here; for development, they are as safe as the folder. */
+  /** Folder of the release signing keys; for development only, because they are as safe as the folder. */
   readonly keyFolder: string;
   readonly machineFolder: MachineFolder;
   /** Starts the agent on the machine folder, once. */
   startAgent(): Promise<void>;
   show(event: Progress): void;
-  /** One line of the event log: what was just done. */
+  /** Appends an action to the event log. */
   record(what: string, fields?: Readonly<Record<string, string | number>>): void;
 }
 
 export interface StepResult {
-  /** One short sentence for people. */
+  /** One short sentence for users. */
   readonly note: string;
-  /** What was verified, for programs. */
+  /** Verified facts, for programs. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
@@ -67,10 +70,10 @@ export interface StoryReport {
   readonly error?: string;
 }
 
-/** A failed call explains itself; the chain of causes would only say it again. */
+/** A failed call has a complete message; its chain of causes would only repeat it. */
 const wordsOf = (error: unknown): string => (error instanceof PlatformApiError ? error.message : errorText(error));
 
-/** Runs the steps in order and stops at the first that fails. */
+/** Runs the steps in order and stops at the first failure. */
 export async function runStory(steps: readonly Step[], world: StoryWorld): Promise<StoryReport> {
   const done = new Map<string, StepResult>();
   const rows: { step: string; ok: boolean; seconds: number; note: string }[] = [];
@@ -97,7 +100,7 @@ export async function runStory(steps: readonly Step[], world: StoryWorld): Promi
   return { ok: true, steps: rows, facts: facts() };
 }
 
-/** Asks `look` again and again until it answers; `what` and `remedy` make the error when it takes longer than `limitMs`. */
+/** Polls `look` until it returns a result; throws an error with `what` and `remedy` after `limitMs`. */
 export async function until<T>(
   { clock, signal }: Pick<StoryWorld, 'clock' | 'signal'>,
   { what, remedy, limitMs, everyMs = 250 }: { what: string; remedy: string; limitMs: number; everyMs?: number },
@@ -122,7 +125,7 @@ export async function until<T>(
   throw new Error('stopped');
 }
 
-/** The event log of a data folder: one JSON line per event, appended at once. */
+/** The event log of a data folder: one JSON line per event, appended immediately. */
 export function eventLog(file: string, clock: Clock): StoryWorld['record'] {
   return (what, fields = {}) => appendFileSync(file, `${JSON.stringify({ at: clock.wall(), what, ...fields })}\n`);
 }

@@ -1,15 +1,15 @@
 import type { StoryReport } from './story.ts';
 
-/** The management server, and the credentials that it gave to whoever started it; null: the key was rotated or deleted. */
+/** The management server and its initial credentials; null: the key was rotated or deleted. */
 export interface Cloud {
-  /** What users and other hosts use. */
+  /** URL for users and other hosts. */
   readonly url: string;
-  /** On loopback, for programs of this host. */
+  /** Loopback URL for programs of this host. */
   readonly local_url: string;
-  /** On loopback, for machines of this host. */
+  /** Loopback URL for machines of this host. */
   readonly inside_url: string;
   readonly port: number;
-  /** Prints the install script, on any machine. */
+  /** A command for any machine that prints the install script. */
   readonly install_script_command: string;
   readonly org_id: string;
   readonly api_key_id: string;
@@ -25,7 +25,7 @@ export const deadFirstKey = `The first API key was rotated or deleted, so it is 
 
 export const deadRunnerKey = `The runner's key was rotated or deleted, so no training job runs here. ${replace}`;
 
-/** What a person reads when everything is up. */
+/** Text for users when the platform is up. */
 export function summary(of: Cloud & { dataDir: string; story?: StoryReport; notices: readonly string[] }): string {
   const { story } = of;
   const head =

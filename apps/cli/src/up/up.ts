@@ -27,13 +27,13 @@ import { scrubbedText, scrubLogs } from './scrub-logs.ts';
 import { type Cloud, deadFirstKey, deadRunnerKey, summary } from './summary.ts';
 
 const app = (name: string): string => path.join(checkout, 'apps', name, 'src', 'main.ts');
-/** Of our environment only what a child needs; PLATFORM_… options are for us alone. */
+/** The part of the environment that a child needs; PLATFORM_… options are for this program only. */
 const plainEnv = (): Record<string, string | undefined> =>
   Object.fromEntries(
     Object.entries(process.env).filter(([key]) => !key.startsWith('PLATFORM_') && !key.startsWith('npm_')),
   );
 
-/** `npm start`. Answers with the exit code. */
+/** `npm start`. Returns the exit code. */
 export async function up(options: UpOptions): Promise<number> {
   const clock = systemClock;
   const stop = onSignals();
@@ -84,7 +84,7 @@ export async function up(options: UpOptions): Promise<number> {
       const world = { clock, signal: stop, say };
       const publish = (): Promise<void> => publishReleases({ ...releaseWorld(), client: clientOf() });
       const notices = api_key === null ? [] : await untilReady({ publish, look }, world);
-      if (!notices) return 0; // a publication under way is gone on with at the next start
+      if (!notices) return 0; // the next start continues an interrupted publication
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
       say(summary({ ...cloud, dataDir: options.dataDir, notices }));
       await ended(stop);
@@ -156,7 +156,7 @@ export async function up(options: UpOptions): Promise<number> {
   }
 }
 
-/** An earlier start that is just stopping is waited for. */
+/** Waits for an earlier start that is shutting down. */
 async function lockDataDir(dataDir: string, clock: Clock): Promise<FolderLock> {
   const end = clock.now() + 5_000;
   for (;;) {
@@ -175,19 +175,19 @@ const ended = (signal: AbortSignal): Promise<void> =>
     signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
   );
 
-/** The child's own words are the best explanation; without any, where to look. */
+/** The child's own message, or the path of its log if it printed none. */
 function childFailure(error: ChildFailed, logFolder: string): string {
   const words = error.tail.filter((line) => line.trim() !== '');
   return words.length > 0 ? words.join('\n') : `${error.message}. See ${path.join(logFolder, 'cloud.log')}.`;
 }
 
-/** What the management server prints when it is ready, with what it wrote for us alone. */
+/** Parses the management server's readiness line and the credentials file that it names. */
 async function readCloud(readyLine: string): Promise<Cloud> {
   const { credentials_file, ...printed } = JSON.parse(readyLine) as Cloud & { credentials_file: string };
   return { ...((await readJson(credentials_file)) as Cloud), ...printed };
 }
 
-/** Keys reach other programs by files that only their user reads: arguments and environment stand in lists of processes. */
+/** Passes keys to other programs in private files: process lists show arguments and environment. */
 const writeSecret = (file: string, content: object): Promise<void> =>
   atomicWrite(file, `${JSON.stringify(content, null, 1)}\n`, { mode: 0o600 });
 
@@ -222,7 +222,7 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
   };
 }
 
-/** Port 0 is decided once: a server that is started again keeps the port that machines and pages know, and its keys. */
+/** Replaces port 0 by the chosen port: a restarted server keeps the port that machines and pages use, and its keys. */
 function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
   const { port } = JSON.parse(readyLine) as Cloud;
   const args = spec.args.filter((arg) => arg !== '--new-keys');

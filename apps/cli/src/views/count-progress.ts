@@ -12,7 +12,7 @@ export interface CountScreen {
 
 const cells = 20;
 
-/** "████░░ 12 of 40 uploaded", redrawn on a terminal; elsewhere a line for each tenth. */
+/** "████░░ 12 of 40 uploaded", redrawn on a terminal; elsewhere one line per 10 %. */
 export function countScreen(
   out: Terminal,
   what: string,

@@ -8,7 +8,7 @@ interface PerClass {
 
 const number = (from: Record<string, unknown>, key: string): number | undefined =>
   typeof from[key] === 'number' ? from[key] : undefined;
-/** Figures per label: which ones depends on the kind of model. Undefined when the evaluation has none. */
+/** Metrics per label; the kind of model determines which. Undefined if the evaluation has none. */
 export function perClassTable(evaluation: JsonObject | undefined): PerClass | undefined {
   const classes = evaluation?.['per_class'];
   if (!Array.isArray(classes) || classes.length === 0) return undefined;
@@ -31,7 +31,7 @@ export function perClassTable(evaluation: JsonObject | undefined): PerClass | un
   };
 }
 
-/** What would help, as the trainer says it. */
+/** The trainer's suggestions. */
 export function adviceOf(evaluation: JsonObject | undefined): string[] {
   const advice = evaluation?.['advice'];
   return Array.isArray(advice) ? advice.filter((one) => typeof one === 'string') : [];

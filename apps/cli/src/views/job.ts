@@ -10,7 +10,7 @@ import { scoreText as measured } from '@platform/contract/confidence';
 import { scoreName } from '@platform/contract/model-kinds';
 import { ago, enumName, enumWord, isoTime, spanText } from '../output.ts';
 
-/** TrainingStatus has two names for one value; this is the one of the documents of the API. */
+/** TrainingStatus has two names for one value; this is the one in the API documentation. */
 const statusName = (status: TrainingStatus): string =>
   status === TrainingStatus.IN_PROGRESS ? 'in_progress' : enumName(TrainingStatusSchema, status);
 export const statusWord = (job: TrainingJobMetadata): string => statusName(job.status).replaceAll('_', ' ');
@@ -19,7 +19,7 @@ export const statusWord = (job: TrainingJobMetadata): string => statusName(job.s
 const typeWord = (job: TrainingJobMetadata): string =>
   job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType);
 
-/** "accuracy 91.5 % (86.8 to 94.6 %)"; '' before the end and where the script measured nothing. */
+/** "accuracy 91.5 % (86.8 to 94.6 %)"; '' before the end and if the script reported no score. */
 export const scoreText = ({ score }: TrainingJobMetadata): string =>
   score ? `${scoreName(score.name)} ${measured(score.name, score.value, score.count)}` : '';
 
@@ -40,7 +40,7 @@ const resourcesJson = (of: JobResources | undefined): Record<string, number> => 
   disk_mib: of?.diskMib ?? 0,
 });
 
-/** The job with the names of the wire; enums by name, times as ISO 8601, spans in seconds. */
+/** The job with its wire names; enums by name, times as ISO 8601, durations in seconds. */
 export function jobJson(job: TrainingJobMetadata): Record<string, unknown> {
   return {
     id: job.id,
@@ -107,7 +107,7 @@ function timesText(job: TrainingJobMetadata, nowMs: number): string {
   return `${isoTime(job.trainingStarted)}, ${job.trainingEnded ? 'took' : 'for'} ${spanText(ran)}${attempts}`;
 }
 
-/** Everything about a job that a person asks for, names and values. */
+/** All details of a job for users, as names and values. */
 export function jobDetails(job: TrainingJobMetadata, datasetName: string, nowMs: number): [string, string][] {
   const script = job.isCustomJob ? `${job.registryItemId} ${job.registryItemVersion}` : '';
   const running = job.status === TrainingStatus.IN_PROGRESS;

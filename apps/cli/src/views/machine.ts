@@ -21,11 +21,11 @@ const joined = (...words: (string | false)[]): string => words.filter(Boolean).j
 const exitJson = (exit: ExitReport | undefined): Record<string, unknown> | null =>
   exit ? { version: exit.version, reason: exit.reason, lines: exit.lines, since: isoTime(exit.since) } : null;
 
-/** How a program ended, and under it the last lines that it wrote. */
+/** The exit of a program, followed by its last log lines. */
 const exitText = (exit: ExitReport, nowMs: number): string =>
   [joined(exit.version, ago(exit.since, nowMs), exit.reason), ...exit.lines.map((line) => `  | ${line}`)].join('\n');
 
-/** All that is known of one program, as `platform-agent status --json` on the machine names it. */
+/** One program's status, with the names of `platform-agent status --json`. */
 function programJson(program: ProgramStatus | undefined): Record<string, unknown> {
   const { trial, lastUpdate: last } = program ?? {};
   return {
@@ -69,11 +69,11 @@ function programJson(program: ProgramStatus | undefined): Record<string, unknown
   };
 }
 
-/** What the machine says, and what the management server knows beside it; the gravest first. */
+/** Conditions from the machine and from the management server, the most severe first. */
 const conditionsOf = ({ report, conditions }: Machine): Condition[] =>
   [...conditions, ...(report?.conditions ?? [])].toSorted((a, b) => b.severity - a.severity);
 
-/** The machine as JSON with the names of the wire; enums by name. */
+/** The machine as JSON with its wire names; enums by name. */
 export function machineJson(machine: Machine): Record<string, unknown> {
   const { report } = machine;
   return {
@@ -168,7 +168,7 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
         )
         .join('\n'),
     ],
-    // What stands under a quarantined version already is not repeated.
+    // Do not repeat an exit that a quarantined version already shows.
     [
       '  last end',
       lastExit && !quarantined.some((one) => isSameExit(one.exit, lastExit)) ? exitText(lastExit, nowMs) : '',
@@ -177,15 +177,15 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
   return listText(entries);
 }
 
-/** In a word. */
+/** The state as one word. */
 export const stateText = ({ uninstalledOn, onlineState }: Machine): string =>
   uninstalledOn ? 'uninstalled' : enumWord(OnlineStateSchema, onlineState);
 
-/** The place in the configuration, unless the sentence names it. */
+/** The path in the configuration, unless the message contains it. */
 const placeText = ({ path, message }: Condition): string =>
   path === '' || message.includes(path) ? '' : `${printable(path)}: `;
 
-/** Everything about a machine for people; nothing of it may be cut away. */
+/** The full status of a machine for users; never truncated. */
 export function machineText(machine: Machine, nowMs: number): string {
   const { report } = machine;
   const about = listText([
@@ -224,7 +224,7 @@ export function machineText(machine: Machine, nowMs: number): string {
     'server',
     report?.server,
     joined(
-      // That it runs stands there already, with its version.
+      // The version line already shows that it runs.
       report?.serverState === ServerState.RUNNING || machine.hasOtherAgent
         ? ''
         : enumWord(ServerStateSchema, report?.serverState) || 'not reported',

@@ -9,7 +9,7 @@ const bar = (share: number): string => {
   return '█'.repeat(filled) + '░'.repeat(barCells - filled);
 };
 
-/** The newest figures that the trainer reported, for people: "epoch 3, loss 0.412, validation accuracy 91.2 %". */
+/** The trainer's latest metrics for users: "epoch 3, loss 0.412, validation accuracy 91.2 %". */
 function metricsText(job: TrainingJobMetadata): string {
   const newest = job.metrics.reduce<TrainingJobMetadata['metrics'][number] | undefined>(
     (best, one) => (best && best.sequence > one.sequence ? best : one),
@@ -26,7 +26,7 @@ function metricsText(job: TrainingJobMetadata): string {
     .join(', ');
 }
 
-/** Where a job is, in parts, the most important first. */
+/** The state of a job in parts, the most important first. */
 function stateParts(job: TrainingJobMetadata): string[] {
   if (job.status === TrainingStatus.PENDING) {
     const place = job.queuePosition > 0 ? `position ${job.queuePosition} in the queue` : 'waiting for a computer';
@@ -42,7 +42,7 @@ export function progressLine(job: TrainingJobMetadata, width: number): string {
   const [first = '', ...rest] = stateParts(job).map(printable);
   const drawn = job.status === TrainingStatus.IN_PROGRESS ? `${first.padEnd(10)} ${bar(job.progress)}` : first;
   const parts = [drawn, ...rest];
-  // The last figures go first where there is no room for all.
+  // Drop the last metrics first if the line is too long.
   while (parts.length > 2 && displayWidth(parts.join('  ')) > width) parts.pop();
   return cut(parts.join('  '), width);
 }
@@ -55,12 +55,12 @@ interface Terminal {
 
 export interface ProgressScreen {
   show(job: TrainingJobMetadata): void;
-  /** A line of its own, above the progress. */
+  /** Prints a separate line above the progress. */
   say(text: string): void;
   close(): void;
 }
 
-/** A line that redraws itself on a terminal; elsewhere a line for each phase and each tenth. */
+/** A line that redraws itself on a terminal; elsewhere one line per phase and per 10 %. */
 export function progressScreen(out: Terminal): ProgressScreen {
   const state = { drawn: '', last: '' };
   const erase = (): void => {

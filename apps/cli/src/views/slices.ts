@@ -20,7 +20,7 @@ export const sliceJson = (status: SliceStatus): Record<string, unknown> => ({
   ineffective_paths: status.ineffectivePaths,
 });
 
-/** How far the machine is with its configuration; "in effect" alone only where everything that was saved is. */
+/** State of the machine's configuration; "in effect" without qualification only if all saved fields are. */
 export function configText({ report, wantedRevision, hasOtherAgent }: Machine): string {
   if (wantedRevision === 0n) return 'none saved yet, the defaults hold';
   if (hasOtherAgent) return `revision ${receivedRevision(report)} received, ${wantedRevision} saved`;
@@ -35,13 +35,13 @@ export function configText({ report, wantedRevision, hasOtherAgent }: Machine): 
   return `revision ${applied} ${isPartly ? 'partly ' : ''}in effect, ${wantedRevision} saved`;
 }
 
-/** Newest revision that a machine is known to have received. */
+/** Newest revision that the machine has reported as received. */
 const receivedRevision = (report: Machine['report']): bigint =>
   (report?.slices ?? []).reduce((newest, { appliedRevision: one }) => (one > newest ? one : newest), 0n);
 
-/** Which slice is not in effect, since when and why; fields without effect. Empty: nothing to say. */
+/** Slices that are not in effect, since when and why, and fields without effect. Empty if all are in effect. */
 export function slicesText({ report, hasOtherAgent }: Machine, nowMs: number): string {
-  // The same for all of them.
+  // All slices have the same reason.
   if (hasOtherAgent) return report?.slices[0]?.reason ?? '';
   return (report?.slices ?? [])
     .flatMap(({ slice, state, since, code, reason, ineffectivePaths: paths }) => {

@@ -19,19 +19,19 @@ import {
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const numberOf = (from: Json, key: string): number => (typeof from[key] === 'number' ? from[key] : Number.NaN);
 
-/** Whether a text is COCO's JSON with boxes. */
+/** Whether a text is COCO JSON with boxes. */
 export const looksLikeCoco = (text: string): boolean => /^\s*\{[^]*"annotations"\s*:/.test(text);
 
 export interface CocoImage {
-  /** As the file says. */
+  /** Path as in the file. */
   readonly place: string;
   readonly boxes: readonly Box[];
 }
 
 /**
- * The images of one COCO file with their boxes, as shares of the image.
+ * The images of a COCO file with their boxes, in shares of the image size.
  *
- * @throws PlatformError INVALID_ARGUMENT naming the file and the entry.
+ * @throws PlatformError INVALID_ARGUMENT with the file and the entry.
  */
 export function cocoImages(file: string, text: string, notes: ReadNotes): CocoImage[] {
   const all = parse(text);
@@ -72,7 +72,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** `train` of `instances_train2017.json` and of `train/_annotations.coco.json`. */
+/** The split in a file name: `train` for `instances_train2017.json` and for `train/_annotations.coco.json`. */
 function splitOfFile(file: string): Split | undefined {
   const words = baseName(file)
     .replace(/\.[^.]*$/, '')
@@ -87,7 +87,7 @@ function splitOfFile(file: string): Split | undefined {
   );
 }
 
-/** Several COCO files of one folder: one for each split, as Roboflow and the COCO data sets have them. */
+/** Reads several COCO files of one folder: one per split, as in Roboflow's and COCO's datasets. */
 export async function readCoco(folder: Folder, files: readonly string[]): Promise<Found> {
   const notes = noNotes();
   const annotations = new Map<string, Annotated>();
@@ -109,7 +109,10 @@ export async function readCoco(folder: Folder, files: readonly string[]): Promis
   return { format: `COCO (${files.join(', ')})`, annotations, missing, notes };
 }
 
-/** Of the images with that name: the one below the file's folder, else that whose folder has the file's split in its name. */
+/**
+ * Chooses among images with that name: the one below the file's folder, otherwise the one whose folder name contains
+ * the file's split.
+ */
 function imageFor(named: readonly string[], place: string, file: string): string | undefined {
   const fitting = named.filter((path) => path === place || path.endsWith(`/${place}`));
   const exact = [folderName(file), ''].map((root) => (root === '' ? place : `${root}/${place}`));

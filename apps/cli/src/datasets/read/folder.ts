@@ -7,7 +7,7 @@ import { readYolo, yoloClassFile } from './yolo.ts';
 export const importFormats = ['auto', 'folders', 'jsonl', 'coco', 'yolo', 'voc'] as const;
 export type ImportFormat = (typeof importFormats)[number];
 
-/** What each format is told by. */
+/** How each format is recognized. */
 const signs: Readonly<Record<Exclude<ImportFormat, 'auto' | 'folders'>, string>> = {
   jsonl: 'a file dataset.jsonl',
   coco: 'a JSON file with images, annotations and categories',
@@ -16,10 +16,10 @@ const signs: Readonly<Record<Exclude<ImportFormat, 'auto' | 'folders'>, string>>
 };
 
 /**
- * Labels, boxes and splits of a folder of images in the format that its files show.
+ * Reads labels, boxes and splits of an image folder; its files determine the format.
  *
  * @returns undefined: its folders name the labels.
- * @throws PlatformError INVALID_ARGUMENT naming file and line.
+ * @throws PlatformError INVALID_ARGUMENT with file and line.
  */
 export async function readFolder(folder: Folder, format: ImportFormat = 'auto'): Promise<Found | undefined> {
   if (format === 'folders') return undefined;
@@ -37,7 +37,7 @@ const readers: Readonly<Record<keyof typeof signs, (folder: Folder) => Promise<F
     const file = folder.paths.find((path) => path === 'dataset.jsonl');
     if (file === undefined) return undefined;
     const annotations: Map<string, Annotated> = readAnnotations(file, await folder.read(file));
-    // Whoever reads the plan compares the paths; nothing is missing before that.
+    // The upload plan compares the paths and finds missing images.
     return { format: 'dataset.jsonl', annotations, missing: [], notes: noNotes() };
   },
   coco: async (folder) => {
@@ -56,7 +56,7 @@ const readers: Readonly<Record<keyof typeof signs, (folder: Folder) => Promise<F
   },
 };
 
-/** The COCO data sets have captions and key points in files beside those with the boxes. */
+/** Selects the files with boxes: COCO datasets also contain files with captions and key points. */
 async function cocoFiles(folder: Folder): Promise<readonly string[]> {
   const all = folder.paths.filter((path) => path.endsWith('.json') && !path.startsWith('metadata/'));
   const roboflow = all.filter((path) => baseName(path) === '_annotations.coco.json');

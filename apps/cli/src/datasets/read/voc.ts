@@ -35,9 +35,10 @@ const objectPaths: Readonly<Record<string, keyof VocObject>> = {
 };
 
 /**
- * Reads the XML of one image. Parts of objects have boxes of their own, which are left out.
+ * Parses the XML of one image. Ignores the boxes of object parts.
  *
- * @throws PlatformError INVALID_ARGUMENT: broken XML, a document type (its entities could grow without limit), or no annotation.
+ * @throws PlatformError INVALID_ARGUMENT: broken XML, a document type (its entities could grow without limit), or
+ *   no annotation.
  */
 function parseVoc(file: string, text: string): VocFile {
   const parser = sax.parser(true, { trim: true });
@@ -78,7 +79,7 @@ function parseVoc(file: string, text: string): VocFile {
   };
 }
 
-/** A folder with Annotations/, JPEGImages/ and ImageSets/, or with the XML beside each image. */
+/** Reads a folder with Annotations/, JPEGImages/ and ImageSets/, or with the XML beside each image. */
 export async function readVoc(folder: Folder, files: readonly string[]): Promise<Found> {
   const notes = noNotes();
   const annotations = new Map<string, Annotated>();
@@ -102,7 +103,10 @@ export async function readVoc(folder: Folder, files: readonly string[]): Promise
   return { format: `Pascal VOC (${files.length} XML files)`, annotations, missing, notes };
 }
 
-/** Of images with the name of the XML file: the one beside it, else the only one, else the one in the neighbouring folder. */
+/**
+ * Chooses among images with the XML file's name: the one beside it, otherwise the only one, otherwise the one in the
+ * neighbouring folder.
+ */
 function imageFor(named: readonly string[], file: string): string | undefined {
   const root = folderName(file);
   const beside = named.find((path) => folderName(path) === root);

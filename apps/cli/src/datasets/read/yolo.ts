@@ -20,11 +20,11 @@ import {
   withoutExtension,
 } from '../annotated.ts';
 
-/** Names of the classes by their number. */
+/** Class names by number. */
 type Classes = ReadonlyMap<number, string>;
 const classFiles = ['classes.txt', 'obj.names', 'names.txt'];
 
-/** The file that names the classes: a YAML file with `names`, else a list, one name a line. */
+/** The file with the class names: a YAML file with `names`, otherwise a list, one name per line. */
 export async function yoloClassFile(folder: Folder): Promise<string | undefined> {
   const top = folder.paths.filter((path) => path.split('/').length <= 2);
   for (const path of top.filter((one) => /\.ya?ml$/i.test(one)))
@@ -33,7 +33,7 @@ export async function yoloClassFile(folder: Folder): Promise<string | undefined>
   return hasLabels ? top.find((path) => classFiles.includes(baseName(path))) : undefined;
 }
 
-/** A folder with images/ and labels/, as Ultralytics and Roboflow have it. */
+/** Reads a folder with images/ and labels/, as Ultralytics and Roboflow write it. */
 export async function readYolo(folder: Folder, file: string): Promise<Found> {
   const text = await folder.read(file);
   const document = /\.ya?ml$/i.test(file) ? parsedYaml(file, text) : {};
@@ -88,7 +88,7 @@ function classesOf(file: string, { names }: Json): Classes {
   return classes;
 }
 
-/** Where the boxes of an image are: labels/ in place of images/, or beside it. */
+/** Candidate paths of an image's boxes: labels/ instead of images/, or beside it. */
 function labelFiles(image: string): string[] {
   const text = `${withoutExtension(image)}.txt`;
   const parts = text.split('/');
@@ -96,7 +96,10 @@ function labelFiles(image: string): string[] {
   return at < 0 ? [text] : [parts.with(at, 'labels').join('/'), text];
 }
 
-/** The file's entries train, val and test: folders, or lists of images. Paths that lead elsewhere mean what has the same end here. */
+/**
+ * Resolves the file's entries train, val and test: folders, or lists of images. Foreign paths match by their longest
+ * suffix.
+ */
 async function splitFinder(folder: Folder, document: Json): Promise<(image: string) => Split | undefined> {
   const images = folder.paths.filter(isImage);
   const find = pathFinder(images);
@@ -119,7 +122,7 @@ async function listed(folder: Folder, place: string, find: (written: string) => 
   return (await folder.read(file)).split(/\r?\n/).flatMap((line) => find(line.trim()) ?? []);
 }
 
-/** Images below the folder that has this path, or the longest end of it that exists here. */
+/** Images below the folder with this path, or with its longest existing suffix. */
 function inFolder(images: readonly string[], place: string): readonly string[] {
   for (let end = place; end !== ''; end = end.includes('/') ? end.slice(end.indexOf('/') + 1) : '') {
     const within = images.filter((path) => `/${folderName(path)}/`.includes(`/${end}/`));
@@ -130,7 +133,7 @@ function inFolder(images: readonly string[], place: string): readonly string[] {
 
 interface Reading {
   readonly classes: Classes;
-  /** That names the classes. */
+  /** The file with the class names. */
   readonly file: string;
   readonly notes: ReadNotes;
 }
@@ -146,7 +149,7 @@ function boxesOf(path: string, text: string, reading: Reading): Box[] {
   return boxes;
 }
 
-/** Larger ones are pixels. */
+/** Larger values must be pixels. */
 const mostShare = 2;
 
 function boxOf(line: string, { classes, file, notes }: Reading, bad: (problem: string) => Error): Box {
@@ -157,7 +160,7 @@ function boxOf(line: string, { classes, file, notes }: Reading, bad: (problem: s
   if (label === undefined) throw bad(`class ${number} has no name: ${file} names ${classes.size} classes, from 0 on`);
   if (values.some((value) => Math.abs(value) > mostShare))
     throw bad('coordinates must be shares of width and height, 0 to 1; these look like pixels');
-  // Four values are a box, a fifth is a model's confidence; more are the corners of an outline.
+  // Four values are a box; a fifth is a model's confidence; more are the corners of an outline.
   if (values.length > 5) {
     if (values.length % 2 !== 0) throw bad('an outline must have pairs of x and y');
     notes.outlines++;

@@ -3,25 +3,25 @@ import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
 import { withoutExtension } from '../annotated.ts';
 
-/** An image as it is exported. */
+/** An image to export. */
 export interface ExportedImage {
-  /** Its name, which no other image has, whatever the extension. */
+  /** Unique name, also without the extension. */
   readonly file: string;
   readonly labels: readonly string[];
   readonly split: Split | undefined;
   readonly boxes: readonly (Box & { readonly confidence?: number | undefined })[];
-  /** In pixels, upright. */
+  /** Size in pixels, upright. */
   readonly width: number;
   readonly height: number;
 }
 
-/** How a format lays out its files. */
+/** File layout of a format. */
 export interface Layout {
-  /** Where an image lies below the folder; several places where it has several labels. */
+  /** Paths of an image below the folder; several if it has several labels. */
   readonly pathsOf: (image: Pick<ExportedImage, 'file' | 'labels' | 'split'>) => readonly string[];
-  /** The other files, by path. */
+  /** Annotation files, by path. */
   readonly textsOf: (images: readonly ExportedImage[]) => ReadonlyMap<string, string>;
-  /** What of an image the format has no place for. */
+  /** What the format cannot store. */
   readonly omits: 'labels' | 'boxes';
 }
 
@@ -37,11 +37,11 @@ const splitsOf = (images: readonly ExportedImage[]): (Split | undefined)[] => [
 
 const classSplits = { train: 'train', validation: 'validation', test: 'test' } as const;
 
-/** A label as the name of a folder. */
+/** Converts a label to a valid folder name. */
 export const folderOf = (label: string): string =>
   label.replace(/[\p{Cc}<>:"/\\|?*]/gu, '_').replace(/^[. ]+|[. ]+$/g, (dots) => '_'.repeat(dots.length));
 
-/** One folder per label; an image with several labels lies in each of their folders. */
+/** One folder per label; an image with several labels is in each of their folders. */
 const folders: Layout = {
   omits: 'boxes',
   pathsOf: ({ file, labels, split }) => {
@@ -95,7 +95,7 @@ function cocoAnnotations(images: readonly ExportedImage[], ids: ReadonlyMap<stri
 
 const yoloSplits = { train: 'train', validation: 'val', test: 'test' } as const;
 
-/** images/ and labels/ with a folder per split, and data.yaml with the names of the classes. */
+/** images/ and labels/ with a folder per split, and data.yaml with the class names. */
 const yolo: Layout = {
   omits: 'labels',
   pathsOf: ({ file, split }) => [join('images', split ? yoloSplits[split] : '', file)],
@@ -122,7 +122,7 @@ const yoloLine = (box: Box, names: readonly string[]): string =>
 
 const vocSplits = { train: 'train', validation: 'val', test: 'test' } as const;
 
-/** Annotations/, JPEGImages/ and ImageSets/Main/ with the names of the images of each split. */
+/** Annotations/, JPEGImages/ and ImageSets/Main/ with the image names of each split. */
 const voc: Layout = {
   omits: 'labels',
   pathsOf: ({ file }) => [`JPEGImages/${file}`],
@@ -146,7 +146,7 @@ const voc: Layout = {
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) => escapes[character] ?? character);
 
-/** Whole pixels, because many readers take nothing else; a box keeps an area. */
+/** Integer pixels, because many readers require them; a box keeps an area of at least one pixel. */
 function vocText({ file, width, height, boxes }: ExportedImage): string {
   const objects = boxes.map((box) => {
     const [xmin, ymin] = [Math.round(box.xMin * width), Math.round(box.yMin * height)];
