@@ -11,7 +11,7 @@ export interface Detection extends ScoredLabel {
   readonly y_max_normalized: number;
 }
 
-/** What a captured image is uploaded with; keys as in the file beside the image. */
+/** Annotations uploaded with a captured image; keys as in the file beside the image. */
 export interface ImageAnnotations {
   readonly bboxes: readonly Detection[];
   readonly classifications: readonly ScoredLabel[];

@@ -5,14 +5,14 @@ interface Failure {
   readonly problem: string;
   readonly error: unknown;
   readonly count: number;
-  /** Instant of `clock.now()`; Infinity: never again. */
+  /** Instant of `clock.now()`; Infinity: no further attempt. */
   readonly restsUntil: number;
 }
 
 const firstRestMs = 1000;
 const maxRestMs = 10 * 60_000;
 
-/** What was tried and failed, by key, and how long it rests: 1 s, doubling up to 10 minutes. */
+/** Failed attempts by key, with exponential backoff: 1 s, doubling up to 10 minutes. */
 export class Attempts {
   readonly #clock: Clock;
   readonly #failures = new Map<string, Failure>();
@@ -36,18 +36,18 @@ export class Attempts {
     this.#failures.delete(key);
   }
 
-  /** Keys that are not to be tried now. */
+  /** Keys that are in backoff. */
   resting(): ReadonlySet<string> {
     const now = this.#clock.now();
     return new Set([...this.#failures].filter(([, { restsUntil }]) => restsUntil > now).map(([key]) => key));
   }
 
-  /** Why `key` failed last; undefined when it did not. */
+  /** Message of the last failure of `key`; undefined if it has not failed. */
   problem(key: string): string | undefined {
     return this.#failures.get(key)?.problem;
   }
 
-  /** The failure itself. */
+  /** The last failure of `key`. */
   error(key: string): unknown {
     return this.#failures.get(key)?.error;
   }

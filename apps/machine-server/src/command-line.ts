@@ -8,13 +8,13 @@ export interface CommandLine {
   /** Path of the credentials file. */
   readonly config: string;
   readonly dataFolder: string;
-  /** How often the configuration is asked for. */
+  /** Interval of the configuration polls. */
   readonly pollMs: number;
   readonly debug: boolean;
   readonly version: boolean;
 }
 
-/** The program can't go on; `exitCode` is one of `machineExit`. */
+/** A fatal error; `exitCode` is one of `machineExit`. */
 export class Refusal extends Error {
   readonly exitCode: number;
   constructor(message: string, exitCode: number) {
@@ -38,7 +38,7 @@ const table = {
   version: { type: 'boolean', default: false, description: 'Print version and program name as JSON, and end.' },
 } as const;
 
-/** `-config FILE` and `--config FILE` are the same: agents start a machine server with the short form. @throws Usage */
+/** Accepts `-config FILE` like `--config FILE`: agents start a machine server with the short form. @throws Usage */
 export function readCommandLine(argv: readonly string[], env: Record<string, string | undefined>): CommandLine {
   const read = options(table, {
     program: serverName,
@@ -51,7 +51,7 @@ export function readCommandLine(argv: readonly string[], env: Record<string, str
   return { config, dataFolder: path.resolve(data), pollMs: pollSeconds * 1000, debug, version };
 }
 
-/** @throws Refusal that names the file, what is wrong with it and what to do. */
+/** @throws Refusal with the file, the problem and the remedy. */
 export async function readCredentials(file: string): Promise<MachineCredentials> {
   let text: string;
   try {

@@ -5,8 +5,8 @@ import { machineExit } from '@platform/contract/machine';
 import { main } from './program.ts';
 import { applyTestFault } from '@platform/kit/test-fault';
 
-// Entry of the one-file program: the WebAssembly file travels inside and is read from there.
-// A crash is told by its stack alone: the runtime's own report would print the whole minified source.
+// Entry point of the single-file program, which embeds the WebAssembly file. A crash prints only the stack: the
+// runtime's own report would print the whole minified source.
 const crash = (error: unknown): never => {
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exit(machineExit.failed);

@@ -2,16 +2,16 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { lastWord, platformServerKnowledge, typeOf } from '@platform/contract/server-resources';
 
-/** What this machine is to run, read from its configuration. Durations in ms. */
+/** The parsed configuration of this machine. Durations in ms. */
 export interface MachineConfig {
   /** Revision of the saved configuration, 0: none yet. */
   readonly revision: number;
   readonly resources: readonly ResourceSpec[];
   readonly packages: readonly PackageSpec[];
   readonly maintenance?: { readonly sensor: string; readonly key: string };
-  /** What was not understood and is left out, and what is missing; the rest runs. */
+  /** Invalid entries, which are skipped, and missing ones; all others run. */
   readonly problems: readonly ConfigProblem[];
-  /** Every component, service and package as it was written, usable or not. */
+  /** Every component, service and package as written, valid or not. */
   readonly entries: readonly ConfigEntry[];
 }
 
@@ -42,12 +42,12 @@ export type ResourceSpec =
       readonly datasetIds: readonly string[];
       readonly tags: readonly string[];
       readonly folder?: string;
-      /** Images are uploaded with what this model finds in them. */
+      /** Uploads images with this model's results. */
       readonly predict?: { readonly model: string; readonly minimumScore: number };
     };
 
 export interface PackageSpec {
-  /** How the configuration refers to it: `${packages.<name>}`. */
+  /** Name for references in the configuration: `${packages.<name>}`. */
   readonly name: string;
   /** `<organization ID>/<name>`. */
   readonly id: string;
@@ -58,7 +58,7 @@ export interface ConfigProblem {
   /** For example services[0].attributes.camera. */
   readonly path: string;
   readonly problem: string;
-  /** The entry may be right, but this server knows no such type, or no such model of it. */
+  /** The entry may be valid, but this server does not support its type or model. */
   readonly unknown?: 'type' | 'model';
 }
 
@@ -69,7 +69,7 @@ const resourceName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/;
 const packageName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}$/;
 const packageVersion = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/;
 
-/** Never throws: what is wrong becomes a problem beside what is right. */
+/** Never throws: invalid entries become problems, valid ones are returned. */
 export function readMachineConfig(config: RobotConfig): MachineConfig {
   const problems: ConfigProblem[] = [];
   const resources = new Map<string, ResourceSpec>();
@@ -112,7 +112,7 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
 const entriesOf = (key: string, list: readonly { readonly name: string }[]): ConfigEntry[] =>
   list.map(({ name }, index) => ({ path: `${key}[${index}]`, name }));
 
-/** Names of others that a resource uses but nobody has; it runs and waits for them. */
+/** References to missing resources; the resource runs and waits for them. */
 function danglingNames(spec: ResourceSpec, all: ReadonlyMap<string, ResourceSpec>, path: string): ConfigProblem[] {
   const check = (key: string, name: string, isRight: (other: ResourceSpec) => boolean): ConfigProblem[] => {
     const other = all.get(name);
@@ -165,7 +165,7 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
       return { is: 'fake sensor', name, readings: attributes.object('readings') };
     case 'mlmodel onnx_cpu':
       return { is: 'model', name, modelPath: attributes.text('model_path'), labelPath: attributes.text('label_path') };
-    // The metadata of the model file decides what is found; the two names mean the same.
+    // Both names mean the same: the metadata of the model file determines the task.
     case 'vision classifier':
     case 'vision detector':
       return {
@@ -176,7 +176,7 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
         everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 10 }) * 1000,
         minimumScore: minimumScore(attributes),
       };
-    // A data manager has one model; it may be left out.
+    // A data manager has only one model; it may be omitted.
     case 'data_manager ':
     case 'data_manager builtin': {
       const folder = attributes.optionalText('capture_folder');
@@ -215,7 +215,7 @@ function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSp
   return [...packages.values()];
 }
 
-/** Reads attributes by type; each mistake becomes a problem with its path, and a value that is never used. */
+/** Reads attributes by type; each error becomes a problem with its path, and an unused placeholder value. */
 class Attributes {
   readonly #values: JsonObject;
   readonly #path: string;

@@ -41,15 +41,15 @@ interface Deps {
 }
 
 export interface Machine {
-  /** What the HTTP routes need. */
+  /** Dependencies of the HTTP routes. */
   readonly routes: RouteDeps;
   /** Revision of the configuration in effect, 0: none yet. */
   revision(): number;
-  /** Runs every loop until `signal`, then stops all resources; rejects when a loop fails, which none should. */
+  /** Runs every loop until `signal`, then stops all resources. Rejects if a loop fails, which is a defect. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** The wiring of everything that follows the machine's configuration: cells, and the loops between them. */
+/** Connects everything that follows the machine's configuration: cells, and the loops between them. */
 export async function openMachine({
   link,
   partId,
@@ -150,7 +150,7 @@ async function follow<T>(cell: Cell<T>, use: (value: T) => void, signal: AbortSi
   }
 }
 
-/** Every folder that may hold captures: of resources that are or were in the configuration, and those named in it. */
+/** Every folder that may contain captures: those of current and former resources, and those in the configuration. */
 async function captureFolders(root: string, config: MachineConfig): Promise<readonly string[]> {
   const found = await readdir(root).catch(() => []);
   const named = config.resources.flatMap((spec) => (spec.is === 'capture' ? [spoolFolder(root, spec)] : []));

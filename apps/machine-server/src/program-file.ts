@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
-/** Tells whether the file that this process was started from was replaced since. */
+/** Detects whether the program's file was replaced since the start of this process. */
 export interface ProgramFile {
   isReplaced(): Promise<boolean>;
 }
@@ -13,8 +13,8 @@ interface Look {
 }
 
 /**
- * @param file - path of the program as it was started; symbolic links on the way are followed at each look.
- * @param running - another name of the very bytes that run, which stays valid after the file was replaced.
+ * @param file - path that the program was started with; each check follows symbolic links.
+ * @param running - another path of the running bytes, which stays valid after the file was replaced.
  */
 export async function watchProgramFile(file: string, running = '/proc/self/exe'): Promise<ProgramFile> {
   const start = await identity(file);
@@ -22,7 +22,7 @@ export async function watchProgramFile(file: string, running = '/proc/self/exe')
   return {
     isReplaced: async () => {
       const now = await identity(file);
-      // Gone, or where the system offers no second name: nothing newer to restart into.
+      // The file is missing, or it is the same file: there is no newer program to restart into.
       if (now === undefined || start === undefined || now === start) return false;
       if (known.last?.identity !== now) known.last = { identity: now, hash: await hash(file) };
       known.running ??= await hash(running);
@@ -31,7 +31,7 @@ export async function watchProgramFile(file: string, running = '/proc/self/exe')
   };
 }
 
-/** Changes whenever another file takes the place or the content is written anew; cheap, unlike a hash of 125 MB. */
+/** Changes when the file is replaced or rewritten; cheap, in contrast to hashing 125 MB. */
 async function identity(file: string): Promise<string | undefined> {
   try {
     const { dev, ino, size, mtimeMs } = await stat(file);

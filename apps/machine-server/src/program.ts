@@ -34,17 +34,17 @@ import { watchProgramFile } from './program-file.ts';
 import { createModelEngine } from './resources/model-engine.ts';
 import { version } from './version.ts';
 
-/** What differs between the program from source and the one file that is released. */
+/** The differences between a run from source and the released single file. */
 export interface Build {
   /** Content of onnxruntime's WebAssembly file. */
   readonly wasm: () => Promise<Uint8Array>;
-  /** The file whose replacement asks for a restart; a program that runs from source has none. */
+  /** The file whose replacement requires a restart; undefined when run from source. */
   readonly programFile?: string;
 }
 
 const flushMs = 2000;
 
-/** The whole program; resolves with its exit code, after a signal or when it can't go on. */
+/** Runs the program; resolves with its exit code, after a signal or a fatal error. */
 export async function main(build: Build): Promise<number> {
   try {
     const commandLine = readCommandLine(process.argv.slice(2), process.env);
@@ -64,11 +64,11 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const credentials = await readCredentials(config);
   await using _lock = await takeDataFolder(dataFolder);
 
-  // What a full disk does not take of the lines is lost, and no reason to end.
+  // On a full disk, lines are lost, but the program continues.
   process.stdout.on('error', () => {});
   const queue = new LogQueue();
   const sink = (line: LogLine) => {
-    // stdout stays on the machine; what goes to the management server goes through the queue.
+    // stdout stays on the machine; the queue feeds the management server.
     process.stdout.write(`${formatLine(line, 'text')}\n`);
     queue.push(line);
   };
@@ -94,7 +94,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     clock,
     random: Math.random,
   };
-  const failed = new AbortController(); // one loop that fails ends them all
+  const failed = new AbortController(); // a failed loop ends all others
   const signal = AbortSignal.any([signalled, failed.signal]);
   const handover = socketFile === undefined ? undefined : { ...logging, socketFile, told: { dropped: 0 } };
   const way = { isAgent: handover !== undefined };
@@ -117,11 +117,11 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     const limit = { what: 'sending the last log lines', clock };
     await within(flushMs, limit, (until) =>
       handover && way.isAgent ? flushToAgent(handover, until) : flushLogs(logging, until),
-    ).catch(() => {}); // they are on stdout, too
+    ).catch(() => {}); // stdout contains the lines, too
   }
 }
 
-/** @throws Refusal when the folder can't be written or another server uses it. */
+/** @throws Refusal when the folder is not writable or another server uses it. */
 async function takeDataFolder(folder: string): Promise<FolderLock> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });

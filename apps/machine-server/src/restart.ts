@@ -1,14 +1,14 @@
 import type { MaintenanceReading } from '@platform/contract/machine';
 
-/** A sensor's answer, or why there is none. */
+/** A sensor's readings, or why there are none. */
 export type SensorAnswer =
   | { readonly at: 'read'; readonly readings: Readonly<Record<string, unknown>> }
   | { readonly at: 'failed'; readonly problem: string }
   | { readonly at: 'missing' };
 
 /**
- * What a maintenance sensor says about restarts. Only a boolean true allows one; a failing sensor or a reading that is
- * no boolean denies it. A sensor that does not exist allows it: a typing mistake must not hold back updates for ever.
+ * Evaluates a maintenance sensor. Only a boolean true allows a restart; a failing sensor or another type denies it. A
+ * missing sensor allows it: a typing error must not block updates forever.
  */
 export function maintenanceReading(sensor: string, key: string, answer: SensorAnswer): MaintenanceReading {
   switch (answer.at) {
@@ -25,7 +25,7 @@ export function maintenanceReading(sensor: string, key: string, answer: SensorAn
   }
 }
 
-/** Never in the middle of a change, and only when the maintenance sensor, if any, agrees. */
+/** Never during a reconfiguration, and only if the maintenance sensor, if any, allows it. */
 export function mayRestart(isReconfiguring: boolean, maintenance: MaintenanceReading | undefined): boolean {
   return !isReconfiguring && (maintenance?.allowed ?? true);
 }

@@ -25,7 +25,7 @@ export interface StatusDeps {
 
 const sensorTimeoutMs = 5000;
 
-/** What the server tells about itself; `readStatus` for people, `readRestartStatus` for the agent. */
+/** Status of the server; `readStatus` is for users, `readRestartStatus` for the agent. */
 export function statusReader(deps: StatusDeps) {
   const { wanted, progress, contact, reporter, queue, programFile, clock } = deps;
   const start = clock.now();

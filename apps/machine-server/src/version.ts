@@ -1,6 +1,6 @@
 import program from '../package.json' with { type: 'json' };
 
-/** Set when a release is built; a program that runs from source has the version of its package. */
+/** Set in release builds; a program run from source uses the version of its package. */
 declare const PLATFORM_RELEASE_VERSION: string | undefined;
 
 export const version: string =

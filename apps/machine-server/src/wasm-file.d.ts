@@ -1,4 +1,4 @@
-/** A file that a compiler puts into the program; the import is its path. */
+/** A file that the compiler embeds in the program; the import is its path. */
 declare module '*.wasm' {
   const file: string;
   export default file;

@@ -7,9 +7,9 @@ import { extensions } from '../pictures/picture.ts';
 import type { PictureFormat } from '../pictures/picture.ts';
 import type { ImageAnnotations } from '../annotations.ts';
 
-/** What is kept beside a picture until it was uploaded; keys as in the file. */
+/** Record beside an image until its upload; keys as in the file. */
 export interface CaptureRecord {
-  /** Unique on this machine and the same at every attempt, so that a repeated upload can be told from a new one. */
+  /** Unique on this machine and equal in every attempt, so that the server recognizes a repeated upload. */
   readonly file_name: string;
   readonly format: PictureFormat;
   readonly camera: string;
@@ -17,7 +17,7 @@ export interface CaptureRecord {
   readonly taken_ms: number;
   readonly tags: readonly string[];
   readonly dataset_ids: readonly string[];
-  /** What a model found in it; absent: no model was asked. */
+  /** A model's results for it; absent if no model is configured or the prediction failed. */
   readonly annotations?: ImageAnnotations;
 }
 
@@ -27,20 +27,23 @@ export interface SpooledCapture {
   readonly read: () => Promise<Uint8Array>;
 }
 
-/** One folder may hold this much before capturing pauses; nothing that waits is ever thrown away. */
+/** Limit per folder: beyond it capturing pauses. Images that wait for upload are never dropped. */
 const spoolLimitBytes = 2 * 1024 ** 3;
 
 const failedFolder = 'failed';
 
-/** The names we give, with what atomicWrite adds; every other file in a folder is somebody else's and never touched. */
+/**
+ * Names of our files, including atomicWrite's temporary names. All other files in a folder belong to other programs and
+ * stay untouched.
+ */
 const ownName = /-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f]{8}\.(?:jpg|png)(?:\.json)?(?:\.[0-9a-f]+\.tmp)?$/;
 
 /**
- * Pictures that wait on the disk. A picture counts from the moment its record is in place: the picture is written
- * first and removed last, so a power cut leaves at most a picture without record, and that is cleared away.
+ * Images on disk that wait for upload. An image is valid once its record exists: the image is written first and removed
+ * last. A power failure leaves at most an image without a record, which the next start removes.
  */
 export class CaptureSpool {
-  /** Changes when something was added. */
+  /** Changes with each added image. */
   readonly added = new Cell(0);
   readonly #limitBytes: number;
   readonly #opened = new Map<string, Promise<void>>();
@@ -50,15 +53,15 @@ export class CaptureSpool {
     this.#limitBytes = limitBytes;
   }
 
-  /** Makes the folder and clears away what a power cut left in it; before anything else, once. */
+  /** Creates the folder and removes what a power failure left; runs once, before other operations. */
   open(folder: string): Promise<void> {
     const opened = this.#opened.get(folder) ?? prepare(folder).then((bytes) => this.#grow(folder, bytes));
     this.#opened.set(folder, opened);
-    opened.catch(() => this.#opened.delete(folder)); // the next one tries again
+    opened.catch(() => this.#opened.delete(folder)); // the next call retries
     return opened;
   }
 
-  /** @throws Error when the folder is full or can't be written. */
+  /** @throws Error when the folder is full or not writable. */
   async add(folder: string, bytes: Uint8Array, of: Omit<CaptureRecord, 'file_name'>): Promise<CaptureRecord> {
     await this.open(folder);
     const size = this.#sizes.get(folder) ?? 0;
@@ -73,7 +76,7 @@ export class CaptureSpool {
     return record;
   }
 
-  /** What waits in `folder`, the oldest first. An unreadable record goes to `failed/`. */
+  /** The waiting images in `folder`, oldest first. Moves an unreadable record to `failed/`. */
   async waiting(folder: string): Promise<readonly SpooledCapture[]> {
     await this.open(folder);
     const names = (await entries(folder)).filter((name) => name.endsWith('.json'));
@@ -89,14 +92,14 @@ export class CaptureSpool {
     return captures.toSorted((a, b) => a.record.taken_ms - b.record.taken_ms);
   }
 
-  /** It has arrived. */
+  /** Removes an uploaded image. */
   async done({ folder, record }: SpooledCapture): Promise<void> {
     await rm(path.join(folder, recordName(record)), { force: true });
     await this.#shrink(folder, record.file_name);
     await rm(path.join(folder, record.file_name), { force: true });
   }
 
-  /** It will never be taken: kept in `failed/` with the reason. */
+  /** Moves a permanently rejected image to `failed/`, with the reason. */
   async fail({ folder, record }: SpooledCapture, problem: string): Promise<void> {
     await mkdir(path.join(folder, failedFolder), { recursive: true });
     const reason = JSON.stringify({ ...record, problem });
@@ -124,7 +127,7 @@ function fileName({ camera, taken_ms: taken, format }: Omit<CaptureRecord, 'file
 
 const recordName = (record: CaptureRecord): string => `${record.file_name}.json`;
 
-/** Our own files, by name. */
+/** Our own files, sorted by name. */
 async function entries(folder: string): Promise<readonly string[]> {
   try {
     return (await readdir(folder)).filter((name) => ownName.test(name)).toSorted();
@@ -134,7 +137,9 @@ async function entries(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Makes the folder, removes pictures without a record and unfinished files, and measures the rest. */
+/**
+ * Creates the folder, removes images without a record and incomplete files, and returns the total size of the others.
+ */
 async function prepare(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true });
   const names = await entries(folder);

@@ -16,7 +16,7 @@ interface Deps {
   readonly dataSync: Pick<Client<typeof DataSyncService>, 'dataCaptureUpload'>;
   readonly partId: string;
   readonly spool: CaptureSpool;
-  /** All folders that may hold something, read at each pass: a folder that left the configuration is emptied, too. */
+  /** All folders that may contain images, read at each pass: a folder that left the configuration is uploaded, too. */
   readonly folders: () => Promise<readonly string[]>;
   readonly clock: Clock;
   readonly log: Log;
@@ -27,10 +27,10 @@ type Outcome = 'sent' | 'refused' | 'later' | 'unreachable';
 const callTimeoutMs = 120_000;
 const firstRetryMs = 200;
 const maxRetryMs = 60_000;
-/** Another process may have put something into a folder; nothing tells us. */
+/** Another process may have added files to a folder; no event reports that. */
 const recheckMs = 60_000;
 
-/** Uploads what waits, the oldest first, until `signal`. Offline, everything stays on the disk. */
+/** Uploads waiting images, oldest first, until `signal`. Offline, all images stay on the disk. */
 export async function uploadCaptures(deps: Deps, signal: AbortSignal): Promise<void> {
   const { spool, clock, log } = deps;
   let failures = 0;
@@ -48,7 +48,7 @@ export async function uploadCaptures(deps: Deps, signal: AbortSignal): Promise<v
   }
 }
 
-/** One pass over everything; true when nothing is left that could be sent. */
+/** One pass over all folders; true if no image is left to retry. */
 async function uploadAll(deps: Deps, signal: AbortSignal): Promise<boolean> {
   let isComplete = true;
   for (const folder of await deps.folders()) {

@@ -13,10 +13,10 @@ import { readMachineConfig } from '../machine-config.ts';
 import type { MachineConfig } from '../machine-config.ts';
 import { callTimeoutMs } from './link.ts';
 
-/** What is known about the management server. */
+/** State of the connection to the management server. */
 export interface Contact {
   readonly isOnline: boolean;
-  /** Why the last call failed; undefined when it did not. */
+  /** Why the last call failed; undefined if it succeeded. */
   readonly problem?: string;
 }
 
@@ -24,18 +24,18 @@ interface Deps {
   readonly robot: Pick<Client<typeof RobotService>, 'config'>;
   readonly partId: string;
   readonly version: string;
-  /** The last configuration is kept here, so that a machine starts without its cloud. */
+  /** Cache of the last configuration, so that a machine starts without the management server. */
   readonly cacheFile: string;
   readonly wanted: Cell<MachineConfig>;
   readonly contact: Cell<Contact>;
-  /** Between two questions, where the management server does not hold its answers. */
+  /** Delay between requests if the management server does not support long polls. */
   readonly pollMs: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
 }
 
-/** Reads the configuration kept from before, if there is one; a damaged file is none. */
+/** Loads the cached configuration if one exists; ignores a damaged file. */
 export async function loadCachedConfig({ cacheFile, wanted, log }: Deps): Promise<void> {
   try {
     const config = fromJsonString(RobotConfigSchema, await readFile(cacheFile, 'utf8'), { ignoreUnknownFields: true });
@@ -48,8 +48,8 @@ export async function loadCachedConfig({ cacheFile, wanted, log }: Deps): Promis
 }
 
 /**
- * Asks for the configuration until `signal`; being offline is normal and changes nothing. A management server that can do it holds
- * its answer back until there is news.
+ * Polls the configuration until `signal`; being offline is normal and changes nothing. Uses long polls if the
+ * management server supports them.
  */
 export async function pollConfig(deps: Deps, signal: AbortSignal): Promise<void> {
   const { clock, pollMs, random, contact } = deps;
@@ -63,7 +63,7 @@ export async function pollConfig(deps: Deps, signal: AbortSignal): Promise<void>
       const isNews = await pollOnce(deps, known, waitMs, signal);
       failures = 0;
       const pause = pauseAfterAnswer({ waitMs, heldMs: clock.now() - began, isNews, pauseMs: pollMs, random });
-      // A server that tells no revision is not asked to hold.
+      // A server that reports no revision does not support long polls.
       await clock.sleep(known.revision === '' ? pollMs : pause, signal);
     } catch (error) {
       if (signal.aborted) return;
@@ -76,7 +76,7 @@ export async function pollConfig(deps: Deps, signal: AbortSignal): Promise<void>
   }
 }
 
-/** What was taken last; both empty: nothing. */
+/** The last received configuration; both empty: none. */
 interface Known {
   text: string;
   revision: string;
@@ -84,13 +84,13 @@ interface Known {
 
 const spreadOverPolls = 6;
 
-/** @returns whether it was news. */
+/** @returns whether the configuration changed. */
 async function pollOnce(deps: Deps, known: Known, waitMs: number, signal: AbortSignal): Promise<boolean> {
   const { robot, partId, version, contact, log } = deps;
   const asked = {
     id: partId,
     knownRevision: known.revision,
-    // What it is was told when it asked first.
+    // The first request already contained the agent info.
     ...(waitMs > 0 ? { wait: durationFromMs(waitMs) } : { agentInfo: agentInfo(version) }),
   };
   const { config, notModified } = await robot.config(asked, { signal, timeoutMs: callTimeoutMs + waitMs });

@@ -5,16 +5,16 @@ import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { MachineCredentials } from '@platform/contract/machine';
 
-/** The way to the management server: HTTP/1.1 and a token that is fetched when it is needed. */
+/** Connection to the management server: HTTP/1.1 with an access token that is fetched on demand. */
 export interface CloudLink {
   client<S extends DescService>(service: S): Client<S>;
-  /** Headers that plain downloads from the management server need. */
+  /** Headers for plain downloads from the management server. */
   readonly downloadHeaders: Readonly<Record<string, string>>;
-  /** Reaches servers that prove who they are on a machine whose clock is wrong, too. */
+  /** Reaches servers with valid certificates even if the clock of this machine is wrong. */
   readonly fetch: typeof fetch;
 }
 
-/** No call may hang for ever; a call that carries a picture gives its own limit. */
+/** No call may hang forever; a call that carries an image sets its own limit. */
 export const callTimeoutMs = 15_000;
 
 export function createCloudLink(credentials: MachineCredentials, send: typeof fetch = fetch): CloudLink {
@@ -33,7 +33,7 @@ export function createCloudLink(credentials: MachineCredentials, send: typeof fe
   };
 }
 
-/** Calls that need the token at the same time wait for one and the same. */
+/** Concurrent calls share one token request. */
 class SharedToken {
   readonly #fetchToken: () => Promise<string>;
   #token: Promise<string> | undefined;
@@ -46,7 +46,7 @@ class SharedToken {
     if (this.#token !== undefined) return this.#token;
     const token = this.#fetchToken();
     this.#token = token;
-    token.catch(() => this.drop(token)); // the next call tries anew
+    token.catch(() => this.drop(token)); // the next call retries
     return token;
   }
 
@@ -55,13 +55,13 @@ class SharedToken {
   }
 }
 
-/** A token that is no longer good is replaced once, within the call that found out. */
+/** Replaces an expired token once, within the call that the server rejected. */
 function withToken(token: SharedToken): Interceptor {
   return (next) => async (request) => {
     for (let isFirst = true; ; isFirst = false) {
       const held = token.get();
       request.header.set('authorization', `Bearer ${await held}`);
-      request.header.set('accept-encoding', 'gzip'); // the runtime's own list is longer, and nothing else is ever sent
+      request.header.set('accept-encoding', 'gzip'); // the runtime's own list is longer, but the server only sends gzip
       try {
         return await next(request);
       } catch (error) {

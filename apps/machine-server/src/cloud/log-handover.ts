@@ -4,26 +4,26 @@ import type { Clock } from '@platform/kit';
 import { connect, type Socket } from 'node:net';
 import { tellDropped, type LogQueue, type NumberedLine } from './log-upload.ts';
 
-/** An agent that names a socket listens there; where nobody answers for so long, lines go to the management server. */
+/** An agent listens on the socket that it names. Without an answer in this time, lines go to the management server. */
 const firstAnswerMs = 10_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 const linesAtOnce = 500;
-/** What the agent has not yet confirmed. */
+/** Limit of lines that the agent has not confirmed. */
 const mostUnderWay = 2_000;
 
 export interface HandoverParts {
   socketFile: string;
-  /** Names this run of the program; with it and the number the agent tells a repeated line from a new one. */
+  /** Identifies this run of the program; with it and the line number the agent recognizes a repeated line. */
   bootId: string;
   queue: LogQueue;
-  /** How many lost lines were told of. */
+  /** Number of lost lines already reported. */
   told: { dropped: number };
   clock: Clock;
 }
 
 /**
- * Hands lines over to the agent, in order, each once: what it has not confirmed is handed over again on the next connection.
+ * Sends lines to the agent, in order and exactly once: the next connection repeats unconfirmed lines.
  *
  * @returns false when no agent ever answered.
  */
@@ -41,7 +41,7 @@ export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): P
   return true;
 }
 
-/** The last chance before the program ends: everything that waits. */
+/** Sends all waiting lines before the program exits. */
 export async function flushToAgent(parts: HandoverParts, signal: AbortSignal): Promise<void> {
   const done = new AbortController();
   const ended = converse(parts, AbortSignal.any([signal, done.signal]));
@@ -58,7 +58,7 @@ export async function flushToAgent(parts: HandoverParts, signal: AbortSignal): P
 const isOver = (work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), Promise.resolve(false)]);
 
-/** One connection. @returns whether the agent answered on it */
+/** Uses one connection. @returns whether the agent answered. */
 async function converse(
   { socketFile, bootId, queue, told, clock }: HandoverParts,
   signal: AbortSignal,
@@ -104,7 +104,7 @@ async function converse(
   return state.isAnswered;
 }
 
-/** The next lines, but no more than may be under way. */
+/** The next lines, up to the limit of unconfirmed ones. */
 function unsent(queue: LogQueue, { sent, taken }: { sent: number; taken: number }): readonly NumberedLine[] {
   const underWay = Math.max(0, sent - taken);
   if (underWay >= mostUnderWay) return [];

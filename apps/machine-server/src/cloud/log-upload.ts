@@ -15,16 +15,16 @@ const batchSize = 100;
 const pauseMs = 100;
 const pauseAfterErrorMs = 5000;
 const callTimeoutMs = 4000;
-/** Before a batch that the management server fails at is taken for one with a line that it can never take. */
+/** After this number of server failures, a batch is assumed to contain a line that the server can never store. */
 const failuresOfBatch = 3;
 
-/** Lines that wait to be sent, the oldest first. What does not fit any more drops the oldest line and is counted. */
+/** Lines that wait to be sent, oldest first. A full queue drops its oldest line and counts it. */
 export class LogQueue {
   readonly #limit: number;
   readonly #lines: NumberedLine[] = [];
   /** Changes with every line. */
   readonly filled = new Cell(0);
-  /** Changes when lines were forgotten: the highest number of those. */
+  /** Highest sequence number of the removed lines. */
   readonly emptied = new Cell(0);
   #dropped = 0;
 
@@ -36,7 +36,7 @@ export class LogQueue {
     return this.#lines.length;
   }
 
-  /** All lines lost since the start. */
+  /** Number of lines lost since the start. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -55,20 +55,20 @@ export class LogQueue {
     return this.#lines.slice(0, count);
   }
 
-  /** The first lines behind a number. */
+  /** The first lines after a sequence number. */
   after(sequence: number, count: number): readonly NumberedLine[] {
-    const from = sequence - (this.#lines[0]?.sequence ?? 0) + 1; // numbers have no gap
+    const from = sequence - (this.#lines[0]?.sequence ?? 0) + 1; // sequence numbers have no gaps
     return this.#lines.slice(Math.max(0, from), Math.max(0, from) + count);
   }
 
-  /** Forgets every line up to `sequence`: they have arrived. */
+  /** Removes every line up to `sequence` after its delivery. */
   done(sequence: number): void {
     const kept = this.#lines.findIndex((line) => line.sequence > sequence);
     this.#lines.splice(0, kept < 0 ? this.#lines.length : kept);
     if (sequence > this.emptied.get()) this.emptied.set(sequence);
   }
 
-  /** Forgets lines that will never be taken; they count as lost. */
+  /** Removes lines that can never be delivered; they count as lost. */
   lose(sequence: number): void {
     const before = this.#lines.length;
     this.done(sequence);
@@ -80,7 +80,7 @@ interface Deps {
   readonly robot: Pick<Client<typeof RobotService>, 'log'>;
   readonly partId: string;
   readonly host: string;
-  /** Names this run of the program: with it and the sequence the server tells a repeated line from a new one. */
+  /** Identifies this run of the program: with it and the sequence number the server recognizes a repeated line. */
   readonly bootId: string;
   readonly queue: LogQueue;
   readonly clock: Clock;
@@ -88,14 +88,14 @@ interface Deps {
   readonly random: () => number;
 }
 
-/** What was learned from batches that were not taken. */
+/** State that failed batches determine. */
 interface Batches {
   most: number;
-  /** In a row that the management server failed at. */
+  /** Consecutive failures of the management server. */
   failures: number;
 }
 
-/** Sends lines in batches, in order, each once: a batch whose answer was lost is sent again with the same numbers. */
+/** Sends lines in batches, in order and exactly once: a batch without a response is repeated with the same numbers. */
 export async function uploadLogs(deps: Deps, signal: AbortSignal): Promise<void> {
   const { queue, clock, random } = deps;
   const told = { dropped: 0 };
@@ -105,18 +105,18 @@ export async function uploadLogs(deps: Deps, signal: AbortSignal): Promise<void>
     if (signal.aborted) break;
     const outcome = await sendBatch(deps, batches, signal);
     if (outcome === 'taken') tellDropped(queue, told, clock);
-    // Not all machines at the same time: they all lost their server in the same second.
+    // The jitter spreads machines that lost their server in the same second.
     await clock.sleep(outcome === 'not taken' ? pauseAfterErrorMs * (0.5 + random()) : pauseMs, signal);
   }
 }
 
-/** The last chance before the program ends: everything that waits, until the first failure or `signal`. */
+/** Sends all waiting lines before the program exits, until the first failure or `signal`. */
 export async function flushLogs(deps: Deps, signal: AbortSignal): Promise<void> {
   const batches: Batches = { most: batchSize, failures: 0 };
   while (deps.queue.size > 0 && !signal.aborted && (await sendBatch(deps, batches, signal)) !== 'not taken');
 }
 
-/** `smaller`: the next batch is another one. */
+/** `smaller`: the next batch is a different one. */
 async function sendBatch(
   deps: Deps,
   batches: Batches,
@@ -132,7 +132,7 @@ async function sendBatch(
     batches.failures = 0;
     return 'taken';
   } catch (error) {
-    // Lines that can never be taken must not hold back all the others.
+    // Lines that the server can never store must not block all others.
     const { code } = ConnectError.from(error);
     const isRefused = code === Code.InvalidArgument;
     const isHopeless = code === Code.Internal && ++batches.failures >= failuresOfBatch;
@@ -147,13 +147,13 @@ async function sendBatch(
   }
 }
 
-/** A management server that fails at every line is ill: it takes them all when it is well again. */
+/** Whether the server stores another line: a server that fails at every line will store them after its recovery. */
 async function takesAnother(deps: Deps, attempt: number, signal: AbortSignal): Promise<boolean> {
   const others = deps.queue.first(batchSize).slice(1);
   const other = others[attempt % Math.max(1, others.length)];
   if (!other) return false;
   return sendLines(deps, [other], signal).then(
-    () => true, // it comes again in its turn, with the same number
+    () => true, // its own batch repeats it with the same number
     () => false,
   );
 }
@@ -175,7 +175,7 @@ export function tellDropped(queue: LogQueue, told: { dropped: number }, clock: C
   queue.push({ time: clock.wall(), level: 'warn', logger: 'platform-server.log', message, fields: { lines } });
 }
 
-/** Field values keep their JSON form; the wire wants one object for each. */
+/** Field values keep their JSON form; the wire format needs one object per field. */
 export function logEntry(line: NumberedLine, host: string, bootId: string): MessageInitShape<typeof LogEntrySchema> {
   return {
     host,

@@ -2,7 +2,7 @@ import { machineEnvironment, type MachineCredentials } from '@platform/contract/
 import { sourceWall } from '@platform/kit';
 import { clockTolerantFetch, isSystemClockSynchronized, systemClock } from '@platform/kit/node';
 
-/** The fetch of everything that goes to the management server; the agent says what time is proven. */
+/** The fetch for all calls to the management server; the agent provides the lower bound of the time. */
 export function serverFetch(
   env: Readonly<Record<string, string | undefined>>,
   { appAddress, authority }: Pick<MachineCredentials, 'appAddress' | 'authority'>,

@@ -15,7 +15,7 @@ export interface Answer {
 
 export interface Ask {
   readonly method: string;
-  /** Decoded words of the path. */
+  /** Decoded path segments. */
   readonly path: readonly string[];
   readonly body: (limitBytes: number) => Promise<Uint8Array>;
   readonly signal: AbortSignal;
@@ -32,14 +32,14 @@ export interface RouteDeps {
 
 type Route = (ask: Ask, name: string, deps: RouteDeps) => Promise<Answer>;
 
-/** Method and path; `*` stands for the name of a resource. */
+/** Method and path; `*` matches the name of a resource. */
 const routes: Readonly<Record<string, Route>> = {
   'GET restart_status': async (_ask, _name, deps) => json(200, restartStatusJson(await deps.restartStatus())),
   'GET status': async (_ask, _name, deps) => json(200, await deps.status()),
   'GET resources': async (_ask, _name, deps) => json(200, { resources: deps.resources() }),
   'GET resource_status': async (_ask, _name, deps) => json(200, resourceReportJson(deps.resourceReport())),
   'POST models/*/predict': async ({ body }, name, { running }) => {
-    running.get('model', name); // an unknown model is refused before 16 MB are read
+    running.get('model', name); // reject an unknown model before reading up to 16 MB
     const bytes = await body(maxPictureBytes);
     return json(200, await running.get('model', name).model.predict(bytes, 'in the request'));
   },
@@ -60,7 +60,7 @@ const routes: Readonly<Record<string, Route>> = {
   },
 };
 
-/** Never throws: a failure is an answer with code, message and remedy. */
+/** Never throws: a failure becomes a response with code, message and remedy. */
 export async function answer(ask: Ask, deps: RouteDeps): Promise<Answer> {
   try {
     const [first, name, last] = ask.path;

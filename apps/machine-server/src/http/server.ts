@@ -55,13 +55,13 @@ function send(request: IncomingMessage, response: ServerResponse, { status, cont
     'content-type': contentType,
     'content-length': bytes.length,
     'cache-control': 'no-store',
-    // What is left of a body that nobody reads ends with the connection.
+    // Close the connection if the request body was not read completely.
     ...(request.complete ? {} : { connection: 'close' }),
   });
   response.end(bytes);
 }
 
-/** A caller on this machine that means this server: a name that was pointed here by somebody's DNS is refused. */
+/** Accepts only local callers with a local host name: this prevents DNS rebinding. */
 function isLocal(request: IncomingMessage): boolean {
   const address = request.socket.remoteAddress ?? '';
   const host = (request.headers.host ?? '').replace(/:\d+$/, '');
@@ -94,7 +94,7 @@ async function readBody(request: IncomingMessage, limitBytes: number): Promise<U
   if (announced > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { sizeBytes: announced, limitBytes });
   const parts: Buffer[] = [];
   let size = 0;
-  // Not `for await`: leaving its loop early would end the connection before the refusal is sent.
+  // Not `for await`: leaving its loop early would close the connection before the error response is sent.
   return new Promise((resolve, reject) => {
     request.on('data', (part: Buffer) => {
       size += part.length;

@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs';
 import { modelArchive } from '@platform/contract/archive-rules';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';
 
-/** What an archive may unpack to. */
+/** Limits of the unpacked size. */
 const unpackLimits = modelArchive.limits;
 
 /**
- * Unpacks a .tar.gz into `folder`, which must exist and be empty. Only plain files and folders inside of `folder` are
- * taken; anything else in the archive refuses it whole, so a half-unpacked folder must be thrown away on an error.
+ * Unpacks a .tar.gz into `folder`, which must exist and be empty. Accepts only regular files and folders inside
+ * `folder`; any other entry rejects the whole archive. After an error, the caller must discard the folder.
  *
  * @throws PlatformError MODEL_ARCHIVE_INVALID; errors of the disk.
  */

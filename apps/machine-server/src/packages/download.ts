@@ -8,13 +8,13 @@ import { announcedCrc32c, crc32c } from './crc32c.ts';
 export interface Download {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Left out: the runtime's own. */
+  /** Default: the runtime's fetch. */
   readonly fetch?: typeof fetch;
-  /** Where the file is put; what lies there from an attempt before is gone on with. */
+  /** Target file; resumes a partial file of an earlier attempt. */
   readonly file: string;
 }
 
-/** The server does not offer what a package must be; asking again soon would get the same answer. */
+/** The response is not a package; an early retry would get the same response. */
 export class NotAPackage extends Error {
   constructor(problem: string) {
     super(problem);
@@ -22,7 +22,7 @@ export class NotAPackage extends Error {
   }
 }
 
-/** The bytes are not the announced ones; they have been removed. */
+/** The checksum differs from the announced one; the bytes have been removed. */
 class ChecksumMismatch extends Error {
   constructor(want: number, got: number) {
     super(`its checksum is ${got.toString(16)}, announced was ${want.toString(16)}`);
@@ -30,10 +30,10 @@ class ChecksumMismatch extends Error {
   }
 }
 
-/** A download may take long, but not a single answer or piece of it. */
+/** Timeout of each response and chunk; the whole download may take longer. */
 const silenceMs = 30_000;
 
-/** Fetches a package file: HEAD tells size and checksum, GET the bytes, from where an attempt before broke off. */
+/** Downloads a package file: HEAD returns size and checksum, GET the bytes, from where an earlier attempt stopped. */
 export async function download(of: Download, clock: Clock, signal: AbortSignal): Promise<void> {
   const { url, file } = of;
   const limit = { what: `the download of ${url}`, clock, signal };
@@ -86,7 +86,7 @@ async function fetchRest(
     if (response.status !== 200 && response.status !== 206) {
       throw new Error(`GET ${url} answered with status ${response.status}`);
     }
-    // 200 to a range is the whole file from its beginning.
+    // Status 200 for a range request returns the whole file from its start.
     await using handle = await open(file, response.status === 206 ? 'a' : 'w', 0o600);
     const body = response.body?.getReader();
     for (;;) {

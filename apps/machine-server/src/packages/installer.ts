@@ -17,17 +17,17 @@ import type { PackageStore } from './store.ts';
 interface Deps {
   readonly packages: Pick<Client<typeof PackageService>, 'getPackage'>;
   readonly downloadHeaders: Readonly<Record<string, string>>;
-  /** Left out: the runtime's own. */
+  /** Default: the runtime's fetch. */
   readonly fetch?: typeof fetch;
   readonly store: PackageStore;
-  /** What is installed, for those who use it. */
+  /** Installed packages, for their users. */
   readonly installed: Cell<ReadonlyMap<string, InstalledPackage>>;
   readonly attempts: Attempts;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Keeps the wanted packages on the disk. One that fails keeps nobody else waiting, and its version before in place. */
+/** Keeps the desired packages on the disk. A failed one does not block others, and its previous version stays. */
 export function packageReconciler(deps: Deps): Reconciler<readonly PackageSpec[], Have, Step> {
   const { installed, attempts, store } = deps;
   return {
@@ -84,7 +84,8 @@ async function install(spec: PackageSpec, deps: Deps, signal: AbortSignal): Prom
   try {
     await download({ url, headers, file, ...(deps.fetch && { fetch: deps.fetch }) }, clock, signal);
   } catch (error) {
-    // A checksum may have been spoilt on the way; the next attempts start anew. What is no package stays none.
+    // A transfer error may have changed the checksum: further attempts start again. A response that is not a package
+    // stays invalid.
     throw error instanceof NotAPackage ? corrupt(error) : error;
   }
   try {

@@ -11,7 +11,7 @@ import { unpack } from './archive.ts';
  *
  *     packages/<name>                               link to the folder in use
  *     packages/data/ml_model/<name>-<version>       unpacked
- *     packages/data/ml_model/<name>-<version>.json  written last: what lies there is whole
+ *     packages/data/ml_model/<name>-<version>.json  written last: marks a complete folder
  */
 export class PackageStore {
   readonly #root: string;
@@ -22,9 +22,11 @@ export class PackageStore {
     this.#models = path.join(root, 'data', 'ml_model');
   }
 
-  /** The packages in use, as their links say; what is not whole is none. Half-done work of before is removed. */
+  /**
+   * The packages in use, according to their links; ignores incomplete ones. Removes unfinished work of earlier runs.
+   */
   async open(): Promise<ReadonlyMap<string, InstalledPackage>> {
-    // A full disk takes no folder: what is installed runs all the same.
+    // A full disk allows no new folder: installed packages still run.
     await mkdir(this.#models, { recursive: true }).catch((error: unknown) => {
       if (!isDiskFault(error)) throw error;
     });
@@ -44,7 +46,7 @@ export class PackageStore {
     return installed;
   }
 
-  /** Where the archive of a package is downloaded to. */
+  /** Path for the download of a package's archive. */
   archiveFile(spec: PackageSpec): string {
     mkdirSync(this.#models, { recursive: true }); // the disk may have been full before
     return path.join(this.#models, `${folderName(spec)}.tar.gz.part`);
@@ -53,7 +55,7 @@ export class PackageStore {
   /**
    * Unpacks the downloaded archive and links it.
    *
-   * @throws Error with a `code` of the system when the disk is to blame, else one that says what is wrong with the archive.
+   * @throws Error with a `code` of the system for disk errors, otherwise one that describes the archive's problem.
    */
   async install(spec: PackageSpec): Promise<InstalledPackage> {
     const folder = path.join(this.#models, folderName(spec));
@@ -77,7 +79,7 @@ export class PackageStore {
     return { name, id, version, folder };
   }
 
-  /** Removes every version of `name` but the one in `keep`, and downloads that were given up. */
+  /** Removes every version of `name` except `keep`, and abandoned downloads. */
   async clear(name: string, keep?: InstalledPackage): Promise<void> {
     if (keep === undefined) await rm(path.join(this.#root, name), { force: true });
     for (const file of await namesIn(this.#models)) {
@@ -91,7 +93,7 @@ export class PackageStore {
     }
   }
 
-  /** Replaces the link in one step: whoever looks finds the old folder or the new one. */
+  /** Replaces the link atomically: readers see the old or the new folder. */
   async #link(name: string, folder: string): Promise<void> {
     const link = path.join(this.#root, name);
     const temporary = `${link}.${crypto.randomUUID()}.tmp`;
@@ -114,14 +116,14 @@ export class PackageStore {
   }
 }
 
-/** None: the folder could not be made yet. */
+/** Empty if the folder does not exist yet. */
 const namesIn = (folder: string): Promise<string[]> =>
   readdir(folder).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   });
 
-/** The disk's fault, not the archive's: it may work later. */
+/** Whether the disk caused the error, not the archive: a retry may succeed. */
 export function isDiskFault(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^E(NOSPC|DQUOT|ROFS|ACCES|PERM|IO|MFILE|NFILE)$/.test(code);

@@ -9,11 +9,11 @@ import { maxPictureBytes, maxPicturePixels, pictureFormat } from './picture.ts';
 import type { Picture } from './picture.ts';
 
 /**
- * Unpacks a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels, on white where it is transparent:
- * as trainers see it.
+ * Decodes a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels on a white background, exactly as the
+ * trainers do.
  *
- * @param name - what the picture is called in an error.
- * @throws PlatformError INVALID_PICTURE for anything else: another format, a broken or an oversized file.
+ * @param name - name of the image for errors.
+ * @throws PlatformError INVALID_PICTURE for any other format, and for a broken or too large file.
  */
 export function decodePicture(bytes: Uint8Array, name: string): Picture {
   const invalid = (problem: string, cause?: unknown) => new PlatformError('INVALID_PICTURE', { name, problem }, cause);
@@ -60,13 +60,13 @@ function readPng(bytes: Uint8Array): Picture {
   return { width, height, rgb };
 }
 
-/** One byte a sample, whatever depth the file has. */
+/** One byte per sample, for any bit depth of the file. */
 function samples(png: DecodedPng): { data: Uint8Array; channels: number } {
   if (png.palette) return { data: convertIndexedToRgb(png), channels: png.palette[0]?.length ?? 3 };
   if (png.depth === 16) return { data: Uint8Array.from(png.data, (sample) => sample >> 8), channels: png.channels };
   const packed = Uint8Array.from(png.data);
   if (png.depth === 8) return { data: packed, channels: png.channels };
-  // Grey with 1, 2 or 4 bits: rows start at a byte, samples from its high bits.
+  // Grey with 1, 2 or 4 bits: rows start at a byte, samples in its high bits.
   const perByte = 8 / png.depth;
   const rowBytes = Math.ceil(png.width / perByte);
   const top = 2 ** png.depth - 1;
@@ -81,7 +81,7 @@ function samples(png: DecodedPng): { data: Uint8Array; channels: number } {
   return { data, channels: 1 };
 }
 
-/** A PNG of a few kilobytes can unpack to gigabytes: its real size is measured within the limit first. */
+/** A PNG of a few kilobytes can decompress to gigabytes: check its real size within the limit first. */
 function checkPngSize(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const width = view.getUint32(16);

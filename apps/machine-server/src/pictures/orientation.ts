@@ -1,15 +1,15 @@
 import type { Picture } from './picture.ts';
 
 /**
- * How a camera was held: 1 is upright, 2 to 8 as in the EXIF standard (tag 0x0112).
+ * EXIF orientation (tag 0x0112): 1 is upright, 2 to 8 as in the standard.
  *
- * @returns 1 for a file without that tag and for one that cannot be understood.
+ * @returns 1 for a file without the tag, and for one that cannot be parsed.
  */
 export function exifOrientation(jpeg: Uint8Array): number {
   const view = new DataView(jpeg.buffer, jpeg.byteOffset, jpeg.byteLength);
   for (let at = 2; at + 10 < jpeg.length && view.getUint8(at) === 0xff;) {
     const marker = view.getUint8(at + 1);
-    if (marker === 0xda) break; // pixels begin
+    if (marker === 0xda) break; // start of the image data
     const length = view.getUint16(at + 2);
     const isExif = marker === 0xe1 && view.getUint32(at + 4) === 0x45786966;
     if (isExif) return tiffOrientation(new DataView(jpeg.buffer, jpeg.byteOffset + at + 10, jpeg.length - at - 10));
@@ -34,7 +34,7 @@ function tiffOrientation(tiff: DataView): number {
   return 1;
 }
 
-/** Where the pixel (x, y) of the upright picture lies in one of `w` × `h` pixels that was stored with `orientation`. */
+/** Position of the upright image's pixel (x, y) in a stored image of `w` × `h` pixels, by orientation. */
 const sources: Readonly<Record<number, (x: number, y: number, w: number, h: number) => [number, number]>> = {
   2: (x, y, w) => [w - 1 - x, y],
   3: (x, y, w, h) => [w - 1 - x, h - 1 - y],
@@ -45,7 +45,7 @@ const sources: Readonly<Record<number, (x: number, y: number, w: number, h: numb
   8: (x, y, w) => [w - 1 - y, x],
 };
 
-/** The picture as it was seen. */
+/** Rotates and mirrors the image to its upright orientation. */
 export function upright(picture: Picture, orientation: number): Picture {
   const source = sources[orientation];
   if (source === undefined) return picture;

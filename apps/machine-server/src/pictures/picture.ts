@@ -1,20 +1,20 @@
-/** Pixels in memory: `rgb` holds 3 bytes a pixel, row by row from the top left corner. */
+/** Pixels in memory: `rgb` has 3 bytes per pixel, row by row from the top left corner. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
   readonly rgb: Uint8Array;
 }
 
-/** What a file starts with, whatever it is called. */
+/** Format by the first bytes of the file, whatever its name. */
 export type PictureFormat = 'jpeg' | 'png';
 
 export const mimeTypes: Readonly<Record<PictureFormat, string>> = { jpeg: 'image/jpeg', png: 'image/png' };
 export const extensions: Readonly<Record<PictureFormat, string>> = { jpeg: '.jpg', png: '.png' };
 
-/** Largest picture file that is read, captured or predicted on. */
+/** Maximum size of an image file to read, capture or predict on. */
 export const maxPictureBytes = 16 * 1024 * 1024;
 
-/** Largest picture that is unpacked, in pixels: 40 megapixels need 120 MB. */
+/** Maximum size of an image to decode, in pixels: 40 megapixels need 120 MB. */
 export const maxPicturePixels = 40_000_000;
 
 export function pictureFormat(bytes: Uint8Array): PictureFormat | undefined {

@@ -1,6 +1,6 @@
 import type { Picture } from './picture.ts';
 
-/** How far a kernel reaches, in pixels of the coarser side, and its weight at a distance. */
+/** Resampling kernel: its radius in pixels of the coarser side, and its weight at a distance. */
 interface Kernel {
   readonly reach: number;
   readonly at: (x: number) => number;
@@ -13,9 +13,9 @@ interface Taps {
 }
 
 /**
- * Scales to `width` × `height` pixels whatever the shape of `picture` ("fill"). Trainers use libvips, and a model should
- * see here what it has learnt from, so this follows libvips: Lanczos to reduce; then, if a side grows, cubic for both
- * sides, with the centres of its pixels half a pixel further.
+ * Resizes to `width` × `height` pixels without keeping the aspect ratio ("fill"). A model needs the same preprocessing
+ * as in training, so this matches libvips. It reduces with Lanczos. If a side grows, it then uses cubic interpolation
+ * for both sides, with pixel centres shifted by half a pixel.
  */
 export function resize(picture: Picture, width: number, height: number): Picture {
   if (picture.width === width && picture.height === height) return picture;
@@ -65,7 +65,7 @@ function resample(
   return { width, height, rgb };
 }
 
-/** @param center - where output sample i lies, in samples of the input. */
+/** @param center - position of output sample i, in input samples. */
 function taps(from: number, to: number, kernel: Kernel, center: (i: number) => number): Taps {
   const stretch = Math.max(1, from / to);
   const reach = kernel.reach * stretch;
@@ -80,7 +80,7 @@ function taps(from: number, to: number, kernel: Kernel, center: (i: number) => n
     let sum = 0;
     for (let at = low; at <= high; at++) {
       const weight = kernel.at((at - middle) / stretch);
-      row[inside(at) - inside(low)]! += weight; // beyond the edge lies more of the edge
+      row[inside(at) - inside(low)]! += weight; // samples beyond the edge repeat the edge
       sum += weight;
     }
     first.push(inside(low));

@@ -3,7 +3,7 @@ import type { InstalledPackage } from './resources.ts';
 
 export interface Have {
   readonly installed: ReadonlyMap<string, InstalledPackage>;
-  /** `packageKey` of what failed and is not to be tried again yet. */
+  /** `packageKey` of packages that failed and are in backoff. */
   readonly failed: ReadonlySet<string>;
 }
 
@@ -13,7 +13,9 @@ export type Step =
 
 export const packageKey = (of: PackageSpec): string => `${of.name} ${of.id} ${of.version}`;
 
-/** Installs what is not there in the wanted version. The version before stays linked until the new one is whole. */
+/**
+ * Installs packages whose desired version is missing. The previous version stays linked until the new one is complete.
+ */
 export function plan(want: readonly PackageSpec[], have: Have): readonly Step[] {
   const steps: Step[] = [];
   for (const name of have.installed.keys()) {

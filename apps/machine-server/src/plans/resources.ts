@@ -1,6 +1,6 @@
 import type { ResourceSpec } from '../machine-config.ts';
 
-/** A package that lies unpacked on this machine. */
+/** A package that is unpacked on this machine. */
 export interface InstalledPackage {
   readonly name: string;
   readonly id: string;
@@ -12,17 +12,17 @@ export interface InstalledPackage {
 export interface Want {
   readonly revision: number;
   readonly resources: readonly ResourceSpec[];
-  /** By the names that the configuration gives them. */
+  /** By their names in the configuration. */
   readonly packages: ReadonlyMap<string, InstalledPackage>;
 }
 
-/** Keys are made by `keyOf`. */
+/** `keyOf` computes the keys. */
 export interface Have {
   /** Revision of the configuration in effect. */
   readonly revision: number;
-  /** Keys of what runs, by name. */
+  /** Keys of the running resources, by name. */
   readonly running: ReadonlyMap<string, string>;
-  /** Keys of what was tried, failed, and is not to be tried again yet. */
+  /** Keys of resources that failed and are in backoff. */
   readonly failed: ReadonlySet<string>;
 }
 
@@ -31,19 +31,21 @@ export type Step =
   | { readonly do: 'start' | 'replace'; readonly name: string; readonly spec: RunnableSpec }
   | { readonly do: 'settle'; readonly revision: number };
 
-/** What a model was made of; absent for a model file outside of any package. */
+/** The model version of a file; absent for a file outside any package. */
 export interface ModelOrigin {
   readonly model: string;
   readonly version: string;
 }
 
-/** A resource with every `${packages.…}` replaced by the folder of a package that is there. */
+/** A resource with every `${packages.…}` replaced by the folder of an installed package. */
 export type RunnableSpec = ResourceSpec & { readonly origin?: ModelOrigin };
 
-/** Two specs with the same key are the same to run. */
+/** Specs with equal keys run identically. */
 export const keyOf = (spec: RunnableSpec): string => JSON.stringify(spec);
 
-/** Stops what is no longer wanted, starts what is new, replaces what changed; then the revision is in effect. */
+/**
+ * Stops resources that are no longer desired, starts new ones, replaces changed ones; then the revision is in effect.
+ */
 export function plan(want: Want, have: Have): readonly Step[] {
   const wanted = new Map<string, RunnableSpec>();
   for (const spec of want.resources) {
@@ -66,7 +68,7 @@ export type Resolved =
   | { readonly ok: true; readonly spec: RunnableSpec }
   | { readonly ok: false; readonly waitsFor: string };
 
-/** Fills in the folders of packages; a resource whose package is not there yet waits for it. */
+/** Resolves the folders of packages; a resource waits until its package is installed. */
 export function resolve(spec: ResourceSpec, packages: Want['packages']): Resolved {
   if (spec.is !== 'model') return { ok: true, spec };
   const used: InstalledPackage[] = [];

@@ -9,8 +9,8 @@ import type { Camera, CameraPicture } from './resource.ts';
 const fetchTimeoutMs = 10_000;
 
 /**
- * The pictures of a folder in the order of their names, over and over: the next one every `intervalMs`, or at every
- * look when that is 0.
+ * Cycles through the images of a folder in the order of their names: the next one every `intervalMs`, or with each call
+ * if that is 0.
  */
 export function folderCamera(of: { name: string; folder: string; intervalMs: number; clock: Clock }): Camera {
   const { name, folder, intervalMs, clock } = of;
@@ -35,7 +35,7 @@ export function folderCamera(of: { name: string; folder: string; intervalMs: num
 
 const isPictureName = (file: string): boolean => /\.(jpe?g|png)$/i.test(file);
 
-/** The picture that a GET of `url` answers with. */
+/** The image that a GET of `url` returns. */
 export function httpCamera({ name, url, clock }: { name: string; url: string; clock: Clock }): Camera {
   return {
     picture: async (signal) => {

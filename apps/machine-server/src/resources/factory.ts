@@ -15,7 +15,7 @@ export interface FactoryDeps {
   readonly running: RunningResources;
   readonly engine: ModelEngine;
   readonly spool: CaptureSpool;
-  /** Each capturing resource without a folder of its own gets one in here. */
+  /** Parent folder for capturing resources without a configured folder. */
   readonly captureFolder: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -24,11 +24,11 @@ export interface FactoryDeps {
 const stopNothing = async (): Promise<void> => {};
 const cameraResource = (camera: Camera): Resource => ({ offer: { is: 'camera', camera }, stop: stopNothing });
 
-/** Where the pictures of a capturing resource wait. */
+/** Spool folder of a capturing resource. */
 export const spoolFolder = (captureFolder: string, spec: { name: string; folder?: string }): string =>
   path.join(spec.folder ?? captureFolder, spec.name);
 
-/** Makes the resource that `spec` describes; it works from now on. @throws PlatformError MODEL_UNUSABLE */
+/** Starts the resource that `spec` describes. @throws PlatformError MODEL_UNUSABLE */
 export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Promise<Resource> {
   const { clock } = deps;
   switch (spec.is) {
@@ -69,7 +69,7 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
     const { bytes, format, source } = await running.get('camera', spec.camera).camera.picture(signal);
     const taken = clock.wall();
     const annotating = annotate(spec, { bytes, source }, running);
-    // An image is kept whatever becomes of its prediction.
+    // A failed prediction must not lose the image.
     const annotations = await annotating.catch(() => undefined);
     const record = await spool.add(folder, bytes, {
       format,

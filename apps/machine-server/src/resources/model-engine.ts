@@ -1,8 +1,8 @@
 import * as ort from 'onnxruntime-web/wasm';
 
-/** A network in memory; runs one picture at a time. */
+/** A loaded network; runs one image at a time. */
 export interface Network {
-  /** Height and width of the pictures it wants. */
+  /** Input size of the network. */
   readonly height: number;
   readonly width: number;
   /** @param rgb - `height` × `width` × 3 bytes. */
@@ -10,21 +10,21 @@ export interface Network {
   release(): Promise<void>;
 }
 
-/** @param name - one of those that the network was loaded with. */
+/** @param name - one of the outputs that the network was loaded with. */
 export type Outputs = (name: string) => Float32Array;
 
 /** Runs ONNX files. */
 export interface ModelEngine {
-  /** @throws Error when the bytes are no network with input `image` uint8 [1,H,W,3] and these outputs. */
+  /** @throws Error when the bytes are not a network with input `image` uint8 [1,H,W,3] and these outputs. */
   load(onnx: Uint8Array, outputs: readonly string[]): Promise<Network>;
 }
 
-/** @param wasm - content of onnxruntime's WebAssembly file; read once, when the first network is loaded. */
+/** @param wasm - content of onnxruntime's WebAssembly file; read once, for the first network. */
 export function createModelEngine(wasm: () => Promise<Uint8Array>): ModelEngine {
   const state: { ready?: Promise<void> } = {};
   const prepare = async () => {
     ort.env.wasm.wasmBinary = await wasm();
-    ort.env.wasm.numThreads = 1; // a compiled program crashes with more
+    ort.env.wasm.numThreads = 1; // a compiled program crashes with more threads
     ort.env.logLevel = 'error';
   };
   return {
@@ -42,7 +42,7 @@ async function load(onnx: Uint8Array, outputs: readonly string[]): Promise<Netwo
     const missing = outputs.find((name) => !session.outputNames.includes(name));
     if (missing !== undefined) throw new Error(`it has no output named "${missing}"`);
     const last = { run: Promise.resolve<unknown>(undefined) };
-    /** A session takes one call at a time. */
+    /** A session supports one call at a time. */
     const inOrder = <T>(work: () => Promise<T>): Promise<T> => {
       const done = last.run.then(work);
       last.run = done.catch(() => {});

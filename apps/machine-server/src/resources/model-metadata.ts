@@ -1,12 +1,12 @@
 import { errorText } from '@platform/kit';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
-// Field numbers of onnx.proto. ONNX Runtime for the web does not report metadata.
+// Field numbers of onnx.proto. ONNX Runtime Web does not expose metadata.
 const metadataProps = 14;
 const key = 1;
 const value = 2;
 
-/** `metadata_props` of an ONNX file. @throws Error when the bytes are no protobuf message. */
+/** `metadata_props` of an ONNX file. @throws Error when the bytes are not a protobuf message. */
 export function readModelMetadata(onnx: Uint8Array): Readonly<Record<string, string>> {
   try {
     const entries = [...readFields(onnx, metadataProps)].map((entry) => [readText(entry, key), readText(entry, value)]);

@@ -23,9 +23,9 @@ interface ModelFiles {
 }
 
 /**
- * Loads a model and tries it once. The metadata of its file decides whether it classifies or detects.
+ * Loads a model and runs it once. The metadata of its file determines whether it classifies or detects.
  *
- * @throws PlatformError MODEL_UNUSABLE when a file is missing or the network does not fit its labels.
+ * @throws PlatformError MODEL_UNUSABLE when a file is missing or the network does not match its labels.
  */
 export async function loadModel(
   files: ModelFiles,
@@ -64,7 +64,7 @@ function modelOf(network: Network, reader: OutputReader, origin: ModelOrigin, cl
   };
 }
 
-/** One label a line, in the order of the network's classes. */
+/** Parses one label per line, in the order of the network's classes. */
 export function readLabels(text: string): readonly string[] {
   const labels = text.replace(/\r?\n$/, '').split(/\r?\n/);
   if (labels.some((label) => label.trim() === '')) throw new Error('a line of the label file is empty');

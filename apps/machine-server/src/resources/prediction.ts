@@ -9,20 +9,20 @@ interface Classified extends ScoredLabel {
   readonly probabilities: Readonly<Record<string, number>>;
 }
 
-/** Keys as in the answers of the HTTP server. */
+/** A model's result; keys as in the responses of the HTTP server. */
 export type Reading =
   | ({ readonly task: 'single_label_classification' } & Classified)
-  /** `label` and `score`: the most probable label, whatever its threshold. */
+  /** `label` and `score`: the most probable label, regardless of its threshold. */
   | ({ readonly task: 'multi_label_classification'; readonly labels: readonly ScoredLabel[] } & Classified)
   | { readonly task: 'object_detection'; readonly detections: readonly Detection[] };
 
-/** How the outputs of one model are read. */
+/** Labels and metadata for reading the outputs of a model. */
 export interface OutputReader {
   readonly labels: readonly string[];
   readonly description: ModelDescription;
 }
 
-/** @throws Error when labels, thresholds and outputs do not fit each other. */
+/** @throws Error when labels, thresholds and outputs do not match. */
 export function checkOutputs(outputs: Outputs, { labels, description }: OutputReader, labelPath: string): void {
   const { task, labels: own, thresholds } = description;
   if (task === 'object_detection') {
@@ -33,7 +33,7 @@ export function checkOutputs(outputs: Outputs, { labels, description }: OutputRe
     const classes = outputs('probability').length;
     if (classes !== labels.length) throw new Error(`it tells ${classes} classes, ${labelPath} names ${labels.length}`);
   }
-  // A detector's outputs have the same shape whatever the number of its labels.
+  // The shape of a detector's outputs does not depend on the number of labels.
   if (own && own.length !== labels.length)
     throw new Error(`its metadata names ${own.length} labels, ${labelPath} names ${labels.length}`);
   if (thresholds && thresholds.length !== labels.length)
@@ -61,7 +61,7 @@ function classifiedAs(probability: Float32Array, labels: readonly string[]): Cla
 const thresholdsOf = ({ labels, description }: OutputReader): readonly number[] =>
   description.thresholds ?? labels.map(() => modelKinds[description.task].defaultThreshold ?? 0);
 
-/** The most probable first. */
+/** Labels above their threshold, the most probable first. */
 function readLabelsAbove(probability: Float32Array, reader: OutputReader): ScoredLabel[] {
   return labelsAbove(probability, thresholdsOf(reader))
     .map((k): ScoredLabel => ({ label: reader.labels[k] ?? '', score: probability[k] ?? 0 }))
@@ -89,7 +89,7 @@ function readDetections(outputs: Outputs, reader: OutputReader): Detection[] {
 
 const clip = (value: number): number => Math.min(1, Math.max(0, value));
 
-/** What is found with at least this score. The management server takes no box without an area and no score above 1. */
+/** Results with at least this score. The management server rejects boxes without an area and scores above 1. */
 export function annotationsFrom(reading: Reading, minimumScore: number): ImageAnnotations {
   const clipped = <T extends ScoredLabel>(found: readonly T[]): T[] =>
     found.filter(({ score }) => score >= minimumScore).map((one) => ({ ...one, score: clip(one.score) }));
@@ -113,7 +113,7 @@ const inside = (box: Detection): Detection => ({
 const hasArea = (box: Detection): boolean =>
   box.x_min_normalized < box.x_max_normalized && box.y_min_normalized < box.y_max_normalized;
 
-/** What is found with at least this score, for logs; undefined: nothing is. */
+/** Results with at least this score, for logs; undefined if there are none. */
 export function findingsFrom(reading: Reading, minimumScore: number): Readonly<Record<string, unknown>> | undefined {
   const isEnough = ({ score }: ScoredLabel): boolean => score >= minimumScore;
   switch (reading.task) {

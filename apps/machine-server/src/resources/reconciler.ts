@@ -7,11 +7,11 @@ import type { Have, InstalledPackage, RunnableSpec, Step, Want } from '../plans/
 import type { Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
 
-/** How far the machine is with its configuration. */
+/** Progress of the machine with its configuration. */
 export interface Progress {
   /** Revision in effect, 0: none yet. */
   readonly revision: number;
-  /** A resource is being started, replaced or stopped now. */
+  /** A resource is currently being started, replaced or stopped. */
   readonly isChanging: boolean;
 }
 
@@ -23,7 +23,7 @@ interface Deps {
   readonly log: Log;
 }
 
-/** Runs what the configuration wants. A resource that can't start leaves the one before in place and the rest alone. */
+/** Runs the desired resources. If a resource cannot start, its previous form and all other resources keep running. */
 export function resourceReconciler({ running, start, attempts, progress, log }: Deps): Reconciler<Want, Have, Step> {
   const change = async (work: () => Promise<void>) => {
     progress.update((p) => ({ ...p, isChanging: true }));
@@ -68,7 +68,7 @@ export function resourceReconciler({ running, start, attempts, progress, log }: 
   };
 }
 
-/** Keeps `goal` in step with the configuration and the packages that are there. */
+/** Derives `goal` from the configuration and the installed packages. */
 export async function followGoal(
   from: { config: Cell<MachineConfig>; installed: Cell<ReadonlyMap<string, InstalledPackage>> },
   goal: Cell<Want>,
@@ -86,14 +86,14 @@ export async function followGoal(
   }
 }
 
-/** What became of one resource of the configuration, for people. */
+/** Status of a configured resource, for users. */
 export interface ResourceStatus {
   readonly name: string;
   readonly is: ResourceSpec['is'];
   readonly state: 'running' | 'waiting' | 'failed';
-  /** What it waits for or why it failed; with state `running`: why a newer form of it could not take its place. */
+  /** What it waits for or why it failed; with state `running`: why its newer form could not replace it. */
   readonly problem?: string;
-  /** Of the model that runs, which may be older than the wanted one. */
+  /** Version of the running model, which may be older than the desired one. */
   readonly version?: string;
 }
 

@@ -25,10 +25,10 @@ interface Deps {
 
 type Found = Omit<ResourceState, 'sinceWall'>;
 
-/** What became of every entry of the configuration, and since when. */
+/** Reports the state of every configured entry, and since when. */
 export class ResourceReporter {
   readonly #deps: Deps;
-  /** When each state was first seen, by place, state and code: sentences may hold values that change. */
+  /** First observation of each state, by path, state and code: messages may contain changing values. */
   #since = new Map<string, number>();
   readonly #history: WallHistory;
 
@@ -37,7 +37,7 @@ export class ResourceReporter {
     this.#history = new WallHistory(deps.clock);
   }
 
-  /** `etag` changes whenever the report does. */
+  /** `etag` changes with the report. */
   read(): { report: ResourceReport; etag: string } {
     const { wanted, clock } = this.#deps;
     const since = new Map<string, number>();
@@ -91,7 +91,7 @@ export class ResourceReporter {
 
 const row = ({ code, what, remedy }: PlatformError): ResourceError => ({ code, message: what, remedy });
 const waits = (name: string, what: string): ResourceError => row(new PlatformError('RESOURCE_WAITS', { name, what }));
-/** Where to look: at the word that is not known. */
+/** Path of the unknown word itself. */
 const placeOf = ({ path, unknown }: ConfigProblem): string => (unknown ? `${path}.${unknown}` : path);
 const ofProblem = ({ path, problem, unknown }: ConfigProblem): ResourceError =>
   row(

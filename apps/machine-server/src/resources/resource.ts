@@ -2,11 +2,11 @@ import type { ModelOrigin } from '../plans/resources.ts';
 import type { PictureFormat } from '../pictures/picture.ts';
 import type { Reading } from './prediction.ts';
 
-/** A picture as a camera gave it. */
+/** An image from a camera. */
 export interface CameraPicture {
   readonly bytes: Uint8Array;
   readonly format: PictureFormat;
-  /** File name or address, for logs. */
+  /** File name or URL, for logs. */
   readonly source: string;
 }
 
@@ -21,7 +21,7 @@ export interface Sensor {
 
 export type Prediction = Reading &
   ModelOrigin & {
-    /** From the file's bytes to the answer. */
+    /** Time from the file's bytes to the result. */
     readonly milliseconds: number;
   };
 
@@ -32,18 +32,18 @@ export interface Model {
   predict(bytes: Uint8Array, name: string): Promise<Prediction>;
 }
 
-/** What others may use of a running resource. */
+/** What a running resource provides to others. */
 export type Offer =
   | { readonly is: 'camera'; readonly camera: Camera }
   | { readonly is: 'sensor'; readonly sensor: Sensor }
   | { readonly is: 'model'; readonly model: Model }
-  /** It works by itself and offers nothing. */
+  /** It runs a task and provides nothing to others. */
   | { readonly is: 'task' };
 
 export interface Resource {
   readonly offer: Offer;
-  /** Why it cannot do its work now; undefined: it can, or has no work of its own. */
+  /** Why it currently cannot work; undefined if it can, or runs no task. */
   readonly failure?: () => unknown;
-  /** Ends what it does and lets go of what it holds. */
+  /** Ends its work and releases its resources. */
   stop(): Promise<void>;
 }

@@ -3,8 +3,8 @@ import type { Clock, Log } from '@platform/kit';
 import type { Resource } from './resource.ts';
 
 /**
- * A resource that does something again and again. A failure is logged when it begins and when it is over, not at each
- * turn: a camera that is unplugged over night fills no log.
+ * A resource with a periodic task. It logs a failure at its start and end, not at each run: a camera that is unplugged
+ * overnight must not fill the log.
  */
 export function repeat(
   everyMs: number,
