@@ -119,7 +119,7 @@ export function sizeText(bytes: number): string {
   return `${(bytes / 1000 ** power).toFixed(1)} ${units[power - 1] ?? ''}`;
 }
 
-/** "1 picture", "2 pictures", "3 boxes". */
+/** "1 image", "2 images", "3 boxes". */
 export const counted = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
 
 export const percentText = (share: number): string => `${(share * 100).toFixed(1)} %`;

@@ -7,7 +7,7 @@ const limits = { wallMs: 1000, isBuiltIn: true };
 const broken: Failure = { cause: 'infrastructure', code: 'OFFLINE', message: 'x' };
 const exit = (code: number | null, signal: string | null = null): Event => ({ is: 'exited', code, signal });
 
-/** Plays the events one second apart; returns the last state and all effects in order. */
+/** Plays the events 10 ms apart; returns the last state and all effects in order. */
 function play(events: readonly Event[], isBuiltIn = true): { state: State; effects: readonly Effect[] } {
   let state = initial;
   const effects: Effect[] = [];

@@ -76,7 +76,7 @@ test('an engine: what is missing is named, what is given reaches the attempt', (
     line,
     "platform-runner attempt --order - '--folder=/data dir' '--script-python=py:3.11=/opt/it'\\''s/python' --script-cpus=2 --script-processes=512 --allow-script-network",
   );
-  // What the shell makes of it, the attempt understands.
+  // The attempt parses the words that the shell produces.
   const said = spawnSync('bash', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
     .stdout.trim()
     .split('\n');

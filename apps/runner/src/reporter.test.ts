@@ -8,7 +8,7 @@ import { Reporter } from './reporter.ts';
 const none = new AbortController().signal;
 const uploading = { phase: 'uploading', progress: 0.97, etaMs: undefined };
 
-/** A server that keeps what it is told, and does not answer while `fails` has something to throw. */
+/** A server that records reports; a call fails while `fails` returns an error. */
 function world() {
   const clock = new FakeClock();
   const server: { told: JobReport[]; fails: (news: JobReport) => unknown } = { told: [], fails: () => undefined };
@@ -30,7 +30,7 @@ function world() {
     reporter,
     log: text,
     lines: () => server.told.flatMap(({ logs }) => logs.map(({ message }) => message)),
-    /** The reporter at work, and its end as an attempt ends it. */
+    /** Runs the reporter; `end` stops it as an attempt does. */
     begin: () => reporter.run(() => {}, stop.signal),
     end: () => stop.abort(),
   };
@@ -48,7 +48,7 @@ test('a standing that came after the last line is told too', async () => {
   await running;
   await w.reporter.flush(none);
   assert.deepEqual(w.server.told.at(-1), { ...uploading, logs: [], metrics: [] });
-  // What is known already is not told again.
+  // A second flush sends nothing again.
   const count = w.server.told.length;
   await w.reporter.flush(none);
   assert.equal(w.server.told.length, count);

@@ -36,7 +36,7 @@ const project: Entry[] = [
   { name: 'model/training.py', content: 'print(1)' },
 ];
 const below = (folder: string): Entry[] => project.map((entry) => ({ ...entry, name: `${folder}/${entry.name}` }));
-/** In pieces, as a network delivers. */
+/** Splits the bytes into chunks, as a network delivers them. */
 function* pieces(bytes: Buffer, size = 1000): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
@@ -132,7 +132,7 @@ test('bytes that are no archive, and archives that end early, are named', async 
   await assert.rejects(checkScriptArchive([gzipSync(Buffer.alloc(2048, 7))]), said(/damaged/));
 });
 
-/** A header that announces more than follows: `size` bytes of zeros, compressed a thousandfold. */
+/** A header that announces more than follows: `size` bytes of zeros, compressed by a factor of a thousand. */
 function bomb(typeflag: string, size: number, bytes: number): Buffer {
   const header = Buffer.alloc(512);
   header.write('x', 0);

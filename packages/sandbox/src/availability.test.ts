@@ -18,7 +18,7 @@ test('a bubblewrap that is installed, replaced or removed is noticed; else nothi
   const clock = new FakeClock();
   const file = folder.file('bwrap');
   const state: { probe: Probe; count: number } = { probe: fails, count: 0 };
-  // The folders of this system are searched, too: what lies there does not change.
+  // The probe also searches this system's folders, whose content does not change.
   const available = watchSandboxes(folder.path, clock, () => {
     state.count++;
     return Promise.resolve(state.probe);

@@ -11,7 +11,7 @@ import { checkModelArchive, unpackModelArchive } from './model-archive.ts';
 
 type Entry = Partial<Header> & { name: string; content?: string | Buffer };
 
-/** As it is written here: also what no honest program would write. */
+/** Writes the entries unchanged, including ones that no regular program writes. */
 async function packed(entries: readonly Entry[]): Promise<Buffer> {
   const pack = tar.pack();
   for (const { content, ...entry } of entries) {
@@ -42,7 +42,7 @@ function header(name: string, size: number, typeflag = '0'): Buffer {
 const mib = 2 ** 20;
 const limits: ArchiveLimits = { unpackedBytes: 8 * mib, entries: 20, ratio: 200 };
 const roomy: ArchiveLimits = { ...limits, unpackedBytes: 512 * mib };
-/** Zeros, a thousandfold compressed, made without holding them. */
+/** Zeros compressed by a factor of a thousand, generated in bounded memory. */
 async function zeros(bytes: number): Promise<Buffer> {
   const gzip = createGzip();
   const made = buffer(gzip);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seccompFilter } from './seccomp.ts';
 
-/** Runs the program as the kernel does, over the data of one call. */
+/** Interprets the program like the kernel, with the data of one call. */
 function outcome(program: Buffer, call: { arch: number; nr: number; flags?: number }): string {
   const memory = new Map([
     [0, call.nr],
@@ -52,7 +52,7 @@ const table: [string, string, { arch: number; nr: number; flags?: number }, stri
   ['openat', 'arm64', { arch: arm64, nr: 56, flags: 0x10000000 }, 'allow'],
   ['a foreign call', 'arm64', { arch: x64, nr: 0 }, 'ENOSYS'],
 ];
-/** AF_UNSPEC … AF_MCTP, and numbers that are none. */
+/** AF_UNSPEC … AF_MCTP, and invalid numbers. */
 const families = [...Array.from({ length: 47 }, (_, family) => family), 0xffff, 0xffffffff];
 const socketCalls = [
   ['socket', 'x64', x64, 41],

@@ -1,4 +1,4 @@
-/** Both files of one classifier: what they hold and what they say of an image. */
+/** Both files of one classifier: their weights and their results. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -26,7 +26,7 @@ function example(side: number, output: Classifier['output']): Classifier {
   return classifierOf(backbone, weights, { side, output, metadata: { labels: labels.join('\n') } });
 }
 
-// 96 → 3 and 160 → 5 cells at the end: even and odd sizes meet the border differently.
+// 96 → 3 and 160 → 5 cells at the end: even and odd sizes have different padding.
 for (const [side, output] of [
   [96, 'softmax'],
   [160, 'sigmoid'],
@@ -80,7 +80,7 @@ test('the TFLite file: ports, operators, labels, and the trained weights to the 
     assert.deepEqual([options['strideWidth'], options['padding']], [stride, 0]);
     const found = floats(kernel);
     assert.deepEqual(found.toSorted(), weights.toSorted());
-    // One weight by its place: filter 1, second row, last column.
+    // One weight by its position: filter 1, second row, last column.
     const [, depth, height, width] = dims;
     const own = weights[((1 * depth + 0) * height + Math.min(1, height - 1)) * width + width - 1];
     const row = Math.min(1, height - 1) * width + width - 1;

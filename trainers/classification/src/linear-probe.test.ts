@@ -5,7 +5,7 @@ import type { ProbeRows } from './linear-probe.ts';
 import { seeded } from '@platform/trainer-engine/random';
 import { argmax } from './score.ts';
 
-/** Three clouds in 20 dimensions, far from the origin and of very different spread, as pooled features are. */
+/** Three clusters in 20 dimensions, far from the origin and with different variances, like pooled features. */
 function clouds(seed: string, count: number): { rows: Float32Array[]; labels: number[] } {
   const random = seeded(seed);
   const rows: Float32Array[] = [];

@@ -27,7 +27,7 @@ const isWithin = (x: number | undefined, low: number, high: number): void =>
   assert.ok(x !== undefined && x > low && x < high, `${x} is not within ${low} and ${high}`);
 
 test('thresholds part what is there from what is not, with room on both sides', () => {
-  // The first label is never surer than 0.3, the second is so whenever it is there.
+  // The first label never exceeds 0.3; the second does whenever it is present.
   const evaluated = judgedOf(...many(40, [0], [0.3, 0.6]), ...many(40, [1], [0.1, 0.9]), ...many(40, [], [0.1, 0.6]));
   const [a = 0, b = 0] = chooseThresholds(evaluated, 2);
   isWithin(a, 0.14, 0.26);
@@ -67,7 +67,7 @@ test('micro and macro F1, exact matches and reports of a small table', () => {
   const thresholds = [0.5, 0.5, 0.5];
   const score = multiLabelScoreOf(evaluated, thresholds);
   near(score.micro_f1, (2 * 3) / (2 * 3 + 2 + 1));
-  // Label 2 is on no image: it does not count in the means.
+  // Label 2 is on no image: the means exclude it.
   near(score.macro_f1, (0.8 + 2 / 3) / 2);
   near(score.exact_match, 1 / 4);
   near(score.mean_average_precision, (1 + 1) / 2);

@@ -15,7 +15,7 @@ const head = {
 };
 const images = Array.from({ length: 4 }, () => Float32Array.from({ length: side * side * 3 }, () => random() * 255));
 
-/** Of each image, looked at in batches. */
+/** Logits of each image, computed in batches. */
 async function logitsOf(batch: number, freezeUntil: number): Promise<number[][]> {
   const { tape } = trainingGraph(backbone, { batch, side, classes }, freezeUntil, 'softmax');
   const values = new Map([...pretrainedWeights(backbone), ...Object.entries(head)]);
@@ -33,7 +33,7 @@ async function logitsOf(batch: number, freezeUntil: number): Promise<number[][]>
   return found;
 }
 
-// 27 and 29 lie in a block whose input is added to its output: what is frozen is needed twice.
+// 27 and 29 are in a block with a residual connection: two layers use the frozen value.
 for (const [batch, freezeUntil, trained] of [
   [1, 49, 0],
   [4, 49, 0],
@@ -55,7 +55,7 @@ for (const [batch, freezeUntil, trained] of [
   });
 }
 
-/** Of every parameter, of the loss of these images. */
+/** Gradients of all parameters for the loss of these images. */
 async function gradientsOf(batch: number, edge: number, from: number): Promise<Map<string, Float32Array>> {
   const { model, tape } = trainingGraph(backbone, { batch, side: edge, classes }, 0, 'softmax');
   const targets = Float32Array.from({ length: batch * classes }, (_, i) =>
@@ -80,7 +80,7 @@ async function gradientsOf(batch: number, edge: number, from: number): Promise<M
 }
 
 test('images that are taken in parts teach the mean of what each of them teaches', async () => {
-  // At this size the first half of the network takes them one by one.
+  // At this size the first half of the network processes them one by one.
   const edge = 128;
   const both = await gradientsOf(2, edge, 0);
   const [one, other] = [await gradientsOf(1, edge, 0), await gradientsOf(1, edge, 1)];

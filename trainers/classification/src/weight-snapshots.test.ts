@@ -6,7 +6,7 @@ import { WeightSnapshot } from './weight-snapshots.ts';
 import type { Weights } from './network.ts';
 
 const weights = (...values: number[]): Weights =>
-  // As those of a network are: parts of larger arrays, too.
+  // Like a network's weights, some are views of larger arrays.
   new Map([
     ['w', Float32Array.from([9, ...values]).subarray(1)],
     ['b', Float32Array.from(values, (x) => x / 3)],

@@ -5,7 +5,7 @@ import { unchangedImage, renderAugmented, augment } from './augmentations.ts';
 import type { AugmentedImage } from './augmentations.ts';
 
 const side = 64;
-/** Each image is dark but for its box, which is white. */
+/** Each image is dark except for its white box. */
 const images = [
   { boxes: [{ label: 0, left: 0.25, top: 0.125, right: 0.5, bottom: 0.625 }] },
   { boxes: [{ label: 1, left: 0.5, top: 0.5, right: 0.875, bottom: 0.75 }] },

@@ -64,7 +64,7 @@ test('average precision, by hand', () => {
       0,
     ],
     ['under another label', [{ truth: [here], found: [found(0.9, { ...here, label: 1 })] }], 0],
-    // Wrong 1/1 … the precision of the later right one counts for both recalls before it.
+    // The precision of the later right one counts for both recalls before it.
     [
       'two images, order by score over both',
       [
@@ -84,7 +84,7 @@ test('a found box takes the true box that it overlaps most, and only from the li
   const near = box(0, 0.1, 0.1, 0.3, 0.32);
   const images: EvaluatedImage[] = [{ truth: [near, here], found: [found(0.9, here)] }];
   assert.deepEqual(rankDetections(images, 0, 0.5).order, [{ score: 0.9, isRight: true }]);
-  // The better one is taken: a second box on the same place still finds the other.
+  // It matches the better one: a second box at the same position still finds the other.
   const both: EvaluatedImage[] = [{ truth: [near, here], found: [found(0.9, here), found(0.8, here)] }];
   assert.deepEqual(
     rankDetections(both, 0, 0.5).order.map(({ isRight }) => isRight),

@@ -7,12 +7,12 @@ import { openSession } from '@platform/trainer-engine/runtime';
 import { addBoxPooling } from './box-pooling.ts';
 
 const channels = 2;
-/** Cells of 16 px of each edge. */
+/** Width and height in cells of 16 px. */
 const size = 20;
 const random = seeded('windows');
 const values = Float32Array.from({ length: channels * size * size }, () => random());
 
-/** Of `values`, where every box extends so many units of 16 px to the left, up, right and down. */
+/** Means of `values`, where every box extends by `reach` units of 16 px to the left, up, right and down. */
 async function means(reach: readonly number[]): Promise<Float32Array> {
   const given = ([1, 2] as const).map((output) => ({ is: 'relu', input: 0, output }) as const);
   const { layers, means: found } = addBoxPooling(given, 1, [{ value: 2, channels, stride: 16 }]);
@@ -39,7 +39,7 @@ async function means(reach: readonly number[]): Promise<Float32Array> {
     await session.release();
   }
 }
-/** Over a window of odd edges; outside there is nothing. */
+/** Mean over a window with odd edges and zero padding. */
 function mean(channel: number, x: number, y: number, width: number, height: number): number {
   let sum = 0;
   for (let row = y - (height - 1) / 2; row <= y + (height - 1) / 2; row++) {

@@ -1,4 +1,4 @@
-/** The plain way from values to boxes, and the same in the operations of both delivered files. */
+/** The reference decoder, and the same operations in both exported files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';

@@ -9,7 +9,7 @@ const here: LabelledBox = { label: 0, left: 0.1, top: 0.1, right: 0.3, bottom: 0
 const there: LabelledBox = { label: 0, left: 0.6, top: 0.6, right: 0.9, bottom: 0.9 };
 const found = (score: number, box: LabelledBox): Detection => ({ ...box, score });
 const nowhere: LabelledBox = { label: 0, left: 0.4, top: 0.05, right: 0.5, bottom: 0.15 };
-/** Overlaps `here` by 0.6: found at IoU 0.5, not at 0.75. */
+/** IoU 0.6 with `here`: found at IoU 0.5, not at 0.75. */
 const roughly: LabelledBox = { ...here, bottom: 0.22 };
 
 test('the threshold lies below the last box that helps', () => {

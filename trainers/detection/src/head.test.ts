@@ -16,7 +16,7 @@ const shape: HeadShape = { side: 96, labels: 3, hidden: 16 };
 const h = 24;
 const detector = readDetector();
 
-/** Weights of a head that has learned something, at random. */
+/** Random weights, as of a trained head. */
 function someWeights(): Map<string, Float32Array> {
   const random = seeded('some weights');
   return new Map(
@@ -106,7 +106,7 @@ test('gradients of the whole loss agree with finite differences', async () => {
     const lossOf = (results: Results): number => results('loss')[0] ?? Number.NaN;
     const results = await session.run(feeds);
     for (const [name, { values }] of learning.tape.parameters) {
-      // Along the gradient itself: one number stands for all values, large beside the noise of float32.
+      // Test along the gradient itself: one number covers all values and exceeds the noise of float32.
       const analytic = Float32Array.from(results(`d_${name}`));
       const length = Math.sqrt(analytic.reduce((sum, value) => sum + value * value, 0));
       assert.ok(length > 1e-3, `${name} has no gradient`);

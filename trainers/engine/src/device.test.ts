@@ -28,10 +28,10 @@ function trial(): Trial {
 interface Simulated {
   gpus?: readonly Gpu[];
   hasCuda?: boolean;
-  /** What the GPU's loss is off by, or the error that opening it throws. */
+  /** Error of the GPU's loss, or the error that opening it throws. */
   gpu?: number | Error;
 }
-/** The CPU is the real one; a simulated GPU computes on it, too, and errs as told. */
+/** The CPU is real. A simulated GPU computes on it, too, with the given error. */
 function computer({ gpus = [{ name: 'GPU A', freeShare: 1 }], hasCuda = true, gpu = 0 }: Simulated): DevicePort & {
   opened: Place[];
 } {

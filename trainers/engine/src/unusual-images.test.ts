@@ -8,7 +8,7 @@ import { renderCurves } from './curves.ts';
 import { blockOtherLoaders } from './image-loaders.ts';
 import { decode, shorterEdgeOf } from './images.ts';
 
-/** Images are made with every loader, and read with those of a trainer. */
+/** Creates images with every loader; reads them with those of a trainer. */
 async function madeBy(bytes: () => Promise<Buffer>): Promise<Buffer> {
   sharp.unblock({ operation: ['VipsForeignLoad'] });
   const made = await bytes();
@@ -20,9 +20,9 @@ type Rgb = readonly [number, number, number];
 const side = 8;
 const red: Rgb = [200, 30, 40];
 const blue: Rgb = [20, 60, 210];
-/** Its types do not have it yet. */
+/** sharp's types do not declare it yet. */
 const ultraHdr = (image: Sharp): Sharp => (image as Sharp & { withGainMap(): Sharp }).withGainMap();
-/** Red as the base image of an Ultra HDR file has it. */
+/** Red in the base image of an Ultra HDR file. */
 const toned: Rgb = [165, 25, 32];
 const flat = (width: number, height: number, [r, g, b]: Rgb) =>
   sharp({ create: { width, height, channels: 3, background: { r, g, b } } });
@@ -32,13 +32,13 @@ const halves = async () =>
   flat(40, 20, red).composite([{ input: await flat(20, 20, blue).png().toBuffer(), left: 20, top: 0 }]);
 const sixteenBit = Uint16Array.from({ length: 10 * 10 * 3 }, (_, i) => (red[i % 3] ?? 0) * 257);
 
-/** A PNG that says it is 20,000 × 10,000 pixels, as far as its header. */
+/** A PNG whose header announces 20,000 × 10,000 pixels. */
 const hugeHeader = Buffer.from(
   '89504e470d0a1a0a0000000d4948445200004e2000002710080200000000000000000000004944415400000000',
   'hex',
 );
 
-/** Expected colour in the first row and in the last. */
+/** Expected colour in the first and in the last row. */
 const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: Rgb][] = [
   [
     'EXIF-rotated: upright',
@@ -108,7 +108,7 @@ for (const [name, bytes, first, last] of readable) {
 }
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>';
-/** Formats that libvips reads unless it is told not to, by the name that an uploader gave the file. */
+/** Formats that libvips reads unless they are blocked, by the uploaded file's name. */
 const foreign: [name: string, file: string, bytes: () => Promise<Buffer>][] = [
   ['GIF', 'a.gif', () => flat(9, 9, red).gif().toBuffer()],
   ['GIF that says it is a JPEG', 'a.jpg', () => flat(9, 9, red).gif().toBuffer()],

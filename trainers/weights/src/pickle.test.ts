@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Call, Named, Outside, PickleError, readPickle } from './pickle.ts';
 
-/** Protocol 2 in front, the end behind. */
+/** Adds the protocol 2 header and the end. */
 const pickle = (...parts: (string | number)[]): Buffer =>
   Buffer.concat([
     Buffer.from([0x80, 2]),

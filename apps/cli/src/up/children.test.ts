@@ -40,7 +40,7 @@ test('stopped while it is being started again: nothing stays', async () => {
   const file = path.join(folder.path, 'run.json');
   const log = createLog({ name: 'up', clock: systemClock, level: 'error', sink: () => {} });
   const state: { child?: Child; stopped?: Promise<void> | undefined } = {};
-  // The pause before the new start is over at once, and the stop comes while that start is under way.
+  // The pause before the restart ends at once, and the stop arrives during the restart.
   const sleep = async () => void setImmediate(() => (state.stopped = state.child?.stop()));
   const children = new Children({ file, logFolder: folder.path, clock: { ...systemClock, sleep }, log });
   const { child } = await children.keep(spec('exec sleep 1000'), { isReadyAtOnce: true });

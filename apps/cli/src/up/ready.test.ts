@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { readinessOf, untilReady } from './ready.ts';
 
-/** Tries with these answers, one after the other, the last for ever; a minute passes. */
+/** Runs with these answers in turn, repeating the last one; a minute passes. */
 async function outcome(
   answers: readonly (readonly string[] | Error)[],
   publications: readonly (Error | undefined)[] = [],

@@ -24,7 +24,7 @@ const patience: DispatchTimeouts = {
   graceMs: 25,
 };
 
-/** Plays the events ten ms apart. */
+/** Plays the events 10 ms apart. */
 function play(events: readonly Event[], use = patience): { state: State; done: string[]; effects: readonly Effect[] } {
   let state = initial(0);
   const effects: Effect[] = [];

@@ -8,7 +8,7 @@ import { sendRequest, type HttpEndpoint } from './http-request.ts';
 
 const signal = new AbortController().signal;
 
-/** A server on a Unix socket, as slurmrestd may listen. */
+/** A server on a Unix socket, which slurmrestd supports. */
 async function listen(folder: TempFolder, listener: RequestListener): Promise<AsyncDisposable & { url: string }> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(folder.file('socket'), resolve));

@@ -87,7 +87,7 @@ test('the cache is trimmed to its limit, what was used last stays', async () => 
   for (const name of ['a', 'b', 'c']) {
     await get(name);
     now += 60_000;
-    await get(name); // used again: stamped with our clock
+    await get(name); // a second use sets the time stamp from our clock
   }
   await get('a');
   assert.equal(await cache.trim(), 4);

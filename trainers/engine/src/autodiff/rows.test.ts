@@ -9,7 +9,7 @@ import type { Value } from './tape.ts';
 
 const [batch, classes] = [3, 4];
 
-/** A block of a network: wide, over places, narrow, and around it. [N,3,S,S] → [N,C] */
+/** An inverted residual block: expansion, depthwise convolution, projection, skip connection. [N,3,S,S] → [N,C] */
 type Network = (tape: Tape, x: Value, random: (n: number) => Float32Array) => Value;
 interface Block {
   stride: 1 | 2;
@@ -42,7 +42,7 @@ const inRows =
 /** The loss and the gradients of one step. */
 async function stepOf(network: Network, side: number): Promise<Map<string, Float32Array>> {
   const next = seeded('rows');
-  // Wide enough for values on both sides of what ReLU6 lets through.
+  // A range wide enough for values on both sides of ReLU6's limits.
   const random = (n: number): Float32Array => Float32Array.from({ length: n }, () => next() * 6 - 3);
   const tape = new Tape();
   const image = tape.input('image', [batch, 3, side, side]);

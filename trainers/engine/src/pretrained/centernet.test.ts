@@ -82,7 +82,7 @@ test('the layers compute what the original graph says, node by node', async () =
   for (const [tap, node] of wanted) {
     const [ours, theirs] = [results(tap), Float64Array.from(reference(node).values)];
     assert.equal(ours.length, theirs.length, tap);
-    // The original holds 1/6 in half precision, 0.02 % off, in each of twenty activations.
+    // The original stores 1/6 in half precision, with an error of 0.02 % in each of twenty activations.
     const size = Math.sqrt(theirs.reduce((sum, value) => sum + value * value, 0) / theirs.length);
     const error = Math.sqrt(ours.reduce((sum, value, i) => sum + (value - (theirs[i] ?? 0)) ** 2, 0) / ours.length);
     assert.ok(error < 0.01 * size, `${tap}: off by ${error} of ${size}`);

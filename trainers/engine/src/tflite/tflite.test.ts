@@ -5,7 +5,7 @@ import { readTflite } from './reader.ts';
 import { elementTypes, padding } from './schema.ts';
 import { TfliteGraph } from './writer.ts';
 
-/** 4 × 4 RGB, counted from 0. */
+/** 4 × 4 RGB with the values 0, 1, 2, … */
 const ramp = Uint8Array.from({ length: 48 }, (_, i) => i);
 
 function begin(): { graph: TfliteGraph; x: number } {
@@ -47,7 +47,7 @@ test('what is written is read back: ports, shapes, options, constants, metadata'
   assert.deepEqual(operators[1]?.options, { ...options, dilationWidth: 1, dilationHeight: 1 });
   const found = tensors.find(({ name }) => name === 'kernel');
   assert.deepEqual(new Float32Array(Uint8Array.from(found?.data ?? []).buffer), weights);
-  // Read in place by runtimes, so weights lie at multiples of sixteen bytes.
+  // Runtimes read weights in place, so they are aligned to 16 bytes.
   for (const { data } of tensors) if (data.byteLength > 0) assert.equal((data.byteOffset - file.byteOffset) % 16, 0);
 });
 
@@ -56,7 +56,7 @@ test('a convolution over the border: TensorFlow adds the odd pixel at the end', 
   const one = Float32Array.from({ length: 27 }, (_, i) => (i % 3 === 0 ? 1 : 0));
   const inputs = [x, graph.constant(one, [1, 3, 3, 3]), graph.constant(Float32Array.of(0.5), [1])];
   const y = graph.op('CONV_2D', inputs, { shape: [1, 2, 2, 1] }, { strideWidth: 2, strideHeight: 2 });
-  // Reds of the image are 0, 3, …, 45 row by row: sums of the windows at (0,0), (0,2), (2,0), (2,2).
+  // Red values of the image are 0, 3, …, 45 row by row: sums of the windows at (0,0), (0,2), (2,0), (2,2).
   assert.deepEqual(values(graph, y), [135.5, 117.5, 198.5, 150.5]);
 });
 

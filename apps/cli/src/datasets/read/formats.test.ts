@@ -1,4 +1,4 @@
-// Folders as other tools write them, and as somebody writes them who wants to break us.
+// Folders as other tools write them, and malicious ones.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
@@ -6,7 +6,7 @@ import type { Folder } from '../annotated.ts';
 import { type ImportFormat, readFolder } from './folder.ts';
 
 const size = { width: 200, height: 100 };
-/** Images have an empty text. */
+/** Image files contain no text. */
 const folder = (files: Readonly<Record<string, string>>): Folder => ({
   paths: Object.keys(files),
   read: async (path) => {

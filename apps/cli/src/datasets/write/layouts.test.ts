@@ -1,4 +1,4 @@
-// Each format: what is written is read back as it was.
+// A round trip per format: reading returns what was written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readFolder } from '../read/folder.ts';
@@ -45,7 +45,7 @@ async function again(name: LayoutName) {
   return { notes: found?.notes, pictures: plan.pictures };
 }
 
-/** Half a pixel, where a format has whole ones. */
+/** Half a pixel for a format with integer pixels. */
 const tolerance: Readonly<Record<LayoutName, number>> = { folders: 0, coco: 1e-9, yolo: 1e-6, voc: 0.5 / 480 };
 
 for (const name of layoutNames)

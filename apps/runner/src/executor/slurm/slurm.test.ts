@@ -193,7 +193,7 @@ const statuses: [answer: object, status: EngineStatus][] = [
   [{ job_state: 'PREEMPTED' }, lost('PREEMPTED')],
   [{ job_state: 'PENDING', restart_cnt: 1 }, lost('put back into the queue of Slurm')],
   [{ job_state: 'SOMETHING_NEW' }, lost('SOMETHING_NEW')],
-  // From v0.0.40 on.
+  // Format since v0.0.40.
   [
     { job_state: ['PENDING'], state_reason: 'Resources' },
     { at: 'pending', why: 'Resources', isStuck: false },
