@@ -14,8 +14,8 @@ export interface RetryOptions {
 }
 
 /**
- * Calls `f` (attempt 1, 2, …) until it succeeds. The delay is a random share of a doubling span ("full jitter"), so
- * that a fleet that failed together does not retry at once.
+ * Calls `f` (attempt 1, 2, …) until it succeeds. The delay is a random share of a doubling span ("full jitter"): a
+ * fleet that failed together must not retry at once.
  *
  * @throws the last error of `f`, or the abort reason when the signal ended a wait.
  */

@@ -51,8 +51,8 @@ export interface Detector {
   layers: readonly Layer[];
   /**
    * Numbers of the values: the feature maps, and the outputs of CenterNet's own heads. classView and boxView [128, S/4,
-   * S/4] are the heads' inner features. distances [4, S/4, S/4] lead from the cell's upper left corner to the left,
-   * upper, right and lower edge of the box, in units of 16 px.
+   * S/4] are the heads' inner features. distances [4, S/4, S/4] start at the cell's upper left corner. They lead to the
+   * left, upper, right and lower edge of the box, in units of 16 px.
    */
   taps: Readonly<Record<FeatureName | 'classView' | 'boxView' | 'distances', number>>;
 }

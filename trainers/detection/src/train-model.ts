@@ -83,7 +83,7 @@ export function slotsFor(images: number, { augmentations: views, side, batch }: 
 }
 
 /**
- * Whether the later weights (`a`) are as good as the best so far (`b`), within one standard error for this number of
+ * Whether the later weights (`a`) are as good as the best so far (`b`): within one standard error for this number of
  * boxes. A tie selects the later ones, which trained with smaller steps.
  */
 export function isAsGood(a: Validation, b: Validation, boxes: number): boolean {

@@ -4,8 +4,8 @@ import * as ort from 'onnxruntime-node';
 /** A compiled graph. Inputs and results are float32 or uint8 with the graph's shapes. */
 export interface Session {
   /**
-   * @param into - buffers of the caller for results. The results of a training step are as large as the network,
-   *   and new memory for each of them would be freed too late.
+   * @param into - buffers of the caller for results. The results of a training step are as large as the network.
+   *   New memory for each step would be freed too late.
    */
   run(feeds: Feeds, into?: Readonly<Record<string, FloatFeed>>): Promise<Results>;
   release(): Promise<void>;
@@ -62,7 +62,7 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
 
 /**
  * ONNX Runtime writes a result to the given buffer and returns a copy as well. The copies of a step are as large as the
- * network, so they are freed at once instead of by V8's garbage collection.
+ * network. They are freed at once instead of by V8's garbage collection.
  */
 function keepResult(handedOut: Feed['data'], kept: Float32Array | undefined): Feed['data'] {
   if (!kept) return handedOut;

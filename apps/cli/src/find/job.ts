@@ -40,8 +40,7 @@ export async function findJob(connection: Connection, name: string): Promise<Tra
 /**
  * Like findJob, for commands that end or delete a job: the name must match exactly one possible job.
  *
- * @param isPossible - whether the command applies to the job; if none matches, the newest job with the name is
- *   returned.
+ * @param isPossible - whether the command applies to the job; if it applies to none, the newest match is returned.
  */
 export async function findOnlyJob(
   connection: Connection,

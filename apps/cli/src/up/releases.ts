@@ -4,8 +4,8 @@ import { renewDocuments, submitSigned } from '../releases/sign.ts';
 import type { StoryWorld } from './story.ts';
 
 /**
- * Publishes the machine server and the agent of this checkout as releases on channel stable, signed with keys of this
- * data folder only. Publishes only missing ones. The agent is for machines that install.sh sets up.
+ * Publishes the machine server and the agent of this checkout as releases on channel stable. Keys of this data folder
+ * sign them. Publishes only missing ones. The agent is for machines that install.sh sets up.
  */
 export async function publishReleases({
   releases,

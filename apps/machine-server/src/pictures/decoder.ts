@@ -9,8 +9,7 @@ import { maxPictureBytes, maxPicturePixels, pictureFormat } from './picture.ts';
 import type { Picture } from './picture.ts';
 
 /**
- * Decodes a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels on a white background, exactly as the
- * trainers do.
+ * Decodes a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels on white, as the trainers do.
  *
  * @param name - name of the image for errors.
  * @throws PlatformError INVALID_PICTURE for any other format, and for a broken or too large file.

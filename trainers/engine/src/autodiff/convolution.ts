@@ -72,7 +72,7 @@ export class ConvolutionGradients {
   #perChannel({ from: [, c] }: Convolution, window: string, dy: string): string {
     return this.#reshape(this.#sum(this.#graph.op('Mul', [window, dy]), [0, 2, 3]), [c, 1, 1, 1]);
   }
-  /** One product of dY and its gathered inputs; for wide kernels one per offset. */
+  /** One product of dY and its inputs as columns (im2col); for wide kernels one per offset. */
   #ofWeights(one: Convolution, dyRows: string): string {
     const { x, from, kernel, to } = one;
     const [o, c, k] = kernel;

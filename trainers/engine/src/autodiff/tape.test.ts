@@ -75,7 +75,7 @@ for (const [name, build] of operations) {
       const lossAt = async (): Promise<number> => (await session.run(feeds))('loss')[0] ?? Number.NaN;
 
       for (const [key, { values }] of tape.parameters) {
-        // Test along one direction: one number covers all values and exceeds the noise of float32.
+        // Test along the gradient itself: one number covers all values and exceeds the noise of float32.
         const analytic = Float32Array.from(results(`d_${key}`));
         const length = Math.sqrt(analytic.reduce((sum, d) => sum + d * d, 0));
         assert.ok(length > 1e-4, `${key} has no gradient`);

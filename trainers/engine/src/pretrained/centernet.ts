@@ -37,8 +37,8 @@ export interface Detector {
   layers: readonly Layer[];
   /**
    * Numbers of values. neck [128, S/4, S/4]; deep [480, S/32, S/32]; classView and boxView [128, S/4, S/4]: inner
-   * features of the pretrained heads; classes [80, S/4, S/4]: logits of COCO's classes. distances [4, S/4, S/4] lead
-   * from the cell's upper left corner to the left, upper, right and lower edge of the box, in units of 16 px.
+   * features of the pretrained heads; classes [80, S/4, S/4]: logits of COCO's classes. distances [4, S/4, S/4] start
+   * at the cell's upper left corner. They lead to the left, upper, right and lower edge of the box, in units of 16 px.
    */
   taps: Readonly<Record<Tap, number>>;
 }
