@@ -59,8 +59,8 @@ const inside = { root: '/job/dataset', file: '/job/dataset.jsonl' } as const;
 /**
  * Runs the script once.
  *
- * @throws PlatformError INVALID_ARGUMENT, SCRIPT_ARCHIVE_INVALID, SANDBOX_UNAVAILABLE, SCRIPT_BUILD_FAILED, SCRIPT_FAILED,
- * SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
+ * @throws PlatformError INVALID_ARGUMENT, SCRIPT_ARCHIVE_INVALID, SANDBOX_UNAVAILABLE, SCRIPT_BUILD_FAILED,
+ *   SCRIPT_FAILED, SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
  */
 export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
   const { clock, signal, out } = test;

@@ -4,7 +4,7 @@ import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { findMachine } from '../find/machine.ts';
 
-/** Commands that rename a machine, hand it over to another agent, or delete it. */
+/** Commands that rename a machine, migrate it to platform-agent, or delete it. */
 export function machineEditCommands(machine: Command, run: Run): void {
   machine
     .command('rename <machine> <name>')
