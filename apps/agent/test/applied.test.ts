@@ -1,4 +1,4 @@
-// What an agent reports as applied, on the simulated device: the revision that was put in effect, never the one that was heard.
+// On the simulated device, the agent reports the applied revision, not the last received revision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DescEnum } from '@bufbuild/protobuf';
@@ -10,7 +10,7 @@ import { good, World } from './world.ts';
 const nameOf = (of: DescEnum, value: number): string =>
   of.value[value]?.localName.toLowerCase().replace('_', ' ') ?? '';
 
-/** "2: settings in effect, …" of the last report. */
+/** The last report's applied slices, as "2: settings in effect, …". */
 function applied(w: World): string {
   const report = w.cloud.report.get();
   const slices = report?.slices.map(
@@ -20,7 +20,7 @@ function applied(w: World): string {
   return `${report?.appliedRevision}: ${slices?.join(', ')}`;
 }
 
-/** What the machine server answers. */
+/** Sets the response of the machine server. */
 function serve(w: World, revision: number, ...resources: Omit<ResourceState, 'sinceWall'>[]): void {
   const all = resources.map((one) => ({ ...one, sinceWall: 0 }));
   const etag = JSON.stringify([revision, all]);
@@ -44,7 +44,7 @@ test('each slice is applied when it has acted; a failed entry holds back until i
   );
   assert.equal(report.serverKnowledge?.models.length, platformServerKnowledge.models.length);
 
-  // Heard, and nothing else: the server still has the revision before.
+  // The agent has only received revision 2; the machine server still runs revision 1.
   w.cloud.revision = 2;
   w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
   await w.clock.advance(500);

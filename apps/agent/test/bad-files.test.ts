@@ -1,4 +1,4 @@
-// The real agent on a folder in which everything is damaged: it comes online and says what is wrong.
+// The real agent runs on a folder in which every file is damaged: it comes online and reports what is damaged.
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

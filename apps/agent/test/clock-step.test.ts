@@ -1,4 +1,4 @@
-// How long something is so does not change because somebody sets the clock.
+// The age of a condition does not change when the wall clock is set.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
@@ -19,7 +19,7 @@ for (const [name, wall] of [
     w.clock.jumpWall(wall - w.clock.wall());
     w.publish('1.0.0', good('1.0.0'));
     const heardTime = new Cell<HeardTime | undefined>(undefined);
-    // Seen once, and the same ever after.
+    // The cell keeps one condition for the whole test, so its age must not change.
     const problem = { code: 'PROXY_UNSUPPORTED', severity: 'warning', message: 'm', remedy: 'r' } as const;
     const agent = w.start({}, { heardTime, troubles: new Cell<readonly Condition[]>([problem]) });
     const found = () => w.cloud.report.get()?.conditions.find(({ code }) => code === problem.code);

@@ -143,7 +143,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       command: runtime,
       args: [mainFile, 'logs', '--server', '-n', '9000', '--root', folder.path],
     });
-    await once(child.stdout!, 'readable'); // the pipe is full; the program has all its work behind it and wants to end
+    await once(child.stdout!, 'readable'); // The pipe is full; the program has finished its work and wants to exit.
     const told = await text(child.stdout!);
     assert.equal(told.split('\n').length, 9001);
     assert.deepEqual(await child.exited, { code: 0, signal: null });
@@ -201,7 +201,7 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
   for (const secret of [...Object.values(secrets), 'of-one-password', cloud.secret])
     assert.equal(all.includes(secret), false, secret);
 
-  // Credentials that were replaced or damaged meanwhile still stand in older lines.
+  // Older lines still contain credentials that were replaced or damaged later.
   await writeFile(agent.credentialsFile, 'torn');
   await appendFile(path.join(agent.root, 'log/platform-server.stderr.log'), `signed in with ${cloud.secret}\n`);
   const torn = await command(
@@ -213,7 +213,7 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
   assert.ok(words.some((one) => one.includes('signed in with ***')));
   assert.equal(words.join('\n').includes(cloud.secret), false);
 
-  // Without an agent and without anything: still a zip that says so.
+  // Without an agent and without any files, the command still writes a zip that reports their absence.
   const empty = await command(['diagnostics', '--root', folder.file('nowhere'), '-o', folder.file('empty.zip')]);
   assert.equal(empty.code, 0, empty.stderr);
   assert.match(empty.stdout, /^Wrote .*empty\.zip \(\d+ kB, \d+ files\)\. Secrets are taken out/);
@@ -352,7 +352,7 @@ test('story: rollback, pin and clear, at a running agent and at a machine whose 
   assert.deepEqual([off.code, (JSON.parse(off.stdout) as { is_changed: boolean }).is_changed], [0, true]);
   await agent.until('the pin is gone', (s) => s.programs.server.pin === '');
 
-  // Without an agent the disk itself is changed, and the next agent starts from there.
+  // Without an agent the command changes the files on disk, and the next agent reads them.
   await agent.process.stop({ termMs: 20_000 });
   const rest = await does('pin', 'server', '1.0.0');
   assert.equal(rest.code, 0, rest.stderr);
@@ -363,7 +363,7 @@ test('story: rollback, pin and clear, at a running agent and at a machine whose 
   await using next = await startAgent(folder, cloud, server.url);
   await next.until('1.0.0 runs, pinned', (s) => runs('1.0.0')(s) && s.programs.server.pin === '1.0.0');
 
-  // Wanted is 1.1.0, pinned is 1.0.0: nothing is to be had. Then a version that is new, and one that is damaged.
+  // 1.1.0 is desired and 1.0.0 is pinned: there is nothing to download. A new and a damaged version follow.
   assert.equal((await does('pin', 'server', '--off')).code, 0);
   await next.until(
     '1.1.0 is staged',

@@ -1,4 +1,4 @@
-// The agent as one file: the compiled program, and the way out (the same sources on a Node), both built here if they changed.
+// Covers the compiled single-file agent and its fallback, the same sources on Node. Builds both if sources changed.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, copyFile, readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ function built(what: 'platform-agent' | 'agent-on-node'): { file: string; versio
   return JSON.parse(done.stdout) as { file: string; version: string };
 }
 
-/** What a process that listens there as systemd does has heard. */
+/** Listens on the socket like systemd and collects the datagrams that it receives. */
 async function listener(address: string) {
   const group = await spawnGroup({ command: bun, args: [path.join(import.meta.dirname, 'datagrams.ts'), address] });
   const heard: string[] = [];

@@ -13,7 +13,7 @@ import { command, runtimes, startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';
 
-/** What the other side says until it hangs up; '' when it says nothing. */
+/** Sends `text` and returns the whole response until the peer closes; '' if it sends nothing. */
 const talk = (file: string, text: string | Buffer): Promise<string> =>
   new Promise((resolve) => {
     let heard = '';
@@ -59,7 +59,7 @@ test('story: status of a running agent, of a stopped one, of a dead one', async 
     [],
   );
 
-  // Killed: what the folder tells, and the server that was left behind.
+  // The agent is killed: the status comes from its files, and the machine server still runs.
   process.kill(agent.process.pid, 'SIGKILL');
   await agent.process.exited;
   const dead = await command(['status', '--root', agent.root, '--json']);
@@ -70,7 +70,7 @@ test('story: status of a running agent, of a stopped one, of a dead one', async 
     ['running', '1.0.0', '1.0.0'],
   );
 
-  // The next agent takes the place of the dead one's socket; after a clean end the last status stays.
+  // The next agent replaces the dead agent's socket. After a clean end the last status stays.
   await using next = await startAgent(folder, cloud, server.url);
   await next.until('the server is adopted', (s) => s.server.at === 'running' && s.agent.pid === next.process.pid);
   await next.process.stop({ termMs: 20_000 });
@@ -146,7 +146,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       await new Promise((resolve) => socket.once('close', resolve));
     }
 
-    // Ten thousand that never say a word: a few are kept for a while, the others are hung up on at once.
+    // The agent keeps a few of 10,000 idle connections for a while and closes the others immediately.
     const hold: Socket[] = [];
     let hungUp = 0;
     for (let i = 0; i < 10_000; i++) {
@@ -160,7 +160,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
     for (const socket of hold) socket.destroy();
     await agent.until('it answers again', () => true);
 
-    // One that says half of its request is hung up on after a while, by the agent.
+    // The agent closes a connection with an incomplete request after the timeout.
     const began = systemClock.now();
     assert.equal(await talk(file, 'POST /pin HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{'), '');
     assert.ok(systemClock.now() - began < 3 * controlLimits.connectionMs);

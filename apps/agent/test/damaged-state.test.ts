@@ -1,4 +1,4 @@
-// Each file in which a machine keeps what it knows of its versions, damaged in each way: it comes back and takes the next update.
+// Damages each file of the version state in each way: the machine recovers and installs the next update.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeChecked } from '../src/storage/checked-file.ts';
@@ -17,7 +17,7 @@ const damages: Record<string, (bytes: Uint8Array) => Uint8Array> = {
   'other types': () => encodeChecked({ agent: 5, server: { id: 7, url: null, at: [] }, 'https://x': 1 }),
 };
 
-/** Both programs were updated once; then 1.2.0 of the agent is on trial, and the power fails. */
+/** Updates both programs once; then 1.2.0 of the agent is on trial when the power fails. */
 async function world(isOnTrial: boolean): Promise<Rig> {
   const rig = new Rig();
   for (const program of ['agent', 'server'] as const) {
@@ -41,7 +41,7 @@ async function world(isOnTrial: boolean): Promise<Rig> {
   return rig;
 }
 
-/** The others are tried on all files at once. */
+/** These damages apply to one file at a time; the others apply to all files together. */
 const eachAlone = new Set(['empty', 'other types']);
 const isState = (name: string): boolean =>
   /^state\/|^cache\/|^versions\/.*\/(sha256|about\.json)$/.test(name) && !/tuf/.test(name);
@@ -60,7 +60,7 @@ for (const isOnTrial of [false, true]) {
         for (const file of damaged) {
           const found = rig.machine.files.get(file);
           if (found) rig.machine.files.put(file, damage(found.bytes));
-          // Without its file nobody knows of the trial.
+          // Without its trial file, the agent cannot know of the trial.
           if (file.endsWith('.trial')) rig.proven.add(rig.inUse('server'));
         }
         const of = `${damaged.join()} ${rig.machine.files.names().join()}`;

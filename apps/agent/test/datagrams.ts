@@ -1,4 +1,4 @@
-// Run by Bun: listens on a unix datagram socket, which Node has not, and prints each datagram as a JSON line.
+// Runs on Bun because Node has no unix datagram sockets: listens and prints each datagram as a JSON line.
 //   bun datagrams.ts PATH-OR-@NAME
 import { dlopen, ptr } from 'bun:ffi';
 

@@ -1,4 +1,4 @@
-// At level debug the log reports what a person out of reach needs: each pass, each request, no secrets, and no flood of it.
+// At level debug, the log holds what remote diagnosis needs: each pass and request, without secrets, rate-limited.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
@@ -46,7 +46,7 @@ test('each loop says what it observed, what it did and how long it took; at info
   assert.match(JSON.stringify(version?.['observed']), /"linked":"1\.0\.0-[0-9a-f]{12}","running":"1\.0\.0-/);
   assert.equal(JSON.stringify(w.cloud.lines.get()).includes(w.cloud.secret), false);
 
-  // Requests with their route; the one that sends lines makes none that are sent.
+  // Requests are logged with their route. The request that sends log lines must not create new ones to send.
   const request = { method: 'POST', status: 200, sentBytes: 10, receivedBytes: 20, ms: 3.2 };
   trace.report({ ...request, url: 'https://cloud/x.Agent/DeviceAgentConfig?token=geheim' });
   trace.report({ ...request, url: 'https://cloud/x.Robot/Log' });

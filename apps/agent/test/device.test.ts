@@ -1,4 +1,4 @@
-// One contract for every device: what a real machine does, the simulated one does, too.
+// One contract test for every device: the simulated device behaves like the real one.
 import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -10,11 +10,11 @@ import { SimDevice } from '../src/os/sim/device.ts';
 
 interface Fixture extends AsyncDisposable {
   device: Device;
-  /** The same machine as a later agent sees it. */
+  /** The same machine as a later agent process sees it. */
   again(): Device;
   program(name: string, script: string): Promise<string>;
   isAlive(pid: number): boolean;
-  /** Lets a little time pass. */
+  /** Advances time by a small step. */
   tick(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ for (const [kind, make] of [
   const on = (name: string, f: (fixture: Fixture) => Promise<void>): void => {
     void test(`${kind}: ${name}`, async () => {
       await using fixture = await make();
-      await fixture.device.lines.end(out.stdoutFile); // makes the folder
+      await fixture.device.lines.end(out.stdoutFile); // creates the folder
       await f(fixture);
     });
   };
@@ -103,7 +103,7 @@ for (const [kind, make] of [
     await lines(f, out.stdoutFile, 1);
     p.signal('TERM');
     assert.deepEqual(await passes(f, p.exited), { code: null, signal: 'SIGTERM' });
-    p.signal('KILL'); // what it left; and a process that is gone is no error
+    p.signal('KILL'); // Kills remaining children; signalling an exited process succeeds.
   });
 
   on('an unwilling process stays at TERM and goes at KILL, with what it started', async (f) => {

@@ -24,7 +24,7 @@ async function world() {
   const { log } = captureLog(systemClock);
   const files = posixFileSystem(folder.path);
   const sources = sourcesOn(fileDisk(files), systemWeb, systemClock);
-  /** As a new agent. */
+  /** Opens the store like a new agent process. */
   const open = () => {
     const store = programStore(files, 'server', { clock: systemClock, log });
     const parts = {
@@ -70,7 +70,7 @@ async function world() {
     open,
     gets: () => server.requests.map(({ method, range, status }) => `${method} ${range ?? 'all'} ${status}`),
     parts,
-    /** A download that is ended after 100 000 bytes have reached the disk. */
+    /** Starts a download and aborts it after 100 000 bytes have reached the disk. */
     async interrupted(url: string): Promise<void> {
       const stop = new AbortController();
       const work = open().download({ url, version: '1.0.0', sha256 }, stop.signal);

@@ -64,7 +64,7 @@ test('a release is fetched by a process of its own: progress, result, errors of 
     },
   );
 
-  // A process that dies, or says what nobody understands, is a download that failed.
+  // A child process that crashes or prints invalid output counts as a failed download.
   const dying = fetcherWith(['-e', 'console.log("hello"); console.error("out of luck"); process.exit(9)']);
   await assert.rejects(
     dying.fetch(taskOf(url, sha256), () => {}, signal),
@@ -79,7 +79,7 @@ test('a release is fetched by a process of its own: progress, result, errors of 
     { message: /its process ended \(SIGKILL\)/ },
   );
 
-  // Nobody waits any more: the process goes, too.
+  // No caller waits for the download any more, so the child process ends, too.
   const stop = new AbortController();
   const slow = server.publish('/slow', { bytes: Buffer.alloc(1e6, '#!/bin/sh\n'), stallAfter: 70_000 });
   const begun = Promise.withResolvers<void>();

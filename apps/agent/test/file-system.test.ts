@@ -1,4 +1,4 @@
-// One contract for every file system: what a real folder does, the simulated one does, too.
+// One contract test for every file system: the simulated folder behaves like the real one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
@@ -123,7 +123,7 @@ for (const [kind, make] of [
   });
 }
 
-/** Every way in which a step sequence can be cut, with what may be found afterwards. */
+/** Cuts a sequence of steps in every possible way and collects the states that may remain. */
 async function afterCuts(
   before: (files: SimFiles) => void,
   work: (files: FileSystem) => Promise<void>,
@@ -184,7 +184,7 @@ test('the simulation finds what a missing sync would break', async () => {
             },
           };
           await replaceFile(lame, 'f', bytes('new'));
-          await files.mkdir('done'); // whoever sees this must see the new file
+          await files.mkdir('done'); // a state that contains 'done' must contain the new file
           await files.syncFolder('.');
         },
         (files, at) => {

@@ -1,4 +1,4 @@
-// A program that writes 100 MB a second, on a real disk.
+// A program writes 100 MB/s to a real disk.
 import assert from 'node:assert/strict';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -75,7 +75,7 @@ test('120 MB of output: what is not stored is counted, and neither file outgrows
   await Promise.all([storing, following]);
   await take();
   const total = perChunk * chunks;
-  // What was written in the moment in which a file was emptied is not counted.
+  // Lines written while the agent truncates a file are not counted.
   assert.ok(stored.length + dropped >= total * 0.95, `${stored.length} + ${dropped}`);
   assert.ok(stored.length + dropped <= total + 1, `${stored.length} + ${dropped}`);
   assert.ok(stored.length >= 5_000, `${stored.length} are stored`);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
 
 const namespace = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
-/** Some systems don't let ordinary users mount, not even in a namespace of their own. */
+/** Some systems forbid mounts for ordinary users, even in their own namespace. */
 const canMount = spawnSync('unshare', [...namespace, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 const script = 'mount -t tmpfs -o size=256k,mode=755 tmpfs "$1" && exec "$2" "$3" "$1" "$4"';
 

@@ -1,4 +1,4 @@
-// Lines on a small disk of its own, at argv[2], and in memory at argv[3] while it is full. Tells one JSON line for each look.
+// Writes lines to a small disk at argv[2], and to memory at argv[3] while it is full. Prints one JSON line per probe.
 import { appendFileSync, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { posixLines } from '../src/os/posix/lines.ts';
@@ -11,7 +11,7 @@ const fill = (): void => {
   const { bavail, bsize } = statfsSync(root);
   writeFileSync(filler, Buffer.alloc(bavail * bsize));
 };
-/** What a server does that is started now. */
+/** Simulates the output of a server that starts now. */
 const start = async (line: string): Promise<void> => {
   const place = await lines.makeRoom(file);
   const from = await lines.end(file);
@@ -31,7 +31,7 @@ await start('there is room');
 fill();
 await start('full');
 await start('still full');
-rmSync(memory, { recursive: true }); // as a boot does it
+rmSync(memory, { recursive: true }); // a boot clears the memory file system
 await start('full after a boot');
 rmSync(filler);
 await start('room again');

@@ -13,7 +13,7 @@ export const program = {
   why: '',
   is_unsigned: false,
 };
-/** Of a machine on which everything is in order. */
+/** Status of a machine without conditions. */
 export const status: AgentStatus = {
   at: '2026-01-01T00:00:00.000Z',
   is_running: true,

@@ -1,5 +1,5 @@
-// `platform-agent install` by https on a machine without a time server, into a folder that is not there: what is fetched and
-// verified does not depend on the clock. The clock of this host is right: the certificates are of years before or after.
+// `platform-agent install` over https, without a time server, into a folder that does not exist yet. Download and
+// verification must not depend on the clock. The host clock is right: the certificates are years older or newer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';

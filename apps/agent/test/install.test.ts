@@ -13,7 +13,7 @@ import { listen, TestCloud } from './test-cloud.ts';
 const partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
 const platform = `linux/${arch() === 'arm64' ? 'arm64' : 'amd64'}`;
 
-/** A file with the header and the note of an agent for this machine; nothing runs it here. */
+/** Creates a file with the header and build note of an agent for this machine; the tests never run it. */
 function program(version: string, name = 'platform-agent', of = platform): Buffer {
   const header = Buffer.alloc(64);
   header.write('\x7fELF', 'latin1');
@@ -25,7 +25,7 @@ function program(version: string, name = 'platform-agent', of = platform): Buffe
   ]);
 }
 
-/** The part of a management server that an installer meets. */
+/** Serves the calls of a management server that the installer uses. */
 async function credentialsServer(answer: (key: string) => { status: number; body: string }) {
   const server = createServer((request, reply) => {
     const url = new URL(request.url ?? '', 'http://x');
@@ -58,7 +58,7 @@ interface Site {
   install(args?: readonly string[], env?: Record<string, string>): ReturnType<typeof command>;
 }
 
-/** The folders of a machine, all in one of ours; systemd itself is left alone. */
+/** Maps all folders of a machine into a temporary folder; systemd itself is not touched. */
 async function site(folder: TempFolder, version = '1.0.0'): Promise<Site> {
   const binary = folder.file('download');
   await writeFile(binary, program(version));
@@ -72,7 +72,7 @@ async function site(folder: TempFolder, version = '1.0.0'): Promise<Site> {
   };
 }
 
-/** Every file below a folder with its content, mode and target; the times of writing left out. */
+/** Every file below a folder with content, mode and link target, but without modification times. */
 async function everything(folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {
@@ -117,13 +117,13 @@ test('story: install with part id and API key, again, another version, uninstall
   );
   assert.match(await readFile(path.join(at.root, 'lib/gate'), 'utf8'), /^#!\/bin\/sh\n/);
 
-  // Again: not one file is written.
+  // The second run must not write any file.
   const before = await everything(folder.path);
   const again = await at.install([], env);
   assert.deepEqual([again.code, again.stdout], [0, 'Everything is so already.\n']);
   assert.deepEqual(await everything(folder.path), before);
 
-  // Another version: on trial, with the way back written down before.
+  // Another version goes on trial, after the way back is stored.
   await writeFile(folder.file('download'), program('1.1.0'));
   const next = await at.install([], env);
   assert.match(next.stdout, /store version 1\.1\.0-.*\n {2}use version 1\.1\.0-\S+ in place of 1\.0\.0-/);

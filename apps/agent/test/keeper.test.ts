@@ -1,4 +1,4 @@
-// Without systemd, a keeper does for the agent what systemd does: on a simulated disk, in simulated time.
+// Without systemd, the supervisor does systemd's work for the agent: on a simulated disk, in simulated time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog } from '@platform/kit';
@@ -15,7 +15,7 @@ const old = `1.0.0-${'a'.repeat(12)}`;
 const fresh = `1.1.0-${'b'.repeat(12)}`;
 const limits = { ready: 90_000, watchdog: 60_000, pause: 5_000, stop: 180_000, kill: 10_000 };
 
-/** What a version of the agent does once it is started. */
+/** Behaviour of an agent version after its start. */
 type Behaviour = 'works' | 'crashes' | 'never ready' | 'falls silent' | 'does not stop' | 'cannot start';
 
 class Machine {
@@ -33,7 +33,7 @@ class Machine {
     this.files.syncFolder('bin');
   }
 
-  /** As an update leaves it. */
+  /** Switches the link like an update. */
   switchTo(id: string, behaviour: Behaviour): void {
     this.behaviours.set(id, behaviour);
     this.files.put(programPath('agent', id), new Uint8Array(1));

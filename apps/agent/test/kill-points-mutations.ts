@@ -1,5 +1,5 @@
-// The test of the kill points: mistakes in the update code, made from outside by a disk that does not do all it is told.
-// Each has to be found by one of the scenarios below.
+// Mutation test of the kill points: a disk that skips or changes steps injects mistakes into the update code.
+// One of the scenarios below must detect each mistake.
 import { parentPort as parent, workerData } from 'node:worker_threads';
 import type { FileSystem, WritableFile } from '../src/os/ports.ts';
 import { mostCuts, mostStarts } from '../src/state/trial-file.ts';
@@ -26,7 +26,7 @@ const unlisted = (files: FileSystem, isMeant: (folder: string) => boolean): File
   ...files,
   syncFolder: (path) => (isMeant(path) ? not() : files.syncFolder(path)),
 });
-/** What is written into the file of a trial is something else. */
+/** Replaces the content that the update writes into a trial file. */
 const writing = (files: FileSystem, change: (words: string[]) => string[]): FileSystem => ({
   ...files,
   openWrite: openedBy(
@@ -124,7 +124,7 @@ export const mutations: readonly Mutation[] = [
         if (to.startsWith('bin/')) {
           await f.unlink(to);
           await f.syncFolder('bin');
-          // A gate that finds no link puts the version before to use; here nothing is left of it, either.
+          // A gate without a link activates the previous version; this mutation removes the trial file, too.
           for (const name of ['agent', 'server']) await f.unlink(`state/platform-${name}.trial`);
         }
         await f.rename(from, to);
@@ -145,7 +145,7 @@ function world(): Rig {
   return rig;
 }
 
-/** A version that crashes at each start: three starts, then the old one is back, for good. With the machine: six. */
+/** A version that crashes at each start is rolled back for good after 3 starts, or 6 with power cuts. */
 const crashing =
   (program: 'agent' | 'server', isPowerCut: boolean): Scenario =>
   async (prepare) => {
@@ -171,7 +171,7 @@ const crashing =
       );
   };
 
-/** A good version whose first starts all meet a power cut, as often as that is forgiven: it stays. */
+/** A good version whose first starts meet the maximum number of tolerated power cuts stays. */
 const unlucky: Scenario = async (prepare) => {
   const rig = world();
   prepare(rig);
@@ -190,7 +190,7 @@ const unlucky: Scenario = async (prepare) => {
   if (!isSo) throw new Error(`a good version and ${cuts} power cuts: in use at last: ${rig.inUse('agent')}`);
 };
 
-/** The first scenario that does not end as it must. */
+/** Returns the first scenario that fails under the mutation. */
 async function foundIn(mutation: Mutation): Promise<string | undefined> {
   const prepare = (rig: Rig): void => {
     rig.machine.wrap = mutation.of;

@@ -1,9 +1,9 @@
-// Plays kill points in a thread of its own: beside the others, and without the bookkeeping that the test runner does for
+// Runs kill points in a worker thread: in parallel, and without the test runner's bookkeeping for
 // each promise.
 import { parentPort as parent, workerData } from 'node:worker_threads';
 import { play, type Point } from './kill-points.ts';
 
-/** `problem` undefined: it ended as it must. */
+/** `problem` is undefined if the scenario ended as required. */
 export interface Played {
   outcome: string;
   problem: string | undefined;

@@ -1,5 +1,5 @@
-// The update of either program, cut and failed at every one of its own steps. Whatever happens, the machine must end with
-// one whole version of each in use, the server running, the cloud reached, and able to take the next update.
+// Interrupts and fails the update of each program at every one of its steps. The machine must always end with
+// one complete version of each program in use, the server running, the cloud reachable, and the next update possible.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -8,12 +8,12 @@ import { pointsOf, programs, type Point } from './kill-points.ts';
 import type { Played } from './kill-points-worker.ts';
 
 const workers = 2;
-/** Only every n-th point: to look at one thing quickly. */
+/** Runs only every n-th point, for a quick check. */
 const share = Number(process.env['PLATFORM_KILL_POINTS_SHARE'] ?? 1);
-/** Only those that this pattern finds, for example "agent .*ENOSPC". */
+/** Runs only the points that match this pattern, for example "agent .*ENOSPC". */
 const only = new RegExp(process.env['PLATFORM_KILL_POINTS_ONLY'] ?? '');
 
-/** A machine that lost its power leaves promises behind that never end: their memory goes with the thread. */
+/** After a power cut, pending promises never settle; ending the thread frees their memory. */
 const atOnce = 60;
 
 async function playAll(points: readonly Point[]): Promise<Played[]> {

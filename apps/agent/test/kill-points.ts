@@ -11,7 +11,7 @@ const fullForMs = 10 * 60_000;
 
 export interface Point {
   program: Program;
-  /** Number of a step of the disk, or of an event of the network; from 1 on. */
+  /** 1-based number of a disk step or of a network event. */
   at: number;
   on: 'disk' | 'web';
   what: string;
@@ -22,7 +22,7 @@ export interface Point {
     | { is: 'web'; fate: WebFate };
 }
 
-/** A machine with both programs, on which one of them is to be updated. */
+/** Creates a machine with both programs installed and a new version of one of them. */
 function world(program: Program) {
   const rig = new Rig();
   for (const each of programs) {
@@ -39,7 +39,7 @@ function world(program: Program) {
 const survivorsOf = (name: 'nothing' | 'names' | 'some' | 'all', seed: number): Survivors =>
   name === 'some' ? { of: 'some', random: seededRandom(seed) } : { of: name };
 
-/** The steps of an update that nothing disturbs. */
+/** Records the steps of an undisturbed update. */
 async function steps(program: Program, prepare: (rig: Rig) => void): Promise<{ disk: Step[]; web: string[] }> {
   const { rig, next } = world(program);
   prepare(rig);
@@ -59,10 +59,10 @@ async function steps(program: Program, prepare: (rig: Rig) => void): Promise<{ d
   return seen;
 }
 
-/** What needs space on the disk; to put one name in the place of another does not. */
+/** Steps that need disk space; a rename does not. */
 const makes = new Set<Step['do']>(['mkdir', 'create', 'write', 'symlink']);
 
-/** What may happen at each of them. Log lines are written at many more steps: of these a part of the faults is enough. */
+/** Faults at each step. Log lines add many more steps, so those steps get only some of the faults. */
 export async function pointsOf(program: Program, prepare: (rig: Rig) => void = () => {}): Promise<Point[]> {
   const { disk, web } = await steps(program, prepare);
   const points: Point[] = [];
@@ -137,7 +137,7 @@ export async function play(point: Point, prepare: (rig: Rig) => void = () => {})
       ? 'new version at the second try'
       : 'new version';
 
-  // What it told the cloud holds: a power cut now changes nothing.
+  // The state that the agent reported must be durable: a power cut now changes nothing.
   const kept = rig.inUse(program);
   rig.setFate(() => 'ok');
   rig.survivors = { of: 'nothing' };

@@ -1,4 +1,4 @@
-// Prints, for each URL given, what is wrong with the way to it.
+// Prints the connection error for each URL given.
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { peerValidity } from '../src/os/peer-certificate.ts';

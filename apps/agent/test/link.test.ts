@@ -1,4 +1,4 @@
-// What a machine makes of a management server that fails, lies, stalls or is somebody else: real sockets, real fetch.
+// How a machine handles a management server that fails, lies, stalls or is a foreign server. Real sockets and fetch.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ async function open(server: Server): Promise<{ port: number } & AsyncDisposable>
     },
   };
 }
-/** Signs everybody in; the rest is up to `f`. */
+/** Accepts every sign-in; `f` answers all other requests. */
 const cloudWith = (f: Answer) =>
   open(
     createHttp((request, answer) => {
@@ -60,7 +60,7 @@ function machine(appAddress: string, clock: Clock = systemClock) {
   const credentials = { appAddress, partId: 'p', entity: 'p', type: 'robot-secret' as const, payload: 's' };
   return { cloud: connectCloud(transport, credentials, clock, isReached), isReached, heard };
 }
-/** The words for a person that one asking ends with. */
+/** Makes one request and returns its error message for the user. */
 async function askedOf(appAddress: string, clock?: Clock): Promise<string> {
   const { cloud, isReached } = machine(appAddress, clock);
   const error: unknown = await cloud.deviceAgentConfig({ id: 'p' }, 0, none).then(
@@ -164,7 +164,8 @@ test('a body without an end is read to the limit and no further', async () => {
   });
   assert.match(await askedOf(`http://127.0.0.1:${server.port}`), /^CLOUD_ANSWER_TOO_LARGE/);
   while (!sent.isCut) await systemClock.sleep(5);
-  assert.ok(sent.bytes < answerLimitBytes + 32 * 2 ** 20, `${sent.bytes} bytes were sent`); // buffers of both ends
+  // 32 MiB allows for the socket buffers of both ends.
+  assert.ok(sent.bytes < answerLimitBytes + 32 * 2 ** 20, `${sent.bytes} bytes were sent`);
 });
 
 test('a server that sends a byte now and then is given up at the deadline', async () => {

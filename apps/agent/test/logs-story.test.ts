@@ -1,4 +1,4 @@
-// What becomes of log lines: masked, folded, bounded, dropped with a count, kept for as long as it takes.
+// Log lines are masked, deduplicated, bounded, counted when dropped, and kept until they are sent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
@@ -12,7 +12,7 @@ const trueWall = Date.UTC(2026, 10, 21);
 const stderrFile = 'log/platform-server.stderr.log';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** @param killed - agents were killed before; what they waited for stays. */
+/** @param killed - Earlier agents were killed, so their pending waits remain. */
 async function end(w: World, agent: RunningAgent, killed = false): Promise<void> {
   agent.stop();
   await w.clock.advance(10_000);
@@ -296,7 +296,7 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
   const perDay = 1_800;
   const total = 30 * perDay;
   for (let d = 0; d < 90; d += 3) {
-    // Days pass while no agent runs; then one runs for a minute, and is gone again.
+    // No agent runs for 3 days; then one agent runs for a minute.
     await w.clock.advance(3 * day);
     const lines = Array.from(
       { length: perDay },
@@ -373,13 +373,13 @@ test('clock_1970_at_boot: lines of the time before the clock was right get their
   assert.equal(late?.fields['time_is'], undefined);
   assert.ok(Math.abs((late?.timeMs ?? 0) - (trueWall + minute)) < 1_000, String(late?.timeMs));
   assert.ok(conditionsOf(w).includes('CLOCK_WRONG'));
-  // A time server sets the clock: new lines take it, and the condition goes.
+  // A time server sets the clock: new lines use its time, and the condition clears.
   w.clock.jumpWall(trueWall);
   heardTime.set({ wall: w.clock.wall(), isClockRefuted: false });
   await w.clock.advance(minute);
   assert.equal(conditionsOf(w).includes('CLOCK_WRONG'), false);
   await end(w, agent, true);
-  // The next start without a clock begins no earlier than what was known.
+  // The next start without a clock begins no earlier than the last known time.
   w.clock.jumpWall(-w.clock.wall());
   const last = w.start();
   await w.clock.advance(minute);

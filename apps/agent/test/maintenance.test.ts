@@ -1,4 +1,4 @@
-// When a new version may be put to use by a restart: specification, Versioning 2.
+// When a restart may activate a new version: specification, Versioning 2.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Transport } from '@connectrpc/connect';
@@ -8,7 +8,7 @@ import { nothingYet, type ServerStatus, type Settings, type Wanted } from '../sr
 import { good, minute, World } from './world.ts';
 
 const window = { from: '02:00', to: '03:00', days: ['thu'], time_zone: 'UTC' };
-/** Thursday, when the clock of a world begins. */
+/** A Thursday; the clock of a `World` starts here. */
 const midnight = Date.parse('2026-01-01T00:00:00Z');
 const [shut, open] = [midnight + 60 * minute, midnight + 150 * minute];
 const free: Partial<ServerStatus> = { at: 'running', isRestartAllowed: true };
@@ -78,7 +78,7 @@ for (const [name, program, settings, server, wall, may] of table) {
   });
 }
 
-/** The cloud, whose answers name a maintenance window. */
+/** Adds a maintenance window to the responses of the cloud. */
 const withWindow = (inner: Transport): Transport => ({
   async unary(method, ...rest) {
     const answer = await inner.unary(method, ...rest);
@@ -91,7 +91,7 @@ const withWindow = (inner: Transport): Transport => ({
 
 test('story: a new version of the server waits for the maintenance window, and then for a moment in which the server is free', async () => {
   const w = new World();
-  // A clock that shows less than the program's own age is not believed, and windows go by the time that is.
+  // The agent rejects a clock before its own build date, so this test sets a later one.
   w.clock.jumpWall(Date.UTC(2026, 10, 5) - w.clock.wall());
   w.machine.status = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   w.publish('1.0.0', good('1.0.0'));

@@ -1,5 +1,5 @@
-// What a machine server writes reaches the cloud once, whatever becomes of agent and relay, and never more of it reaches the disk than
-// the budget allows.
+// The output of a machine server reaches the cloud once, whatever happens to agent and relay. Its files on disk never
+// exceed the budget.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud, type StoredLine } from './test-cloud.ts';
 
-/** Writes as any program does: each write waits for the one before. GET /print?lines=N&name=X&wide=N, GET /lines?count=N. */
+/** Each write waits for the previous one. GET /print?lines=N&name=X&wide=N, GET /lines?count=N. */
 const printingServer = `#!${process.execPath}
 const fs = require('node:fs');
 const http = require('node:http');
@@ -89,7 +89,7 @@ async function story() {
     isAlive: () => processStartTime(record.pid) === record.startTime,
     ask: async (what: string): Promise<{ longest: number }> =>
       (await fetch(url + what, { headers: { connection: 'close' } })).json() as Promise<{ longest: number }>,
-    /** Bytes of all files that the machine server's lines lie in. */
+    /** Total size of all files that hold lines of the machine server. */
     onDisk: () => readdirSync(log).reduce((sum, name) => sum + statSync(path.join(log, name)).size, 0),
     async lines(what: string, isSo: (lines: readonly StoredLine[]) => boolean): Promise<readonly StoredLine[]> {
       const end = systemClock.now() + 60_000;
@@ -114,7 +114,7 @@ const named = (lines: readonly StoredLine[], name: string): string[] =>
 const numbered = (name: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${name} ${i}`);
 const dropped = (lines: readonly StoredLine[]): number =>
   lines.reduce((sum, { fields }) => sum + Number(fields['lines_dropped'] ?? 0), 0);
-/** The relay of this server: who else reads its pipe. */
+/** Finds the relay of this server: the other process that reads its pipe. */
 const relayOf = (pid: number): number | undefined => {
   const isPipe = (of: string, fd: string): string => {
     try {
@@ -161,7 +161,7 @@ test('what it writes while no agent runs is there afterwards, once and in order;
     },
   );
 
-  // 40 MB from a flood, the agent stopped: nobody waits, and the disk gets the budget.
+  // The server floods 40 MB while the agent is stopped: writes do not block, and the disk holds only the budget.
   process.kill(second.process.pid, 'SIGSTOP');
   const flooded = 200_000;
   const { longest } = await on.ask(`/print?lines=${flooded}&name=flood&wide=200`);
@@ -193,7 +193,7 @@ test('a relay that is killed costs its server nothing: it is started again, and 
   assert.equal(named(lines, 'after').length, 2_000);
   assert.equal(named(lines, 'handed').length, 10);
   assert.ok(on.isAlive());
-  // The end of a server is reported with what it wrote last.
+  // The report of a server's exit includes its last output.
   await on.ask('/crash').catch(() => undefined);
   await on.lines('its last line', (all) => all.some(({ message }) => message === 'the last words'));
 });
@@ -209,7 +209,7 @@ test('without systemd, relay and agent both gone: its server waits at a full pip
   await first.process.exited;
   process.kill(relay, 'SIGKILL');
   while (processStartTime(relay) !== undefined) await systemClock.sleep(1);
-  // 3 MB: more than any pipe takes.
+  // 3 MB exceed the capacity of any pipe.
   const printed = on.ask('/print?lines=3000&name=unread&wide=1000');
   await on.start();
   await printed;

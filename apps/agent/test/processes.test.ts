@@ -1,4 +1,4 @@
-// What is seen of processes beside those that run: the same on a real machine and on the simulated one.
+// How the agent finds processes that it did not start: the simulated machine behaves like the real one.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { appendFile, chmod, copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
@@ -14,9 +14,9 @@ import { SimProcesses } from '../src/os/sim/processes.ts';
 
 interface Fixture extends AsyncDisposable {
   processes: Processes;
-  /** Puts a program that runs for long; an older one is replaced. `more` makes it another program. */
+  /** Installs a long-running program in place of an older one. `more` changes the bytes of the program. */
   put(file: string, more: string): Promise<void>;
-  /** Somebody else's process of that program, which listens on the port that is answered. */
+  /** Starts a foreign process of that program, which listens on the returned port. */
   stranger(program: string): Promise<{ pid: number; port: number }>;
 }
 

@@ -1,4 +1,4 @@
-// Files that look like our programs to whoever reads their header and their build note.
+// Files whose header and build note match our programs.
 const elf = (machine: number): Buffer => {
   const head = Buffer.alloc(64);
   head.write('\x7fELF\x02\x01\x01', 'latin1');
@@ -15,7 +15,7 @@ const bytesOf = (name: string, version: string, platform: string, body: string):
     Buffer.from(`\nPLATFORM-PROGRAM:${JSON.stringify({ name, version, platform })}\n`),
   ]);
 
-/** `body`: what the simulated device runs; see SimProcesses. */
+/** @param body - The script that the simulated device runs; see SimProcesses. */
 export const serverBytes = (version: string, body = '', platform = 'linux/amd64'): Buffer =>
   bytesOf('platform-server', version, platform, body);
 export const agentBytes = (version: string, platform = 'linux/amd64', body = ''): Buffer =>

@@ -1,4 +1,4 @@
-// The way by a proxy, in both runtimes: real sockets, real processes.
+// Connections through a proxy, in both runtimes: real sockets, real processes.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const bun = path.resolve(
   `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
 );
 
-/** A proxy that leads every name to one port of this machine, and remembers what it was asked for. */
+/** Starts a proxy that forwards every host name to one port of this machine and records the requests. */
 async function proxyTo(port: number) {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
@@ -84,7 +84,7 @@ for (const [name, program] of [
     const forAll = proxy.asked.length;
     assert.deepEqual(await probe(program, { all_proxy: proxy.url }, 'http://cloud.invalid'), ['CLOUD_REFUSES_MACHINE']);
     assert.ok(proxy.asked.length > forAll, 'a proxy for everything, named without its kind');
-    // Not the end of the agent, and not in silence: see useProxiesOf.
+    // An unsupported proxy must not end the agent, and the agent must report it: see useProxiesOf.
     assert.deepEqual(await probe(program, { https_proxy: 'socks5://127.0.0.1:1' }, server.url), [
       'CLOUD_REFUSES_MACHINE',
     ]);

@@ -55,7 +55,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
     const bytes = Buffer.from(tinyServer(version));
     const sha256 = sha256Of(bytes);
     if (corrupt) bytes[bytes.length - 3]! ^= 1;
-    // A source that failed is left alone for a while: the right file lies elsewhere.
+    // The agent backs off from a source that failed, so the correct file gets another URL.
     const place = corrupt ? `/${version}-corrupt` : `/${version}`;
     cloud.serverRelease.set({ version, sha256, url: server.publish(place, { bytes }) });
   };
@@ -74,11 +74,11 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   const line = await told(/^tiny server 1\.0\.0/);
   assert.deepEqual([line.level, line.logger], ['warn', 'platform-server.StdErr']);
 
-  // A second agent for the same folder says who is there and ends.
+  // A second agent for the same folder reports the running one and exits.
   const second = await startAgent();
   assert.deepEqual(await second.exited, { code: 3, signal: null });
 
-  // kill -9: the server stays and is adopted.
+  // kill -9: the server keeps running, and the next agent adopts it.
   process.kill(agent.pid, 'SIGKILL');
   assert.deepEqual(await agent.exited, { code: null, signal: 'SIGKILL' });
   assert.ok(processStartTime(record.pid));
@@ -90,7 +90,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   });
   await until(cloud.report, 'the adopted one is reported', isRunning('1.0.0'));
 
-  // A release that is not what it says: nothing changes, and it is said.
+  // A release with a wrong hash changes nothing, and the agent reports it.
   publish('1.1.0', true);
   const failed = await until(cloud.report, 'the refusal', (r) =>
     r?.conditions.find((c) => c.code === 'DOWNLOAD_CORRUPT'),
@@ -98,7 +98,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   assert.match(failed.message, /does not have the expected sha256/);
   assert.equal(processStartTime(record.pid) === undefined, false);
 
-  // The right one is installed, used at the restart that a person asks for.
+  // The correct release is installed and starts at the restart that a user requests.
   publish('1.1.0');
   const next = await until(cloud.report, 'restart needed', (r) => r?.server?.restartNeeded && r);
   assert.deepEqual([next.server?.runningVersion, next.server?.installedVersion], ['1.0.0', '1.1.0']);
@@ -110,13 +110,13 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   await until(cloud.report, '1.1.0 runs', isRunning('1.1.0'));
   assert.equal(processStartTime(record.pid), undefined);
 
-  // A crash is repaired.
+  // The agent restarts a crashed server.
   const url = cloud.report.get()!.serverUrl;
   await fetch(`${url}/crash`).catch(() => {});
   await until(cloud.report, 'the crash', (r) => r?.lastExit === 'exit 3');
   await until(cloud.report, 'running again', isRunning('1.1.0'));
 
-  // TERM: both go, child and all; the last lines arrive.
+  // TERM: the agent and the server with its child exit; the last lines arrive.
   const now = (await readJson(path.join(root, 'state/server.json'))) as { pid: number };
   const { message } = await told(new RegExp(`with process ${now.pid} and child`));
   const child = Number(/child (\d+)/.exec(message)?.[1]);
@@ -125,7 +125,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   assert.deepEqual(await agent.exited, { code: 0, signal: null });
   assert.equal(processStartTime(now.pid), undefined);
   while (processStartTime(child)) await systemClock.sleep(10);
-  // The loops that send the last lines still pass after it.
+  // The loops that send the last lines still log their passes after it.
   assert.equal(cloud.lines.get().findLast(({ message: text }) => text !== 'pass')?.message, 'platform agent ends');
   const id = `1.1.0-${sha256Of(tinyServer('1.1.0')).toString('hex').slice(0, 12)}`;
   assert.equal(await readlink(path.join(root, 'bin/platform-server')), `../versions/${id}/platform-server`);
@@ -134,5 +134,5 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
     .get()
     .filter((l) => l.message.startsWith('tiny server'))
     .map((l) => /server (\S+) with/.exec(l.message)?.[1]);
-  assert.deepEqual(starts, ['1.0.0', '1.1.0', '1.1.0']); // each line once
+  assert.deepEqual(starts, ['1.0.0', '1.1.0', '1.1.0']); // each line arrives once
 });

@@ -1,4 +1,4 @@
-// A disk that hangs must not reach back to the program that prints.
+// A disk that hangs must not block the program that prints.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { relayEnvironment } from '../src/install/unit.ts';
 import { linesFile, relayFolder, relayPlaces } from '../src/os/relay-places.ts';
 
 const main = path.join(import.meta.dirname, '..', 'src', 'main.ts');
-/** Far more than the pipe, the relay's queue and its budget take. */
+/** Much more than the pipe, the relay's queue and its budget hold. */
 const printedBytes = 16 * 2 ** 20;
 const printer = `
   const fs = require('node:fs');
@@ -33,7 +33,7 @@ test('a program prints on while every file of its relay hangs on the disk', { ti
   });
   try {
     const socket = await connected(places.socket);
-    // A pipe without a reader: whoever opens it waits, as on a disk that does not answer.
+    // Opening a pipe without a reader blocks, like a disk that hangs.
     const files = ['log/platform-server.stdout.log', 'log/platform-server.stderr.log', linesFile];
     execFileSync(
       'mkfifo',

@@ -1,5 +1,5 @@
-// A management server's signed releases, made by the code that makes the real ones, over real HTTP; and what an attacker
-// who sits between would change.
+// Signed releases of a management server over real HTTP, made by the production code; and the changes that
+// a man in the middle could make.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -29,7 +29,7 @@ export const newRing = (rootKeys = 3): KeyRing => ({
 });
 export const sha256Of = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex');
 
-/** A program of the tests: its bytes are its name. */
+/** A test program: its content is its name. */
 export const program = (version: string, platform = 'linux/amd64', name = 'platform-agent'): Target => {
   const text = `${name} ${version} ${platform}`;
   return programTarget({ name, version, platform }, { sizeBytes: text.length, sha256: sha256Of(text) });
@@ -37,7 +37,7 @@ export const program = (version: string, platform = 'linux/amd64', name = 'platf
 export const patch = (from: Target, to: Target, text: string): Target =>
   patchTarget({ from_sha256: from.sha256, to_sha256: to.sha256 }, { sizeBytes: text.length, sha256: sha256Of(text) });
 
-/** One document by its name below /tuf/, or what answers in its place. */
+/** One document by its name below /tuf/, or a handler that answers in its place. */
 export type Page = Buffer | ((response: ServerResponse) => void);
 
 export class Repository {
@@ -66,7 +66,7 @@ export class Repository {
     this.renew();
   }
 
-  /** As the server does every hour. */
+  /** Renews the documents, as the server does every hour. */
   renew(): void {
     const { root, targets, snapshot, timestamp } = this;
     const made = renewed({ root, targets, snapshot, timestamp }, this.online, this.now);
@@ -74,7 +74,7 @@ export class Repository {
     if (made.timestamp) this.serveTimestamp(made.timestamp);
   }
 
-  /** The next root document, with the keys of `ring` and those of before. */
+  /** Signs the next root document with the keys of `ring` and the previous keys. */
   rotate(change: (roles: Roles) => Roles, ring = this.ring): void {
     this.root = nextRoot(this.root, { ...ring, root: [...this.ring.root, ...ring.root] }, this.now, change);
     this.ring = ring;
@@ -91,12 +91,12 @@ export class Repository {
     this.pages.set('timestamp.json', bytes);
   }
 
-  /** Everything as it is served now, to be shown again later. */
+  /** Copies all served documents, so that a test can replay them later. */
   copy(): Map<string, Page> {
     return new Map(this.pages);
   }
 
-  /** What somebody with these keys could make of the documents of now. */
+  /** Signs the documents that an attacker with these keys could create from the current ones. */
   forgeOnline(version: number, targets: Buffer, keys: readonly SigningKey[]): void {
     this.pages.set(`${readTargets(targets).signed.version}.targets.json`, targets);
     this.serveSnapshot(signSnapshot({ version, targets, now: this.now, keys }));

@@ -22,11 +22,11 @@ const bodies: Record<Behaviour, string> = {
   good: `${readyLine}\nsleep 100000000\n`,
   crash: 'echo it hurts >&2\nexit 3\n',
   hang: 'sleep 100000000\n',
-  mute: `${readyLine}\nsleep 20\nexit 4\n`, // ready, and then it breaks down
+  mute: `${readyLine}\nsleep 20\nexit 4\n`, // becomes ready, and then fails
 };
 
 export const unitPath = 'units/platform-agent.service';
-/** A unit as this version wants it. */
+/** The unit that this version requires. */
 const unitOf = (id: string): string => `[Unit] of ${id.slice(0, -13)} end`;
 
 const restartMs = 5_000;
@@ -34,33 +34,33 @@ const startLimitMs = 90_000;
 const bootMs = 20_000;
 
 /**
- * A whole machine as systemd has it: the gate, then the agent that bin/ leads to, started again whenever it ends. What an
- * agent does is told by its version: 1.1.0-crash ends at once, -hang never gets ready, -mute reaches no cloud.
+ * A whole machine under systemd: the gate, then the agent that bin/ points to, restarted whenever it ends. The version
+ * determines the agent's behaviour: 1.1.0-crash exits at once, -hang never gets ready, -mute reaches no cloud.
  */
 export class Rig {
   readonly clock = new FakeClock();
   readonly machine = new SimDevice(this.clock);
   readonly cloud = new TestCloud(this.clock);
   readonly transcript: string[] = [];
-  /** Starts of agents, by version. */
+  /** Starts of agents, in order, by version. */
   readonly starts: string[] = [];
-  /** What systemd had for each of them. */
+  /** The unit in effect at each of these starts. */
   readonly units: [version: string, unit: string][] = [];
-  /** What never may happen; the first one counts. */
+  /** The first violation of an invariant. */
   broken: string | undefined;
   /** Versions that may run without being on trial. */
   readonly proven = new Set<string>();
-  /** For the next power cut. */
+  /** What survives the next power cut. */
   survivors: Survivors = { of: 'nothing' };
-  /** Why systemd takes no new unit. */
+  /** Error with which systemd rejects a new unit. */
   unitRefusal: string | undefined;
-  /** Of the agent that runs. */
+  /** Operator interface of the running agent. */
   operator: Operator | undefined;
   #powerLost: () => void = () => {};
   #agentStop = new AbortController();
   #stop = new AbortController();
   #service: Promise<void> | undefined;
-  /** As the journal has it. */
+  /** The previous run as the journal reports it. */
   #lastRun = noPreviousRun;
 
   constructor() {
@@ -80,7 +80,7 @@ export class Rig {
     this.cloud.agentConfig.set({ advanced_settings: { agent_auto_restart: true } });
   }
 
-  /** Puts a release out, without asking anybody to use it. Answers its id. */
+  /** Publishes a release without making it desired. Returns its ID. */
   publish(program: Program, version: string, behaviour: Behaviour = 'good'): { id: string; use: () => void } {
     const name = behaviour === 'good' ? version : `${version}-${behaviour}`;
     const bytes =
@@ -93,7 +93,7 @@ export class Rig {
     return { id: `${name}-${sha256.toString('hex').slice(0, 12)}`, use: () => cell.set(info) };
   }
 
-  /** As install does it: the version lies there and is in use. */
+  /** Installs the version and activates it, like the install command. */
   install(program: Program, id: string): void {
     const name = `platform-${program}`;
     const version = id.slice(0, -13);
@@ -107,19 +107,19 @@ export class Rig {
     this.machine.files.put('state/unit.written', Buffer.from(`${hashOfUnit(unitOf(id))}\n`), 0o644);
   }
 
-  /** What systemd would start the agent by. */
+  /** The unit by which systemd would start the agent. */
   unit(): string {
     return new TextDecoder().decode(this.machine.files.get(unitPath)?.bytes);
   }
 
-  /** Asked before each step; a power cut is known to the whole machine. Numbers start at 1. */
+  /** Calls `fate` before each step with its 1-based number. A power cut stops the whole machine. */
   setFate(fate: (step: Step, n: number) => Fate): void {
     let n = 0;
     this.machine.fate = (step) => {
       if (step.do === 'exec') this.#checkStart(step.path);
       if (step.do === 'unlink') this.#checkProof(step.path);
       const what = fate(step, ++n);
-      if (what !== 'ok') this.cloud.report.set(undefined); // what was told before does not count any more
+      if (what !== 'ok') this.cloud.report.set(undefined); // Earlier reports no longer count.
       if (typeof what === 'string' && what !== 'ok') this.#powerLost();
       return what;
     };
@@ -131,7 +131,7 @@ export class Rig {
     this.#powerLost();
   }
 
-  /** As `systemctl restart` does it: the agent is asked to stop, and started again. */
+  /** Stops the agent and starts it again, like `systemctl restart`. */
   restartAgent(): void {
     this.#agentStop.abort(new Error('systemctl restart'));
   }
@@ -150,12 +150,12 @@ export class Rig {
     await this.#service;
   }
 
-  /** Id that bin/ leads to. */
+  /** ID of the version that bin/ points to. */
   inUse(program: Program): string {
     return this.machine.files.link(`bin/platform-${program}`)?.split('/')[2] ?? '';
   }
 
-  /** Nothing is on trial, both versions in use are whole and run, one server, and the cloud hears of it. */
+  /** No version is on trial, both versions are complete and run, one server runs, and the cloud has their report. */
   isWell(): boolean {
     const report = this.cloud.report.get();
     return (
@@ -184,14 +184,14 @@ export class Rig {
     return bytes !== undefined && id.endsWith(createHash('sha256').update(bytes).digest('hex').slice(0, 12));
   }
 
-  /** Lets time pass until it is so; false: it did not come. */
+  /** Advances time until `isSo` holds; returns false on timeout. */
   async until(isSo: () => boolean, minutes: number, stepMs = 30_000): Promise<boolean> {
     const end = this.clock.now() + minutes * 60_000;
     while (!isSo() && this.broken === undefined && this.clock.now() < end) await this.clock.advance(stepMs);
     return isSo();
   }
 
-  /** A trial that ends after the version before was written down as the previous one: the version in use was confirmed. */
+  /** When a trial ends after its previous version was stored, the version in use was confirmed. */
   #checkProof(path: string): void {
     const name = /^state\/(platform-(?:agent|server))\.trial$/.exec(path)?.[1];
     if (name === undefined) return;
@@ -200,7 +200,7 @@ export class Rig {
     if (from === text(`state/${name}.previous`).trim()) this.proven.add(to);
   }
 
-  /** Nothing that has not proved itself starts without its start being counted. */
+  /** A version that has not passed the health check must not start without its start being counted. */
   #checkStart(path: string): void {
     const program = path.endsWith('platform-agent') ? 'agent' : 'server';
     const id = this.inUse(program);
@@ -210,7 +210,7 @@ export class Rig {
     this.broken ??= `${id} starts untried; the trial says "${trial.trim()}"`;
   }
 
-  /** systemd. */
+  /** Simulates systemd. */
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let isOut = false;
@@ -233,7 +233,7 @@ export class Rig {
     }
   }
 
-  /** The gate and one agent, until it ends. */
+  /** Runs the gate and one agent until it ends. */
   async #start(signal: AbortSignal): Promise<void> {
     const session = this.machine.session();
     const wall = Math.floor(this.clock.wall() / 1000);
@@ -246,7 +246,7 @@ export class Rig {
       });
       if (outcome !== 'normal') this.#tell(`gate ${outcome}`);
     } catch (error) {
-      this.#tell(`gate failed: ${String(error)}`); // as ExecStartPre=-: it never stops the agent
+      this.#tell(`gate failed: ${String(error)}`); // like ExecStartPre=-: a failure never stops the agent
     }
     const id = this.inUse('agent');
     if (!this.isWhole('agent')) {
@@ -254,7 +254,7 @@ export class Rig {
       return;
     }
     const version = id.slice(0, -13);
-    // Cut or failed wherever: it is the unit of a version that is here.
+    // Whatever step was cut or failed, the unit belongs to an installed version.
     if (!/^\[Unit\] of \S+ end$/.test(this.unit())) this.broken ??= `the unit says "${this.unit()}"`;
     this.starts.push(version);
     this.units.push([version, this.unit()]);
@@ -266,7 +266,7 @@ export class Rig {
     const before = this.#lastRun;
     if (version.endsWith('-crash')) {
       const lines = [`it hurts ${this.cloud.secret}`];
-      // The journal counts in microseconds.
+      // The journal has microsecond precision.
       this.#lastRun = { reason: 'exit 1', lines, words: [], atWall: this.clock.wall() + 0.737 };
       return;
     }

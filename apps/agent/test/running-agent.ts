@@ -23,7 +23,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** One command of the agent as a process of its own. */
+/** Runs one agent command as a separate process. */
 export const command = (args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> =>
   new Promise((resolve) => {
     const child = execFile(
@@ -40,11 +40,11 @@ export interface RunningAgent extends AsyncDisposable {
   root: string;
   credentialsFile: string;
   process: ProcessGroup;
-  /** Asks again and again until `look` finds what it wants. */
+  /** Polls until `look` returns a value. */
   until<T>(what: string, look: (status: AgentStatus) => T | undefined | false): Promise<T>;
 }
 
-/** The real agent, below `folder`, with the credentials of `cloud`; from source unless a program is named. */
+/** Starts the real agent below `folder`, with the credentials of `cloud`; from source unless a program is given. */
 export async function startAgent(
   folder: TempFolder,
   cloud: TestCloud,

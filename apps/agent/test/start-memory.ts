@@ -1,4 +1,4 @@
-// Lets go of the memory of its start and tells, one JSON line each, how much of files it held before and after, and that it still works.
+// Releases the memory of its start. Prints one JSON line each: file-backed memory before and after, and a self-test.
 import { readFileSync } from 'node:fs';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { forgetStart } from '../src/os/linux/program-pages.ts';

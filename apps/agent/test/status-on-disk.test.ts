@@ -52,7 +52,7 @@ test('without an agent its folder tells what is installed, on trial and given up
   assert.deepEqual([status.agent.part_id, status.cloud.address], ['part-1', 'https://c.example']);
   assert.equal(JSON.stringify(status).includes('a secret'), false);
 
-  // Torn notes tell nothing, and stop nothing.
+  // The status command ignores damaged state files.
   await write(statePath('agent', 'trial'), 'half of a');
   await write(statePath('agent', 'bad'), '\u0000\u0000');
   await write('state/status.json', '{"is_running": tr');

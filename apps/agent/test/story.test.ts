@@ -1,4 +1,4 @@
-// Stories on the simulated device: whole agents against a cloud in this process, in time that the test moves.
+// Stories on the simulated device: whole agents against an in-process cloud, in simulated time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -81,7 +81,7 @@ test('offline: it starts from its cache, keeps its lines, and each arrives once 
   0:06 agent.server the machine server is ready
   0:06 agent.server starting → running (ready)`,
   );
-  second.kill(); // and even then nothing is lost
+  second.kill(); // a second kill loses nothing, either
   const third = w.start();
   await w.clock.advance(minute);
   assert.match(w.told('agent.server'), /adopted the machine server of an earlier agent/);
@@ -151,7 +151,7 @@ test('a crash loop: longer and longer pauses, its last lines and its count in th
   const stderr = w.cloud.lines.get().filter((l) => l.logger === 'platform-server.StdErr');
   assert.deepEqual(
     stderr.map((l) => `${l.level} ${l.message}`),
-    Array(3).fill('warn it hurts'), // the rest is counted, and told when the minute is over
+    Array(3).fill('warn it hurts'), // the agent counts the other lines and logs the count after a minute
   );
   agent.stop();
   await w.clock.advance(1_000);
@@ -208,7 +208,7 @@ test('not ready in time: killed, children and all, and started again', async () 
       ?.message.split(' ')[1],
   );
   assert.equal(w.machine.processes.isAlive(child), false);
-  // It does not want to end, either: TERM, 120 s, QUIT, 5 s, KILL.
+  // The process ignores TERM: the agent sends TERM, after 120 s QUIT, after 5 s KILL.
   agent.stop();
   await w.clock.advance(126_000);
   await agent.done;
@@ -229,7 +229,7 @@ test('killed: the server goes on, the next agent adopts it and nothing is said t
   await w.clock.advance(5_000);
   const [pid] = (await w.machine.session().device.processes.find()).map((p) => p.pid);
   agent.kill();
-  await w.clock.advance(10_000); // two is said while nobody listens
+  await w.clock.advance(10_000); // the server prints "two" while no agent runs
   assert.ok(w.machine.processes.isAlive(pid!));
   w.told();
   agent = w.start();
@@ -252,7 +252,7 @@ test('killed: the server goes on, the next agent adopts it and nothing is said t
   await w.clock.advance(2_000);
   await agent.done;
   assert.equal(w.machine.processes.isAlive(pid!), false);
-  assert.match(w.told('agent.server'), /has ended unknown/); // nobody told its exit to us
+  assert.match(w.told('agent.server'), /has ended unknown/); // the exit status of an adopted process is unavailable
 });
 
 test('killed while the server was starting, and the record is lost: found by its mark, ready by its line', async () => {

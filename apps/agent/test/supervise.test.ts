@@ -1,4 +1,4 @@
-// The compiled agent under its own keeper, as in a container: real processes, a real update to a version that crashes.
+// The compiled agent under its own supervisor, as in a container: real processes, an update to a crashing version.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ function built(version: string, ...flags: string[]): { file: string; version: st
   return JSON.parse(done.stdout) as { file: string; version: string };
 }
 
-/** Asks the agent that runs there, whichever it is. */
+/** Polls whichever agent runs there. */
 async function until<T>(
   folder: TempFolder,
   what: string,
@@ -96,7 +96,7 @@ test('without systemd: started again after a kill and a handover, back from a ve
   await until(folder, 'the server was never touched', (s) => s.server.pid === serverPid && s.server.at === 'running');
 
   const startTime = processStartTime(back) ?? '';
-  process.kill(keeper.pid, 'SIGTERM'); // the keeper alone, as the end of a container does
+  process.kill(keeper.pid, 'SIGTERM'); // the supervisor alone, as when a container stops
   assert.deepEqual(await keeper.exited, { code: 0, signal: null }, await readFile(folder.file('keeper.log'), 'utf8'));
   assert.equal(isAlive({ pid: back, startTime }), false);
   const log = await readFile(folder.file('keeper.log'), 'utf8');

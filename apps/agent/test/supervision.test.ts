@@ -1,4 +1,4 @@
-// What becomes of the machine server when things around it go wrong; each a story on a simulated machine.
+// What happens to the machine server when its surroundings fail; each a story on a simulated machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { idOf } from '../src/state/state.ts';
@@ -76,7 +76,7 @@ test('a port that somebody else has is named with its owner, as soon as the serv
     conditions.get('SERVER_CRASHES') ?? '',
     /times in a row; last: exit 1, after "listen tcp 0\.0\.0\.0:8080/,
   );
-  // It goes, and so does the trouble.
+  // The foreign process exits, and the condition clears.
   w.machine.processes.strangers = [];
   w.publish('1.0.1', good('1.0.1'));
   await w.clock.advance(10 * minute);

@@ -1,4 +1,4 @@
-// How an agent and a cloud keep each other informed: tokens, long polls, lines that are taken once.
+// Synchronization of agent and cloud: tokens, long polls, lines that are stored once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConnectTransport } from '@connectrpc/connect-web';
@@ -153,7 +153,7 @@ test('of a fleet that lost its cloud, each comes back at a moment of its own', a
     const agent = w.start({}, { random: () => share });
     await w.clock.advance(10_000);
     w.cloud.isUp = false;
-    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // ends what is held
+    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // ends the pending long poll
     await w.clock.advance(100);
     w.cloud.isUp = true;
     const before = w.clock.now();
@@ -202,7 +202,7 @@ for (const [name, damage, told] of damages) {
     w.publish('1.0.0', good('1.0.0'));
     const first = w.start();
     await w.clock.advance(5_000);
-    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // so that there is a last good one
+    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // so that a last good configuration exists
     await w.clock.advance(5_000);
     await end(w, first);
     w.cloud.isUp = false;
@@ -363,7 +363,7 @@ test('lines wait on disk while the cloud is away', async () => {
   w.cloud.isUp = true;
   agent = w.start();
   await w.clock.advance(minute);
-  assert.deepEqual(stderrOf(w), ['early', 'early']); // it was started twice
+  assert.deepEqual(stderrOf(w), ['early', 'early']); // the server started twice
   await end(w, agent);
 });
 

@@ -1,4 +1,4 @@
-// Taking over from another product's agent: what is understood, the way back, and the order in which services change.
+// Takes over from another vendor's agent: detection, the way back, and the order in which services change.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ test("the words with which another product's service starts its agent are told f
   for (const [words, isOther] of rows) assert.equal(isOtherStart(words.split(' ').filter(Boolean)), isOther, words);
 });
 
-/** As the other agent leaves its folder when it has switched to a program of ours. */
+/** The other agent's folder after it has switched to one of our programs. */
 async function switched(folder: TempFolder) {
   const root = folder.file('viam');
   for (const name of ['bin', 'cache', 'etc']) await mkdir(`${root}/${name}`, { recursive: true });
@@ -91,7 +91,7 @@ test('putting back changes the link and the record of the agent, and nothing els
 
 const [ownUnit, otherUnit] = ['platform-agent.service', 'viam-agent.service'];
 
-/** The services of a machine: what systemctl was asked for is so afterwards. */
+/** Simulated services: each systemctl request takes effect. */
 function services(refused = '') {
   const active = new Set([otherUnit]);
   const enabled = new Set([otherUnit]);
@@ -128,7 +128,7 @@ test('with systemd the other service ends only when ours has reached the managem
     const install = fails === undefined ? machine.install : () => Promise.reject(new Error(fails));
     const done = takeOverBeside(
       { install, isReached: async () => isReached, system: machine, clock: new FakeClock() },
-      AbortSignal.abort(), // as systemd ends this process
+      AbortSignal.abort(), // as when systemd ends this process
     );
     if (end === ours) await done;
     else await assert.rejects(done, Error, name);

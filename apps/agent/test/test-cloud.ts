@@ -30,7 +30,7 @@ export interface StoredLine {
   stack?: string;
 }
 
-/** A cloud in the small, with the rules that an agent meets: tokens, fingerprints, held answers, lines taken once. */
+/** A minimal cloud with the rules that an agent meets: tokens, fingerprints, long polls, lines stored once. */
 export class TestCloud {
   readonly partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
   readonly secret = 'part-secret';
@@ -47,22 +47,22 @@ export class TestCloud {
   #mustRestart = false;
   #askedAt = 0;
   readonly #restartsAsked = new Cell(0);
-  /** Calls by name; and the sizes of the batches of lines. */
+  /** Number of calls by name; sizes of the log batches. */
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
   restartCheckMs = 1_000;
-  /** Revision of the saved configuration; set it before what changes with it. */
+  /** Revision of the saved configuration; set it before the values that change with it. */
   revision = 1;
-  /** Answers to checks say whether a restart waits. */
+  /** Whether configuration responses report a pending restart. */
   tellsRestarts = true;
-  /** So many questions for a restart fail. */
+  /** Number of restart checks that fail. */
   failingRestarts = 0;
   refusesLine: (message: string) => boolean = () => false;
-  /** It fails at such a line itself, and stores nothing of its batch. */
+  /** The cloud itself fails at such a line and stores nothing of its batch. */
   failsAtLine: (message: string) => boolean = () => false;
   /** Every call fails while false. */
   isUp = true;
-  /** Lines are stored, but the answer is lost: once for each. */
+  /** Number of batches that are stored although their response is lost. */
   lostAnswers = 0;
 
   constructor(clock: Clock) {
@@ -113,7 +113,7 @@ export class TestCloud {
             this.serverRelease.changed(over),
             this.agentRelease.changed(over),
             this.clearance.changed(over),
-            this.#restartsAsked.changed(over), // woken without news
+            this.#restartsAsked.changed(over), // wakes without a change
             this.#clock.sleep(waitMs, over),
           ]);
           turn.abort();
@@ -174,7 +174,7 @@ export class TestCloud {
     });
   };
 
-  /** In this process, without a network. */
+  /** An in-process transport without a network. */
   transport(): Transport {
     return createRouterTransport(this.routes);
   }
@@ -192,12 +192,12 @@ export const sha256Of = (bytes: Uint8Array | string): Buffer => createHash('sha2
 
 export interface ReleaseFile {
   bytes: Buffer;
-  /** The first answer stops after this many bytes, without an end. */
+  /** The first response stalls after this many bytes. */
   stallAfter?: number;
   etag?: string;
 }
 
-/** RPC and releases on one real port. */
+/** Serves RPC and releases on one real port. */
 export async function listen(cloud: TestCloud) {
   const files = new Map<string, ReleaseFile>();
   const requests: { path: string; method: string; range: string | undefined; status: number }[] = [];

@@ -1,6 +1,6 @@
 /**
- * A machine server of a few lines, as a program file: it says that it is ready, answers /restart_status, writes to
- * stderr when it starts, and leaves a child that has to go with it.
+ * A minimal machine server as a program file. It reports that it is ready, answers /restart_status, writes to
+ * stderr when it starts, and leaves a child that must end with it.
  */
 export function tinyServer(version: string, node = process.execPath): string {
   return `#!${node}

@@ -11,7 +11,7 @@ import { program, Repository, type Page } from './release-repository.ts';
 const start = Date.parse('2026-03-01T00:00:00Z');
 const none = new AbortController().signal;
 
-/** The repository itself, without a network in between. */
+/** Serves the repository in process, without a network. */
 const webOf = (pages: ReadonlyMap<string, Page>): Web => ({
   ask(_method, url) {
     const page = pages.get(new URL(url).pathname.replace('/tuf/', ''));
@@ -31,7 +31,7 @@ repository.rotate((roles) => roles);
 repository.publish(program('1.1.0'));
 const now = repository.copy();
 
-/** A machine that knows 1.0.0. What a server shows it: `before`, or `now` with a later root document and 1.1.0. */
+/** A machine that knows 1.0.0. Its server serves `before`, or `now` with a later root document and 1.1.0. */
 async function machine() {
   const files = new SimFiles();
   const clock = new FakeClock(start);
@@ -94,7 +94,7 @@ test('power cut, full disk, broken disk at every step of a refresh: trusted agai
       } else {
         await ended.catch(() => {});
       }
-      // Whatever is left, an old list is not taken in place of a newer one that was trusted, and the new one is.
+      // Whatever survives, the agent accepts the new list and never an older list than one it trusted.
       const isBack = await w.check(before, '1.0.0').then(
         () => 'the list of before',
         () => 'only the new list',
@@ -105,6 +105,6 @@ test('power cut, full disk, broken disk at every step of a refresh: trusted agai
     }
   }
   process.stdout.write(`${steps.length * fates.length} bad moments of a refresh: ${JSON.stringify(tally)}\n`);
-  // Before the first document was kept the old list is still the newest one known; after the last one it never is.
+  // Before the first document is stored, the old list is still the newest known one. After the last, it never is.
   assert.equal(Object.keys(tally).length, 2);
 });

@@ -23,7 +23,7 @@ test('what is signed is trusted: sizes and hashes come from the release keys', a
     w.machine().patch({ fromSha256: two.sha256, toSha256: one.sha256, sha256: between.sha256 }, none),
     { code: 'RELEASE_UNTRUSTED' },
   );
-  // A check with nothing new asks for the next root and the timestamp, and for nothing else.
+  // A check without changes requests only the next root and the timestamp.
   w.repository.asked.length = 0;
   assert.equal(await w.outcome(two), 'trusted');
   assert.deepEqual(w.repository.asked, ['2.root.json', 'timestamp.json']);
@@ -34,7 +34,7 @@ test('tuf_arbitrary_software', async () => {
   const one = program('1.0.0');
   assert.equal(await w.outcome(one, { sha256: sha256Of('other bytes') }), 'RELEASE_UNTRUSTED');
   assert.equal(await w.outcome(program('6.6.6')), 'RELEASE_UNTRUSTED', 'a version that nobody signed');
-  // One byte of each document.
+  // Change one byte of each document.
   for (const name of ['timestamp.json', '1.snapshot.json', '1.targets.json']) {
     await using fresh = await world();
     const bytes = fresh.repository.pages.get(name);
@@ -47,7 +47,7 @@ test('tuf_arbitrary_software', async () => {
     fresh.repository.pages.set(name, Buffer.from('<html>no</html>'));
     assert.equal(await fresh.outcome(one), 'RELEASE_UNTRUSTED', name);
   }
-  // A whole list of a stranger's own, with a timestamp of a stranger's own.
+  // Serve an attacker's complete list with the attacker's own timestamp.
   const stranger = newRing();
   const theirs = new Repository({ ring: stranger, now: start });
   theirs.publish(program('6.6.6'));
@@ -64,11 +64,11 @@ test('tuf_rollback', async () => {
   w.repository.pages.clear();
   for (const [name, page] of old) w.repository.pages.set(name, page);
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
-  // Also when the machine lost its documents: the floor remembers.
+  // The floor also holds after the machine loses its documents.
   await w.forget();
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
   assert.match(w.log(), /trusting the release keys/);
-  // And when it lost the floor: the documents remember, the timestamp alone, too.
+  // The stored documents also hold after it loses the floor, even the timestamp alone.
   await using fresh = await world();
   for (const change of ['a new list', 'a new timestamp'] as const) {
     const before = fresh.repository.copy();
@@ -96,7 +96,7 @@ test('tuf_freeze', async () => {
   w.repository.now = w.time.now;
   w.repository.renew();
   assert.equal(await w.outcome(one), 'trusted');
-  // The targets are the publisher's to renew.
+  // Only the publisher can renew the targets.
   w.time.now = w.repository.now = start + 91 * day;
   w.repository.renew();
   assert.equal(await w.outcome(one), 'METADATA_EXPIRED');
@@ -105,7 +105,7 @@ test('tuf_freeze', async () => {
 test('tuf_fast_forward', async () => {
   await using w = await world();
   const one = program('1.0.0');
-  // Whoever has the key of the server can drive the versions up, and so lock the machine out …
+  // An attacker with the server's key can raise the versions and so lock the machine out …
   const thief = w.repository.online;
   const honest = { snapshot: w.repository.snapshot, timestamp: w.repository.timestamp };
   w.repository.forgeOnline(2 ** 31, w.repository.targets, [thief]);
@@ -114,7 +114,7 @@ test('tuf_fast_forward', async () => {
   w.repository.serveSnapshot(honest.snapshot);
   w.repository.serveTimestamp(honest.timestamp);
   assert.equal(await w.outcome(one), 'RELEASE_UNTRUSTED');
-  // … until the owners of the root keys give the server another key.
+  // … until the owners of the root keys replace the server's key.
   w.repository.online = newKey();
   w.repository.rotate((roles) => ({ ...roles, online: [w.repository.online.publicKey] }));
   w.repository.renew();
@@ -130,10 +130,10 @@ test('tuf_mix_and_match', async () => {
   const oldTargets = w.repository.targets;
   assert.ok(first);
   w.repository.publish(first, ...later);
-  // Yesterday's list under today's name, below today's snapshot.
+  // Serve the previous list under the current name, below the current snapshot.
   w.repository.pages.set('2.targets.json', oldTargets);
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
-  // Yesterday's snapshot under today's name, below today's timestamp.
+  // Serve the previous snapshot under the current name, below the current timestamp.
   await using fresh = await world();
   const oldSnapshot = fresh.repository.snapshot;
   assert.ok(oldSnapshot);
@@ -169,7 +169,7 @@ test('tuf_endless_data', async () => {
 test('tuf_slow_retrieval', async () => {
   const clock = new FakeClock();
   await using w = await world({ clock });
-  // A byte now and then: the connection lives, the document never ends.
+  // Sends a byte now and then: the connection stays alive, the document never ends.
   const open: { end: () => void }[] = [];
   const page = w.repository.timestamp;
   assert.ok(page);
@@ -231,7 +231,7 @@ test('tuf_key_compromise_below_the_threshold', async () => {
   await using w = await world();
   const evil = program('6.6.6');
   assert.equal(await w.outcome(program('1.0.0')), 'trusted');
-  // One of two root keys: no new root.
+  // One of two root keys cannot sign a new root.
   const stolen = w.repository.ring.root.slice(0, 1);
   const roles = rolesOf(w.repository.root);
   const mine = newRing();
@@ -241,14 +241,14 @@ test('tuf_key_compromise_below_the_threshold', async () => {
   ]);
   assert.equal(await w.outcome(evil), 'RELEASE_UNTRUSTED');
   w.repository.pages.delete('2.root.json');
-  // The key of the server: no new files.
+  // The server's key cannot sign new files.
   const listed = nextTargets({ root: w.repository.root, targets: w.repository.targets }, w.repository.ring, start);
   const forged = new Repository({ ring: mine, now: start });
   forged.publish(evil, evil);
   forged.publish(evil);
   w.repository.forgeOnline(2, forged.targets, [w.repository.online]);
   assert.equal(await w.outcome(evil), 'RELEASE_UNTRUSTED');
-  // The same place with the publisher's own signature is fine, so it was the key that was missing.
+  // The same version with the publisher's signature is accepted, so the missing key caused the rejection.
   w.repository.forgeOnline(3, listed.targets, [w.repository.online]);
   assert.equal(await w.outcome(program('1.0.0')), 'trusted');
 });
@@ -257,7 +257,7 @@ test('tuf_root_rotation', async () => {
   await using w = await world();
   const one = program('1.0.0');
   assert.equal(await w.outcome(one), 'trusted');
-  // Two documents while the machine was away: a lost key replaced, then new keys for the lists.
+  // Two root documents change while the machine is offline: one replaces a lost key, one the targets keys.
   const next = newRing();
   const [kept, also] = w.repository.ring.root;
   assert.ok(kept && also);
@@ -278,7 +278,7 @@ test('tuf_root_rotation', async () => {
   assert.equal(await w.outcome(program('1.1.0')), 'trusted');
   assert.equal(readRoot(await readFile(w.folder.file('state/tuf/root.json'))).signed.version, 3);
 
-  // The next one signed by one of the two: refused, whatever follows; the machine keeps what it has.
+  // Only one of the two keys signs the next root. The machine rejects it and keeps its current root.
   const half = newRing();
   w.repository.forgeRoot(4, rolesOf(w.repository.root), [kept, ...half.root]);
   assert.equal(await w.outcome(one), 'RELEASE_UNTRUSTED');
@@ -309,7 +309,7 @@ test('tuf_torn_local_metadata', async () => {
       for (const file of files) JSON.parse((await readFile(place(file), 'utf8')).replace(/^[0-9a-f]{8} /, ''));
     }
   }
-  // A root of others in its place is not taken, though it and all below it hold together.
+  // The machine rejects another owner's root, although it and all documents below it are consistent.
   await rm(place('root.json'));
   const other = new Repository({ now: start });
   other.rotate((roles) => roles);
@@ -330,14 +330,14 @@ test('the first root document: over https, from this machine, or by hand', async
   const all = { ...claim, platform: 'linux/amd64', sha256: '' };
   await assert.rejects(w.machine('http://releases.example').check(all, none), { code: 'TRUSTED_ROOT_MISSING' });
   assert.deepEqual(w.repository.asked, []);
-  // Pinned by hand: another server is not believed, whatever it serves.
+  // With a root pinned by hand, the machine rejects another server's documents.
   const other = new Repository({ now: start });
   await assert.rejects(pinRoot(w.disk, Buffer.from('{}')), { code: 'RELEASE_UNTRUSTED' });
   await pinRoot(w.disk, other.root);
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
   await pinRoot(w.disk, w.repository.root);
   assert.equal(await w.outcome(program('1.0.0')), 'trusted');
-  // Pinned again, and one that follows from it: what is known stays known, so nobody can lead back to old lists by it.
+  // Pinning the same root or its successor keeps the known versions, which prevents a rollback to old lists.
   const old = w.repository.copy();
   w.repository.publish(program('1.1.0'));
   assert.equal(await w.outcome(program('1.1.0')), 'trusted');
@@ -348,7 +348,7 @@ test('the first root document: over https, from this machine, or by hand', async
     for (const [name, page] of old) w.repository.pages.set(name, page);
     assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
   }
-  // Another one begins anew.
+  // A different root starts without known versions.
   const another = new Repository({ now: start });
   another.publish(program('1.0.0'));
   w.repository.pages.clear();

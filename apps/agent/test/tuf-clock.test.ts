@@ -1,4 +1,4 @@
-// What the check of releases makes of clocks: unknown, set back, years ahead.
+// Release checks with a clock that is unknown, set back, or years ahead.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
@@ -18,7 +18,7 @@ test('tuf_clock_1970', async () => {
   assert.match(w.troubles.get()[0]?.message ?? '', /its signed root document looks expired/);
   Object.assign(w.time, { now: start + 2 * hour, isTrusted: true });
   assert.deepEqual([await w.outcome(one), w.troubles.get()], ['trusted', []]);
-  // Versions still cannot fall.
+  // Version rollback is still refused.
   const old = w.repository.copy();
   w.repository.publish(program('1.1.0'));
   assert.equal(await w.outcome(program('1.1.0')), 'trusted');
@@ -33,7 +33,7 @@ test('expired_timestamp_freeze: a clock that is set back makes no old document g
     Object.assign(w.time, await releaseTime(w.disk, new FakeClock(wall), isSynchronized));
     return w.outcome(one);
   };
-  // Nobody else's clock: the documents of this test are made later than the program itself.
+  // The documents of this test are dated after the build date of the program.
   const now = Date.parse('2027-03-01T00:00:00Z');
   w.repository.now = now;
   w.repository.rotate((roles) => roles);
@@ -41,7 +41,7 @@ test('expired_timestamp_freeze: a clock that is set back makes no old document g
   w.repository.renew();
   assert.equal(await at(now + hour, true), 'trusted');
   assert.equal(await at(now + 30 * hour, true), 'METADATA_EXPIRED', 'frozen for more than a day');
-  // What the time server said is kept, whatever becomes of the clock.
+  // The machine keeps the time of the time server, whatever the clock shows later.
   for (const wall of [0, now + hour, now - 365 * day, Date.parse('2038-01-19T03:14:08Z'), 8.64e15 - 1]) {
     assert.equal(await at(wall, false), 'METADATA_EXPIRED', new Date(wall).toISOString());
   }

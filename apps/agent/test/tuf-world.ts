@@ -1,4 +1,4 @@
-/** A machine that checks releases, before a repository that a test may turn against it. */
+/** A machine that checks releases against a repository that a test can manipulate. */
 import { rm } from 'node:fs/promises';
 import { errorCodeOf } from '@platform/contract/errors';
 import { Cell, type Clock } from '@platform/kit';
@@ -27,7 +27,7 @@ const web: Web = {
   },
 };
 
-/** A machine with an empty disk, before a repository that lists one version. */
+/** A machine with an empty disk, and a repository that lists one version. */
 export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
   const repository = new Repository({ now: start });
   const folder = await tempFolder();
@@ -61,7 +61,7 @@ export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
     server,
     machine,
     check,
-    /** Code of the refusal, or the hash that may be installed. */
+    /** Error code of the refusal, or whether the trusted hash matches. */
     async outcome(target: Target, change: Parameters<typeof check>[1] = {}): Promise<string> {
       try {
         return (await check(target, change)).sha256 === target.sha256 ? 'trusted' : 'trusted with other bytes';

@@ -1,4 +1,4 @@
-// What systemd starts the agent by follows its version, on a whole machine with its gate and its service manager.
+// The systemd unit follows the agent's version, on a whole machine with its gate and its service manager.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unitKept } from '../src/versions/unit-renewal.ts';
@@ -28,7 +28,7 @@ async function runs(prepare: (rig: Rig) => void, work: (rig: Rig) => Promise<voi
   }
 }
 
-/** Puts a version out; while it is on trial, `seen` collects the unit at each of its starts. */
+/** Publishes and requests a version; while it is on trial, `seen` collects the unit at each start. */
 async function update(rig: Rig, version: string, behaviour: Behaviour = 'good'): Promise<void> {
   const { id, use } = rig.publish('agent', version, behaviour);
   const name = id.slice(0, -13);
@@ -54,7 +54,7 @@ test('the unit comes before the version that wants it, and goes with the version
         assert.ok(tried.length > 0 && tried.every(([, unit]) => unit === `[Unit] of ${version} end`), tried.join());
         assert.deepEqual(rig.units.at(-1), ['1.1.0', '[Unit] of 1.1.0 end'], 'it is back before its version starts');
       }
-      // Back by an operator: the unit, too.
+      // An operator's rollback restores the unit, too.
       await rig.operator!.rollback('agent');
       await rig.until(() => rig.unit() === '[Unit] of 1.0.0 end' && rig.isWell(), hour);
       assert.equal(rig.unit(), '[Unit] of 1.0.0 end');

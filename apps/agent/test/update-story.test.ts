@@ -1,4 +1,4 @@
-// What becomes of good and of bad versions, on a whole machine with its gate and its service manager.
+// Updates to good and bad versions, on a whole machine with its gate and its service manager.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -24,7 +24,7 @@ const stateOf = (rig: Rig, program: Program): string | undefined =>
 const conditionsOf = (rig: Rig): string[] => rig.cloud.report.get()?.conditions.map((c) => c.code) ?? [];
 const passes = async (rig: Rig, minutes: number): Promise<void> => void (await rig.until(() => false, minutes));
 
-/** Puts a version out and waits until it is over and done with, one way or the other. */
+/** Publishes and requests a version, then waits until its update has succeeded or failed. */
 async function update(rig: Rig, program: Program, version: string, behaviour: Behaviour = 'good'): Promise<string> {
   const { id, use } = rig.publish(program, version, behaviour);
   use();
@@ -70,7 +70,7 @@ test('update_keeps_server_pid: a good agent takes over, proves itself, and the s
   }));
 
 const inStarts = /^it did not prove itself in 3 starts$/;
-/** `exit`: how its last start ended, and its last line. */
+/** `exit`: the exit reason of its last start, and its last line. */
 const bad: [program: Program, behaviour: Behaviour, starts: number, reason: RegExp, exit?: [RegExp, string?]][] = [
   ['agent', 'crash', 3, inStarts, [/^exit 1$/, 'it hurts ***']],
   ['agent', 'hang', 3, inStarts, [/^not ready in time; systemd ended it/]],
@@ -96,7 +96,7 @@ for (const [program, behaviour, starts, reason, exit] of bad) {
       assert.match(status.why, /^1\.0\.0 is used\. 1\.1\.0-\w+ \(stable\) is wanted but quarantined .* UTC: .*Choose/);
       assert.deepEqual(conditionsOf(rig), ['VERSION_QUARANTINED']);
       assert.equal(count(id), starts);
-      /** Why it failed, after a restart of the machine, too. */
+      /** The reason of the failure must survive a restart of the machine. */
       const checkExit = (): void => {
         const found = statusOf(rig, program)?.quarantined[0]?.exit;
         assert.equal(found?.version, exit && version);
@@ -105,14 +105,14 @@ for (const [program, behaviour, starts, reason, exit] of bad) {
       };
       checkExit();
 
-      // server_says_update_during_rollback: the cloud goes on to want it, for hours, and the machine is switched off and on.
+      // server_says_update_during_rollback: the cloud desires the version for hours, and the machine is power-cycled.
       await passes(rig, 2 * hour);
       rig.cutPower();
       await passes(rig, 2 * hour);
       assert.deepEqual([count(id), rig.isWell(), rig.broken], [starts, true, undefined]);
       checkExit();
 
-      // An operator has it tried again: the same, once more.
+      // An operator clears the quarantine: the same sequence runs once more.
       rig.cloud.clearance.set(1);
       await rig.until(() => count(id) === 2 * starts && rig.isWell(), 3 * hour);
       await passes(rig, hour);
@@ -168,7 +168,7 @@ test('crashes and power cuts of one trial are counted apart: three crashes are t
     const seen = { starts: 0 };
     rig.setFate(({ do: what, path }) => {
       if (what !== 'exec' || path !== 'bin/platform-agent' || rig.inUse('agent') !== id) return 'ok';
-      return ++seen.starts % 2 === 0 ? 'lostBefore' : 'ok'; // the second and the fourth start meet a power cut
+      return ++seen.starts % 2 === 0 ? 'lostBefore' : 'ok'; // power cuts at the second and the fourth start
     });
     await rig.until(() => rig.isWell() && stateOf(rig, 'agent') === 'REVERTED', hour);
     assert.deepEqual([seen.starts, statusOf(rig, 'agent')?.quarantined[0]?.reason], [5, trialReason]);
@@ -191,7 +191,7 @@ test('a management server that is away during a trial: nobody could reach it, so
 test('a new agent that people restart again and again while it is on trial is not taken back for that', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('agent', '1.1.0', 'good');
-    // It has to reach the management server to prove itself, and cannot for a while.
+    // The version needs the management server for its health check; the server is down for a while.
     use();
     await rig.until(() => rig.starts.at(-1) === '1.1.0', 5, 100);
     rig.cloud.isUp = false;
@@ -227,7 +227,7 @@ test('a new machine server that people restart again and again while it is on tr
 
 test('both_versions_broken_keeps_agent_running: it goes back once, and goes on trying the one that is left', () =>
   runs(async (rig) => {
-    // The old one has been proven, and is broken all the same.
+    // The old version passed its health check earlier, and is broken now.
     const old = rig.inUse('server');
     const broken = Buffer.from('#!/bin/sh\nexit 7\n');
     rig.machine.files.put(
@@ -287,7 +287,7 @@ test('a server that is given as agent is refused by what it says of itself, and 
 test('a machine server that the disk has damaged, in use for long, is noticed when it ends again and again, and fetched anew', () =>
   runs(async (rig) => {
     const id = await update(rig, 'server', '1.1.0');
-    // In place, with the same size and times, as bits of a memory card go.
+    // Changes bits in place, with the same size and times, like a failing memory card.
     const file = rig.machine.files.get(`versions/${id}/platform-server`)!;
     const good = new TextDecoder().decode(file.bytes);
     const damaged = good.replace(/sleep 100000000/, 'exit 3         ');

@@ -1,4 +1,4 @@
-// What a machine says of its versions agrees with what runs, whatever was desired in between.
+// The reported version state agrees with the running versions, whatever was desired before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -31,7 +31,7 @@ async function runs(work: (rig: Rig) => Promise<void>): Promise<void> {
   }
 }
 
-/** 1.1.0 of the server lies ready for a next start that nobody makes. */
+/** Stages 1.1.0 of the server for a next start that does not happen. */
 async function stage(rig: Rig): Promise<string> {
   rig.machine.status = never;
   await passes(rig, 1);
@@ -150,7 +150,7 @@ test('an agent that was not installed says so, and not that it is installed', as
   await agent.done;
 });
 
-/** Bits of the file flip, in place: size and times stay, and it never gets ready. */
+/** Flips bits of the file in place: size and times stay, and the program never gets ready. */
 function damage(rig: Rig, id: string): void {
   const file = rig.machine.files.get(`versions/${id}/platform-server`)!;
   const bad = new TextDecoder().decode(file.bytes).replace('platform_server', 'platform_servez');

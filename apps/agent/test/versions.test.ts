@@ -1,4 +1,4 @@
-// Fetching, checking and switching versions: on a real folder with a real server, and on the simulated device.
+// Downloads, verifies and switches versions: in a real folder with a real server, and on the simulated device.
 import assert from 'node:assert/strict';
 import { readFile, truncate } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,7 +21,7 @@ interface Fixture extends AsyncDisposable {
   device: Device;
   publish(name: string, bytes: Uint8Array): string;
   damage(file: string): Promise<void>;
-  /** What is left for others. */
+  /** Sets the free disk space. */
   setFree(bytes: number): void;
   tick(): Promise<void>;
 }
@@ -128,20 +128,20 @@ for (const [kind, make] of [
   on('a version that failed here is never the way back', async (f) => {
     const store = storeOn(f);
     const { id: a } = await download(f, { bytes: one });
-    await store.activate(a, yes); // the first one: there is nothing to go back to
+    await store.activate(a, yes); // the first version: no previous version exists
     await store.quarantine(a, 'it did not start', 0);
     const { id: b } = await download(f, { bytes: two, version: '1.1.0' });
     await store.activate(b, yes);
     assert.equal((await store.trial())?.from, a, 'better than nothing');
 
-    // Whatever comes next is tried from the one that runs.
+    // The running version becomes the previous one for each later trial.
     const { id: c } = await download(f, { bytes: three, version: '1.2.0' });
     await store.activate(c, yes);
     assert.deepEqual([(await store.trial())?.from, (await store.trial())?.to], [b, c]);
     await store.revert('it crashed');
     assert.equal(await store.linked(), b);
 
-    // The failed one itself, once more: on trial, too.
+    // The failed version itself is tried again, also on trial.
     await store.activate(c, yes);
     await store.activate(a, yes);
     assert.deepEqual([await store.linked(), (await store.trial())?.from], [a, b]);
@@ -317,7 +317,7 @@ for (const [kind, make] of [
     );
     assert.deepEqual([by.isByDelta, by.sha256, applied], [true, hash(two), ['platform-server append']]);
     await storeOn(f).remove(by.id);
-    // One that leads elsewhere, and one that is damaged: the whole file.
+    // A patch from another base and a damaged patch make the agent download the whole file.
     const bad = await download(
       f,
       { bytes: two, version: '1.1.0', deltas: [deltaOf(Buffer.from('other'), 'q')] },

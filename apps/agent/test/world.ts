@@ -8,22 +8,22 @@ import { sha256Of, TestCloud } from './test-cloud.ts';
 
 export interface RunningAgent {
   stop(): void;
-  /** As kill -9: from now on it does nothing. */
+  /** Like kill -9: from now on the agent does nothing. */
   kill(): void;
   readonly done: Promise<Ending>;
 }
 
-/** A simulated device, a cloud and a clock; agents come and go. */
+/** A simulated device, a cloud and a clock; agents start and end. */
 export class World {
   readonly clock = new FakeClock();
   readonly machine = new SimDevice(this.clock);
   readonly cloud = new TestCloud(this.clock);
-  /** By which the machine reaches the cloud. */
+  /** URL of the cloud. */
   address = 'http://cloud';
-  /** What every agent logged here, one text a line. */
+  /** All agents' log records, one text per line. */
   readonly transcript: string[] = [];
 
-  /** A program is a script; the release says its true hash, or that of other bytes. */
+  /** Publishes a script as a program. The release has the script's hash, or the hash of `saidOf`. */
   publish(version: string, script: string, saidOf = script): void {
     const url = `https://releases/${version}`;
     this.machine.releases.files.set(url, Buffer.from(script));
@@ -69,7 +69,7 @@ export class World {
     };
   }
 
-  /** Lines since the last call that are of one of these loggers (all: none given). */
+  /** Returns and removes the recorded lines of these loggers (none given: all loggers). */
   told(...loggers: string[]): string {
     return this.transcript
       .splice(0)
@@ -99,7 +99,7 @@ export class World {
 }
 
 export const minute = 60_000;
-/** Ready at once, runs until it is stopped. */
+/** Becomes ready at once and runs until stopped. */
 export const good = (name: string): string =>
   [
     '#!/bin/sh',

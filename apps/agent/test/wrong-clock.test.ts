@@ -1,5 +1,5 @@
-// A real agent whose clock is years off, against a management server that speaks TLS. The clock of the host is the right one:
-// the certificates, and what the server says of the time, are of years before or after.
+// A real agent whose clock is years off, against a management server with TLS. The host clock is right: the
+// certificates and the server's time are years older or newer.
 import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { tinyServer } from './tiny-server.ts';
 const year = 365 * 86_400_000;
 const now = Math.floor(systemClock.wall() / 1000) * 1000;
 
-/** TLS in front of a server, with a clock of its own. */
+/** Terminates TLS in front of a server, with its own clock. */
 async function inFront(port: number, { cert, key }: Issued, aheadMs: number) {
   const server = createServer({ cert, key }, (incoming, answer) => {
     const { method, headers, url } = incoming;
@@ -40,7 +40,7 @@ async function inFront(port: number, { cert, key }: Issued, aheadMs: number) {
   };
 }
 
-/** No time server, whatever the host has. */
+/** Simulates a host without a synchronized clock. */
 async function unsynchronized(folder: TempFolder): Promise<string> {
   await mkdir(folder.file('programs'));
   await writeFile(folder.file('programs', 'timedatectl'), '#!/bin/sh\necho no\n');
