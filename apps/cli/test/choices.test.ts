@@ -1,4 +1,4 @@
-// Words with a fixed meaning: what a shell is offered, and what is refused, by the program itself.
+// Enumerated values: the program completes them for a shell and rejects all others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { platform } from './platform.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 const main = path.join(import.meta.dirname, '../src/main.ts');
 
-/** The program as a process of its own, with no server named. */
+/** Runs the program as a separate process, without a configured server. */
 export function platform(...args: string[]): { code: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

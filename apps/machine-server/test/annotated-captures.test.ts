@@ -74,7 +74,7 @@ test('an image is kept whatever becomes of its prediction', async () => {
     const before = spool.added.get();
     const capturing = await startResource(of, { running, engine, spool, captureFolder, clock, log });
     if (spool.added.get() === before) await spool.added.changed(new AbortController().signal);
-    await clock.advance(1); // the turn ends, and the next one is due much later
+    await clock.advance(1); // the capture ends, and the next one is due much later
     await capturing.stop();
     assert.match(String(capturing.failure?.()), problem, name);
     const waiting = await spool.waiting(spoolFolder(captureFolder, of));

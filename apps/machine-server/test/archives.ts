@@ -4,7 +4,7 @@ import type { Header } from 'tar-stream';
 
 type Piece = Partial<Header> & { name: string; content?: string | Uint8Array };
 
-/** A .tar.gz with these entries, written as they are: also what no honest program would write. */
+/** Creates a .tar.gz with exactly these entries, including malicious ones. */
 export async function tarGz(entries: readonly Piece[]): Promise<Buffer> {
   const tar = pack();
   for (const { content, ...header } of entries) {

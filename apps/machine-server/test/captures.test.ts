@@ -17,7 +17,7 @@ const about = (taken: number) =>
   ({ format: 'jpeg', camera: 'cam', taken_ms: taken, tags: ['t'], dataset_ids: ['d'] }) as const;
 const picture = (text: string) => Buffer.from(text);
 
-/** The uploading loop over one folder, on a clock that the test moves, and a server that answers as it is told. */
+/** Runs the upload loop over one folder, on a clock that the test moves; the server returns the given answers. */
 function uploading(folder: string, answers: Record<string, (Code | 'ok')[]>) {
   const clock = new FakeClock();
   const { log, lines } = captureLog(clock);
@@ -45,7 +45,7 @@ function uploading(folder: string, answers: Record<string, (Code | 'ok')[]>) {
     arrived,
     tried,
     lines,
-    /** Lets files and promises settle without moving time. */
+    /** Waits for files and promises without advancing the clock. */
     settle: async (is: () => boolean) => {
       for (const end = performance.now() + 20_000; performance.now() < end && !is();) await clock.settle();
       assert.ok(is(), JSON.stringify({ arrived, tried }));
@@ -139,7 +139,7 @@ test('a crash leaves nothing behind that counts, and loses nothing that did', as
   const names = [kept, next].flatMap(({ file_name: name }) => [name, `${name}.json`]);
   assert.deepEqual((await readdir(folder)).toSorted(), [...names, ...foreign, 'failed'].toSorted());
   assert.deepEqual((await readdir(temp.file('keep', 'failed'))).toSorted(), [`${left}3.jpg.json`, `${left}4.jpg.json`]);
-  // A record whose picture somebody removed is no reason to stop.
+  // A record whose image was removed must not stop the uploads.
   await rm(temp.file('keep', kept.file_name));
   const it = uploading(folder, {});
   await it.settle(() => it.arrived.includes('next'));

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 
-/** Photographs they are not: big coloured patches that a model of three colours can tell apart. */
+/** Synthetic images: large coloured patches that a model of three colours can distinguish. */
 export const colours = {
   red: { r: 220, g: 30, b: 40 },
   green: { r: 40, g: 200, b: 60 },
@@ -8,7 +8,7 @@ export const colours = {
 } as const;
 export type Colour = keyof typeof colours;
 
-/** A picture mostly of one colour, with a patch of another and some noise, so that resizing has something to do. */
+/** Creates an image mostly of one colour, with a patch of another colour, and with noise that makes resizing matter. */
 export async function colourPicture(
   colour: Colour,
   { width = 120, height = 90, format = 'jpeg', seed = 1 } = {},

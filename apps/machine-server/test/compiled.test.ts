@@ -13,7 +13,7 @@ import { startServer } from './server-process.ts';
 const root = path.resolve(import.meta.dirname, '../../..');
 const nobody = 65_534;
 
-/** The release file, built if its sources have changed. */
+/** Builds the release file if its sources have changed. */
 function releaseFile(): { file: string; version: string } {
   const built = spawnSync(process.execPath, [path.join(root, 'tools/release.ts'), 'platform-server'], {
     encoding: 'utf8',
@@ -33,7 +33,7 @@ test('the release file alone, in an empty folder, run by a user who may read not
   await mkdir(folder.file('data'), { mode: 0o700 });
   const isRoot = process.getuid?.() === 0;
   if (isRoot) await chown(folder.file('data'), nobody, nobody);
-  // Without HOME, and as root in the shoes of somebody who owns nothing.
+  // Runs without HOME and, if the test is root, as a user that owns no files.
   const as = isRoot ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : [];
   const command = ['env', '-i', ...as, program];
 
@@ -58,7 +58,7 @@ test('the release file alone, in an empty folder, run by a user who may read not
   const { body } = await server.until('a prediction', predict, ({ status }) => status === 200);
   assert.deepEqual([body['label'], body['version']], ['blue', '1']);
 
-  // Another file takes its place: a restart is needed to use it.
+  // A new file at the program's path requires a restart.
   const isNeeded = async () => (await server.json('/restart_status')).body['restart_needed'];
   assert.equal(await isNeeded(), false);
   const newer = folder.file('newer');

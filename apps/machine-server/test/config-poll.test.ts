@@ -19,11 +19,11 @@ import type { MachineConfig } from '../src/machine-config.ts';
 
 const minute = 60_000;
 
-/** A management server as config polls see it. */
+/** A management server with only the configuration poll. */
 class Server {
   readonly #clock: FakeClock;
   readonly revision = new Cell(1);
-  /** False: it knows nothing of revisions and answers at once, as public ones do. */
+  /** False: the server ignores revisions and answers at once, as public servers do. */
   holds = true;
   failure: ConnectError | undefined;
   calls: number[] = [];
@@ -85,7 +85,7 @@ async function world() {
     for (let n = 0; n < 5_000_000 && !what(); n++) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(what());
   };
-  /** How often it asked meanwhile. Files are written for real in between: it goes on when nothing but time is waited for. */
+  /** Counts the polls during `ms`. File writes are real, so it continues once only timers are pending. */
   const pass = async (ms: number): Promise<number> => {
     const before = server.calls.length;
     const resting = () => clock.pending > 0;

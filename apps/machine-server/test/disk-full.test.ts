@@ -11,10 +11,10 @@ import { parseReadyLine } from '@platform/contract/machine';
 import { tempFolder } from '@platform/kit/testing';
 
 const main = path.join(import.meta.dirname, '..', 'src', 'main.ts');
-/** As a unit of the system starts it; others have no place in memory for its lock. */
+/** The server runs as root, like a system unit. Other users cannot create its lock in memory. */
 const canMount =
   process.getuid?.() === 0 && spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-/** Its data folder on a disk that takes neither a byte nor a file more, where its stdout goes, too, or a copy of it. */
+/** Data folder and stdout, or a copy of it, are on a disk that has space for neither a byte nor a file. */
 const onFullDisk = (output: string): string => `
   mount -t tmpfs -o size=64k,nr_inodes=4,mode=755 tmpfs "$1" && mkdir "$1/data" && touch "$1/out" || exit 1
   head -c 100000 /dev/zero > "$1/filler" 2>&-
@@ -46,7 +46,7 @@ for (const [what, output] of [
         if (url !== undefined) break;
       }
       if (output === '') assert.equal((await fetch(new URL('/restart_status', url))).status, 200, errors.join(''));
-      // Nobody may hear that it is ready; that it asks for its configuration says as much.
+      // The readiness line may be lost; the request for the configuration proves that the server runs.
       await Promise.race([asked, exit]);
       assert.equal(child.exitCode, null, errors.join(''));
       child.kill('SIGTERM');

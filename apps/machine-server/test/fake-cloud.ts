@@ -15,14 +15,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { crc32c } from '../src/packages/crc32c.ts';
 
-/** A package archive as the download address offers it; what is set here may be a lie. */
+/** A package archive as the download URL serves it; its metadata may be wrong on purpose. */
 export interface Archive {
   bytes: Buffer;
   contentType?: string;
   crc?: number;
-  /** The connection breaks after so many bytes of the next answers. */
+  /** Each next response breaks its connection after this number of bytes. */
   breaksAfter?: number[];
-  /** … once this has resolved. */
+  /** The break waits for this promise. */
   beforeBreak?: () => Promise<void>;
 }
 
@@ -44,15 +44,15 @@ export interface FakeCloud extends AsyncDisposable {
   readonly uploads: DataCaptureUploadRequest[];
   /** Bodies of package downloads, by `<id>/<version>`. */
   readonly archives: Map<string, Archive>;
-  /** Ranges asked for. */
+  /** Requested byte ranges. */
   readonly ranges: string[];
-  /** Next answers to uploads; empty: they succeed. */
+  /** Errors for the next uploads; if empty, uploads succeed. */
   readonly uploadFailures: Code[];
-  /** Tokens given so far; those below `validFrom` are no longer good. */
+  /** Number of issued tokens; tokens below `validFrom` are invalid. */
   tokens: number;
   validFrom: number;
   setConfig(revision: number, config: WantedConfig): void;
-  /** From now on every connection is closed at once. */
+  /** Closes every new connection at once. */
   goOffline(): void;
   goOnline(): void;
 }

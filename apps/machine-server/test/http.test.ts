@@ -89,7 +89,7 @@ test('two models: the camera has to be told which', async () => {
   assert.deepEqual([response.status, /name it in the body/.test(await response.text())], [400, true]);
 });
 
-/** A request as no browser and no `fetch` would send it; without `body`, its head alone. */
+/** Sends a request that no browser and no `fetch` would send; without `body`, only its head. */
 function raw(url: string, headers: Record<string, string>, body?: Buffer): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const asked = request(`${url}/models/net/predict`, { method: 'POST', headers }, (response) => {

@@ -11,7 +11,7 @@ import { colourPicture } from './colour-pictures.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { serverCommand, startServer } from './server-process.ts';
 
-/** Starts the server and ends it without warning as soon as it has printed `lines` lines. */
+/** Starts the server and kills it as soon as it has printed `lines` lines. */
 async function killAfter(lines: number, of: Parameters<typeof serverCommand>[0]): Promise<void> {
   const [program = '', ...args] = await serverCommand(of);
   const child = spawn(program, args, { cwd: of.folder, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -42,7 +42,7 @@ test('killed at any line of its log, it goes on: the model answers, no picture i
   const captured = new Set<string>();
   const random = seededRandom(7);
   for (let round = 1; round <= 8; round++) {
-    // Each round there is a newer model to fetch, a few kilobytes at a time.
+    // Each round has a newer model to download, a few kilobytes at a time.
     const labels = ['red', 'green', 'blue'].map((label) => `${label} ${round}`).join('\n');
     const bytes = await tarGz([
       { name: 'colours.onnx', content: onnx },

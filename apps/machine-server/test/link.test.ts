@@ -34,7 +34,7 @@ test('a wrong secret is asked about once a call, and being offline is told as su
   const code = await codeOf(robot.config({ id: cloud.partId }));
   assert.ok(code === Code.Unavailable || code === Code.Unknown);
   cloud.goOnline();
-  // The right secret works at once again: no failure is remembered.
+  // The correct secret works again at once: the client caches no failure.
   const right = linkTo(cloud).client(RobotService);
   cloud.goOffline();
   await codeOf(right.config({ id: cloud.partId }));

@@ -1,4 +1,4 @@
-// Log lines handed over to an agent at its socket: each arrives once, whatever becomes of connections, and none goes another way.
+// The server sends log lines to an agent's socket. Each arrives once, even if connections break, and none is uploaded.
 import { parseLogHello, parseSocketLine } from '@platform/contract/log-socket';
 import type { SocketLine } from '@platform/contract/log-socket';
 import { Cell } from '@platform/kit';
@@ -15,7 +15,7 @@ import { LogQueue } from '../src/cloud/log-upload.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
 
-/** An agent that takes lines; what it does not confirm it forgets with the connection. */
+/** Simulates an agent that accepts lines; it drops unconfirmed lines when the connection closes. */
 async function agentSocket(file: string) {
   const taken = new Cell<readonly SocketLine[]>([]);
   const state = { isConfirming: true, connections: 0, boots: new Set<string>() };
@@ -26,7 +26,7 @@ async function agentSocket(file: string) {
     let isGreeted = false;
     const answer = () =>
       socket.write(`${JSON.stringify({ log_socket: 1, taken: taken.get().at(-1)?.sequence ?? 0 })}\n`);
-    const heard = createInterface(socket).on('error', () => {}); // it tells of the socket's, too
+    const heard = createInterface(socket).on('error', () => {}); // readline re-emits the socket's errors
     heard.on('line', (text) => {
       if (!isGreeted) {
         isGreeted = true;

@@ -15,7 +15,7 @@ const line = (message: string, fields = {}) => ({
   fields,
 });
 
-/** The uploading loop; `answers` are given in order, then every batch is taken. */
+/** Runs the upload loop; the server gives `answers` in order, then accepts every batch. */
 function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = [], bad?: { lines: number[]; code: Code }) {
   const clock = new FakeClock();
   const batches: number[][] = [];

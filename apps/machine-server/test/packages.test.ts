@@ -37,7 +37,7 @@ test('crc32c: known answers, in one piece and in many', () => {
   const headers: [string | null, number | undefined][] = [
     ['crc32c=4waSgw==', 0xe3069283],
     ['md5=abcd, crc32c=4waSgw==', 0xe3069283],
-    ['crc32c=Bg==', 6], // leading zero bytes left out
+    ['crc32c=Bg==', 6], // without leading zero bytes
     ['crc32c=', undefined],
     ['crc32c=AAAAAAAAAAA=', undefined],
     ['md5=abcd', undefined],
@@ -157,13 +157,13 @@ test('a download goes on where it broke off, and is checked', async () => {
   await download(of, systemClock, never);
   assert.deepEqual(cloud.ranges, ['bytes=100000-', 'bytes=150000-']);
   assert.deepEqual(await readFile(of.file), bytes);
-  // All there already: nothing is fetched again. Another file of the same length: found out, removed, fetched anew.
+  // A complete file is not downloaded again. A wrong file of the same length fails its checksum and is replaced.
   await download(of, systemClock, never);
   await writeFile(of.file, Buffer.alloc(bytes.length));
   await assert.rejects(download(of, systemClock, never), /checksum/);
   await download(of, systemClock, never);
   assert.deepEqual(await readFile(of.file), bytes);
-  // Longer than announced: begun anew.
+  // A file longer than announced is downloaded again.
   await writeFile(of.file, Buffer.alloc(bytes.length + 1));
   await download(of, systemClock, never);
   assert.deepEqual(await readFile(of.file), bytes);
@@ -192,7 +192,7 @@ test('the store survives its own restart, and clears what a crash left', async (
   assert.equal(await readFile(path.join(root, 'm', 'labels.txt'), 'utf8'), 'a');
 
   await mkdir(path.join(root, 'data', 'ml_model', 'm-2.unpacking'));
-  await mkdir(path.join(root, 'data', 'ml_model', 'm-3')); // without the record that says it is whole
+  await mkdir(path.join(root, 'data', 'ml_model', 'm-3')); // without the record of a complete installation
   await symlink('data/ml_model/m-3', path.join(root, 'n'));
   await symlink('data/ml_model/m-1', path.join(root, 'm.1.tmp'));
   const again = await new PackageStore(root).open();
@@ -208,7 +208,7 @@ test('the store survives its own restart, and clears what a crash left', async (
   assert.deepEqual([...(await new PackageStore(root).open())], []);
 });
 
-/** An installer with its loop, on a clock that the test moves. */
+/** Runs an installer with its loop, on a clock that the test moves. */
 async function installing(folder: TempFolder, cloud: FakeCloud) {
   const clock = new FakeClock();
   const { log, lines } = captureLog(clock);

@@ -9,7 +9,7 @@ import { maxPictureBytes } from '../src/pictures/picture.ts';
 import { resize } from '../src/pictures/resize.ts';
 import { colourPicture } from './colour-pictures.ts';
 
-/** Largest and mean difference of two pictures, in steps of 0 to 255. */
+/** Largest and mean difference of two images, in steps of 0 to 255. */
 function difference(a: Uint8Array, b: Uint8Array): { most: number; mean: number } {
   assert.equal(a.length, b.length);
   let most = 0;

@@ -1,4 +1,4 @@
-// What the server reports of every entry of its configuration, and that it knows what it says it knows.
+// The server reports the state of every entry of its configuration, and reports only verified states.
 import { create } from '@bufbuild/protobuf';
 import { RobotConfigSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { PlatformError } from '@platform/contract/errors';

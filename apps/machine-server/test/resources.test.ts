@@ -123,7 +123,7 @@ const net: ResourceSpec = { is: 'model', name: 'net', modelPath: '${packages.m}/
 const at = (version: string): ReadonlyMap<string, InstalledPackage> =>
   new Map([['m', { name: 'm', id: 'o/m', version, folder: `/${version}` }]]);
 
-/** The loop that runs resources; `bad` lists folders and package versions that make a resource fail to start. */
+/** Runs the resource loop; `bad` lists folders and package versions that make a resource fail to start. */
 function running(bad: Set<string>) {
   const clock = new FakeClock();
   const { log, lines } = captureLog(clock);

@@ -13,7 +13,7 @@ export interface ServerProcess extends AsyncDisposable {
   readonly ready: Readiness;
   readonly stdout: readonly string[];
   json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown> }>;
-  /** Asks `read` again and again until `is` holds for its answer. Fails after 20 s with what it saw last. */
+  /** Polls `read` until `is` holds for its result. Fails after 20 s with the last result. */
   until<T>(what: string, read: () => T | Promise<T>, is: (value: T) => boolean): Promise<T>;
   kill(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -21,13 +21,13 @@ export interface ServerProcess extends AsyncDisposable {
 interface ServerOptions {
   readonly cloud: FakeCloud;
   readonly folder: string;
-  /** From source unless given. */
+  /** Default: from source. */
   readonly command?: readonly string[];
-  /** Beside the environment of the test. */
+  /** Added to the environment of the test. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The command line of a server for the machine of `cloud`; its credentials file is written into `folder`. */
+/** Writes the credentials file into `folder` and returns the command line of a server for the machine of `cloud`. */
 export async function serverCommand({
   cloud,
   folder,
@@ -39,7 +39,7 @@ export async function serverCommand({
   return [...command, '-config', credentials, '-data', path.join(folder, 'data'), '--poll-seconds', '0.1'];
 }
 
-/** Starts platform-server (from source unless `command` says otherwise) and waits for its readiness line. */
+/** Starts platform-server (by default from source) and waits for its readiness line. */
 export async function startServer(of: ServerOptions): Promise<ServerProcess> {
   const { folder } = of;
   const [program = '', ...args] = await serverCommand(of);

@@ -36,7 +36,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   await using server = await startServer({ cloud, folder: folder.path });
   assert.deepEqual([server.ready.version, server.ready.revision], ['0.1.0', 0]);
 
-  // The model arrives and answers.
+  // The model arrives and makes predictions.
   const predict = async () =>
     server.json('/models/classifier/predict', { method: 'POST', body: await colourPicture('blue') });
   const first = await server.until('a prediction', predict, ({ status }) => status === 200);
@@ -49,7 +49,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   const status = await server.json('/restart_status');
   assert.deepEqual([status.body['restart_allowed'], status.body['revision']], [true, 1]);
 
-  // A new version takes its place while the server runs; a damaged one does not.
+  // A new version replaces it while the server runs; a damaged version does not.
   cloud.archives.set('org/colours/2', { bytes: await modelArchive('rot\ngruen\nblau\n') });
   cloud.setConfig(2, { components: [camera], services: [model], packages: [usePackage('2')] });
   const second = await server.until('version 2', predict, ({ body }) => body['version'] === '2');
@@ -62,7 +62,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   const { resources } = (await server.json('/resources')).body as { resources: Record<string, unknown>[] };
   assert.match(String(resources[1]?.['problem']), /3 classes/);
 
-  // Pictures are captured; what is taken offline arrives later, each once.
+  // The server captures images; those captured offline arrive later, each once.
   const capture = {
     name: 'keep',
     type: 'data_manager',
@@ -78,7 +78,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   const waiting = async () =>
     (await readdir(folder.file('data', 'captures', 'keep'))).filter((f) => f.endsWith('.json')).length;
   await server.until('captures that wait', waiting, (count) => count >= 3);
-  cloud.validFrom = cloud.tokens + 1; // the token it holds is no longer good
+  cloud.validFrom = cloud.tokens + 1; // the server's current token becomes invalid
   cloud.goOnline();
   cloud.setConfig(5, { components: [camera], services: [model], packages: [usePackage('2')] });
   await server.until('an empty spool', waiting, (count) => count === 0);
@@ -88,7 +88,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   assert.deepEqual([upload?.metadata?.tags, upload?.metadata?.datasetIds], [['yard'], ['d1']]);
   assert.deepEqual(Buffer.from(upload?.sensorContents[0]?.data.value as Uint8Array), await colourPicture('green'));
 
-  // Told to stop, it stops; its log has arrived, numbered without a gap.
+  // The server stops on request; its log has arrived, numbered without a gap.
   await server.until(
     'revision 5',
     () => server.json('/restart_status'),
@@ -111,7 +111,7 @@ test('without its cloud, a machine starts with what it had', async () => {
   const predict = { method: 'POST', body: await colourPicture('red') };
   {
     await using server = await startServer({ cloud, folder: folder.path });
-    // An agent of another product waits for this line, and polls for restarts once it has seen it.
+    // Another vendor's agent waits for this line and then polls for restarts.
     const serving = `serving\t{"url":"${server.ready.url}","alt_url":"${server.ready.url}"}`;
     await server.until(
       'the public line',

@@ -1,4 +1,4 @@
-// Models that the trainers of this repository made, on the real machine server.
+// Models trained by this repository's trainers, on the real machine server.
 import type { DetectionEvaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
@@ -30,9 +30,9 @@ interface Trained {
   readonly archive: Buffer;
   readonly labels: readonly string[];
   readonly thresholds: readonly number[];
-  /** Images of the model's own size: nobody has to scale them. */
+  /** Images of the model's input size, so that no scaling affects the scores. */
   readonly images: readonly string[];
-  /** The outputs for an image, as the trainer's evaluator computes them. */
+  /** Outputs for an image, as the trainer's evaluator computes them. */
   readonly run: (image: string) => Promise<Results>;
 }
 
@@ -83,7 +83,7 @@ const classifier = await train('classification', (job) =>
   }),
 );
 
-/** A machine with the model, and a camera that shows its images. */
+/** Starts a machine with the model and a camera that shows its images. */
 async function machineWith({ name, archive, images }: Trained) {
   const cloud = await fakeCloud();
   const root = await tempFolder();
@@ -154,7 +154,7 @@ test('a detector trained here finds on a machine what the trainer’s evaluator 
   const annotated = () => cloud.uploads.flatMap((one) => one.sensorContents[0]?.metadata?.annotations?.bboxes ?? []);
   const [box] = await server.until('a captured image with boxes', annotated, (found) => found.length > 0);
   assert.ok(box && labels.includes(box.label) && (box.confidence ?? 0) > 0 && box.xMinNormalized < box.xMaxNormalized);
-  // The image arrives before the model does, and is kept without boxes.
+  // The image is captured before the model arrives, so it has no boxes.
   assert.ok(cloud.uploads.every(({ sensorContents: [content] }) => content?.data.case === 'binary'));
 });
 
