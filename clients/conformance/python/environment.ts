@@ -11,10 +11,10 @@ export { checkout };
 
 /** Sources of the Python client. */
 export const clientFolder = path.join(checkout, 'clients', 'python');
-/** Tests in Python of whole stories. */
+/** End-to-end tests in Python. */
 export const storyFolder = import.meta.dirname;
 
-/** The Python that the full tests install; without it they fail. */
+/** The Python that the full tests install; fails if it is missing. */
 function pythonProgram(): string {
   const program = process.env['PLATFORM_TEST_PYTHON'];
   assert.ok(
@@ -24,7 +24,7 @@ function pythonProgram(): string {
   return program;
 }
 
-/** Runs Python to its end; `onLine` hears what it prints meanwhile. @returns what it printed. Fails with that when Python fails. */
+/** Runs Python to its end; `onLine` receives each line. @returns the output. Fails with the output if Python fails. */
 export async function python(
   args: readonly string[],
   env: Record<string, string>,
@@ -51,7 +51,7 @@ export async function python(
   return said;
 }
 
-/** Runs tests in Python. @returns how many passed; a test that was left out is a failure. */
+/** Runs tests in Python. @returns the number of passed tests; a skipped test is a failure. */
 export async function pytest(files: readonly string[], env: Record<string, string>, cwd: string): Promise<number> {
   const said = await python(['-m', 'pytest', '-q', '--tb=short', '-p', 'no:cacheprovider', ...files], env, cwd);
   const summary = said.trim().split('\n').at(-1) ?? '';
@@ -59,7 +59,7 @@ export async function pytest(files: readonly string[], env: Record<string, strin
   return Number.parseInt(summary, 10);
 }
 
-/** A management server with a data folder of its own, which can be killed and started again at the same address. */
+/** A management server with its own data folder; a test can kill it and restart it at the same URL. */
 export class Server implements AsyncDisposable {
   readonly #folder: TempFolder;
   readonly #flags: readonly string[];
@@ -85,7 +85,7 @@ export class Server implements AsyncDisposable {
     return this.#ready;
   }
 
-  /** What programs in Python know of it. */
+  /** Environment variables for Python programs. */
   get env(): Record<string, string> {
     const { ready } = this;
     return {
@@ -113,7 +113,7 @@ export class Server implements AsyncDisposable {
     if (line.done) throw new Error('the server ended before it was ready');
     this.#ready = readyOf(line.value);
   }
-  /** As a power cut ends it; its database goes on. */
+  /** Kills the server like a power cut; its database continues. */
   async kill(): Promise<void> {
     this.#group?.signal('SIGKILL');
     await this.#group?.exited;
@@ -130,7 +130,7 @@ export interface Place extends AsyncDisposable {
   readonly env: Record<string, string>;
 }
 
-/** A management server and a runner with the built-in trainers, as processes. */
+/** Starts a management server and a runner with the built-in trainers, as processes. */
 export async function startPlace(): Promise<Place> {
   await using undo = new AsyncDisposableStack();
   const server = undo.use(await Server.open());

@@ -1,6 +1,6 @@
 import { appApi } from '@viamrobotics/sdk';
 
-/** What CreateKey expects for a key with a role in an organization, as the public command line sends it. */
+/** The authorization that CreateKey expects for a key with a role in an organization, as the public CLI sends it. */
 export const createAuthForNewAPIKey = (organizationId: string, role: 'owner' | 'operator'): appApi.Authorization =>
   new appApi.Authorization({
     authorizationType: 'role',

@@ -6,7 +6,7 @@ import { tempFolder } from '@platform/kit/testing';
 
 const main = path.resolve(import.meta.dirname, '../../../apps/cloud/src/main.ts');
 
-/** A management server of its own, as a process, with a data folder that goes with it. */
+/** A management server as a process, with its own data folder, which is removed with it. */
 export interface CloudProcess extends AsyncDisposable {
   readonly url: string;
   readonly orgId: string;
@@ -66,7 +66,7 @@ async function readyLine({ stdout, stderr, exited }: ProcessGroup): Promise<Read
   let said = '';
   stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-4000);
-    // Only what the server did not expect: the reader of a failed test wants to see it.
+    // Shows the server's unexpected errors beside a failed test.
     process.stderr.write(text);
   });
   const line = new Promise<string>((resolve) => createInterface({ input: stdout }).once('line', resolve));

@@ -18,7 +18,7 @@ type File = (typeof files)[number];
 type Message = File['messages'][number];
 type Field = Message['fields'][number];
 
-/** google.protobuf.FieldDescriptorProto.Type, the scalar ones. */
+/** Scalar values of google.protobuf.FieldDescriptorProto.Type. */
 const scalars: Readonly<Record<number, string>> = {
   1: 'double',
   2: 'float',
@@ -46,7 +46,7 @@ function fieldShape(field: Field): string {
 
 const nested = (message: Message): Message[] => [message, ...message.nestedMessages.flatMap(nested)];
 
-/** Every message, enum and service that existing clients speak, without the fields of our own (1000 and up). */
+/** Every message, enum and service that existing clients use, without our own fields (1000 and up). */
 export function ownTypes(): Shapes {
   const shapes = new Map<string, string[]>();
   for (const file of files) {

@@ -9,7 +9,7 @@ const chunk = (name: string, data: Uint8Array): Buffer => {
   return out;
 };
 
-/** A PNG file of one colour, 16 × 16 pixels; colour 0..0xffffff. */
+/** Creates a PNG file of one colour, 16 × 16 pixels; colour 0..0xffffff. */
 export function png(colour: number): Uint8Array {
   const side = 16;
   const head = Buffer.alloc(13);

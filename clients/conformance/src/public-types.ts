@@ -5,7 +5,7 @@ import path from 'node:path';
 /** The shape of a type: fields as `repeated string tags = 6` (messages) or `NAME = 1` (enums), methods as `Name(Request) Response`. */
 export type Shapes = ReadonlyMap<string, readonly string[]>;
 
-/** Brand words are neutral in our names; on the wire only numbers count. */
+/** Our names are brand-neutral; the wire has only numbers. */
 const ours = (text: string): string =>
   text
     .replaceAll(/\bviam\./g, 'platform.')
@@ -14,7 +14,7 @@ const ours = (text: string): string =>
     .replaceAll(/_viam_/g, '_')
     .replaceAll('VIAM', 'PLATFORM');
 
-/** Every message, enum and service of the public SDK, in our names, read from the comments of its type declarations. */
+/** Reads every message, enum and service of the public SDK from its type declarations, and converts it to our names. */
 export function publicTypes(): Shapes {
   const sdk = path.dirname(createRequire(import.meta.url).resolve('@viamrobotics/sdk'));
   const shapes = new Map<string, string[]>();

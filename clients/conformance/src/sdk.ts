@@ -1,4 +1,4 @@
-// The public SDK as its users take it: unmodified, with its default transport or with the documented one for gRPC.
+// The public SDK as its users run it: unmodified, with its default transport or with the documented one for gRPC.
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from '@connectrpc/connect-node';
 import { createViamClient } from '@viamrobotics/sdk';
 
@@ -6,7 +6,7 @@ export type PublicClient = Awaited<ReturnType<typeof createViamClient>>;
 
 export interface Protocol {
   readonly name: string;
-  /** A connected client; throws what the SDK throws when the key is refused. */
+  /** Returns a connected client; throws the SDK's error if the server refuses the key. */
   connect(url: string, keyId: string, key: string): Promise<PublicClient>;
   close(): void;
 }
@@ -14,7 +14,7 @@ export interface Protocol {
 const dial = (serviceHost: string, authEntity: string, payload: string): Promise<PublicClient> =>
   createViamClient({ serviceHost, credentials: { type: 'api-key', authEntity, payload } });
 
-/** Where the SDK looks for another transport when it dials. */
+/** The global from which the SDK reads a custom transport when it connects. */
 const place = globalThis as {
   VIAM?: { GRPC_TRANSPORT_FACTORY: (options: { baseUrl: string }) => ReturnType<typeof createGrpcTransport> };
 };

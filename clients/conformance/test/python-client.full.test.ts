@@ -1,4 +1,4 @@
-// The Python client: its checks, its package, its tests, and the whole story against the real server and runner.
+// The Python client: its checks, its package, its tests, and the end-to-end story with the real server and runner.
 import assert from 'node:assert/strict';
 import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import {
 
 const settings = path.join(clientFolder, 'pyproject.toml');
 
-/** The programs that the README shows; the first is the whole story. */
+/** The programs in the README; the first is the end-to-end story. */
 async function readmeExamples(): Promise<string[]> {
   const readme = await readFile(path.join(clientFolder, 'README.md'), 'utf8');
   const examples = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, text = '']) => text);
@@ -68,11 +68,11 @@ describe('the Python client', () => {
       plain,
       folder.path,
     );
-    // Python's own module of that name must stay what it is.
+    // The client must not hide Python's own module `platform`.
     const program = 'import platform, platform_client; print(platform.system(), platform_client.__file__)';
     const said = await python(['-c', program], { PYTHONPATH: at('site') }, folder.path);
     assert.match(said, /^Linux .*\/site\/platform_client\/__init__\.py/);
-    // A program of a user; errors inside of packages are not his, but their types are.
+    // Type-checks user programs. Ignores errors inside packages, but uses the packages' types.
     const programs = await readmeExamples();
     const names = programs.map((_, n) => `program_${n}.py`);
     for (const [n, name] of names.entries()) await writeFile(at(name), programs[n] ?? '');

@@ -18,7 +18,7 @@ const code = {
   unauthenticated: 16,
 } as const;
 
-/** The call fails with this status, whatever copy of the Connect library the error comes from. */
+/** Expects this status, whichever copy of the Connect library the error comes from. */
 const fails = (call: Promise<unknown>, status: number): Promise<void> =>
   assert.rejects(call, (error) => {
     assert.ok(error instanceof Error && 'code' in error, String(error));
@@ -34,7 +34,7 @@ const fails = (call: Promise<unknown>, status: number): Promise<void> =>
 const unknown = '00000000-0000-4000-8000-000000000000';
 const { ModelType } = mlTrainingApi;
 
-/** A call by plain JSON, as the documents show it with curl. */
+/** Sends a call as plain JSON, as the documentation shows it with curl. */
 async function postJson(url: string, body: object, token?: string): Promise<Record<string, unknown>> {
   const headers = {
     'content-type': 'application/json',
@@ -244,7 +244,7 @@ describe('the unmodified public SDK against a real server', () => {
           (await training.listTrainingJobs(cloud.orgId, status)).map((item) => item.id);
         assert.ok((await listed(TrainingStatus.PENDING)).includes(id));
         assert.ok(!(await listed(TrainingStatus.COMPLETED)).includes(id));
-        // The documents say RUNNING, which this SDK does not have: it sends 0, and 0 means every job.
+        // The documentation says RUNNING, which this SDK lacks: it sends 0, which the server reads as every job.
         const running = (TrainingStatus as unknown as Record<string, TrainingStatus>)['RUNNING'];
         assert.equal(running, undefined);
         assert.ok((await listed(running as unknown as TrainingStatus)).includes(id));
@@ -333,10 +333,10 @@ describe('the unmodified public SDK against a real server', () => {
             for (const { message } of entries) if (message.startsWith('live')) resolve(message);
             return 0;
           };
-          // The SDK cannot end a tail: it ends with the server.
+          // The SDK cannot end a tail: the tail ends with the server.
           void client.appClient.tailRobotPartLogs(partId, queue).catch(() => undefined);
         });
-        // The tail may need a moment to be there: lines are sent until one arrives.
+        // The tail may need a moment to start: send lines until one arrives.
         const isThere = arrived.then(() => true);
         const isSent = (n: number): Promise<boolean> => log(`live ${n}`).then(() => false);
         for (let n = 0; !(await Promise.race([isThere, isSent(n)])); n += 1);
@@ -356,7 +356,7 @@ describe('the unmodified public SDK against a real server', () => {
           datasetIds: [datasetId],
         });
         if (protocol === grpcWeb) {
-          // fetch cannot stream a request: the SDK itself refuses before anything is sent.
+          // fetch cannot stream a request body: the SDK itself rejects before it sends anything.
           await assert.rejects(upload);
           return;
         }

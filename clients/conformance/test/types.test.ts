@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ownTypes } from '../src/own-types.ts';
 import { publicTypes } from '../src/public-types.ts';
 
-/** Known from clients that are newer than this SDK, or an alias of ours. */
+/** Types of clients that are newer than this SDK, or our own aliases. */
 const newer: ReadonlySet<string> = new Set([
   'platform.app.mltraining.v1.TrainingStatus TRAINING_STATUS_RUNNING = 2',
   'platform.app.mltraining.v1.SubmitCustomTrainingJobRequest string container_id = 9',
@@ -49,7 +49,7 @@ const newer: ReadonlySet<string> = new Set([
   'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration server_uptime = 6',
 ]);
 const newerTypes: ReadonlySet<string> = new Set([
-  // Of fields of ours, whose numbers begin at 1000.
+  // Types of our own fields, whose numbers begin at 1000.
   'platform.app.mltraining.v1.JobResources',
   'platform.app.mltraining.v1.JobScore',
   'platform.app.mltraining.v1.Visibility',
@@ -103,7 +103,7 @@ test('every type that existing clients speak has the fields, numbers, values and
       if (newer.has(`${name} ${line}`)) unused.delete(`${name} ${line}`);
       else differences.push(`${name}: ours alone: ${line}`);
     }
-    // A service may leave methods out: they answer UNIMPLEMENTED.
+    // A service may omit methods: the server answers UNIMPLEMENTED.
     if (!name.endsWith('Service'))
       for (const line of theirShape) if (!shape.includes(line)) differences.push(`${name}: missing: ${line}`);
   }

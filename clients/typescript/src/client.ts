@@ -19,9 +19,9 @@ import { ReleaseClient } from './release.ts';
 import { TrainingScriptClient } from './script-client.ts';
 import { MlTrainingClient } from './training.ts';
 
-/** One caller of one server. All calls reject with PlatformApiError. */
+/** Clients of all services for one caller of one server. All calls reject with PlatformApiError. */
 export interface PlatformClient {
-  /** Address of the server, without a slash at its end. */
+  /** URL of the server, without a trailing slash. */
   readonly url: string;
   readonly mlTrainingClient: MlTrainingClient;
   readonly dataClient: DataClient;
@@ -29,7 +29,7 @@ export interface PlatformClient {
   readonly modelClient: ModelClient;
   readonly trainingScriptClient: TrainingScriptClient;
   readonly releaseClient: ReleaseClient;
-  /** The queue's side of runners; people list runners here. */
+  /** The runner side of the job queue; users list runners here. */
   readonly runnerClient: Client<typeof RunnerService>;
   /** Machines, their status and configuration. */
   readonly fleetClient: Client<typeof FleetService>;
@@ -37,18 +37,18 @@ export interface PlatformClient {
   readonly appClient: Client<typeof AppService>;
   /** Versions of models and training scripts. */
   readonly packageClient: Client<typeof PackageService>;
-  /** Who changed what, for owners. */
+  /** Audit log of changes, for owners. */
   readonly auditClient: Client<typeof AuditService>;
-  /** Who the caller is; sign-in links. */
+  /** The caller's identity; sign-in links. */
   readonly sessionClient: Client<typeof SessionService>;
-  /** A plain HTTP request to a path of the server with the caller's token; anything but 2xx rejects. */
+  /** Sends a plain HTTP request with the caller's token to a path of the server; rejects unless the status is 2xx. */
   request(path: string, init?: RequestInit): Promise<Response>;
 }
 
 /**
- * Makes a client. Nothing is sent before the first call; it authenticates by itself, also again when its token ran out.
+ * Creates a client. It connects at the first call, authenticates itself, and renews an expired token.
  *
- * @throws PlatformApiError INVALID_ARGUMENT when address or key are neither given nor in the environment.
+ * @throws PlatformApiError INVALID_ARGUMENT when URL or key are neither given nor in the environment.
  * @example
  * const client = createPlatformClient({
  *   baseUrl: 'http://127.0.0.1:8080',

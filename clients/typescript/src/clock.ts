@@ -1,4 +1,4 @@
-/** Waits; resolves at once when the signal is aborted. Leaves neither timer nor listener behind. */
+/** Resolves after `ms`, or at once when the signal is aborted. Removes its timer and its listener. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -12,7 +12,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Milliseconds that only go forward. */
+/** Monotonic time in milliseconds. */
 export const now = (): number => performance.now();
 
 /** Milliseconds since 1970. */

@@ -26,17 +26,17 @@ export type Credentials = ApiKeyCredentials | PartCredentials;
 export interface PlatformClientOptions {
   /** For example http://127.0.0.1:8080. Default: PLATFORM_URL of the environment. */
   readonly baseUrl?: string;
-  /** Default: PLATFORM_API_KEY_ID and PLATFORM_API_KEY of the environment. null: a browser that is signed in by its cookie. */
+  /** Default: PLATFORM_API_KEY_ID and PLATFORM_API_KEY of the environment. null: a browser session with its cookie. */
   readonly credentials?: Credentials | null;
-  /** Longest time of one call in ms. Default: 60 000. */
+  /** Time limit of one call in ms. Default: 60 000. */
   readonly timeoutMs?: number;
-  /** Another transport than Connect over fetch; it must use the interceptors. */
+  /** A transport to use instead of Connect over fetch; it must use the interceptors. */
   readonly transport?: (interceptors: Interceptor[]) => Transport;
   /** Default: the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Calls and plain HTTP requests to one server as one caller; authenticates when needed and once more when a token ran out. */
+/** Calls and HTTP requests to one server as one caller. Authenticates on demand, and once more when a token expires. */
 export class Connection {
   readonly url: string;
   readonly #credentials: Credentials | null;
@@ -69,7 +69,7 @@ export class Connection {
       });
   }
 
-  /** A client of one service whose calls fail with PlatformApiError. */
+  /** Creates a client of one service whose calls reject with PlatformApiError. */
   client<S extends DescService>(service: S): Client<S> {
     const plain = createClient(service, this.#transport) as Record<string, (...args: never[]) => unknown>;
     const calls: Record<string, unknown> = {};
@@ -84,7 +84,7 @@ export class Connection {
     return calls as Client<S>;
   }
 
-  /** A plain HTTP request with the token; anything but 2xx becomes a PlatformApiError. */
+  /** Sends a plain HTTP request with the token; rejects with PlatformApiError unless the status is 2xx. */
   async request(path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.url}${path}`;
     const send = async (): Promise<Response> => {
@@ -135,7 +135,7 @@ export class Connection {
     }
   }
 
-  /** The token, fetched once for all calls that wait for it. */
+  /** Fetches the token once for all calls that wait for it. */
   #authenticate(): Promise<string> {
     const credentials = this.#credentials;
     if (!credentials) return Promise.resolve('');
@@ -145,7 +145,7 @@ export class Connection {
       .authenticate({ entity, credentials: { type, payload } })
       .then((answer) => answer.accessToken);
     this.#token = token;
-    // A failure is told to those who wait; the next call tries again.
+    // Only the current waiters see a failure; the next call authenticates again.
     token.catch(() => {
       if (this.#token === token) this.#token = undefined;
     });

@@ -7,10 +7,10 @@ import { sleep, wall } from './clock.ts';
 import { PlatformApiError } from './errors.ts';
 import { eitherSignal, webCrypto } from './runtime.ts';
 
-/** Which data: all fields that are given must match. */
+/** Selects data: all given fields must match. */
 export type Filter = MessageInitShape<typeof FilterSchema>;
 
-/** A box in a picture; edges as a share of width and height, 0 ≤ min < max ≤ 1. */
+/** A bounding box; edges as fractions of the image's width and height, 0 ≤ min < max ≤ 1. */
 export interface Box {
   readonly label: string;
   readonly xMin: number;
@@ -20,23 +20,23 @@ export interface Box {
 }
 
 export interface Picture {
-  /** The file: JPEG, PNG or WebP. */
+  /** Content of the file: JPEG, PNG or WebP. */
   readonly bytes: Uint8Array;
-  /** For example jpg; decides the mime type when that is not given. */
+  /** For example jpg; determines the mime type if that is not given. */
   readonly fileExtension: string;
   readonly fileName?: string;
   readonly mimeType?: string;
-  /** Labels of the whole picture. */
+  /** Labels of the whole image. */
   readonly tags?: readonly string[];
   readonly boxes?: readonly Box[];
   /** Milliseconds since 1970. Default: now. */
   readonly takenAt?: number;
-  /** Names this upload: sent again under the same ID, it is stored once. Default: one of its own. */
+  /** Idempotency key: the server stores repeated uploads with the same ID once. Default: a new ID. */
   readonly uploadId?: string;
 }
 
 export interface UploadOptions {
-  /** The part that the picture is said to come from; decides organization and location. Left out: the first dataset decides. */
+  /** The part that the image belongs to; determines organization and location. Default: those of the first dataset. */
   readonly partId?: string;
   readonly datasetIds?: readonly string[];
   readonly componentName?: string;
@@ -44,11 +44,11 @@ export interface UploadOptions {
 }
 
 export interface UploadManyOptions extends UploadOptions {
-  /** Uploads at the same time. Default: 4. */
+  /** Number of concurrent uploads. Default: 4. */
   readonly concurrency?: number;
-  /** Called after each picture with the number of finished ones. */
+  /** Called after each image with the number of finished images. */
   readonly onProgress?: (done: number) => void;
-  /** Tries per picture while the server is out of reach or busy. Default: 6. */
+  /** Maximum attempts per image while the server is unreachable or busy. Default: 6. */
   readonly attempts?: number;
 }
 
@@ -59,7 +59,7 @@ export interface Page {
   readonly count: bigint;
 }
 
-/** Captured pictures: upload, find, tag, collect into datasets. */
+/** Captured images: upload, find, tag, add to datasets. */
 export class DataClient {
   readonly #data: Client<typeof DataService>;
   readonly #sync: Client<typeof DataSyncService>;
@@ -70,7 +70,7 @@ export class DataClient {
   }
 
   /**
-   * Uploads one picture in one call.
+   * Uploads one image in one call.
    *
    * @returns its binary data ID.
    * @example const id = await client.dataClient.uploadPicture({ bytes, fileExtension: 'jpg', tags: ['cup'] }, { partId, datasetIds: [datasetId] })
@@ -112,10 +112,10 @@ export class DataClient {
   }
 
   /**
-   * Uploads many pictures, several at a time; a call that fails for a passing reason is made again.
-   * The first lasting failure ends it: pictures that were finished by then stay.
+   * Uploads many images concurrently and retries calls after transient failures.
+   * The first permanent failure ends the upload; images uploaded before it remain.
    *
-   * @returns the binary data IDs in the order of the pictures.
+   * @returns the binary data IDs in the order of the images.
    */
   async uploadPictures(
     pictures: Iterable<Picture> | AsyncIterable<Picture>,
@@ -127,7 +127,7 @@ export class DataClient {
     const source = Symbol.asyncIterator in pictures ? pictures[Symbol.asyncIterator]() : pictures[Symbol.iterator]();
     let taken = 0;
     let done = 0;
-    // One picture is taken at a time, so that a slow source is never asked twice at once.
+    // Takes one image at a time: a source must not receive a second request before it has answered the first.
     let turn: Promise<unknown> = Promise.resolve();
     const take = async (): Promise<{ picture: Picture; index: number } | undefined> => {
       const mine = turn.then(() => source.next());
@@ -160,7 +160,7 @@ export class DataClient {
   }
 
   async #uploadPatiently(picture: Picture, options: UploadOptions, attempts: number): Promise<string> {
-    // The same at every try: the server knows by it that a repeated upload is the same picture.
+    // All attempts use the same ID, so the server recognizes a repeated upload.
     const named = {
       ...picture,
       takenAt: picture.takenAt ?? wall(),
@@ -177,7 +177,7 @@ export class DataClient {
     }
   }
 
-  /** One page of data, newest first. limit 0: the server's default. */
+  /** Returns one page of data, newest first. limit 0: the server's default. */
   async binaryDataByFilter(
     filter: Filter,
     options: { limit?: number; last?: string; includeBinary?: boolean } = {},
@@ -189,7 +189,7 @@ export class DataClient {
     return { data, last, count };
   }
 
-  /** All data that matches, page by page, without the files themselves. */
+  /** Iterates over all matching data, page by page, without the file contents. */
   async *allBinaryData(filter: Filter): AsyncGenerator<BinaryData, void> {
     let last = '';
     for (;;) {
@@ -200,13 +200,13 @@ export class DataClient {
     }
   }
 
-  /** How many match, and their size in bytes. */
+  /** Returns the number of matching files and their total size in bytes. */
   async countBinaryData(filter: Filter): Promise<{ count: number; sizeBytes: number }> {
     const { count, totalSizeBytes } = await this.#data.binaryDataByFilter({ dataRequest: { filter }, countOnly: true });
     return { count: Number(count), sizeBytes: Number(totalSizeBytes) };
   }
 
-  /** One answer per ID, in the order asked for, with the files unless includeBinary is false. */
+  /** Returns one item per ID, in the order of the IDs, with the file contents unless includeBinary is false. */
   async binaryDataByIds(binaryDataIds: readonly string[], includeBinary = true): Promise<BinaryData[]> {
     const { data } = await this.#data.binaryDataByIDs({ binaryDataIds: [...binaryDataIds], includeBinary });
     return data;
@@ -226,7 +226,7 @@ export class DataClient {
 
   /**
    * @param options - includeClassifications: remove labels that a model predicted, too.
-   * @returns how many were removed.
+   * @returns the number of removed tags.
    */
   async removeTagsFromBinaryDataByIds(
     tags: readonly string[],
@@ -241,7 +241,7 @@ export class DataClient {
     return Number(deletedCount);
   }
 
-  /** The tags in use, each once. */
+  /** Returns the distinct tags in use. */
   async tagsByFilter(filter: Filter): Promise<string[]> {
     return allWords(async (after) => {
       const { tags, truncated } = await this.#data.tagsByFilter({ filter, after });
@@ -249,7 +249,7 @@ export class DataClient {
     });
   }
 
-  /** The labels that training sees, each once: no capture tags and no split: tags. */
+  /** Returns the distinct labels that training uses, without capture tags and split: tags. */
   async labelsByFilter(filter: Filter): Promise<string[]> {
     return allWords(async (after) => {
       const { tags, truncated } = await this.#data.tagsByFilter({ filter, after, labelsOnly: true });
@@ -270,7 +270,7 @@ export class DataClient {
     return bboxId;
   }
 
-  /** Changes what is given of a box. @throws PlatformApiError BOUNDING_BOX_NOT_FOUND. */
+  /** Changes the given fields of a box. @throws PlatformApiError BOUNDING_BOX_NOT_FOUND. */
   async updateBoundingBox(binaryDataId: string, bboxId: string, change: Partial<Box>): Promise<void> {
     await this.#data.updateBoundingBox({
       binaryDataId,
@@ -283,7 +283,7 @@ export class DataClient {
     });
   }
 
-  /** The labels of boxes in use, each once. */
+  /** Returns the distinct labels of boxes in use. */
   async boundingBoxLabelsByFilter(filter: Filter): Promise<string[]> {
     return allWords(async (after) => {
       const { labels, truncated } = await this.#data.boundingBoxLabelsByFilter({ filter, after });
@@ -295,14 +295,14 @@ export class DataClient {
     await this.#data.removeBoundingBoxFromImageByID({ binaryDataId, bboxId });
   }
 
-  /** @returns how many were deleted. */
+  /** @returns the number of deleted files. */
   async deleteBinaryDataByIds(binaryDataIds: readonly string[]): Promise<number> {
     const { deletedCount } = await this.#data.deleteBinaryDataByIDs({ binaryDataIds: [...binaryDataIds] });
     return Number(deletedCount);
   }
 }
 
-/** One answer holds a limited number; the next one goes on after its last word. */
+/** Reads all pages: one response holds a limited number of words, the next one continues after its last word. */
 async function allWords(
   page: (after: string) => Promise<{ words: readonly string[]; truncated: boolean }>,
 ): Promise<string[]> {

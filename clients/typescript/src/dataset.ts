@@ -16,7 +16,7 @@ export class DatasetClient {
     return id;
   }
 
-  /** Every dataset, however many pages that takes: the newest 10,000 first, each page by name. */
+  /** Lists every dataset, over all pages: the newest 10,000 first, each page sorted by name. */
   async listDatasetsByOrganizationId(organizationId: string): Promise<Dataset[]> {
     return allPages(async (pageToken) => {
       const { datasets, nextPageToken } = await this.#rpc.listDatasetsByOrganizationID({ organizationId, pageToken });
@@ -24,7 +24,7 @@ export class DatasetClient {
     });
   }
 
-  /** Unknown IDs are left out. Without IDs: all that the caller may see. */
+  /** Omits unknown IDs. Without IDs, lists all datasets that the caller may see. */
   async listDatasetsByIds(ids: readonly string[]): Promise<Dataset[]> {
     return allPages(async (pageToken) => {
       const { datasets, nextPageToken } = await this.#rpc.listDatasetsByIDs({ ids: [...ids], pageToken });
@@ -36,12 +36,12 @@ export class DatasetClient {
     await this.#rpc.renameDataset({ id, name });
   }
 
-  /** Deletes the dataset; its pictures stay. */
+  /** Deletes the dataset; its images stay. */
   async deleteDataset(id: string): Promise<void> {
     await this.#rpc.deleteDataset({ id });
   }
 
-  /** @returns the ID of a new dataset with the pictures of all. */
+  /** @returns the ID of a new dataset with the images of all given datasets. */
   async mergeDatasets(datasetIds: readonly string[], name: string, organizationId: string): Promise<string> {
     const { datasetId } = await this.#rpc.mergeDatasets({ datasetIds: [...datasetIds], name, organizationId });
     return datasetId;

@@ -5,15 +5,15 @@ import { nodeCrypto, webCrypto } from './runtime.ts';
 
 export interface DownloadOptions {
   readonly signal?: AbortSignal;
-  /** Called after each piece with the bytes so far, and all of them when that is known. */
+  /** Called after each chunk with the bytes so far, and with the total if it is known. */
   readonly onProgress?: (doneBytes: number, totalBytes: number | undefined) => void;
-  /** How often a connection that breaks is made again without any byte in between. Default: 5. */
+  /** Maximum consecutive reconnects without a received byte. Default: 5. */
   readonly attempts?: number;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A file of the server, resumed where a connection broke, and checked at its end. @param sha256 - in hex. */
+/** Downloads a file, resumes after a broken connection, and verifies the hash at the end. @param sha256 - in hex. */
 export async function* download(
   connection: Connection,
   path: string,
@@ -28,7 +28,7 @@ export async function* download(
     try {
       const headers = done > 0 ? { range: `bytes=${done}-`, 'if-range': `"${sha256}"` } : new Headers();
       const response = await connection.request(path, { headers, ...(signal && { signal }) });
-      // Without the part that was asked for it begins anew: what came before is skipped.
+      // Without 206 the server sends the whole file again: skip the bytes received before.
       let skip = response.status === 206 ? 0 : done;
       total = sizeOf(response, done);
       for await (const piece of pieces(response)) {
@@ -45,7 +45,7 @@ export async function* download(
       break;
     } catch (error) {
       const failure = apiError(error, connection.url, signal);
-      // 416: everything was there already.
+      // 416: all bytes were received before.
       if (failure instanceof PlatformApiError && failure.code === 'RANGE_NOT_SATISFIABLE') break;
       const mayPass = failure instanceof PlatformApiError ? failure.retry === 'later' : error instanceof TypeError;
       if (!mayPass || attempt >= attempts) throw failure;
@@ -78,7 +78,7 @@ async function* pieces(response: Response): AsyncGenerator<Bytes, void> {
       yield value;
     }
   } finally {
-    // A reader that goes away early.
+    // Releases the connection if the consumer stops early.
     await reader.cancel().catch(() => undefined);
   }
 }
@@ -88,7 +88,7 @@ interface Hasher {
   digest(): Promise<string>;
 }
 
-/** SHA-256: piece by piece where there is Node, at once in a browser, which cannot do it in pieces. */
+/** Hashes SHA-256 incrementally on Node. A browser has no incremental hash, so it hashes the whole file. */
 function hasher(): Hasher {
   const node = nodeCrypto();
   if (node) {

@@ -9,19 +9,19 @@ import {
 } from '@platform/contract/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 
-/** Everything that a call can fail with. `code` is stable: branch on it, never on the message. */
+/** The error of every failed call. `code` is stable: branch on it, never on the message. */
 export class PlatformApiError extends Error {
-  /** Row of the error table (docs/generated/errors.md), or the name of the RPC status when the server named no row. */
+  /** Row of the error table (docs/generated/errors.md), or the name of the RPC status if the server sent no row. */
   readonly code: string;
   /** Name of the RPC status, for example not_found. */
   readonly status: string;
   /** What happened, one sentence. */
   readonly what: string;
-  /** What to do about it; empty when nobody knows. */
+  /** What to do about it; empty if unknown. */
   readonly remedy: string;
-  /** What the error is about, for example { datasetId }. */
+  /** Values of the error, for example { datasetId }. */
   readonly data: Readonly<Record<string, string>>;
-  /** Whether the same call may be made again: never, later (with back-off), now (once, at once). */
+  /** Whether to repeat the same call: never, later (with backoff), now (once, immediately). */
   readonly retry: ErrorRow['retry'];
 
   constructor(
@@ -46,7 +46,7 @@ const transient: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExc
 
 const known = (code: string): ErrorRow | undefined => (isErrorCode(code) ? errorTable[code] : undefined);
 
-/** The error of a table row made on this side of the wire. */
+/** Creates the error of a table row on the client's side. */
 export const localError = (
   code: keyof typeof errorTable,
   what: string,
@@ -57,7 +57,7 @@ export const localError = (
   return new PlatformApiError({ code, status: rpc, what, remedy, data, retry }, cause);
 };
 
-/** What a failed call becomes. An aborted call rejects with the reason of its signal instead. */
+/** Converts the error of a failed call. An aborted call rejects with the reason of its signal instead. */
 export function apiError(error: unknown, url: string, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason;
   if (error instanceof PlatformApiError) return error;
@@ -86,14 +86,14 @@ export function apiError(error: unknown, url: string, signal?: AbortSignal): unk
 const withoutCode = (message: string, code: string): string =>
   message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
 
-/** fetch says only "fetch failed"; Node keeps the reason in the cause. */
+/** fetch reports only "fetch failed"; Node keeps the reason in the cause. */
 function networkCause(error: TypeError): string {
   const cause = error.cause instanceof Error ? error.cause : error;
   const first = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error ? first.message : error.message;
 }
 
-/** The error of a plain HTTP answer of the server. */
+/** Converts a plain HTTP error response. */
 export async function httpError(response: Response, url: string): Promise<PlatformApiError> {
   const text = await response.text();
   const body = readBody(text);
@@ -113,7 +113,7 @@ function readBody(text: string): { code?: string; message?: string; remedy?: str
     const json: unknown = JSON.parse(text);
     return typeof json === 'object' && json !== null ? json : {};
   } catch {
-    // No JSON: an answer of a proxy in between.
+    // A proxy in between may answer without JSON.
     return {};
   }
 }

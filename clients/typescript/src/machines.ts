@@ -4,7 +4,7 @@ import { allPages } from './pages.ts';
 
 const pageSize = 1000;
 
-/** Every machine of an organization with its status, by name, however many pages that takes. */
+/** Lists every machine of an organization with its status, sorted by name, over all pages. */
 export async function allMachines(
   { fleetClient }: Pick<PlatformClient, 'fleetClient'>,
   organizationId: string,

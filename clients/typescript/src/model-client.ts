@@ -12,12 +12,12 @@ export class ModelClient {
     this.#models = models;
   }
 
-  /** The models of an organization, each with its versions, and public ones of others. */
+  /** Lists the models of an organization with their versions, and public models of others. */
   listModels(organizationId: string): Promise<RegistryItem[]> {
     return this.#models.items(organizationId);
   }
 
-  /** All versions of a model, newest first. */
+  /** Lists all versions of a model, newest first. */
   listModelVersions(organizationId: string, name: string): Promise<PackageVersion[]> {
     return this.#models.versions(organizationId, name);
   }
@@ -28,10 +28,10 @@ export class ModelClient {
   }
 
   /**
-   * The .tar.gz of a version, piece by piece. A connection that breaks is made again where it broke; the end throws when the
-   * bytes do not have the sha256 of the version, so use nothing before it.
+   * Downloads the .tar.gz of a version in chunks and resumes after a broken connection. It verifies the sha256 after
+   * the last chunk, so do not use the data before the iteration ends.
    *
-   * @returns at its end the version, also where `latest` was asked for.
+   * @returns at its end the version, also for `latest`.
    * @throws PlatformApiError PACKAGE_NOT_FOUND, DOWNLOAD_CORRUPT.
    * @example for await (const piece of client.modelClient.downloadModel(organizationId, 'things')) file.write(piece);
    */
@@ -44,7 +44,7 @@ export class ModelClient {
     return this.#models.download(organizationId, name, version, options);
   }
 
-  /** As `downloadModel`, all at once. */
+  /** Like `downloadModel`, but returns all bytes. */
   async downloadModelBytes(
     organizationId: string,
     name: string,
@@ -56,7 +56,7 @@ export class ModelClient {
     return new Uint8Array(await new Blob(pieces).arrayBuffer());
   }
 
-  /** Removes a version; it is never free again. @throws PlatformApiError PACKAGE_NOT_FOUND, PACKAGE_IN_USE. */
+  /** Removes a version; its number cannot be used again. @throws PlatformApiError PACKAGE_NOT_FOUND, PACKAGE_IN_USE. */
   async deleteModelVersion(organizationId: string, name: string, version: string): Promise<void> {
     await this.#models.remove(organizationId, name, version);
   }

@@ -19,9 +19,9 @@ export interface PackageVersion {
   readonly version: string;
   /** In hex, of the .tar.gz. */
   readonly sha256: string;
-  /** Paths and sizes in bytes of the files in it. */
+  /** Paths and sizes in bytes of the files in the archive. */
   readonly files: readonly { readonly path: string; readonly sizeBytes: number }[];
-  /** As it was published; `lineage` says which job, dataset and script a model comes from. */
+  /** Metadata as published; `lineage` names the job, dataset and script of a model. */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Milliseconds since 1970. */
   readonly createdOn: number;
@@ -29,7 +29,7 @@ export interface PackageVersion {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What models and training scripts have in common. */
+/** Operations shared by models and training scripts. */
 export class Packages {
   readonly #packages: Client<typeof PackageService>;
   readonly #app: Client<typeof AppService>;

@@ -1,4 +1,4 @@
-/** Every row of a list, page by page. The empty token is the first page, and what the last page answers. */
+/** Reads all rows of a list, page by page. An empty token requests the first page and marks the last one. */
 export async function allPages<T>(
   page: (pageToken: string) => Promise<{ rows: readonly T[]; nextPageToken: string }>,
 ): Promise<T[]> {

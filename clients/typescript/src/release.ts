@@ -17,7 +17,7 @@ export interface ReleaseFile {
   /** linux/amd64, linux/arm64, windows/amd64. */
   readonly platform: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Channels (stable, dev) to point here at once. */
+  /** Channels (stable, dev) that should point to this version immediately. */
   readonly channels?: readonly string[];
 }
 
@@ -35,14 +35,14 @@ export class ReleaseClient {
     this.#connection = connection;
   }
 
-  /** Uploads a file by its hash; the same file again changes nothing. @returns its sha256 in hex. */
+  /** Uploads a file under its hash; idempotent. @returns its sha256 in hex. */
   async putBlob(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
     const sha256 = hex(await digest(bytes));
     await this.#connection.request(`/blobs/${sha256}`, { method: 'PUT', body: bytes });
     return sha256;
   }
 
-  /** Uploads and publishes a program. @throws PlatformApiError RELEASE_EXISTS when the version was published with other bytes. */
+  /** Uploads and publishes a program. @throws PlatformApiError RELEASE_EXISTS if the version has other bytes. */
   async publish(file: ReleaseFile): Promise<Release> {
     await this.putBlob(file.bytes);
     const { name, version, platform } = file;
@@ -58,22 +58,22 @@ export class ReleaseClient {
     return answer.release;
   }
 
-  /** The signed documents of now: what a publisher signs next to. */
+  /** Returns the current signed documents, from which a publisher signs the next ones. */
   getMetadata(): Promise<GetMetadataResponse> {
     return this.#rpc.getMetadata({});
   }
 
-  /** Hands in signed documents with the releases and patches that they list, all or nothing; files were uploaded before. */
+  /** Submits signed documents with their releases and patches, all or nothing. Upload the files first. */
   async submitMetadata(request: MessageInitShape<typeof SubmitMetadataRequestSchema>): Promise<Release[]> {
     return (await this.#rpc.submitMetadata(request)).releases;
   }
 
-  /** Withdraws a version; the signed documents must not list it any more. */
+  /** Revokes a version; the signed documents must no longer list it. */
   async revoke(name: string, version: string): Promise<void> {
     await this.#rpc.revokeRelease({ name, version });
   }
 
-  /** Every release of a program, or of all programs with an empty name; newest first. */
+  /** Lists every release of a program, newest first. An empty name lists all programs. */
   async listReleases(name: string): Promise<Release[]> {
     return allPages(async (pageToken) => {
       const { releases, nextPageToken } = await this.#rpc.listReleases({ name, pageToken });
@@ -81,7 +81,7 @@ export class ReleaseClient {
     });
   }
 
-  /** Points a channel at a version that exists. */
+  /** Points a channel to an existing version. */
   async setChannel(name: string, channel: string, version: string): Promise<void> {
     await this.#rpc.setChannel({ name, channel, version });
   }

@@ -1,4 +1,4 @@
-/** What browsers and the versions of Node differ in. */
+/** Differences between browsers and versions of Node. */
 
 type WebCrypto = typeof globalThis.crypto;
 
@@ -7,7 +7,7 @@ interface Process {
   getBuiltinModule?(name: 'node:crypto'): NodeCrypto;
 }
 
-/** As far as it is used here. */
+/** The part of node:crypto that this client uses. */
 export interface NodeCrypto {
   createHash(name: 'sha256'): { update(bytes: Uint8Array): unknown; digest(encoding: 'hex'): string };
   readonly webcrypto: WebCrypto;
@@ -15,13 +15,13 @@ export interface NodeCrypto {
 
 const thisProcess = (): Process | undefined => (globalThis as { process?: Process }).process;
 
-/** Empty in a browser. */
+/** Reads an environment variable; undefined in a browser. */
 export const environment = (name: string): string | undefined => thisProcess()?.env[name];
 
-/** Undefined in a browser, and in Node 18. */
+/** Undefined in a browser and in Node 18. */
 export const nodeCrypto = (): NodeCrypto | undefined => thisProcess()?.getBuiltinModule?.('node:crypto');
 
-/** Node 18 has it as a module only. The name is in a variable so that no bundler looks for that module. */
+/** Node 18 has Web Crypto only as a module. The name is in a variable so that no bundler resolves that module. */
 export async function webCrypto(): Promise<WebCrypto> {
   const known = (globalThis as { crypto?: WebCrypto }).crypto;
   if (known) return known;

@@ -5,9 +5,9 @@ import type { DownloadOptions } from './download.ts';
 import type { Packages, PackageVersion } from './packages.ts';
 
 export interface ScriptUploadOptions {
-  /** Never used before for this script. Default: one that the server makes. */
+  /** A version not used before for this script. Default: the server generates one. */
   readonly version?: string;
-  /** What the script makes; shown with its jobs. */
+  /** The model type that the script trains; shown with its jobs. */
   readonly modelType?: ModelType;
   readonly modelFramework?: ModelFramework;
   readonly draft?: boolean;
@@ -26,12 +26,12 @@ export class TrainingScriptClient {
     this.#connection = connection;
   }
 
-  /** The training scripts of an organization, each with its versions. */
+  /** Lists the training scripts of an organization with their versions. */
   listTrainingScripts(organizationId: string): Promise<RegistryItem[]> {
     return this.#scripts.items(organizationId);
   }
 
-  /** All versions of a script, newest first. */
+  /** Lists all versions of a script, newest first. */
   listTrainingScriptVersions(organizationId: string, name: string): Promise<PackageVersion[]> {
     return this.#scripts.versions(organizationId, name);
   }
@@ -66,7 +66,7 @@ export class TrainingScriptClient {
     return version;
   }
 
-  /** The .tar.gz of a version, as ModelClient.downloadModel. @throws PlatformApiError PACKAGE_NOT_FOUND, DOWNLOAD_CORRUPT. */
+  /** Downloads the .tar.gz, as ModelClient.downloadModel. @throws PlatformApiError PACKAGE_NOT_FOUND, DOWNLOAD_CORRUPT. */
   downloadTrainingScript(
     organizationId: string,
     name: string,
@@ -76,7 +76,7 @@ export class TrainingScriptClient {
     return this.#scripts.download(organizationId, name, version, options);
   }
 
-  /** Removes a version; it is never free again. @throws PlatformApiError PACKAGE_NOT_FOUND. */
+  /** Removes a version; its number cannot be used again. @throws PlatformApiError PACKAGE_NOT_FOUND. */
   async deleteTrainingScriptVersion(organizationId: string, name: string, version: string): Promise<void> {
     await this.#scripts.remove(organizationId, name, version);
   }

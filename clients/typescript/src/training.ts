@@ -15,21 +15,21 @@ import { now, sleep } from './clock.ts';
 import { PlatformApiError, localError } from './errors.ts';
 
 export interface WaitOptions {
-  /** Called with the job whenever it was read. */
+  /** Called with the job after each poll. */
   readonly onProgress?: (job: TrainingJobMetadata) => void;
-  /** Ends the waiting (not the job): the promise rejects with the signal's reason. */
+  /** Stops waiting, but not the job: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Time between two looks in ms. Default: 1000. */
+  /** Poll interval in ms. Default: 1000. */
   readonly everyMs?: number;
-  /** How long the server may be out of reach meanwhile, in ms. Default: 60 000. */
+  /** How long the server may be unreachable while waiting, in ms. Default: 60 000. */
   readonly offlineMs?: number;
 }
 
-/** What a job may use. What is not given has the server's default. */
+/** Resources of a job. The server's defaults apply to fields that are not given. */
 export interface JobResources {
-  /** The job waits for a runner that has so many. */
+  /** The job waits for a runner with this number of GPUs. */
   readonly gpus?: number;
-  /** Longest time of one run. */
+  /** Time limit of one attempt. */
   readonly timeLimitSeconds?: number;
   readonly memoryMib?: number;
   readonly diskMib?: number;
@@ -42,9 +42,9 @@ export interface CustomSubmitOptions {
 }
 
 export interface FollowOptions {
-  /** Ends the following (not the job). */
+  /** Stops following, but not the job. */
   readonly signal?: AbortSignal;
-  /** How long the server may be out of reach meanwhile, in ms. Default: 60 000. */
+  /** How long the server may be unreachable while following, in ms. Default: 60 000. */
   readonly offlineMs?: number;
 }
 
@@ -62,7 +62,7 @@ const ended: ReadonlySet<TrainingStatus> = new Set([
   TrainingStatus.CANCELED,
 ]);
 
-/** So long a call that follows a log is held by the server. */
+/** How long the server holds one call that follows a log. */
 const followSeconds = 25;
 
 const isPassing = (error: unknown, lastSeen: number, offlineMs: number): boolean =>
@@ -75,7 +75,7 @@ function resourcesOf(asked: JobResources | undefined) {
   return { resources: { ...rest, ...timeLimit } };
 }
 
-/** Whether a job reached its end, whatever its result. */
+/** Whether the job has ended, with any result. */
 export const hasEnded = (job: TrainingJobMetadata): boolean => ended.has(job.status);
 
 /** Training jobs of an organization; needs an API key with the owner role. */
@@ -87,9 +87,9 @@ export class MlTrainingClient {
   }
 
   /**
-   * Queues a training of a built-in model type. The dataset is frozen at this moment.
+   * Queues a training of a built-in model type. Freezes the dataset at submission.
    *
-   * @param modelVersion - never used before for this model name.
+   * @param modelVersion - a version not used before for this model name.
    * @param tags - labels to train on.
    * @returns the ID of the job.
    * @throws PlatformApiError MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, DATASET_EMPTY, TOO_FEW_LABELS, TOO_FEW_PICTURES, NOT_OWNER.
@@ -153,7 +153,7 @@ export class MlTrainingClient {
     return id;
   }
 
-  /** A job with its progress, metrics and, at its end, evaluation. @throws PlatformApiError TRAINING_JOB_NOT_FOUND. */
+  /** Returns a job with progress, metrics and, at its end, evaluation. @throws PlatformApiError TRAINING_JOB_NOT_FOUND. */
   async getTrainingJob(id: string): Promise<TrainingJobMetadata> {
     const answer = await this.#rpc.getTrainingJob({ id });
     if (!isFieldSet(answer, GetTrainingJobResponseSchema.field.metadata) || !answer.metadata) {
@@ -162,10 +162,10 @@ export class MlTrainingClient {
     return answer.metadata;
   }
 
-  /** Jobs of an organization, newest first; without a status all of them. */
+  /** Lists jobs of an organization, newest first; without a status, all jobs. */
   async listTrainingJobs(organizationId: string, status?: TrainingStatus): Promise<TrainingJobMetadata[]> {
     const jobs: TrainingJobMetadata[] = [];
-    // One answer without pages ends after 10,000 jobs.
+    // A response without pages is limited to 10,000 jobs.
     const pages = this.pagesOfTrainingJobs(organizationId, {
       ...(status !== undefined && { status }),
       pageSize: 1_000,
@@ -175,7 +175,7 @@ export class MlTrainingClient {
   }
 
   /**
-   * Jobs of an organization, newest first, page by page: for organizations with very many of them.
+   * Iterates over the jobs of an organization, newest first, page by page. Use it for long lists.
    *
    * @example for await (const page of client.mlTrainingClient.pagesOfTrainingJobs(orgId)) for (const job of page) console.log(job.id);
    */
@@ -192,23 +192,23 @@ export class MlTrainingClient {
     } while (pageToken !== '');
   }
 
-  /** Environments in which training scripts can run, by key. */
+  /** Lists the environments in which training scripts can run. */
   async listSupportedContainers(): Promise<Container[]> {
     const { containerMap } = await this.#rpc.listSupportedContainers({});
     return Object.values(containerMap);
   }
 
-  /** Asks a job to stop; it becomes CANCELING, then CANCELED. @throws PlatformApiError TRAINING_JOB_NOT_FOUND, JOB_FINISHED. */
+  /** Cancels a job: CANCELING, then CANCELED. @throws PlatformApiError TRAINING_JOB_NOT_FOUND, JOB_FINISHED. */
   async cancelTrainingJob(id: string): Promise<void> {
     await this.#rpc.cancelTrainingJob({ id });
   }
 
-  /** Deletes a job that ended, whether it succeeded or failed. @throws PlatformApiError TRAINING_JOB_NOT_FOUND, JOB_NOT_FINISHED. */
+  /** Deletes a job that has ended. @throws PlatformApiError TRAINING_JOB_NOT_FOUND, JOB_NOT_FINISHED. */
   async deleteCompletedTrainingJob(id: string): Promise<void> {
     await this.#rpc.deleteCompletedTrainingJob({ id });
   }
 
-  /** All log lines of a job, oldest first. */
+  /** Returns all log lines of a job, oldest first. */
   async getTrainingJobLogs(id: string): Promise<TrainingJobLogEntry[]> {
     const lines: TrainingJobLogEntry[] = [];
     let pageToken = '';
@@ -221,7 +221,7 @@ export class MlTrainingClient {
   }
 
   /**
-   * The log lines of a job, oldest first, as they come, until it ends. Bridges a server that is out of reach for a while.
+   * Iterates over the log lines of a job as they arrive, until the job ends. Retries while the server is unreachable.
    *
    * @example for await (const { level, message } of client.mlTrainingClient.followTrainingJobLogs(id)) console.log(level, message);
    */
@@ -246,7 +246,7 @@ export class MlTrainingClient {
   }
 
   /**
-   * Waits until a job ended and returns it: COMPLETED, FAILED or CANCELED. Bridges a server that is out of reach for a while.
+   * Waits until a job has ended and returns it: COMPLETED, FAILED or CANCELED. Retries while the server is unreachable.
    *
    * @example const job = await client.mlTrainingClient.waitForTrainingJob(id, { onProgress: (j) => console.log(j.phase, j.progress) })
    */
