@@ -1,4 +1,4 @@
-// The programs for linux/arm64, which are compiled on another machine, run: under emulation, so this says nothing of speed.
+// Runs the linux/arm64 programs, cross-compiled on this machine, under emulation. This measures no speed.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -13,7 +13,7 @@ function built(name: string): { file: string; version: string } {
   return JSON.parse(done.stdout) as { file: string; version: string };
 }
 
-/** On a Cortex-A53, the processor of a Raspberry Pi 3. */
+/** Emulates a Cortex-A53, the processor of a Raspberry Pi 3. */
 const run = (file: string, ...args: string[]) =>
   spawnSync('qemu-aarch64-static', ['-cpu', 'cortex-a53', '-L', '/usr/aarch64-linux-gnu', file, ...args], {
     encoding: 'utf8',

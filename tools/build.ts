@@ -1,5 +1,5 @@
-// Everything that has to be built before the platform can start from a checkout: the web app, the release files of the
-// machine server and of the agent, and the agent for a Node. Each is skipped while its sources are unchanged.
+// Builds everything that the platform needs to start from a checkout: the web app, the release files of machine server
+// and agent, and the agent for Node. Skips each build whose sources are unchanged.
 // Prints one JSON line on stdout: {"web": folder, "releases": [{name, version, platform, file, sha256, size}], "agent": file}.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** sha256 over names and contents of all files that match. */
+/** sha256 over names and contents of all matching files. */
 function fingerprint(patterns: readonly string[]): string {
   const hash = createHash('sha256').update(process.version);
   const files = globSync(patterns, {
@@ -25,7 +25,7 @@ function fingerprint(patterns: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** Runs a program with its output on our stderr; resolves with its stdout. */
+/** Runs a program and copies its output to our stderr; resolves with its stdout. */
 function run(command: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -77,7 +77,7 @@ async function release(what: string, version: string): Promise<Record<string, un
   return JSON.parse(line) as Record<string, unknown>;
 }
 
-/** A version that never means two different files: the workspace's, and what the program is made of. */
+/** A version unique to its content: the workspace's version and a hash of the program's sources. */
 function developmentVersion(app: string): string {
   const { version } = JSON.parse(readFileSync(path.join(root, 'apps', app, 'package.json'), 'utf8')) as {
     version: string;

@@ -1,5 +1,5 @@
-// npm run check:commits BASE: the subjects of the commits after BASE are `area: imperative verb …`, and each has a body.
-// As a hook: see CONTRIBUTING.md. It is no test of the suite: history cannot be mended.
+// npm run check:commits BASE checks the commits after BASE: each subject is `area: imperative verb …`, each has a body.
+// As a hook: see CONTRIBUTING.md. It is not part of the test suite, because landed commits cannot be corrected.
 import { spawnSync } from 'node:child_process';
 import { commitProblems } from './house/commits.ts';
 

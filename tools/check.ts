@@ -1,4 +1,4 @@
-// Types, lint and format of the whole checkout; --fix formats and mends what the linter can.
+// Checks types, lint and format of the whole checkout; --fix formats and applies the linter's fixes.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 

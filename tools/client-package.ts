@@ -1,4 +1,4 @@
-// Makes the package of the TypeScript client: JavaScript and declarations, with what it uses of the contract inside.
+// Builds the package of the TypeScript client: JavaScript and declarations, with the used parts of the contract.
 // node tools/client-package.ts [--out FOLDER]; prints {"folder", "version"}, ready for `npm pack FOLDER` and `npm publish FOLDER`.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { parseArgs } from 'node:util';
 const root = path.resolve(import.meta.dirname, '..');
 const client = path.join(root, 'clients', 'typescript');
 const contract = path.join(root, 'packages', 'contract', 'src');
-/** How sources name another file: relative, or of the contract. */
+/** Matches an import of another file: relative, or from the contract. */
 const named = /((?:from|import)\s*\(?\s*)(["'])(\.{1,2}\/[^"']+\.ts|@platform\/contract\/[^"']+)\2/g;
 
-/** Copies sources below `to` with all that they import; every import becomes relative and names the JavaScript file. */
+/** Copies the sources and all their imports below `to`; each import becomes relative and names the JavaScript file. */
 function stage(to: string): void {
   const seen = new Set<string>();
   const waiting = [path.join(client, 'src', 'index.ts')];
@@ -38,7 +38,7 @@ function stage(to: string): void {
   }
 }
 
-/** Without newer names in `lib`: what Node 18 lacks must not compile. */
+/** `lib` has no newer names, so that code fails to compile if it needs more than Node 18. */
 const compilerOptions = {
   target: 'es2022',
   module: 'node16',

@@ -1,6 +1,6 @@
-// npm run install:cuda: puts ONNX Runtime's CUDA provider beside the ONNX Runtime that trains, so that built-in trainings run on an
-// NVIDIA GPU. The npm package brings no provider; the PyPI package of the same version does, built for CUDA 13. Needs python3 with pip,
-// 1 GB in the temporary folder and 300 MB in node_modules. Runs again after each installation of the packages.
+// npm run install:cuda copies ONNX Runtime's CUDA provider beside the ONNX Runtime that trains. Built-in trainings
+// then run on an NVIDIA GPU. The npm package has no provider; the PyPI package of the same version has it, for CUDA 13.
+// Needs python3 with pip, 1 GB in the temporary folder, 300 MB in node_modules. Repeat it after each npm install.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -22,7 +22,7 @@ function python(args: readonly string[]): void {
     fail(`"python3 ${args.join(' ')}" failed: ${done.error?.message ?? `exit code ${done.status}`}.`);
 }
 
-/** Libraries that the dynamic linker does not find. */
+/** Lists the libraries that the dynamic linker does not find. */
 function missingLibraries(file: string): string[] {
   const { stdout } = spawnSync('ldd', [file], { encoding: 'utf8' });
   return [...(stdout ?? '').matchAll(/^\s*(\S+) => not found/gm)].map(([, name = '']) => name);
@@ -34,7 +34,7 @@ if (target === undefined) fail(`${path.dirname(packageFile)} has no folder for L
 const folder = path.join(path.dirname(packageFile), target);
 const download = mkdtempSync(path.join(tmpdir(), 'platform-cuda-'));
 try {
-  // The libraries do not depend on the Python version; the registry names one for each.
+  // The libraries do not depend on the Python version, but the registry has one wheel for each.
   const wheelFor = ['--python-version=3.12', '--implementation=cp', '--abi=cp312', '--platform=manylinux_2_28_x86_64'];
   const pip = ['-m', 'pip', 'download', '--no-deps', '--only-binary=:all:', '--dest', download, ...wheelFor];
   python([...pip, `onnxruntime-gpu==${version}`]);

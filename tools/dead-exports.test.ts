@@ -1,4 +1,4 @@
-// An export says that another file needs it. This test finds those without an import: dead code, or a needless `export`.
+// Finds exports that no other file imports: dead code, or a needless `export`.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { isGenerated, root, tracked } from './house/tree.ts';
 const files = tracked.filter((file) => /\.(tsx?|mjs)$/.test(file) && !file.endsWith('.d.ts'));
 const text = new Map(files.map((file) => [file, readFileSync(path.join(root, file), 'utf8')]));
 
-/** What programs outside of this repository import: the published client, and settings that a tool reads. */
+/** Files that programs outside of this repository import: the published client, and settings that a tool reads. */
 const isPublic = (file: string): boolean =>
   file === 'clients/typescript/src/index.ts' || file.endsWith('.config.ts') || isGenerated(file);
 
@@ -25,7 +25,7 @@ const packages = new Map(
     }),
 );
 
-/** The file that a specifier of an import names; undefined: none of ours. */
+/** The file that an import specifier names; undefined for a file outside of this repository. */
 function resolve(specifier: string, from: string): string | undefined {
   if (specifier.startsWith('.')) return path.posix.normalize(path.posix.join(path.posix.dirname(from), specifier));
   const name = specifier.split('/').slice(0, 2).join('/');
@@ -56,7 +56,7 @@ const namesIn = (list: string): string[] =>
     )
     .filter(Boolean);
 
-/** File → names that another file imports from it; `*`: all of them. */
+/** File → names that other files import from it; `*`: all of them. */
 const used = new Map<string, Set<string>>();
 const note = (file: string | undefined, names: readonly string[]): void => {
   if (file === undefined) return;
@@ -87,7 +87,7 @@ for (const [file, source] of text) {
     );
 }
 
-/** Names that a file exports. A type that its own file mentions is part of what another export takes or returns. */
+/** Names that a file exports. Omits a type that its own file uses: it is part of another export's signature. */
 function exportsOf(source: string): string[] {
   const declared = source.matchAll(
     /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(const|let|function\*?|class|interface|type)\s+(\w+)/gm,

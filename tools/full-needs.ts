@@ -1,10 +1,10 @@
-// What the full tests need beyond the npm registry: Debian's packages and a Python environment of pinned packages.
+// Installs what the full tests need beyond the npm registry: Debian packages and a pinned Python environment.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Debian package by the file it brings. */
+/** Debian package by a file that it installs. */
 const programs: Readonly<Record<string, string>> = {
   '/bin/busybox': 'busybox-static',
   '/usr/bin/bwrap': 'bubblewrap',
@@ -52,7 +52,7 @@ function installPackages(): void {
   must('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...missing], env);
 }
 
-/** Made anew when the pins change. @returns its python. */
+/** Rebuilds the environment when the pins change. @returns its python. */
 function pythonEnvironment(root: string): string {
   const folder = path.join(root, '.cache', 'python');
   const python = path.join(folder, 'bin', 'python');
@@ -69,7 +69,7 @@ function pythonEnvironment(root: string): string {
   return python;
 }
 
-/** @returns variables for the tests. Ends the process, and says what to do, when something cannot be had. */
+/** @returns variables for the tests. Exits with instructions if an installation fails. */
 export function installForFull(root: string): Record<string, string> {
   installPackages();
   return { PLATFORM_TEST_PYTHON: pythonEnvironment(root) };

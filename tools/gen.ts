@@ -1,5 +1,5 @@
-// Makes everything that is generated and committed: protocol classes, JSON Schema, the devices' field table, documentation
-// tables. With --check it writes nothing and fails when a file differs from what would be written.
+// Generates all committed files: protocol classes, JSON Schema, the agent's field table, documentation tables.
+// With --check it writes nothing and fails if a file would change.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { agentDocs } from './gen/agent-docs.ts';
@@ -28,7 +28,7 @@ const write = (file: string, text: string): void => {
   mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
   writeFileSync(path.join(root, file), text);
 };
-/** @returns how many files differed. */
+/** @returns the number of changed files. */
 const writeChanged = (): number => {
   let written = 0;
   for (const [file, text] of wanted) {
@@ -40,7 +40,7 @@ const writeChanged = (): number => {
   return written;
 };
 for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}`, text);
-// What is made of the server's own code imports them.
+// The generators that import the server's code also import these classes.
 const writtenClasses = isCheck ? 0 : writeChanged();
 wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));

@@ -1,4 +1,4 @@
-// The rules of the house, held by a machine: who may import whom, no cycles, sizes, names, clocks, types.
+// Tests the project rules: allowed imports, no cycles, sizes, names, clocks, types.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { longFunctions, linesByName } from './house/functions.ts';
 import { excess, readLimits } from './house/limits.ts';
 import { bare, code, importsOf, isCode, isTest, read, root, sources, tracked } from './house/tree.ts';
 
-/** The pure rules of each room of the cloud; they may build on each other. */
+/** The pure rules of each cloud folder; they may import each other. */
 const cloudRules = Object.fromEntries(
   [...new Set(sources.flatMap((file) => /^apps\/cloud\/src\/[\w-]+\/rules(?=\/)/.exec(file) ?? []))].map(
     (folder, _, all) => [folder, ['@platform/contract', '@platform/kit', '@bufbuild/protobuf', ...all]] as const,
   ),
 );
-/** Who may import whom besides itself; the longest folder that holds a file decides. '*' = any package of the registry. */
+/** Allowed imports besides the folder itself; the longest matching folder applies. '*': any package of the registry. */
 const may: Readonly<Record<string, readonly string[]>> = {
   'packages/contract/src': ['zod', '@bufbuild/protobuf'],
   'packages/kit/src': [],
@@ -85,7 +85,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '*',
   ],
   tools: ['node:', '@platform/contract', 'packages/contract/src', '*'],
-  // The generators read what they document.
+  // The generators import the code that they document.
   'tools/gen': ['node:', '@platform/contract', 'apps/cloud/src', '*'],
 };
 const isOurs = (to: string): boolean => to.startsWith('@platform/');
@@ -163,7 +163,7 @@ test('no file of the cloud is part of a cycle, types included', () => {
   assert.deepEqual(cyclesIn(graph), []);
 });
 
-/** Apps whose folders still import each other in a circle. This list only shrinks. */
+/** Apps whose folders still form import cycles. This list only shrinks. */
 const withCircles = new Set(['apps/runner', 'trainers/engine']);
 
 test('no folders import each other in a circle, types included', () => {
@@ -241,7 +241,7 @@ test("the runtime's own modules stand in two files, so that every program also r
     ),
     [],
   );
-  // Not at the top of the file: another runtime has to be able to load it.
+  // Not as a static import: another runtime must be able to load the file.
   assert.deepEqual(
     [...own].filter((file) => /^import .*['"]bun:/m.test(read(file))),
     [],
@@ -252,7 +252,7 @@ test('folders of the agent are in no circle at any depth, types included', () =>
   const agent = sources.filter((file) => file.startsWith('apps/agent/src/'));
   const circles = new Map<string, string[][]>();
   for (const folder of new Set(agent.map((file) => path.posix.dirname(file)))) {
-    // Files that lie in the folder itself are one node; each folder in it is another one, with all that it holds.
+    // Each file directly in the folder is one node; each subfolder with all its files is one node.
     const nodeOf = (file: string): string =>
       file
         .slice(folder.length + 1)

@@ -1,8 +1,8 @@
-// What the lab's tests need: Debian's packages, and once the image of its machines (see e2e/lab/README.md).
+// Installs what the lab's tests need: Debian packages, and once the image of its machines (see e2e/lab/README.md).
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 
-/** Ends the process, and says what to do, when something cannot be had. */
+/** Exits with instructions if an installation fails. */
 export function prepareLab(root: string): void {
   if (process.getuid?.() !== 0) {
     process.stderr.write('The lab starts containers and virtual machines: run this as root on Debian 12.\n');

@@ -29,7 +29,7 @@ function release(...args: string[]): { status: number | null; made: Made[]; stde
 
 const hashOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-/** A checkout somewhere else: sources copied, the packages of others linked. */
+/** Creates a second checkout: copies the sources and links third-party packages. */
 function otherCheckout(folder: string): void {
   for (const part of ['apps', 'packages']) {
     cpSync(path.join(root, part), path.join(folder, part), {

@@ -1,12 +1,12 @@
-// Builds what machines download:
+// Builds the programs that machines download:
 //   node tools/release.ts platform-agent|platform-server [--release-version V] [--platform P|all] [--out FOLDER]
 //     <out>/<program>-<version>-<platform>, one executable file, with .sha256 and .json (name, version, platform, sha256, size)
-//   node tools/release.ts agent-bundle                            <out>/platform-agent.mjs, the agent for a Node
-//   node tools/release.ts agent-on-node                           the same with the Node in it, one file; never shipped
-// --platform: linux/amd64, linux/arm64, windows/amd64 or all; left out: this machine's own.
-// --test-fault crash|hang|mute|background makes a program for tests that fails so when it is run.
-// Skipped while nothing it is made of has changed. Prints one JSON line for each file on stdout; everything for people goes
-// to stderr.
+//   node tools/release.ts agent-bundle                            <out>/platform-agent.mjs, the agent for Node
+//   node tools/release.ts agent-on-node                           the same with Node inside, one file; never shipped
+// --platform: linux/amd64, linux/arm64, windows/amd64 or all; default: this machine's platform.
+// --test-fault crash|hang|mute|background builds a test program that fails in this way.
+// Skips a program whose sources are unchanged. Prints one JSON line for each file on stdout, and messages for the user
+// on stderr.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -29,7 +29,7 @@ function ownPlatform(): Platform {
   throw new Refusal(`Releases can't be built on ${process.platform} ${process.arch}, only on linux x64 and arm64.`);
 }
 
-/** sha256 over everything the program is made of, and over how it is made. */
+/** sha256 over all sources of the program and its build options. */
 function fingerprint(app: string, ...how: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify([app, process.arch, ...how]));
   const patterns = [
@@ -54,7 +54,7 @@ function fingerprint(app: string, ...how: readonly unknown[]): string {
   return hash.digest('hex');
 }
 
-/** Runs `make` unless `target` was made of the same before. */
+/** Runs `make` unless `target` was built from the same sources before. */
 function unlessFresh(wanted: string, target: string, make: () => void): void {
   const stamp = `${target}.stamp`;
   if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
@@ -79,7 +79,7 @@ function releaseOne(of: Build, out: string): object {
   return { ...(JSON.parse(readFileSync(`${file}.json`, 'utf8')) as object), file };
 }
 
-/** The agent without the compiled program's beginnings, which are Bun's business. */
+/** The agent with its Node entry point; the compiled program's entry point needs Bun. */
 const agentOfNode: Program = { ...programs['platform-agent'], entry: 'src/main.ts' };
 
 function agentOnNode(what: 'agent-bundle' | 'agent-on-node', version: string, out: string): object {

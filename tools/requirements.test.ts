@@ -1,4 +1,4 @@
-// What the configuration schema says of its effect is true, and what docs/behaviours.md promises is held by a test.
+// Checks that the schema's statements on effects are true, and that a test covers each promise of docs/behaviours.md.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,9 +15,9 @@ test('every field whose schema says since when it acts is read by a program, and
   const answers = readFileSync(path.join(root, 'apps/cloud/src/device-api/agent-answers.ts'), 'utf8');
   const isRead = (section: string, key: string): boolean =>
     section === 'version_control'
-      ? answers.includes(`wishes['${key}']`) // the server resolves which release a version is
+      ? answers.includes(`wishes['${key}']`) // the server resolves a version to a release
       : section === 'maintenance_window'
-        ? /config\.maintenance_window\b/.test(text) // read as a whole
+        ? /config\.maintenance_window\b/.test(text) // read as one object
         : new RegExp(`\\b${section}\\.${key}\\b`).test(text);
   const fields = Object.entries(fieldTable).flatMap(([section, table]) =>
     Object.entries<Field>(table).map(([key, field]) => ({ section, key, isStated: field.since !== undefined })),

@@ -1,7 +1,7 @@
-// npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs them with node's own runner, whose summary comes last.
-// npm run test:full runs the files named *.full.test.ts instead: they need Debian's packages or PyPI, which are installed first.
-// npm run test:lab runs the files named *.lab.test.ts: whole machines, with systemd and a plug to pull; root on Debian, an hour.
-// npm run test:attack runs the files named *.attack.test.ts: hostile callers against a running server, on loopback and bounded.
+// npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs Node's test runner. Its summary comes last.
+// npm run test:full runs the *.full.test.ts files instead. They need Debian packages or PyPI, which it installs first.
+// npm run test:lab runs the *.lab.test.ts files: whole machines with systemd and power cuts; root on Debian, an hour.
+// npm run test:attack runs the *.attack.test.ts files: hostile callers against a running server, on loopback, bounded.
 // PLATFORM_ATTACK=short runs fewer rounds of each.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -55,7 +55,7 @@ const done = spawnSync(
     '--test-reporter-destination=stdout',
     '--test-reporter=tap',
     `--test-reporter-destination=${record}`,
-    // Two emulated machines at once only slow each other down.
+    // Two emulated machines slow each other down.
     `--test-concurrency=${kind === 'lab' ? 1 : 2}`,
     `--test-timeout=${kind === 'lab' || kind === 'attack' ? 3_600_000 : 420_000}`,
     ...files,
@@ -68,7 +68,7 @@ const done = spawnSync(
 );
 const skipped = readFileSync(record, 'utf8').match(/^ *ok .*# SKIP.*$/gm) ?? [];
 rmSync(path.dirname(record), { recursive: true, force: true });
-// Where everything is there, as in CI, a test that did not run is a test that failed.
+// With PLATFORM_NO_SKIPS=1, as in CI, all requirements are installed, so a skipped test is a failure.
 if (process.env['PLATFORM_NO_SKIPS'] === '1' && skipped.length > 0) {
   process.stderr.write(`${skipped.length} tests were skipped:\n${skipped.join('\n')}\n`);
   process.exit(1);

@@ -1,5 +1,5 @@
-// node tools/words.ts [FOLDER]: where words stand that this project no longer uses, and the standard ones.
-// node tools/words.ts --update: lowers the counts in tools/house/words.json to what is there. It never raises one.
+// node tools/words.ts [FOLDER]: lists the places of words that this project no longer uses, with the standard words.
+// node tools/words.ts --update: lowers the counts in tools/house/words.json to the current ones. It never raises one.
 import { lowered, readLimits, writeLimits } from './house/limits.ts';
 import { countsOf, forbiddenPlaces, standardFor } from './house/words.ts';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** docs/generated/agent.md: the commands as the program itself tells them, and the types of its status as they stand. */
+/** docs/generated/agent.md: the commands from the program's own help, and the source of its status types. */
 export function agentDocs(root: string): string {
   const main = path.join(root, 'apps/agent/src/main.ts');
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'help', '--markdown'], {

@@ -69,7 +69,7 @@ function row(schema: Schema): string {
 
 const itemOf = (schema: Schema | undefined): Schema => schema?.anyOf?.[0]?.items ?? schema ?? {};
 
-/** Types, defaults and limits of every field as plain TypeScript. */
+/** Generates types, defaults and limits of every field as plain TypeScript. */
 export function agentFieldTable(schema: Schema): string {
   const agent = schema.properties?.['agent']?.properties ?? {};
   const tables = [

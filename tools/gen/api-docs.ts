@@ -11,7 +11,7 @@ import {
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
 
-/** The .proto files of ours with their comments. */
+/** Reads our .proto files with their comments. */
 export function descriptors(root: string): FileDescriptorProto[] {
   const contract = path.join(root, 'packages/contract');
   const done = spawnSync(
@@ -28,7 +28,7 @@ export const cell = (text: string): string =>
 const anchor = (name: string): string => name.toLowerCase().replaceAll('.', '');
 const scalar = (type: FieldDescriptorProto_Type): string => FieldDescriptorProto_Type[type].toLowerCase();
 
-/** Comments by the place of what they belong to: numbers of descriptor.proto and indexes, joined. */
+/** Comments by the path of their element: field numbers of descriptor.proto and indexes, joined. */
 export function commentsOf(file: FileDescriptorProto): (...place: number[]) => string {
   const found = new Map<string, string>();
   for (const { path: place, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {

@@ -14,13 +14,13 @@ function defaultText(schema: Schema): string {
   return 'default' in schema ? JSON.stringify(schema.default) : 'none';
 }
 
-/** From which version on the field has an effect, and where. */
+/** The first version in which the field has an effect, and the platforms. */
 function effectText({ since, platforms }: Schema): string {
   const where = platforms === undefined ? '' : ` (${platforms.join(', ')} only)`;
   return since === null ? `not yet${where}` : `${since ?? ''}${where}`;
 }
 
-/** What may be written, from the same sentence that the error messages use. */
+/** Describes the allowed values with the same sentence as the error messages. */
 function limitText(schema: Schema): string {
   const field: Field = {
     type: fieldType(schema) as Field['type'],

@@ -1,7 +1,7 @@
 import { agentSchema, machineConfigSchema } from '@platform/contract/config-schema';
 import { z } from 'zod';
 
-/** A JSON Schema node, as far as the generators look into it. */
+/** The part of a JSON Schema node that the generators use. */
 export interface Schema {
   type?: string | string[];
   description?: string;
@@ -30,7 +30,7 @@ export interface Schema {
   platforms?: string[];
 }
 
-/** JSON Schema of the machine configuration for editors and other tools; our own keywords (unit, secret, …) stay in it. */
+/** JSON Schema of the machine configuration for editors and other tools; keeps our own keywords (unit, secret, …). */
 export function configJsonSchema(): Schema {
   const schema = z.toJSONSchema(machineConfigSchema, { io: 'input' }) as Schema;
   limitBytes(schema);
@@ -45,7 +45,7 @@ export function configJsonSchema(): Schema {
   return schema;
 }
 
-/** A text of n bytes has at most n characters: all that JSON Schema can say of a limit in bytes. */
+/** Adds maxLength: a text of n bytes has at most n characters. JSON Schema has no limit in bytes. */
 function limitBytes(schema: Schema): void {
   if (schema.maxBytes !== undefined) schema.maxLength = schema.maxBytes;
   for (const child of Object.values(schema.properties ?? {})) limitBytes(child);

@@ -2,7 +2,7 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { type RpcDeps, routes } from '../../apps/cloud/src/rpc-routes.ts';
 import { isUnsupported } from '../../apps/cloud/src/rpc/unsupported.ts';
 
-/** The calls that the server has a handler for, as `service/method`; nothing of them is run. */
+/** Lists the calls for which the server has a handler, as `service/method`, without running a handler. */
 export function routedCalls(): Set<string> {
   const nothing = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing }) as never;
   const deps: RpcDeps = {

@@ -7,7 +7,7 @@ interface Head {
   readonly purpose: string;
   readonly isCompatible: boolean;
 }
-/** What the first lines of the file say. */
+/** Reads the comment at the head of the file. */
 function headOf(file: FileDescriptorProto): Head {
   const text = commentsOf(file)(syntax);
   const isCompatible = text.includes('Existing clients speak this');
@@ -37,9 +37,9 @@ function serviceText(file: FileDescriptorProto, routed: ReadonlySet<string>): st
 }
 
 /**
- * docs/generated/rpc.md: the calls that are offered, by service, with a link to the page of each.
+ * docs/generated/rpc.md: the implemented calls by service, with a link to the page of each.
  *
- * @param routed - `service/method` of those that have a handler.
+ * @param routed - `service/method` of the calls that have a handler.
  */
 export function rpcDocs(files: readonly FileDescriptorProto[], routed: ReadonlySet<string>): string {
   const sorted = files.toSorted((a, b) => (a.name < b.name ? -1 : 1));

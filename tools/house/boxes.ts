@@ -1,7 +1,7 @@
 import type { Counts } from './limits.ts';
 import { bare, unitOf } from './tree.ts';
 
-/** A local variable or module state in disguise: an object that never leaves its scope and whose members are assigned. */
+/** An object used as a local variable or as module state: it never leaves its scope, and its members are assigned. */
 export interface Box {
   readonly file: string;
   readonly name: string;

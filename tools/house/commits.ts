@@ -1,7 +1,7 @@
 const forms =
   /^(?:adds|added|adding|fixes|fixed|fixing|changes|changed|makes|made|uses|used|moves|moved|removes|removed|updates|updated|says|said|tells|told|the|a|an|no|words|tidy)$/i;
 
-/** What is wrong with the message of a commit; nothing when it may stay. */
+/** Lists the problems of a commit message; empty if it is valid. */
 export function commitProblems(message: string): string[] {
   const [subject = '', ...rest] = message.trimEnd().split('\n');
   const [, areas, text = ''] = /^([a-z][a-z0-9.-]*(?:(?:, |\/)[a-z][a-z0-9.-]*)*): (.+)$/.exec(subject) ?? [];

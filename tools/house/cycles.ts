@@ -1,4 +1,4 @@
-/** Groups of nodes that reach each other (Tarjan), each sorted; a node alone is no group. */
+/** Strongly connected components with at least two nodes (Tarjan), each sorted. */
 export function cyclesIn(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const index = new Map<string, number>();
   const lowest = new Map<string, number>();

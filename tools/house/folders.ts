@@ -1,14 +1,14 @@
 import { cyclesIn } from './cycles.ts';
 import { importsOf, isCode, unitOf } from './tree.ts';
 
-/** A folder directly below `src/` (below the unit itself for e2e and tools); a file that lies loose there stands for itself. */
+/** The folder directly below `src/` (below the unit itself for e2e and tools), or a file that lies directly there. */
 function roomOf(file: string): string {
   const unit = unitOf(file);
   const base = file.startsWith(`${unit}/src/`) ? `${unit}/src` : unit;
   return `${base}/${file.slice(base.length + 1).split('/')[0] ?? ''}`;
 }
 
-/** Circles of folders for each unit: every import counts, those of types too. */
+/** Import cycles between the folders of each unit; type imports count, too. */
 export function folderCircles(files: readonly string[]): Map<string, string[][]> {
   const edges = new Map<string, Map<string, Set<string>>>();
   for (const file of files) {

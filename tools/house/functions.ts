@@ -16,13 +16,13 @@ interface Diagnostic {
   readonly labels: readonly { readonly span: { readonly offset: number } }[];
 }
 
-/** What a function without a name belongs to: `name = `, `name: ` or `call(` before it. */
+/** Names an anonymous function after the `name = `, `name: ` or `call(` before it. */
 function nameBefore(text: string): string {
   const found = /(\w+)\s*(?::[^;{}()=]*)?[=:(]\s*(?:\w+,\s*)?(?:async\s*)?$/.exec(text.slice(-200));
   return found?.[1] ?? 'unnamed';
 }
 
-/** As oxlint's parser measures them: all functions but tests that are too long. */
+/** Functions over the limit as measured by oxlint's parser; tests are exempt. */
 export function longFunctions(): LongFunction[] {
   const done = spawnSync(
     path.join(root, 'node_modules', '.bin', 'oxlint'),
@@ -35,7 +35,7 @@ export function longFunctions(): LongFunction[] {
     .flatMap(({ message, filename, labels }) => {
       const bytes = Buffer.from(read(filename)).subarray(0, labels[0]?.span.offset ?? 0);
       const before = bytes.toString();
-      // The function that a function returns at once is counted with it.
+      // A function that another function returns directly counts as part of that function.
       if (/=>\s*(?:async\s*)?$/.test(before)) return [];
       const name = /`([^`]+)`/.exec(message)?.[1] ?? `in ${nameBefore(before)}`;
       const lines = Number(/too many lines \((\d+)\)/.exec(message)?.[1]);
@@ -44,7 +44,7 @@ export function longFunctions(): LongFunction[] {
     .toSorted((a, b) => a.unit.localeCompare(b.unit) || a.name.localeCompare(b.name) || a.lines - b.lines);
 }
 
-/** By unit and name; a second function of the same name in one unit has a number. */
+/** Counts by unit and name; a second function of the same name in one unit gets a number. */
 export function linesByName(found: readonly LongFunction[]): Counts {
   const counts: Record<string, Record<string, number>> = {};
   for (const { unit, name, lines } of found) {

@@ -7,14 +7,14 @@ export type Counts = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const fileOf = (name: string): string => path.join(root, 'tools', 'house', `${name}.json`);
 
-/** What a rule still lets pass, from tools/house/NAME.json. `npm run ratchet` lowers it; nothing raises it. */
+/** Reads the permitted violations from tools/house/NAME.json. `npm run ratchet` lowers them; nothing raises them. */
 export const readLimits = (name: string): Counts => JSON.parse(readFileSync(fileOf(name), 'utf8')) as Counts;
 
 export function writeLimits(name: string, limits: Counts): void {
   writeFileSync(fileOf(name), `${JSON.stringify(limits, null, 2)}\n`);
 }
 
-/** Where more is found than the limits allow, and limits of what is not there any more. */
+/** Lists counts above their limits, and limits whose name no longer exists. */
 export function excess(limits: Counts, found: Counts): string[] {
   const more = Object.entries(found).flatMap(([unit, names]) =>
     Object.entries(names)
@@ -30,8 +30,8 @@ export function excess(limits: Counts, found: Counts): string[] {
 }
 
 /**
- * Limits lowered to what is found. With `renames`, a new name takes over the limit of one that is gone from the same unit,
- * if that is not smaller: what was renamed is not new.
+ * Lowers limits to the current counts. With `renames`, a new name inherits the limit of a removed name of the same unit
+ * if that limit is not smaller: a renamed function is not new code.
  */
 export function lowered(limits: Counts, found: Counts, { renames } = { renames: true }): Counts {
   const next = Object.entries(limits).map(([unit, before]): [string, Record<string, number>] => {

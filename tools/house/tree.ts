@@ -1,4 +1,4 @@
-// The files of the checkout as the rules of the house see them.
+// The files of the checkout, as input of the project rules.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -12,7 +12,7 @@ export const tracked: readonly string[] = spawnSync(
 )
   .stdout.split('\0')
   .filter((file) => file !== '' && existsSync(path.join(root, file)));
-/** Made by `npm run gen`. The generators themselves (`tools/gen/`) are written by hand. */
+/** Output of `npm run gen`. The generators themselves (`tools/gen/`) are written by hand. */
 export const isGenerated = (file: string): boolean =>
   file.startsWith('packages/contract/src/gen/') ||
   file.startsWith('clients/python/src/platform_client/gen/') ||
@@ -27,14 +27,14 @@ const text: ReadonlyMap<string, string> = new Map(
 );
 export const isCode = (file: string): boolean => text.has(file);
 export const read = (file: string): string => text.get(file) ?? '';
-/** Without comments and without the contents of strings. */
+/** The source without comments and without the contents of strings. */
 export const bare = (file: string): string =>
   read(file)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
     .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
 
-/** The app, package, trainer or client that a file belongs to; `e2e` and `tools` are one each. */
+/** The app, package, trainer or client of a file; `e2e` and `tools` are one unit each. */
 export const unitOf = (file: string): string =>
   file
     .split('/')

@@ -4,8 +4,8 @@ import type { Counts } from './limits.ts';
 import { isGenerated, root, tracked, unitOf } from './tree.ts';
 
 /**
- * Words that this project no longer uses, each with the standard one. They count in names (`pictureFile`, `ToldTwice`), in
- * comments, strings and Markdown. Forms are listed one by one: `tell apart` and `teller` are fine.
+ * Words that this project no longer uses, each with its standard word. They count in names (`pictureFile`,
+ * `ToldTwice`), comments, strings and Markdown. The list has each form: `tell apart` and `teller` are allowed.
  */
 const forbiddenWords: Readonly<Record<string, string>> = {
   picture: 'image',
@@ -70,7 +70,7 @@ const forbiddenWords: Readonly<Record<string, string>> = {
   somebody: 'a user, another process',
 };
 
-/** Turns of phrase, in comments, strings and Markdown. */
+/** Forbidden phrases in comments, strings and Markdown. */
 const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, standard: string])[] = [
   ['is asked', /\b(?:is|are|was|were) asked\b/g, 'receives a request, is called'],
   [
@@ -85,10 +85,10 @@ const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, stand
   ['Of …', /(?:^|[.:] |\* |\/\/ )Of (?!the form\b)[a-z]/gm, 'begin with the subject'],
 ];
 
-/** Names of stored data and of public options: they stay. Names of the wire are read from the protos. */
+/** Names of stored data and of public options, which are exempt. Wire names are read from the protos. */
 const storedNames: ReadonlySet<string> = new Set([]);
 
-/** Where old words are quoted, or history that is not edited. */
+/** Files that quote old words, and history that is not edited. */
 const isExempt = (file: string): boolean =>
   isGenerated(file) ||
   file === 'CHANGELOG.md' ||
@@ -97,14 +97,14 @@ const isExempt = (file: string): boolean =>
 
 const isRead = (file: string): boolean => /\.(tsx?|mjs|md|proto|py)$/.test(file) && !isExempt(file);
 
-/** `docs` and `changes` count for themselves; files in the root belong to `.`. */
+/** `docs` and `changes` count separately; files in the root belong to `.`. */
 function folderOf(file: string): string {
   if (!file.includes('/')) return '.';
   if (/^(changes|docs)\//.test(file)) return /^(changes|docs)/.exec(file)![0];
   return unitOf(file);
 }
 
-/** Every name of a proto, also as TypeScript spells it. */
+/** Every name in the protos, also in its TypeScript spelling. */
 function namesOfTheWire(): Set<string> {
   const names = new Set<string>(storedNames);
   for (const file of tracked.filter((one) => one.endsWith('.proto'))) {
@@ -128,7 +128,7 @@ export interface Place {
   readonly word: string;
 }
 
-/** What counts of a file: Markdown without what it quotes as code, protos without their names. */
+/** The text of a file that counts: Markdown without quoted code, protos without their names. */
 function readable(file: string, text: string): string {
   const blank = (found: string): string => found.replaceAll(/[^\n]/g, ' ');
   if (file.endsWith('.md')) return text.replaceAll(/^```[^]*?^```|`[^`\n]*`|“[^”\n]*”|\]\([^)\n]*\)/gm, blank);
@@ -137,7 +137,7 @@ function readable(file: string, text: string): string {
 }
 
 const words = new Set(Object.keys(forbiddenWords));
-/** A name or a word, or an option of a command line; one with an underscore belongs to the wire, a table or the environment. */
+/** A name, a word or a command-line option. A name with an underscore belongs to the wire, a table or environment. */
 const token = /-{0,2}[A-Za-z_$][\w$]*/g;
 const mayHold = new RegExp(Object.keys(forbiddenWords).join('|'), 'i');
 

@@ -14,29 +14,29 @@ export interface Build {
   readonly fault: Fault | undefined;
 }
 
-/** Where the sources lie; a test builds from a copy elsewhere. */
+/** Location of the sources; a test builds from a copy elsewhere. */
 export interface Place {
   readonly sources: string;
-  /** The compiler: this machine's own runtime. */
+  /** The compiler: the runtime for this machine's platform. */
   readonly bun: string;
 }
 
 /**
- * What every compiled program ends with, so that whoever is given one knows what it is without running it: a line end,
- * this text and a line end are the last bytes. (A signature that Windows appends may follow.)
+ * The build note, which identifies a compiled program without running it. A line end, this text and a line end are
+ * the last bytes. (Windows may append a signature.)
  */
 const buildNote = ({ program, version, platform }: Build): string =>
   `PLATFORM-PROGRAM:${JSON.stringify({ name: program.name, version, platform: platform.name })}`;
 
 function runBun(bun: string, args: readonly string[], cwd: string, home: string): void {
-  // Its own settings and caches stay out of the result.
+  // The user's settings and caches must not affect the result.
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, TMPDIR: home };
   const done = spawnSync(bun, args, { cwd, env, encoding: 'utf8' });
   if (done.status === 0) return;
   throw new Error(`bun ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`);
 }
 
-/** All modules of a program as one JavaScript file; what it holds does not depend on where the sources lie. */
+/** Bundles all modules of a program into one JavaScript file; its bytes do not depend on the folder of the sources. */
 export function bundle(
   { program, version, fault }: Pick<Build, 'program' | 'version' | 'fault'>,
   { sources, bun }: Place,
@@ -54,8 +54,8 @@ export function bundle(
 }
 
 /**
- * One executable file. It is bundled first and compiled in a folder that holds nothing else, under names that are always
- * the same: the compiler puts names into the bytes, and the bytes have to be the same wherever they are made.
+ * Builds one executable file. It bundles first and compiles in an otherwise empty folder, under constant names: the
+ * compiler embeds file names, and the build must be reproducible.
  */
 export function compile(of: Build, place: Place, target: string): void {
   const parent = path.dirname(target);
@@ -82,7 +82,7 @@ export function compile(of: Build, place: Place, target: string): void {
   }
 }
 
-/** The program for a Node, one module. */
+/** Bundles the program for Node into one module. */
 export function bundleForNode(of: Pick<Build, 'program' | 'version' | 'fault'>, place: Place, target: string): void {
   const folder = mkdtempSync(path.join(path.dirname(target), '.build-'));
   try {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { bundle, type Build, type Place } from './compile.ts';
 
-/** Written into every Node for this purpose; injecting turns it from 0 to 1. */
+/** The fuse string inside every Node binary; injection flips it from 0 to 1. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 function must(command: string, args: readonly string[], cwd: string): void {
@@ -14,8 +14,8 @@ function must(command: string, args: readonly string[], cwd: string): void {
 }
 
 /**
- * The way out should the compiler ever fail us: the same sources as one file on the pinned Node, for this machine's platform
- * alone. Kept working by a test, never shipped.
+ * The fallback if the compiler fails: the same sources as one file on the pinned Node, for this machine's platform
+ * only. A test keeps it working; it is never shipped.
  */
 export function compileOnNode(of: Omit<Build, 'platform'>, place: Place, target: string): void {
   const parent = path.dirname(target);

@@ -1,15 +1,15 @@
 /** A platform that programs are compiled for. */
 export interface Platform {
-  /** As releases and the agent call it. */
+  /** Name of the platform in releases and in the agent. */
   readonly name: string;
-  /** The compiler's own name of it. */
+  /** Name of the platform in the compiler. */
   readonly target: string;
   /** npm package of the runtime, and the program in it. */
   readonly runtime: string;
   readonly program: string;
-  /** What file names of programs end with. */
+  /** File name suffix of programs. */
   readonly suffix: string;
-  /** `process.platform-process.arch` of a machine that is one. */
+  /** `process.platform-process.arch` of a machine of this platform. */
   readonly host: string;
 }
 

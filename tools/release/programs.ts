@@ -3,9 +3,9 @@ export interface Program {
   readonly name: string;
   /** Workspace folder below apps/. */
   readonly app: string;
-  /** Below the workspace folder. */
+  /** Path relative to the workspace folder. */
   readonly entry: string;
-  /** Files that travel inside: as imported, and where they lie below node_modules. */
+  /** Embedded files: import specifier, and path below node_modules. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -21,6 +21,6 @@ export const programs = {
   },
 } as const satisfies Readonly<Record<string, Program>>;
 
-/** Ways in which a program made for tests fails; no release has them. */
+/** Failure modes of test programs; releases have none. */
 export const faults = ['crash', 'hang', 'mute', 'background'] as const;
 export type Fault = (typeof faults)[number];

@@ -8,7 +8,7 @@ const root = path.resolve(import.meta.dirname, '..', '..');
 const pins = path.join(root, 'tools', 'bun');
 const manifest = ['package.json', 'package-lock.json', '.npmrc'] as const;
 
-/** Path of the runtime that programs for `platform` are made of; installed when it is not this machine's own. */
+/** Path of the runtime for programs of `platform`; installs the runtime of another platform than this machine's. */
 export function runtimeFor(platform: Platform): string {
   const own = path.join(root, 'node_modules', platform.runtime, platform.program);
   if (existsSync(own)) return own;
@@ -17,7 +17,7 @@ export function runtimeFor(platform: Platform): string {
   return other;
 }
 
-/** npm refuses another platform's packages unless forced, and checks each against the hash in the lock file. */
+/** npm refuses packages of another platform unless forced, and checks each against the hash in the lock file. */
 function installed(): string {
   const wanted = createHash('sha256')
     .update(readFileSync(path.join(pins, 'package-lock.json')))
@@ -43,7 +43,7 @@ function installed(): string {
     renameSync(fresh, folder);
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true });
-    if (!existsSync(folder)) throw error; // else somebody else has finished it meanwhile
+    if (!existsSync(folder)) throw error; // otherwise a parallel run has finished the installation
   }
   return folder;
 }
