@@ -13,7 +13,7 @@ const share = Number(process.env['PLATFORM_KILL_POINTS_SHARE'] ?? 1);
 /** Runs only the points that match this pattern, for example "agent .*ENOSPC". */
 const only = new RegExp(process.env['PLATFORM_KILL_POINTS_ONLY'] ?? '');
 
-/** After a power cut, pending promises never settle; ending the thread frees their memory. */
+/** Points per worker. After a power cut, promises never settle; only the end of the thread frees their memory. */
 const atOnce = 60;
 
 async function playAll(points: readonly Point[]): Promise<Played[]> {
