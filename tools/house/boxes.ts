@@ -10,8 +10,8 @@ export interface Box {
 const declared = /^([ \t]*)(?:export )?const (\w+)(?:: [^=\n]+)? = \{([^{}()]*)\}[^;\n]*;/gm;
 
 /**
- * Objects with one member, or at the top of a module with any number, that are used as `name.member` alone and assigned
- * to. An object that is passed on, spread or returned is a value, not a box.
+ * Finds objects that the code uses only as `name.member` and assigns to: with one member, or with any number at the
+ * top of a module. An object that is passed on, spread or returned is a value, not a box.
  */
 export function boxesIn(file: string, text: string = bare(file)): Box[] {
   return [...text.matchAll(declared)]

@@ -363,7 +363,7 @@ test('story: rollback, pin and clear, at a running agent and at a machine whose 
   await using next = await startAgent(folder, cloud, server.url);
   await next.until('1.0.0 runs, pinned', (s) => runs('1.0.0')(s) && s.programs.server.pin === '1.0.0');
 
-  // 1.1.0 is desired and 1.0.0 is pinned: there is nothing to download. A new and a damaged version follow.
+  // Without the pin the agent stages 1.1.0, so `update` finds nothing new. Then a damaged version fails.
   assert.equal((await does('pin', 'server', '--off')).code, 0);
   await next.until(
     '1.1.0 is staged',

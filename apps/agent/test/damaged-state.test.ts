@@ -41,7 +41,7 @@ async function world(isOnTrial: boolean): Promise<Rig> {
   return rig;
 }
 
-/** These damages apply to one file at a time; the others apply to all files together. */
+/** Every damage applies to all files together; these also apply to each file alone. */
 const eachAlone = new Set(['empty', 'other types']);
 const isState = (name: string): boolean =>
   /^state\/|^cache\/|^versions\/.*\/(sha256|about\.json)$/.test(name) && !/tuf/.test(name);
@@ -60,7 +60,7 @@ for (const isOnTrial of [false, true]) {
         for (const file of damaged) {
           const found = rig.machine.files.get(file);
           if (found) rig.machine.files.put(file, damage(found.bytes));
-          // Without its trial file, the agent cannot know of the trial.
+          // Without its trial file, the agent cannot know of the trial, so its start need not be counted.
           if (file.endsWith('.trial')) rig.proven.add(rig.inUse('server'));
         }
         const of = `${damaged.join()} ${rig.machine.files.names().join()}`;

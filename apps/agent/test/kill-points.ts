@@ -62,7 +62,7 @@ async function steps(program: Program, prepare: (rig: Rig) => void): Promise<{ d
 /** Steps that need disk space; a rename does not. */
 const makes = new Set<Step['do']>(['mkdir', 'create', 'write', 'symlink']);
 
-/** Faults at each step. Log lines add many more steps, so those steps get only some of the faults. */
+/** Faults at each step. Log lines add many more steps, so each step below `spool/` gets one fault only. */
 export async function pointsOf(program: Program, prepare: (rig: Rig) => void = () => {}): Promise<Point[]> {
   const { disk, web } = await steps(program, prepare);
   const points: Point[] = [];

@@ -1,4 +1,4 @@
-// How a machine handles a management server that fails, lies, stalls or is a foreign server. Real sockets and fetch.
+// How a machine handles a management server that fails, lies, stalls or is a foreign one: real sockets, real fetch.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

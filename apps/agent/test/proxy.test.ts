@@ -84,7 +84,7 @@ for (const [name, program] of [
     const forAll = proxy.asked.length;
     assert.deepEqual(await probe(program, { all_proxy: proxy.url }, 'http://cloud.invalid'), ['CLOUD_REFUSES_MACHINE']);
     assert.ok(proxy.asked.length > forAll, 'a proxy for everything, named without its kind');
-    // An unsupported proxy must not end the agent, and the agent must report it: see useProxiesOf.
+    // An unsupported proxy must not end the agent, which must report it: see useProxiesOf.
     assert.deepEqual(await probe(program, { https_proxy: 'socks5://127.0.0.1:1' }, server.url), [
       'CLOUD_REFUSES_MACHINE',
     ]);

@@ -36,7 +36,7 @@ export interface PlatformClientOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Calls and HTTP requests to one server as one caller. Authenticates on demand, and once more when a token expires. */
+/** Calls and HTTP requests to one server as one caller. Authenticates on demand, and again when a token expired. */
 export class Connection {
   readonly url: string;
   readonly #credentials: Credentials | null;

@@ -66,7 +66,7 @@ export class TrainingScriptClient {
     return version;
   }
 
-  /** Downloads the .tar.gz, as ModelClient.downloadModel. @throws PlatformApiError PACKAGE_NOT_FOUND, DOWNLOAD_CORRUPT. */
+  /** Downloads the .tar.gz like downloadModel. @throws PlatformApiError PACKAGE_NOT_FOUND, DOWNLOAD_CORRUPT. */
   downloadTrainingScript(
     organizationId: string,
     name: string,

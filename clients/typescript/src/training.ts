@@ -62,7 +62,7 @@ const ended: ReadonlySet<TrainingStatus> = new Set([
   TrainingStatus.CANCELED,
 ]);
 
-/** How long the server holds one call that follows a log. */
+/** Seconds for which the server holds one call that follows a log. */
 const followSeconds = 25;
 
 const isPassing = (error: unknown, lastSeen: number, offlineMs: number): boolean =>
@@ -153,7 +153,7 @@ export class MlTrainingClient {
     return id;
   }
 
-  /** Returns a job with progress, metrics and, at its end, evaluation. @throws PlatformApiError TRAINING_JOB_NOT_FOUND. */
+  /** Returns a job with progress, metrics and final evaluation. @throws PlatformApiError TRAINING_JOB_NOT_FOUND. */
   async getTrainingJob(id: string): Promise<TrainingJobMetadata> {
     const answer = await this.#rpc.getTrainingJob({ id });
     if (!isFieldSet(answer, GetTrainingJobResponseSchema.field.metadata) || !answer.metadata) {
