@@ -1,4 +1,4 @@
-// Whatever is stored, an answer stays small: in rows, in bytes, and in what is read for it.
+// Answers stay bounded in rows, bytes and work, whatever is stored.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -88,11 +88,12 @@ test('lists without pages answer the newest rows and say that there are more', a
 });
 
 /**
- * pages: a token or cursor, and a limit of bytes. newest: up to `wholeAnswer`, with `truncated`. asked: no more than the request names,
- * or one stored thing. settings: what users enter by hand. not offered: the call answers UNIMPLEMENTED.
- *
- * Pages over HTTP have no list that grows: each document of /tuf and SHA256SUMS is one that an owner of the installation submitted
- * within the limits of a message; /install.sh names the builds of two channels; the others hand out one file or one configuration.
+ * pages: a token or cursor, and a byte limit. newest: up to `wholeAnswer` rows, with `truncated`.
+ * asked: at most what the request names, or one stored object. settings: rows that users enter by hand.
+ * not offered: the call answers UNIMPLEMENTED.
+ * HTTP routes return no list that grows. Owners of the installation submit each document of /tuf and SHA256SUMS within
+ * the message limits. /install.sh names the builds of two channels. The other routes return one file or one
+ * configuration.
  */
 type Bound = 'pages' | 'newest' | 'asked' | 'settings' | 'not offered';
 const bounds: Readonly<Record<string, Bound>> = {

@@ -1,4 +1,4 @@
-// The audit as its readers see it: sign-ins, who may read which entries, pages; and that sessions end with the key behind them.
+// The audit list: sign-ins, read rights, pages. Sessions end with the key that created them.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import test from 'node:test';
@@ -50,7 +50,7 @@ test('sign-ins, sign-outs and failed sign-ins, newest first', async () => {
     assert.match(await failure(on.token({ ...on.owner, entity, payload: 'wrong' })), /INVALID_CREDENTIALS/);
 
   const client = await on.client(AuditService);
-  // Failed sign-ins are written beside the answer, not before it.
+  // The server writes failed sign-ins asynchronously, not before it answers.
   const read = async (organizationId: string, count: number) => {
     for (;;) {
       const { entries } = await client.listAuditEntries({ organizationId });
@@ -171,7 +171,7 @@ test('sessions and links end with the key behind them, but not the session that 
     const sessions = await on.client(SessionService, key);
     const cookie = cookieIn(await signIn((await sessions.createSignInLink({})).url));
     const first = withCookie(on, SessionService, cookie);
-    // A session of the key's session, and links of both that nobody has used.
+    // A session created from the key's session, and unused sign-in links of both.
     const second = withCookie(on, SessionService, cookieIn(await signIn((await first.createSignInLink({})).url)));
     const links = [(await first.createSignInLink({})).url, (await sessions.createSignInLink({})).url];
     assert.deepEqual([await isIn(first), await isIn(second), await isIn(owner)], [true, true, true]);

@@ -1,4 +1,4 @@
-// Whatever a person changes for machines is kept: who, what, on which of them.
+// The audit keeps each change that a user makes to machines: user, change, machine.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';

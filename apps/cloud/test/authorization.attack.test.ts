@@ -1,5 +1,5 @@
-// Who may do what: every call and page that the server routes, asked for by everybody that there is. The tables of rights
-// (attack/rights-of-*.ts) say who gets which answer.
+// Authorization: every routed call and page is requested by every kind of caller. The tables of rights
+// (attack/rights-of-*.ts) list the expected answers.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
@@ -18,13 +18,13 @@ import { rightsOfTraining, rightToSign } from './attack/rights-of-training.ts';
 import { listedRoutes, routedCalls } from './attack/routed.ts';
 import { makeWorld, type World } from './attack/world.ts';
 
-/** Browsers of other sites cannot send it without asking. */
+/** Browsers of other sites cannot send this header without a preflight. */
 const ofCall = 'connect-protocol-version';
 const bare = 'cookie without the header of a call';
-/** Asks for the credentials themselves: they are looked at in a test of their own. */
+/** Takes credentials in the request; a separate test covers them. */
 const open: ReadonlySet<string> = new Set(['proto.rpc.v1.AuthService/Authenticate']);
 
-/** One trial for each row; a call that is routed without a row, or a row without its call, is an error. */
+/** Creates one trial for each row. A routed call without a row, or a row without a routed call, is an error. */
 async function trialsOfCalls(world: World, wire: Wire, rights: readonly Right[]): Promise<Trial[]> {
   const methods = new Map((await routedCalls(wire)).map((method) => [pathOf(method).slice(1), method]));
   const described = new Set(rights.map(({ call }) => call));
@@ -51,13 +51,13 @@ async function trialsOfCalls(world: World, wire: Wire, rights: readonly Right[])
   });
 }
 
-/** The route that takes a request: the first one that fits. */
+/** Finds the first matching route. */
 const routeOf = (routes: readonly Route[], method: string, url: string): Route | undefined =>
   routes.find(
     ({ path, methods }) => path.test(url.split('?')[0] ?? '') && (methods as readonly string[]).includes(method),
   );
 
-/** As trialsOfCalls, for pages; what may be read may be asked for with HEAD, too. A route without a row is an error. */
+/** Like trialsOfCalls, for pages; a page with GET also allows HEAD. A route without a row is an error. */
 async function trialsOfPages(world: World, wire: Wire, rights: readonly PageRight[]): Promise<Trial[]> {
   const routes = listedRoutes();
   const described = new Set<Route | undefined>();

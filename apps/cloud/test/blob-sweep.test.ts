@@ -1,4 +1,4 @@
-// Deleted is gone: what nothing names is not served, and leaves the disk, whatever happens meanwhile.
+// The server stops serving unreferenced blobs and removes them from disk, also with concurrent uploads.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdir, utimes } from 'node:fs/promises';
@@ -86,7 +86,7 @@ test('a deleted image is served to nobody, by no way; the run of a job that was 
   await data.deleteBinaryDataByIDs({ binaryDataIds: [id] });
   const gone = { owner: 404, runner: 404, data: 404, signed: 404, rpc: 'NotFound BINARY_DATA_NOT_FOUND' };
   assert.deepEqual(await seen(), { ...gone, attempt: 200 });
-  // Who knows the hash alone does not get it back; who has the bytes may store them again.
+  // A caller that knows only the hash cannot restore the blob; a caller with the bytes can store it again.
   const put = (body: Uint8Array) =>
     fetch(`${on.url}/blobs/${sha256}`, {
       method: 'PUT',
@@ -102,7 +102,7 @@ test('a deleted image is served to nobody, by no way; the run of a job that was 
   assert.equal((await seen()).owner, 200, 'sent again, it is a new file');
 });
 
-/** Bytes whose hash lies in one folder of the store, so that a sweep is one step. */
+/** Finds bytes whose hashes share one folder of the store, so that one sweep step covers them. */
 function inFolder(folder: string, count: number): Buffer[] {
   const found: Buffer[] = [];
   for (let n = 0; found.length < count; n++) {
@@ -132,7 +132,7 @@ async function store() {
     sweepBlobs({ db, blobs: through, inputs: attemptInputs(blobs) }, { folder: at, now, graceMs });
   const remove = (keys: { orgId: string; id: string }[]) =>
     deleteData(db, keys, { caller: { kind: 'api_key', id: 'k', name: 'k', grants: [] }, request: {} });
-  /** Everything that is there now becomes older. */
+  /** Makes every existing file older. */
   const aDayPasses = async () => {
     const before = new Date(Date.now() - graceMs - hour);
     for (const name of await readdir(folder.path, { recursive: true }))
@@ -223,7 +223,7 @@ test('whatever uploads, deletions and sweeps interleave: what a row names is who
   const yields = async (): Promise<void> => {
     for (let n = Math.floor(random() * 4); n > 0; n--) await new Promise((resolve) => setImmediate(resolve));
   };
-  /** Every step of the store waits a little, so that others come between. */
+  /** Delays every step of the store, so that concurrent steps interleave. */
   const slow: BlobStore = {
     ...w.blobs,
     put: async (...args) => {

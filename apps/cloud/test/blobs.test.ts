@@ -50,7 +50,7 @@ test('fifty writers of the same bytes leave one file', async () => {
   assert.deepEqual(await files(folder.path), [sha256('ab')]);
 });
 
-/** A disk with room for so many bytes. */
+/** A disk with this much room, in bytes. */
 function smallDisk(room: number): Disk {
   const left = { bytes: room };
   return {

@@ -1,4 +1,4 @@
-// Each caller has a budget of calls and bytes, whichever way they come: RPC, streams, pages, config checks. Others notice nothing.
+// Each caller has one budget of calls and bytes for RPC, streams, pages and config checks. Other callers keep theirs.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import test from 'node:test';
@@ -24,7 +24,7 @@ const hexOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).
 const within = [200, 201];
 
 type Ask = (n: number) => Promise<Response>;
-/** Asks until it is refused. @returns how often it was answered, and the refusal. */
+/** Sends requests until one is refused. @returns the number of answers, and the refusal. */
 async function exhaust(ask: Ask, most = 100): Promise<{ answered: number; refusal: Response }> {
   for (let answered = 0; answered < most; answered++) {
     const answer = await ask(answered);
@@ -57,14 +57,14 @@ test('routes: calls beyond the budget of a key are refused with a time to wait; 
   );
   await isBudget(refusal);
   assert.ok(answered >= 10, `${answered} within the burst`);
-  // Each other route and each call draws on the same budget, and the waiting of one caller is nobody else's.
+  // Every other route and call draws on the same budget; the wait of one caller does not delay others.
   for (const path of ['/packages/x/y/1.tar.gz', '/data/x/y/z', '/api/json1/config?client=true&id=x'])
     await isBudget(await fetch(on.url + path, { headers: owner }));
   assert.equal((await fetch(where, { headers: runner })).status, 200);
 });
 
 test('bytes count in both directions, announced or not, in routes and in streams', async () => {
-  // 16 MiB at once.
+  // A burst of 16 MiB.
   await using on = await testServer(['--caller-mib-per-s', '1']);
   const app = await on.client(AppService);
   const newKey = async (name: string): Promise<Credentials> => {
@@ -113,7 +113,7 @@ test('bytes count in both directions, announced or not, in routes and in streams
   for (; last === 'no failure' && answered < 100; answered++) last = await upload();
   assert.equal(last, 'ResourceExhausted BUDGET_EXCEEDED');
   assert.ok(answered >= 3 && answered < 30, `gRPC: ${answered} of 4 MiB each`);
-  // The caller of this test has sent nothing of all that.
+  // The budget of this caller is still unused.
   assert.equal((await put(randomBytes(10), await authorized(on, on.owner))).status, 201);
 });
 

@@ -395,7 +395,7 @@ test('contents in one answer stay within what clients take', async () => {
 
 test('a message above the limit is refused, and nothing is stored', async () => {
   await using server = await trainingServer();
-  // Without HTTP/2: Node's own client gives up on so large a message before it reads the answer.
+  // HTTP/1.1: Node's HTTP/2 client aborts a message of this size before it reads the answer.
   const transport = createConnectTransport({
     baseUrl: server.url,
     httpVersion: '1.1',

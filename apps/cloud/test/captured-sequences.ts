@@ -12,7 +12,7 @@ import type { TestServer } from './server.ts';
 export const at = (seconds: number, nanos = 0) => ({ seconds: BigInt(seconds), nanos });
 export const start = 1_790_000_000;
 
-/** A machine with readings of two resources and images of a camera, one of each every second. */
+/** Creates a machine with readings of two resources and camera images, one of each per second. */
 export async function captured(on: TestServer, seconds = 5) {
   const machine = await on.machine(`m-${randomUUID().slice(0, 8)}`);
   const sync = await on.client(DataSyncService, machine.part);
@@ -57,7 +57,7 @@ export async function clients(on: TestServer) {
     await data.addSequencesToDataset({ datasetId: id, sequenceIds });
     return id;
   };
-  /** As clients do: asked again until it has ended. */
+  /** Polls until the job has ended, as clients do. */
   const ended = async (jobId: string) => {
     for (;;) {
       const found = await datasets.getSequenceDatasetExport({ jobId });

@@ -55,7 +55,7 @@ export const dataServiceFor = (...datasetIds: string[]) => ({
   services: [{ name: 'data', type: 'data_manager', attributes: { camera: 'camera', dataset_ids: datasetIds } }],
 });
 
-/** Asks page after page, as public clients do: until one comes back empty, and then once more. */
+/** Reads pages as public clients do: until one is empty, then once more. */
 export async function pages(
   client: Client<typeof DataService>,
   request: MessageInitShape<typeof BinaryDataByFilterRequestSchema>,

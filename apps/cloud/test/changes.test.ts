@@ -8,7 +8,7 @@ import { clientConfig } from '../src/database/database.ts';
 import { openNotifications } from '../src/database/notifications.ts';
 import { testDatabase } from './database.ts';
 
-/** Waits for what another connection brings about. */
+/** Waits for a change made through another connection. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await systemClock.sleep(5);
 }

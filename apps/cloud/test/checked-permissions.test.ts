@@ -1,4 +1,4 @@
-// CheckPermissions answers what is true: each permission is compared with what its call does, by caller and resource.
+// CheckPermissions is accurate: each permission is compared with the result of its call, by caller and resource.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import test from 'node:test';
@@ -30,7 +30,7 @@ const forEach =
     for (const machine of machines) await call(as, machine);
   };
 
-/** A call that does what the permission says. */
+/** The call that each permission allows. */
 const calls: Readonly<Record<string, Call>> = {
   read_organization: async (as, { orgId }) => (await as(AppService)).getOrganization({ organizationId: orgId }),
   edit_organization: async (as, { orgId }) =>
@@ -62,7 +62,7 @@ const calls: Readonly<Record<string, Call>> = {
   ),
 };
 
-/** Of an organization: all of its locations. */
+/** Permissions on an organization cover all of its locations. */
 const ofOrganizations: typeof calls = {
   read_location: async (as, { orgId }) => (await as(AppService)).listLocations({ organizationId: orgId }),
 };

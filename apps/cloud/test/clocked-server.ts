@@ -1,6 +1,7 @@
 /**
- * The management server as its program starts it, on a clock that the parent turns by lines on stdin: `advance <ms>` moves both
- * clocks, `jump <ms>` the wall clock alone. Each is answered by a line on stdout. JUMPED_MS: where the wall clock stands at the start.
+ * The management server as its program starts it, on a clock that the parent drives by lines on stdin.
+ * `advance <ms>` moves both clocks, `jump <ms>` only the wall clock. The program answers each by a line on stdout.
+ * JUMPED_MS: the initial offset of the wall clock.
  */
 import { createInterface } from 'node:readline';
 import { Cell, changedOr, type Clock, createLog } from '@platform/kit';

@@ -72,7 +72,7 @@ test('what a killed database leaves behind is no obstacle: its lock with a stran
   process.kill(first.pid, 'SIGKILL');
   while (await first.isAlive()) await systemClock.sleep(10);
 
-  // The parent has become another program that never asks after its child.
+  // The parent execs another program, which never reaps its child.
   const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const zombie = await new Promise<number>((resolve) =>
     parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString()))),
@@ -117,7 +117,7 @@ for (const [name, silence] of silent)
       name: 'test',
       clock: systemClock,
       level: 'info',
-      // One that is stopped would be killed after some more seconds.
+      // Without SIGCONT, the stopped process would be killed a few seconds later.
       sink: ({ message }) => message === 'stopping the database that runs' && process.kill(first.pid, 'SIGCONT'),
     });
     const next = await startCluster({

@@ -1,4 +1,4 @@
-// What is checked before a configuration is saved, against what its machine has reported.
+// Checks a configuration before it is saved, against the report of its machine.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -45,7 +45,7 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
   const debug = { agent: { advanced_settings: { debug: true } } };
   const missing = { components: [camera], services: [capture({ camera: 'yrad' })] };
 
-  // Before any report: the reference server is assumed, and its unknown types are only doubted.
+  // Before the first report, the reference server is assumed; unknown types are only warnings.
   assert.deepEqual(await save(hotspot), ['warning agent.network_configuration.hotspot_password']);
   assert.deepEqual(await save(missing), ['error services[0].attributes.camera']);
   assert.deepEqual(await save({ components: [webcam] }), ['warning components[0].model']);
@@ -67,7 +67,7 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
     'warning agent.network_configuration.hotspot_password',
   ]);
 
-  // A server that reports nothing may know anything; an older agent acts on less.
+  // A server without a report may support any type; an older agent supports fewer fields.
   await report('0.0.1', {});
   assert.deepEqual(await save({ components: [webcam] }), []);
   assert.deepEqual(await save(debug), ['warning agent.advanced_settings.debug']);
@@ -93,7 +93,7 @@ test('a package, or a version of it, that the registry does not have is a warnin
   });
   const save = async (...named: { package: string; version?: string }[]) => {
     const { problems } = await fleet.saveConfig({ partId, configJson: JSON.stringify(configOf(...named)) });
-    // This server installs models only; that is said, too.
+    // Ignore the separate warning that this server installs models only.
     return problems.map((one) => `${words(one)} ${one.message}`).filter((text) => !text.includes('does not install'));
   };
   const parts = `${on.orgId}/parts`;
@@ -113,7 +113,7 @@ test('a package, or a version of it, that the registry does not have is a warnin
     problems.map((one) => `${words(one)} ${one.message}`),
     ['warning packages[0].type is ml_model, and parts is archive.'],
   );
-  // What an organization keeps to itself is not there for others.
+  // Other organizations see a private package as missing.
   const forOthers = async () =>
     (await packageProblems(on.db, randomUUID(), configOf({ package: parts, version: '1' }))).map(({ path }) => path);
   assert.deepEqual(await forOthers(), ['packages[0].package']);
@@ -139,9 +139,9 @@ test('the management server itself names what an agent of before does not act on
     return machine?.conditions.map(({ code, path, message }) => [code, path, message.split(': ')[0]]);
   };
   const path = 'agent.network_configuration.hotspot_password';
-  // One that reports neither slices nor what it acts on.
+  // A machine that reports neither slices nor the fields that it applies.
   assert.deepEqual(await told({}), [['NO_EFFECT_HERE', path, path]]);
-  // One that names it itself.
+  // A machine that reports the ineffective path itself.
   assert.deepEqual(await told({ slices: [{ slice: 3, state: 3, ineffectivePaths: [path] }] }), []);
 });
 

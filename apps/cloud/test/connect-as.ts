@@ -1,5 +1,5 @@
-// Connects to the database as another user: argv is uid, socket folder, role, database. Prints the answer or the failure.
-// Everything is loaded before the user changes: the checkout may lie where only root may read.
+// Connects to the database as another user: argv is uid, socket folder, role, database. Prints the answer or the
+// failure. Loads everything before it changes the user: only root may be able to read the checkout.
 import { Client } from 'pg';
 
 const [uid = '', host = '', user = '', database = ''] = process.argv.slice(2);

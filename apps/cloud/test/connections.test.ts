@@ -1,4 +1,4 @@
-// One address, and all who have not proved who they are, get a part of the connections.
+// One IP address, and all unauthenticated clients together, get a share of the connections.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -30,7 +30,7 @@ function kept(name: string, socket: net.Socket): Kept {
 const dial = ({ url }: TestServer, localAddress: string): net.Socket =>
   net.connect({ host: '127.0.0.1', port: Number(new URL(url).port), localAddress });
 
-/** Asks who it is and keeps the connection. */
+/** Authenticates and keeps the connection. */
 async function proved(on: TestServer, localAddress: string, token: string): Promise<Kept> {
   const agent = new http.Agent({ keepAlive: true });
   const asked = http.request(`${on.url.replace('https:', 'http:')}/platform.session.v1.SessionService/WhoAmI`, {

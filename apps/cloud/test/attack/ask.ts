@@ -7,9 +7,9 @@ export type Headers = Readonly<Record<string, string>>;
 export type Said = { status: number; headers: http.IncomingHttpHeaders; bytes: Buffer };
 export type Asked = { method: string; path: string; headers: Headers; body?: Uint8Array | string };
 
-/** Connections to one server, kept between requests. */
+/** Keep-alive connections to one server. */
 export type Wire = Disposable & {
-  /** The whole answer; of a stream that goes on, its first message. */
+  /** Returns the whole answer, or the first message of an open stream. */
   say(asked: Asked): Promise<Said>;
 };
 
@@ -40,7 +40,7 @@ export function wireTo(url: string): Wire {
       request.end(body);
     });
   return {
-    // A kept connection may be closed by the server in the moment in which a request begins.
+    // The server may close a kept connection at the moment a request begins.
     say: (asked) =>
       once(asked).catch((error: unknown) => {
         if ((error as { code?: string }).code === 'ECONNRESET') return once(asked);
@@ -63,13 +63,13 @@ export function framed(message: Uint8Array): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/** How a call is made: unary ones bare, streams in frames. */
+/** Unary calls send bare messages; streams send frames. */
 const typeOf = (method: DescMethod): string =>
   method.methodKind === 'unary' ? 'application/proto' : 'application/connect+proto';
 
 export const pathOf = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
-/** The request that makes a call; several messages are those of a stream of the client. */
+/** Builds the request of a call; several messages form a client stream. */
 export function callOf(method: DescMethod, messages: readonly JsonObject[], headers: Headers): Asked {
   const bytes = messages.map((message) => toBinary(method.input, fromJson(method.input, message)));
   const isUnary = method.methodKind === 'unary';
@@ -86,7 +86,7 @@ export type Outcome = {
   bytes: Buffer;
 };
 
-/** What the answer to a call means. */
+/** Decodes the outcome of a call. */
 export function outcomeOf({ status, headers, bytes }: Said): Outcome {
   const isStream = String(headers['content-type']).startsWith('application/connect+');
   if (isStream) {
@@ -109,7 +109,7 @@ export function outcomeOf({ status, headers, bytes }: Said): Outcome {
 const isGrpc = (headers: http.IncomingHttpHeaders): boolean =>
   String(headers['content-type']).startsWith('application/grpc');
 
-/** The status of gRPC-Web stands in the last frame, or in the headers of an answer without frames. */
+/** gRPC-Web puts the status into the last frame, or into the headers of an answer without frames. */
 function ofGrpc(headers: http.IncomingHttpHeaders, bytes: Buffer): Outcome {
   const text = String(headers['content-type']).includes('text') ? Buffer.from(bytes.toString(), 'base64') : bytes;
   const status = headers['grpc-status'] ?? /grpc-status: ?(\d+)/.exec(text.toString('latin1'))?.[1] ?? '0';
@@ -132,10 +132,10 @@ const ofStatus: Readonly<Record<number, string>> = {
   404: 'not_found',
 };
 
-/** What the answer of a page means. */
+/** Decodes the outcome of a page request. */
 export function pageOutcome({ status, headers, bytes }: Said): Outcome {
   if (status < 400) return { code: 'ok', row: '', bytes };
-  // Answers to HEAD have no words; only a lost lease has this status.
+  // HEAD answers have no body; only a lost lease has this status.
   if (status === 409 && bytes.length === 0) return { code: 'aborted', row: 'LEASE_LOST', bytes };
   const isJson = headers['content-type'] === 'application/json' && bytes.length > 0;
   const row = isJson ? (JSON.parse(bytes.toString()) as { code: string }).code : '';

@@ -6,7 +6,7 @@ import type { Credentials } from '../server.ts';
 import type { Headers } from './ask.ts';
 import { grantOn, type Job, type Machine, type World } from './world.ts';
 
-/** What one request is about; its callers are those of these things. */
+/** The objects of one request; the callers are chosen to match them. */
 export type Subject = { machine: Machine; job: Job; endedJob: Job; cookie: string };
 type As = (world: World, of: Subject) => Promise<Headers>;
 
@@ -20,7 +20,7 @@ const cookie =
   (_, of) =>
     Promise.resolve({ cookie: of.cookie, ...more });
 
-/** Those whom the server knows. What each may do stands in the tables of rights. */
+/** Callers with valid credentials. The tables of rights list what each may do. */
 export const known = {
   'foreign owner': by(({ stranger }) => stranger.owner),
   'foreign machine': by(({ stranger }) => stranger.machine.part),
@@ -52,7 +52,7 @@ export const allKnown = Object.keys(known) as Known[];
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A token that says what the first key's own says, but for what is changed. */
+/** Creates a token with the claims of the first key's token, except for the changed ones. */
 async function forged(
   { on, token, signingKey }: World,
   change: { alg?: string; audience?: string; issuer?: string; expired?: true; key?: Buffer },
@@ -73,7 +73,7 @@ async function cut({ on, token }: World, of: (head: string, body: string, signat
   return bearer(of(head, body, signature));
 }
 
-/** A key that could do everything, after `then`. */
+/** Creates a key with every right, then runs `then` on it. */
 async function lostKey(world: World, then: (id: string) => Promise<unknown>): Promise<Credentials> {
   const { orgId } = world;
   const key = await world.freshKey([
@@ -85,7 +85,7 @@ async function lostKey(world: World, then: (id: string) => Promise<unknown>): Pr
   return key;
 }
 
-/** Those who prove nothing. */
+/** Callers without valid credentials. */
 export async function unproven(world: World): Promise<Record<string, Headers>> {
   const { on, token, freshCookie } = world;
   const { db } = on;

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { sql } from 'kysely';
 import type { Database } from '../../src/database/database.ts';
 
-/** All that is stored, but for what one organization has: table → its rows, folder → its files. */
+/** Stored data except one organization's: table → its rows, folder → its files. */
 export type Contents = (but: string) => Promise<Record<string, string>>;
 
-/** The last contact of machines is written when the server gets round to it. */
+/** The server writes the last contact of machines asynchronously. */
 const counters = ['last_seen'];
-/** The server writes its own clock there every minute, whoever calls. */
+/** The server writes its own clock here every minute, whoever calls. */
 const ownClock = 'retention_time';
 
 export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
@@ -19,7 +19,7 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
     from information_schema.tables t
     where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> ${ownClock} order by 1`.execute(db);
   const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
-    // A failed sign-in leaves an entry that says so, and nothing else.
+    // A failed sign-in adds its own audit entry and changes nothing else.
     const noted = name === 'audit' ? sql`and action <> 'failed sign-in'` : sql``;
     const where = owner ? sql`where ${sql.ref(owner)} is distinct from ${but}::uuid ${noted}` : sql``;
     return sql`select ${sql.lit(name)} as name, (select coalesce(string_agg(t, E'\n' order by t), '') from
@@ -38,7 +38,7 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
   };
 }
 
-/** Half-written files of uploads that go on are none yet. */
+/** Excludes the partial files of uploads in progress. */
 async function filesIn(folder: string): Promise<string> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
@@ -48,7 +48,7 @@ async function filesIn(folder: string): Promise<string> {
   return lines.toSorted().join('\n');
 }
 
-/** What is not as before, in words. */
+/** Describes the differences from `before`. */
 export function changes(before: Record<string, string>, after: Record<string, string>): string[] {
   return Object.keys({ ...before, ...after }).flatMap((name) => {
     if (before[name] === after[name]) return [];

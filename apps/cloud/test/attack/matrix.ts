@@ -5,14 +5,14 @@ import { changes, type Contents } from './contents.ts';
 import type { Answer } from './rights.ts';
 import { mark, type World } from './world.ts';
 
-/** One request to try as everybody. */
+/** One request to try as every caller. */
 export type Trial = {
   what: string;
   answers: Readonly<Record<Known, Answer>>;
   /** Outcome for a caller without valid credentials. */
   ofNobody(who: string): Answer;
   after?: ((world: World) => Promise<void>) | undefined;
-  /** The request, made anew, and how to send it. */
+  /** Builds a fresh request and the function that sends it. */
   prepare(): Promise<{ text: string; subject: Partial<Subject>; send(headers: Headers): Promise<Outcome> }>;
 };
 
@@ -26,7 +26,7 @@ const words: Readonly<Record<string, Answer>> = {
   invalid_argument: 'invalid',
 };
 
-/** What an answer amounts to, in the words of the tables; anything else in full. */
+/** Maps an outcome to the values of the tables; unexpected outcomes are returned in full. */
 function answerOf({ code, row, bytes }: Outcome): string {
   const isMarked = bytes.includes(mark);
   if (code === 'ok') return isMarked ? 'shows' : 'ok';
@@ -37,13 +37,14 @@ function answerOf({ code, row, bytes }: Outcome): string {
 
 const isAllowed = (answer: Answer): boolean => answer === 'ok' || answer === 'shows';
 
-/** Tries each request as everybody. Who has no right comes first, with the very request that then succeeds. */
+/** Tries each request as every caller. Callers without the right go first, with the request that later succeeds. */
 export async function tryAll(
   of: { world: World; contents: Contents; nobody: Readonly<Record<string, Headers>> },
   trials: readonly Trial[],
 ): Promise<{ counts: Counts; wrong: string[] }> {
   const { world, contents } = of;
-  // In the short form those without proof take turns: each meets a part of the requests, each request some of them.
+  // In the short form, each caller without credentials tries a part of the requests, and each request meets some of
+  // them.
   const every = attackRounds(1, 8);
   const counts: Counts = { requests: 0, refused: 0, allowed: 0, trials: trials.length };
   const wrong: string[] = [];
@@ -59,10 +60,10 @@ export async function tryAll(
     };
     const first = await prepare();
     const headersOf = (who: Known, { subject }: Prepared) => known[who](world, { ...usual, ...subject });
-    // They sign in before the comparison begins.
+    // Sign in before the comparison begins.
     for (const who of allKnown) await headersOf(who, first);
     const before = await contents(world.stranger.orgId);
-    // A run that ended long ago has lost its lease; that it ever was one is no secret.
+    // A run that ended long ago has lost its lease; its existence is not secret.
     for (const [who, headers] of Object.entries(of.nobody).filter((_, n) => n % every === index % every))
       await tell(who, ofNobody(who), headers, {
         ...first,

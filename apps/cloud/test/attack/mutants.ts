@@ -2,7 +2,7 @@ import { type DescMethod, fromJson, type JsonObject, type JsonValue, toBinary } 
 import { type Asked, framed, type Headers, pathOf } from './ask.ts';
 import { mutatedJson, type Random, wildMessage } from './wild.ts';
 
-/** A message that was meant to be another one. */
+/** A malformed variant of a message. */
 export type Mutant = { how: string; asked: Asked };
 
 type Form = 'proto' | 'json';
@@ -18,7 +18,7 @@ const asked = (method: DescMethod, form: Form, body: Uint8Array, headers: Header
   return { method: 'POST', path: pathOf(method), headers: sent, body };
 };
 
-/** Whole messages, or frames of a stream. */
+/** Whole messages, or the frames of a stream. */
 const bodyOf = (method: DescMethod, messages: readonly Uint8Array[]): Buffer =>
   method.methodKind === 'unary' ? Buffer.from(messages[0] ?? []) : Buffer.concat(messages.map(framed));
 
@@ -28,7 +28,7 @@ type Bytes = (bytes: Buffer, random: Random) => Buffer;
 
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)]);
 
-/** A message in a message in a message …: field 1 of each. */
+/** Nests messages to this depth: field 1 of each. */
 function deep(depth: number): Buffer {
   let inner = Buffer.alloc(0);
   for (let n = 0; n < depth; n++) inner = Buffer.concat([Buffer.from([0x0a, ...varint(inner.length)]), inner]);
@@ -93,7 +93,7 @@ const ofHeaders: readonly [how: string, headers: Headers][] = [
   ['the text of gRPC-Web', { 'content-type': 'application/grpc-web-text' }],
 ];
 
-/** Streams alone: their frames. */
+/** Mutations of frames, for streams only. */
 const ofFrames: readonly [how: string, frames: (bytes: Buffer) => Buffer][] = [
   ['no frame', () => Buffer.alloc(0)],
   ['half a frame', (bytes) => framed(bytes).subarray(0, 4)],
@@ -107,7 +107,7 @@ const ofFrames: readonly [how: string, frames: (bytes: Buffer) => Buffer][] = [
   ['the first message twice', (bytes) => Buffer.concat([framed(bytes), framed(bytes)])],
 ];
 
-/** @param right - messages that would be taken. @param texts - ids of all kinds. */
+/** @param right - valid messages. @param texts - ids of all kinds. */
 export function mutantOf(
   method: DescMethod,
   right: readonly JsonObject[],
@@ -116,7 +116,7 @@ export function mutantOf(
   const { pick, isLess } = random;
   const binary = (messages: readonly JsonObject[]): Buffer[] =>
     messages.map((message) => Buffer.from(toBinary(method.input, fromJson(method.input, message))));
-  /** The right one, or one with every field set to something. */
+  /** The valid messages, or one with every field set. */
   const some = (): readonly JsonObject[] => (isLess(0.5) ? right : [wildMessage(method.input, random, texts)]);
   const first = (bytes: readonly Buffer[]): Buffer => bytes[0] ?? Buffer.alloc(0);
   const send = (how: string, form: Form, messages: readonly Uint8Array[], more: Headers = {}): Mutant => ({

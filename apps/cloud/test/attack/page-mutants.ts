@@ -1,6 +1,6 @@
 import { type Random, wildTexts } from './wild.ts';
 
-/** A request for a page as it goes over the wire. */
+/** A page request as sent on the wire. */
 export type PageRequest = {
   method: string;
   target: string;
@@ -15,7 +15,7 @@ const withHeader =
   (request, { pick }) => ({ ...request, headers: [...request.headers, [name, pick(values)]] });
 
 const encoded = (text: string): string => encodeURIComponent(text.toWellFormed()).slice(0, 6_000);
-/** Parts of a path that somebody tries. */
+/** Path segments that an attacker might try. */
 const segments: readonly string[] = [
   ...wildTexts.map(encoded),
   '%',
@@ -109,7 +109,7 @@ const ranges: readonly string[] = [
 ];
 const odd: readonly string[] = ['', ' ', 'x', '"', 'W/"x"', '*', '\u00ff', ',', ';', '=', 'a'.repeat(6_000)];
 
-/** How a request for a page may go wrong. */
+/** Mutations of a page request. */
 const mutations: readonly [how: string, mutate: Mutate][] = [
   ['another part of the path', inPath],
   ['two other parts of the path', (request, random) => inPath(inPath(request, random), random)],
@@ -195,7 +195,7 @@ export function pageMutant(request: PageRequest, random: Random): { how: string;
   return { how, request: mutate(request, random) };
 }
 
-/** Latin-1, as on the wire. */
+/** Encodes as Latin-1, as on the wire. */
 export function bytesOf({ method, target, headers, body }: PageRequest): Buffer {
   const named = new Set(headers.map(([name]) => name));
   const all = named.has('host') ? headers : [['host', 'localhost'] as const, ...headers];

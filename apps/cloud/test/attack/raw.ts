@@ -1,9 +1,8 @@
 import net from 'node:net';
 
 /**
- * The status of the first answer to some bytes on a connection of their own; undefined: it was closed without one.
- *
- * @param isCut - the sender ends its side: a server rightly waits for the rest of a message.
+ * Sends bytes on a new connection. @returns the status of the first answer; undefined if the server closed without one.
+ * @param isCut - the sender half-closes; otherwise the server rightly waits for the rest of a message.
  */
 export function rawStatus(
   url: string,
@@ -29,12 +28,12 @@ export function rawStatus(
       if (statusOf(Buffer.concat(chunks).toString('latin1')) !== undefined) done();
     });
     socket.on('end', done);
-    // Who refuses early closes; what was said by then counts.
+    // A server that refuses may close early; the data received until then counts.
     socket.on('error', done);
   });
 }
 
-/** Status of the final answer, not of a 1xx answer before it. */
+/** Parses the status of the final answer, skipping 1xx answers. */
 function statusOf(text: string): number | undefined {
   const rest = text.replace(/^HTTP\/1\.1 100 .*\r\n(.+\r\n)*\r\n/, '');
   const status = /^HTTP\/1\.1 (\d{3})/.exec(rest)?.[1];

@@ -15,7 +15,7 @@ const readers = [...members, 'script'] as const;
 
 const ofOrg = ({ orgId }: World) => ({ filter: { organizationIds: [orgId] } });
 const ofDataset = ({ orgId, datasetId }: World) => ({ filter: { organizationIds: [orgId], datasetId } });
-/** A picture of no dataset. */
+/** An image outside any dataset. */
 const ofLoose = ({ orgId }: World) => ({ filter: { organizationIds: [orgId], tagsFilter: { tags: ['loose'] } } });
 const one = ({ dataId }: World) => ({ binaryDataIds: [dataId] });
 const older = ({ dataId }: World) => {
@@ -29,7 +29,7 @@ const readings = ({ machine }: World) => ({
   resourceSubtype: 'sensor',
   methodName: 'Readings',
 });
-/** A tag that no other picture has. */
+/** A tag that no other image has. */
 const tagged = async ({ on, orgId, freshName, freshPicture }: World) => {
   const [id, tag] = [await freshPicture(), freshName()];
   await (await on.client(DataService)).addTagsToBinaryDataByIDs({ binaryDataIds: [id], tags: [tag] });
@@ -154,7 +154,10 @@ const asFile = (partId: string, datasetIds: readonly string[]) => ({
     { fileContents: { data: picture('a file') } },
   ],
 });
-/** Datasets are the organization's: rights on a machine alone do not reach them, its own configuration does. */
+/**
+ * Datasets belong to the organization: rights on a machine alone do not reach them. The machine's own configuration
+ * does.
+ */
 const uploads = [
   ['DataCaptureUpload', sent],
   ['StreamingDataCaptureUpload', streamed],
@@ -216,7 +219,7 @@ const ofPackages: readonly Right[] = [
   })),
 ];
 
-/** Nobody wipes an organization by saying nothing; asked last, as it would take what the others ask for. */
+/** An empty filter does not delete an organization's data. This row runs last: it deletes what the others request. */
 export const rightToWipe: Right = right(
   data('DeleteBinaryDataByFilter'),
   { denied: people, invalid: [...members, 'foreign owner'] },

@@ -28,11 +28,11 @@ const session = (method: string): string => `platform.session.v1.SessionService/
 const part = ({ machine }: World) => ({ partId: machine.partId });
 const partById = ({ machine }: World) => ({ id: machine.partId });
 const machineById = ({ machine }: World) => ({ id: machine.machineId });
-/** Those that own the organization and the installation. */
+/** Owners of both the organization and the installation. */
 const both = ['first key', 'browser', 'browser from its own origin'] as const;
 const config = '{"components":[]}';
 
-/** As a machine on which another product's agent runs, for which ours is published. */
+/** Prepares a machine that runs another product's agent while ours is published for it. */
 async function checksWithOtherAgent({ db }: World['on'], partId: string): Promise<void> {
   const [name, version, platform] = ['platform-agent', '0.0.1', 'linux/amd64'];
   await insertRelease(db, { name, version, platform, sha256: Buffer.alloc(32), sizeBytes: 1 });
@@ -149,7 +149,7 @@ const ofMachines: readonly Right[] = [
   ),
 ];
 
-/** What machines call for themselves; whoever may operate one may do so in its name. */
+/** Calls that machines make for themselves; an operator of a machine may make them on its behalf. */
 const byMachines: readonly Right[] = [
   right(
     robot('Config'),
@@ -224,7 +224,7 @@ const authorization = (authorizationId: string, resourceType: string, resourceId
   organizationId,
 });
 const operatorKey = ({ freshKey, orgId }: World) => freshKey([grantOn('operator', 'organization', orgId, orgId)]);
-/** As the first one: it owns the organization and the installation. */
+/** Equivalent to the first key: owns the organization and the installation. */
 const installationKey = ({ freshKey, orgId }: World) =>
   freshKey([
     grantOn('owner', 'organization', orgId, orgId),
@@ -285,7 +285,7 @@ export const rightsOfMachines: readonly Right[] = [
   ...ofOrganizations,
   ...ofKeys,
   ...ofSessions,
-  // Takes the marked name away.
+  // Removes the marked name.
   right(app('UpdateOrganization'), { ok: owners }, ({ orgId, freshName }) => ({
     organizationId: orgId,
     name: freshName(),

@@ -19,7 +19,7 @@ import type { World } from './world.ts';
 
 export type Page = Partial<Subject> & { path: string; body?: Uint8Array };
 
-/** A request that is no call. */
+/** An HTTP request that is not an RPC. */
 export type PageRight = Pick<Right, 'answers'> & {
   method: 'GET' | 'PUT' | 'POST';
   what: string;
@@ -46,11 +46,11 @@ const page = (
   },
 });
 
-/** The same for everybody, whatever they send along. */
+/** Public routes: the answer is the same for every caller. */
 const open = (what: string, answer: Answer, ask: Asks): PageRight =>
   page('GET', what, { [answer]: allKnown }, ask, () => answer);
 
-/** Puts one where a page shows it. */
+/** Publishes a release where a page shows it. */
 export async function publishedRelease({ on, freshBlob }: World): Promise<void> {
   const { sha256, bytes } = await freshBlob();
   await (
@@ -85,7 +85,7 @@ const withoutProof: readonly PageRight[] = [
   open('readiness', 'ok', () => '/readyz'),
   open('installer', 'ok', () => '/install.sh'),
   open('uninstaller', 'ok', () => '/uninstall.sh'),
-  // Public where the server has an authority of its own; this one speaks no TLS.
+  // Public where the server has its own certificate authority; this server uses no TLS.
   open('authority', 'not found', () => '/authority.pem'),
   // Machines download without credentials and compare the hash.
   open('release', 'shows', releasePath),
@@ -96,7 +96,7 @@ const withoutProof: readonly PageRight[] = [
   open('signature of the sums', 'ok', () => '/releases/SHA256SUMS.sig'),
   open('patch', 'not found', () => `/releases/deltas/${'0'.repeat(64)}`),
   open('web app', 'not found', () => '/'),
-  // Who is signed in already is shown the way home.
+  // A signed-in caller is redirected to the home page.
   page(
     'GET',
     'sign-in by a wrong link',

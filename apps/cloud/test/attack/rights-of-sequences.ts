@@ -9,7 +9,7 @@ import { mark, type World } from './world.ts';
 const data = (method: string): string => `platform.app.data.v1.DataService/${method}`;
 const dataset = (method: string): string => `platform.app.dataset.v1.DatasetService/${method}`;
 
-/** Id of an export that has ended, whose file has the mark. */
+/** Returns the id of a finished export whose file contains the mark. */
 export async function exported({ on, orgId, freshName, freshBlob }: World): Promise<string> {
   const { id: datasetId } = await (
     await on.client(DatasetService)
@@ -21,14 +21,14 @@ export async function exported({ on, orgId, freshName, freshBlob }: World): Prom
   return id;
 }
 
-/** The server has made every file that was asked for. */
+/** Waits until the server has written every requested file. */
 async function ended({ on }: World): Promise<void> {
   const running = () =>
     on.db.selectFrom('sequenceExport').select('id').where('state', '=', 'running').executeTakeFirst();
   while (await running()) await systemClock.sleep(50);
 }
 
-/** Of the machine, with a mark in its tags. */
+/** A sequence of the machine, with a mark in its tags. */
 const sequence = async ({ on, machine }: World): Promise<string> =>
   (
     await (
@@ -41,7 +41,7 @@ const sequence = async ({ on, machine }: World): Promise<string> =>
       endTime: { seconds: 253_402_300_799n, nanos: 0 },
     })
   ).id;
-/** A dataset of sequences with one in it. */
+/** A dataset of sequences that contains one sequence. */
 const sequences = async (world: World): Promise<{ datasetId: string; sequenceIds: string[] }> => {
   const { on, orgId, freshName } = world;
   const { id: datasetId } = await (

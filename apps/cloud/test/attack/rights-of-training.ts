@@ -51,7 +51,7 @@ const ofJobs: readonly Right[] = [
 ];
 
 const runners: readonly Known[] = [...owners, 'runner'];
-/** A run that is not the caller's own is one that it has lost. */
+/** A foreign attempt gets the same answer as a lost lease. */
 const ofAttempts = {
   ok: [...runners, 'attempt'],
   'lease lost': [...foreigners, 'installation owner', 'attempt of another job', 'ended attempt'],
@@ -66,7 +66,7 @@ const ofRuns: readonly Right[] = [
       await freshJob('pending');
       return { runnerId: 'r2', kinds: ['single_label_classification'] };
     },
-    // Nobody goes on with what was leased; the server would take it back while others are tried.
+    // No runner continues the leased jobs; without this, their leases would expire while other callers are tried.
     async ({ on }) => {
       await sql`update training_job set lease_until = now() + interval '1 day' where runner_id = 'r2'`.execute(on.db);
     },
@@ -127,7 +127,7 @@ const ofReleases: readonly Right[] = [
   right(release('GetMetadata'), { ok: people }, () => ({})),
 ];
 
-/** Once documents are signed, releases without them are refused: last. */
+/** Runs last: after documents are signed, the server refuses releases without them. */
 export const rightToSign = (keys: KeyRing): Right =>
   right(release('SubmitMetadata'), { ...refused, ok: installers }, async (world) => {
     const current = await (await world.on.client(ReleaseService)).getMetadata({});

@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { allKnown, type Known, type Subject } from './callers.ts';
 import type { World } from './world.ts';
 
-/** How the server may answer. `shows`: with what is marked as the organization's own; `ok`: without. */
+/** How the server may answer. `shows`: the answer contains data marked as the organization's own; `ok`: it does not. */
 export type Answer =
   | 'shows'
   | 'ok'
@@ -16,12 +16,12 @@ export type Answer =
 
 export type Request = Partial<Subject> & { messages: readonly JsonObject[] };
 
-/** One call, what is asked, and who gets which answer. */
+/** One call, its request, and the answer for each caller. */
 export type Right = {
   call: string;
-  /** Makes the request anew, with things that may be deleted by it. */
+  /** Builds a fresh request, with objects that the call may delete. */
   ask(world: World): Request | Promise<Request>;
-  /** When everybody has called. */
+  /** Runs after every caller has called. */
   after?(world: World): Promise<void>;
   answers: Readonly<Record<Known, Answer>>;
 };
@@ -42,7 +42,7 @@ export const machineOperators: readonly Known[] = [
   'operator of the machine',
   'operator of its place',
 ];
-/** Those with a right on some machine of the organization only. */
+/** Callers with a right on single machines of the organization only. */
 export const narrow: readonly Known[] = [
   'operator of the machine',
   'owner of the machine',
@@ -53,9 +53,9 @@ export const narrow: readonly Known[] = [
   'operator of another place',
   'owner of another place',
 ];
-/** Roles on the location where the machine stands. */
+/** Roles on the location of the machine. */
 export const placed: readonly Known[] = ['operator of its place', 'owner of its place'];
-/** Those of the narrow ones that have nothing to do with the machine. */
+/** Narrow callers without any right on the machine. */
 export const others: readonly Known[] = [
   'operator of the machine beside',
   'owner of the machine beside',
@@ -65,19 +65,19 @@ export const others: readonly Known[] = [
 export const machines: readonly Known[] = ['own machine', 'machine beside'];
 export const foreigners: readonly Known[] = ['foreign owner', 'foreign machine'];
 const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended attempt'];
-/** Whoever belongs to the organization in any way, runs of jobs apart. */
+/** All callers of the organization, except attempts. */
 export const insiders: readonly Known[] = [...members, ...narrow, ...machines, 'runner'];
-/** Everybody but runs of jobs, which may call what they need only. */
+/** All callers except attempts and scripts, which may make only the calls that they need. */
 export const people: readonly Known[] = allKnown.filter((one) => !attempts.includes(one) && one !== 'script');
 
 const absent: ReadonlySet<Known> = new Set<Known>([...foreigners, 'installation owner']);
 
-/** What everybody is told who is not named: outsiders that the thing does not exist, insiders that they may not. */
+/** The default answer: outsiders get `not found`, insiders get `denied`. */
 const refusal = (who: Known): Answer => (absent.has(who) ? 'not found' : 'denied');
 
 export type Named = Partial<Record<Answer, readonly Known[]>>;
 
-/** Later words count more: name the exceptions last. */
+/** Later keys override earlier ones: name the exceptions last. */
 export function answersOf(named: Named): Right['answers'] {
   const answers = Object.fromEntries(allKnown.map((who) => [who, refusal(who)])) as Record<Known, Answer>;
   for (const [answer, callers] of Object.entries(named) as [Answer, readonly Known[]][])
@@ -89,7 +89,7 @@ type Asks = (world: World) => JsonObject | Request | Promise<JsonObject | Reques
 
 const isRequest = (asked: JsonObject | Request): asked is Request => 'messages' in asked;
 
-/** @param named - who gets something else than the usual refusal. */
+/** @param named - callers with an answer other than the default refusal. */
 export const right = (call: string, named: Named, ask: Asks, after?: Right['after']): Right => ({
   call,
   ...(after && { after }),
@@ -100,6 +100,6 @@ export const right = (call: string, named: Named, ask: Asks, after?: Right['afte
   },
 });
 
-/** For calls that this server does not offer: said to everybody who may call at all. */
+/** Calls that this server does not implement: every caller with access to the service gets this answer. */
 export const unsupported = (...calls: string[]): Right[] =>
   calls.map((call) => right(call, { unsupported: people }, () => ({})));

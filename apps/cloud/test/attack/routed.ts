@@ -7,7 +7,7 @@ import { pathOf, type Wire } from './ask.ts';
 
 const generated = path.resolve(import.meta.dirname, '../../../../packages/contract/src/gen');
 
-/** Every service that the contract describes. */
+/** Finds every service that the contract describes. */
 async function describedServices(): Promise<DescService[]> {
   const found: DescService[] = [];
   for (const file of globSync('**/*_pb.ts', { cwd: generated }).toSorted()) {
@@ -17,7 +17,7 @@ async function describedServices(): Promise<DescService[]> {
   return found;
 }
 
-/** The calls that this server has a handler for: what nobody routes is answered as an unknown path. */
+/** Finds the calls with a handler: the server answers other calls as an unknown path. */
 export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
   const routed: DescMethod[] = [];
   for (const service of await describedServices())
@@ -29,7 +29,7 @@ export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
   return routed;
 }
 
-/** Every path that is no call, as the server lists them; nothing of theirs is run. */
+/** Lists every HTTP route that is not an RPC; runs no handler. */
 export function listedRoutes(): Route[] {
   const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });
   return httpRoutes(nothing as HttpDeps, { blobLimitBytes: 1, webFolder: undefined });

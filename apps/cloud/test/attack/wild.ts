@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from '@bufbuild/protobuf';
 
-/** Picks at random, the same for the same seed. */
+/** A seeded random generator. */
 export type Random = { pick<T>(of: readonly T[]): T; below(limit: number): number; isLess(than: number): boolean };
 
 export function randomFrom(next: () => number): Random {
@@ -14,7 +14,7 @@ const nested = (depth: number, inner: JsonValue): JsonValue => {
   return value;
 };
 
-/** Texts that somebody might send by mistake or on purpose. */
+/** Texts that a client might send by mistake or on purpose. */
 export const wildTexts: readonly string[] = [
   '',
   ' ',
@@ -66,7 +66,7 @@ const structs: readonly JsonValue[] = [
   Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`k${n}`, n])),
 ];
 
-/** Values of a field that its type allows. @param texts - ids that exist, among other things. */
+/** Generates values that the type of the field allows. @param texts - ids, some of which exist. */
 function wildValue(field: DescField, random: Random, texts: readonly string[], depth = 0): JsonValue | undefined {
   const { pick } = random;
   const one = (): JsonValue | undefined => {
@@ -97,7 +97,7 @@ function wildMessageValue(
     case 'google.protobuf.Timestamp':
       return pick(times);
     case 'google.protobuf.Duration':
-      // How long a call may wait is not what is tried here.
+      // Long waits are out of scope here.
       return pick(
         /wait|hold/.test(name) ? ['0s', '-1s', '0.000000001s'] : ['0s', '-1s', '315576000000s', '-315576000000s'],
       );
@@ -138,7 +138,7 @@ function wildScalar(type: ScalarType, { pick, isLess }: Random, texts: readonly 
   }
 }
 
-/** A message of the right form with values that make little sense. */
+/** Generates a well-formed message with implausible values. */
 export function wildMessage(message: DescMessage, random: Random, texts: readonly string[], depth = 0): JsonObject {
   const found: JsonObject = {};
   for (const member of message.members) {
@@ -150,7 +150,7 @@ export function wildMessage(message: DescMessage, random: Random, texts: readonl
   return found;
 }
 
-/** Values that stand where another type belongs. */
+/** Values of a wrong type. */
 const strangers: readonly JsonValue[] = [
   null,
   true,
@@ -172,7 +172,7 @@ const strangers: readonly JsonValue[] = [
   'x'.repeat(30_000),
 ];
 
-/** `json` with one thing in it that is something else: another type, gone, or beside a field that nobody knows. */
+/** Changes one value of `json`: sets another type, removes it, or adds an unknown field. */
 export function mutatedJson(json: JsonValue, random: Random, texts: readonly string[]): JsonValue {
   const { pick, isLess } = random;
   const stranger = (): JsonValue => (isLess(0.3) ? pick(texts) : pick(strangers));

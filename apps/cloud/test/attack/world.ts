@@ -18,10 +18,10 @@ import { exchangeSignInLink, insertSignInLink } from '../../src/access/store/ses
 import { archiveOf, scriptEntries } from '../script-archive.ts';
 import { type Credentials, testServer, type TestServer } from '../server.ts';
 
-/** Stands in all that the attacked organization has, and in no request: who reads it has seen something. */
+/** Part of all data of the attacked organization, and of no request: an answer that contains it leaks data. */
 export const mark = 'victim';
 
-/** A machine, and the keys for it alone. */
+/** A machine and its keys. */
 export type Machine = {
   machineId: string;
   partId: string;
@@ -42,11 +42,11 @@ export type Keys = {
   /** Owner of everything at the other location. */
   elsewhereOwner: Credentials;
   elsewhereOperator: Credentials;
-  /** Publishes releases, and has no organization. */
+  /** Publishes releases and has no organization. */
   installation: Credentials;
 };
 
-/** An organization that has some of everything, and others beside it. */
+/** An organization with objects of every kind, and other organizations. */
 export type World = AsyncDisposable & {
   on: TestServer;
   tokens: Tokens;
@@ -55,27 +55,27 @@ export type World = AsyncDisposable & {
   locationId: string;
   elsewhereId: string;
   machine: Machine;
-  /** At the same place. */
+  /** In the same location. */
   beside: Machine;
   keys: Keys;
   datasetId: string;
-  /** No job trains on it and no machine is set up for it. */
+  /** No job trains on it, and no machine is configured for it. */
   otherDatasetId: string;
-  /** A picture of the dataset, and its hash. */
+  /** An image of the dataset, and its hash. */
   dataId: string;
   dataSha256: string;
-  /** A picture of no dataset. */
+  /** An image outside any dataset. */
   looseId: string;
-  /** In the configuration of the machine. */
+  /** Named in the configuration of the machine. */
   modelName: string;
   otherModelName: string;
   scriptName: string;
-  /** A run that goes on, one that goes on beside it, and one that ended a moment ago. */
+  /** A running attempt, a second running one, and one that just ended. */
   job: Job;
   otherJob: Job;
   endedJob: Job;
   stranger: { orgId: string; locationId: string; owner: Credentials; machine: Machine };
-  /** A name that nothing has yet. */
+  /** Returns an unused name. */
   freshName(): string;
   freshMachine(): Promise<Machine>;
   freshKey(grants: readonly Grant<Role>[]): Promise<Credentials>;
@@ -83,7 +83,7 @@ export type World = AsyncDisposable & {
   freshPicture(datasetIds?: readonly string[]): Promise<string>;
   freshPackage(kind: 'ml_model' | 'ml_training'): Promise<string>;
   freshJob(state: 'pending' | 'in_progress' | 'canceling' | 'failed'): Promise<Job>;
-  /** The cookie of a browser in which the owner of the installation has signed in. */
+  /** The cookie of a browser that is signed in as the owner of the installation. */
   freshCookie(): Promise<string>;
   freshBlob(): Promise<{ bytes: Buffer; sha256: string }>;
   token(of: Credentials): Promise<string>;
@@ -98,7 +98,7 @@ export const grantOn = (role: Role, resource: Grant['resource'], resourceId: str
   orgId,
 });
 
-/** What is made of one server and its database: keys, machines, signed-in browsers. */
+/** Factories on one server and its database: keys, machines, signed-in browsers. */
 function makers(on: TestServer) {
   const { db, server } = on;
   const counter = { count: 0 };
@@ -143,7 +143,7 @@ function makers(on: TestServer) {
   return { freshName, token, keyIn, machineAt, freshCookie };
 }
 
-/** Pictures, packages and jobs of one organization. */
+/** Images, packages and jobs of one organization. */
 function ownThings(on: TestServer, of: { partId: string; freshName: () => string; token: World['token'] }) {
   const { db, orgId } = on;
   const { partId, freshName } = of;
@@ -191,7 +191,7 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
   return { freshDataset, picture, freshPackage };
 }
 
-/** Jobs in the state that an attack needs, each with a token of its run and a key for its script. */
+/** Creates jobs in the state that an attack needs, each with a token of its attempt and a key for its script. */
 function jobMaker(
   on: TestServer,
   of: { datasetId: string; scriptSha256: string; tokens: Tokens } & Pick<World, 'freshName' | 'token'>,
@@ -255,7 +255,7 @@ async function keysOf(
   };
 }
 
-/** Configuration, log lines and readings of the machine. */
+/** Stores configuration, log lines and readings of the machine. */
 async function setUp(on: TestServer, machine: Machine, modelName: string, datasetId: string): Promise<void> {
   const { partId } = machine;
   const config = {
@@ -271,7 +271,7 @@ async function setUp(on: TestServer, machine: Machine, modelName: string, datase
     metadata: { partId, type: 2, componentName: 'sensor', componentType: 'sensor', methodName: 'Readings' },
     sensorContents: [{ data: { case: 'struct', value: { readings: `${mark} reading` } } }],
   });
-  // Somebody offers to run scripts, for as long as the attack lasts.
+  // A runner must offer scripts for as long as the attack lasts.
   await (
     await on.client(RunnerService, on.runner)
   ).leaseJob({ runnerId: `${mark}-runner`, kinds: ['custom'], containers: [{ key: 'python', uri: 'python' }] });
