@@ -32,7 +32,7 @@ const settings = { fsync: 'off' };
 const start = (folder: string): Promise<Cluster> =>
   startCluster({ folder, clock: systemClock, log: testLog, settings });
 
-/** Ends the database before its folder is removed. */
+/** Stops the database before its folder is removed. */
 async function opened(home: string): Promise<Cluster & AsyncDisposable> {
   const cluster = await start(home);
   await openOwnDatabase(cluster, 'platform', testLog);
@@ -123,7 +123,7 @@ test('only the user of the server may connect, over a folder and a socket that n
     for (const role of [cluster.admin, cluster.user])
       assert.match(await connectAs(uid, cluster, role), /^EACCES/, `user ${uid} as ${role}`);
   }
-  // Were the way open, their names would not be in the map.
+  // The map must not contain these users, even if the folder modes let them in.
   for (const [file, mode] of [
     [folder.path, 0o711],
     [folder.file('postgres'), 0o711],
@@ -142,7 +142,7 @@ test('only the user of the server may connect, over a folder and a socket that n
   assert.equal(await connectAs(0, cluster, cluster.user), `connected as ${cluster.user}`);
 });
 
-/** What a folder that was changed over has in common with one that is new. */
+/** Checks that a migrated folder has the same access rules as a new one. */
 async function assertChangedOver(home: string): Promise<void> {
   await using cluster = await opened(home);
   const one = (at: Parameters<typeof statement>[0], text: string): Promise<unknown> =>
@@ -221,8 +221,8 @@ test('files that another computer’s account owns are taken over, a user’s ar
 });
 
 test('a folder of an ordinary user is changed over, too, and lets in that user only', async () => {
-  if (!isRoot) return; // the tests above are this one then
-  /** daemon: has a name, and may not do anything. */
+  if (!isRoot) return; // the tests above cover this case then
+  /** daemon: has a name, and no rights. */
   const user = { uid: 1, gid: 1 };
   await using folder = await tempFolder();
   chmodSync(folder.path, 0o711);
@@ -247,7 +247,7 @@ test('kill −9 of server and database after each step of a change-over, and at 
   chmodSync(folder.path, 0o711);
   const old = folder.file('old');
   const { pid } = await makeOldDatabase(old);
-  process.kill(pid, 'SIGQUIT'); // at once, and what it wrote is in its log only
+  process.kill(pid, 'SIGQUIT'); // exits at once; its output goes only to its log
   while ((await processState(pid)) !== 'gone') await systemClock.sleep(10);
   const copies = { made: 0 };
   const changeOver = async (...kill: string[]): Promise<{ lines: string[]; ms: number }> => {

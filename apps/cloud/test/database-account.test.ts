@@ -1,4 +1,4 @@
-// The system user of the database, on systems that have it not yet, in a mount namespace with an /etc of its own.
+// Creates the system user of the database where it is missing, in a mount namespace with its own /etc.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ test('the system user of the database: created once, also by several servers at 
     mkdirSync(folder.file(name), { recursive: true, mode: 0o711 });
     return folder.file(name, 'postgres');
   };
-  /** Opens the database of this folder where `mounts` were made; what it logged. */
+  /** Opens the database of this folder after `mounts`. @returns its log. */
   const open = async (at: string, mounts: readonly string[] = []): Promise<string> => {
     const script = path.join(import.meta.dirname, 'open-database.ts');
     const setUp = [`mount --bind ${etc} /etc`, ...mounts, 'exec "$@"'].join(' && ');
@@ -56,7 +56,7 @@ test('the system user of the database: created once, also by several servers at 
   const refused = [String(nobody.uid), path.join(first, '18'), 'platform', 'platform'];
   assert.match((await call(process.execPath, [intruder, ...refused])).stdout, /^EACCES|^28000/);
 
-  // The user can be created now: the database that runs is stopped and changed over.
+  // The user can be created now: the running database is stopped and migrated.
   assert.match(await open(first), /^created the system user of the database$/m);
   assert.ok(known() > 0 && ownerOf(first) === known(), `${known()}`);
   assert.doesNotMatch(await open(first), /created|nobody/);

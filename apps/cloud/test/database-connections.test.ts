@@ -1,4 +1,5 @@
-// One connection of the pool dies: its backend is ended, or its network swallows everything. Calls go on by others.
+// One connection of the pool dies: its backend is terminated, or its network drops all packets. Calls continue on
+// others.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -20,10 +21,10 @@ import { transportTo } from './server.ts';
 
 const fine = 'no failure';
 const away = 'Unavailable DATABASE_UNAVAILABLE';
-/** Stands in the statement of the call that is made. */
+/** Part of the SQL statement of the tested call. */
 const words = 'inner join "machine"';
 
-/** A way to a database that knows which connection carried the call, and can swallow what that one says. */
+/** A database proxy that knows which connection carried the call and can drop that connection's bytes. */
 async function spiedDatabase() {
   const folder = await tempFolder();
   const cluster = await startCluster({ folder: folder.file('pg'), clock: systemClock, log: testLog });
@@ -50,7 +51,7 @@ async function spiedDatabase() {
     url: `postgresql://${cluster.user}@127.0.0.1:${port}/platform`,
     data: folder.file('data'),
     direct: { is: 'socket', host: cluster.host, port: cluster.port, user: cluster.user, database: 'platform' } as const,
-    /** @returns the server's end of the connection that carried the last call, and that it is closed. */
+    /** @returns the server's end of the connection that carried the last call, and a promise that it is closed. */
     swallow(): { closed: Promise<unknown> } {
       const carrier = last.carrier ?? assert.fail('no call was made');
       swallowed.add(carrier);
@@ -81,7 +82,7 @@ test('one dead connection of the pool is replaced', { timeout: 120_000 }, async 
     const call = () => failure(owner.listMachines({ organizationId: ready.org_id }));
     const calls = (count: number) => Promise.all(Array.from({ length: count }, call));
     const failed = (outcomes: readonly string[]): string[] => outcomes.filter((one) => one !== fine);
-    /** One after the other, so that they are carried by whichever connection comes first. */
+    /** Makes the calls sequentially, so that the first available connection carries each. */
     const inTurn = async (count: number): Promise<string[]> => {
       const outcomes: string[] = [];
       for (let n = 0; n < count; n++) outcomes.push(await call());
@@ -89,7 +90,7 @@ test('one dead connection of the pool is replaced', { timeout: 120_000 }, async 
     };
     assert.deepEqual(failed(await calls(20)), []);
 
-    // Its backend is ended while it rests.
+    // Terminates its backend while it is idle.
     const { rows } = await admin.query<{ pid: number }>(
       `select pid from pg_stat_activity where query like $1 and pid <> pg_backend_pid() and state = 'idle'
        order by state_change desc limit 1`,
@@ -104,7 +105,7 @@ test('one dead connection of the pool is replaced', { timeout: 120_000 }, async 
       `${failed(first).join()}\n${server.stderr()}`,
     );
 
-    // Its network swallows everything: only the time of a statement tells.
+    // Its network drops everything: only the statement timeout detects it.
     assert.equal(await call(), fine);
     const { closed } = database.swallow();
     const second = inTurn(20);

@@ -1,4 +1,4 @@
-// A database that hangs: it takes connections and statements, and answers none.
+// A hanging database: it accepts connections and statements, and answers none.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ import { checkBytes, dial } from './plain-wire.ts';
 import { cloudProcess, type CloudProcess, type ReadyLine } from './process.ts';
 import { testServer, transportTo } from './server.ts';
 
-/** A database that can be made to hang, and a server on it. */
+/** A database that can hang, and a server on it. */
 type Rig = AsyncDisposable & {
   start(): CloudProcess;
   cluster: Pick<Cluster, 'host' | 'port' | 'user'>;
@@ -44,7 +44,7 @@ async function childrenOf(parent: number): Promise<number[]> {
   return found;
 }
 
-/** The postmaster and all its processes are stopped: the kernel goes on taking connections for them. */
+/** Stops the postmaster and all its processes: the kernel still accepts connections for them. */
 async function stopped(): Promise<Rig> {
   const folder = await tempFolder();
   const data = folder.file('data');
@@ -73,7 +73,7 @@ async function stopped(): Promise<Rig> {
   };
 }
 
-/** A database of somebody else's behind a network that swallows every byte, and later forgets its connections. */
+/** An external database behind a network that drops every byte and later forgets its connections. */
 async function swallowed(): Promise<Rig & { url: string }> {
   const folder = await tempFolder();
   const cluster = await startCluster({ folder: folder.file('pg'), clock: systemClock, log: testLog });
@@ -89,7 +89,7 @@ async function swallowed(): Promise<Rig & { url: string }> {
     far.on('error', () => near.destroy());
     near.on('data', (chunk) => state.isHanging || far.write(chunk));
     far.on('data', (chunk) => state.isHanging || near.write(chunk));
-    // Nobody tells the database that the server has given a connection up.
+    // The database is not notified when the server drops a connection.
     near.on('close', () => state.isHanging || far.destroy());
     far.on('close', () => state.isHanging || near.destroy());
     sockets.add(far);
@@ -121,7 +121,7 @@ const tokenOf = async (url: string, entity: string, type: string, payload: strin
     .accessToken;
 const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
 
-/** Writes numbered lines one call after the other; what was acknowledged is counted, what was not is sent again. */
+/** Writes numbered lines sequentially, counts the acknowledged ones and resends the others. */
 async function writeLines(ready: ReadyLine, token: string, partId: string, stop: AbortSignal): Promise<number> {
   const robot = createClient(RobotService, transportTo(ready.url, token));
   let acknowledged = 0;
@@ -177,7 +177,7 @@ for (const [name, rigOf, rounds] of [
         const began = systemClock.now();
         assert.equal(await isReady(), false);
         const readyMs = systemClock.now() - began;
-        // Those under way when it began to hang, and those that come later.
+        // Calls in progress when the hang begins, and calls made later.
         const calls = Array.from({ length: 30 }, () => failure(owner.listMachines({ organizationId: ready.org_id })));
         assert.deepEqual([...new Set(await Promise.all(calls))], ['Unavailable DATABASE_UNAVAILABLE']);
         const callsMs = systemClock.now() - began;
@@ -194,7 +194,7 @@ for (const [name, rigOf, rounds] of [
         await until(async () => (await failure(owner.listMachines({ organizationId: ready.org_id }))) === 'no failure');
       }
 
-      // Notifications: a held check hears of a change.
+      // Notifications: a long poll receives a change.
       const held = await dial(ready.url);
       open.defer(() => void held.close());
       const wait = { seconds: 50n, nanos: 0 };
@@ -202,7 +202,7 @@ for (const [name, rigOf, rounds] of [
       await owner.saveConfig({ partId: cloud.id, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
       const changed = fromBinary(DeviceAgentConfigResponseSchema, (await held.answer()).body);
       assert.notEqual(changed.fingerprint, fingerprint);
-      // Another process changes it, and only a notification tells: there is no row that the server would find by looking.
+      // Another process changes it, and only a notification reports it: the server would find no row by polling.
       const known = { id: cloud.id, hostInfo, knownFingerprint: changed.fingerprint, wait };
       await held.say(checkBytes(ready, token, known));
       await database.query(
@@ -260,7 +260,7 @@ test('a server that lost its right to another one writes nothing more, also over
     /DATA_DIR_IN_USE/,
   );
 
-  // A statement of the first one is on its way when its network dies and the database gives its session up.
+  // A statement of the first server is in flight when its network dies and the database ends its session.
   const began = Promise.withResolvers<void>();
   const late = first.db.transaction().execute(async (trx) => {
     await sql`insert into written values ('too late')`.execute(trx);

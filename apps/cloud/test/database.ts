@@ -34,7 +34,7 @@ const connectionTo = (cluster: Cluster, database: string): Connection & { is: 's
   database,
 });
 
-/** One cluster per test process; nothing in it must last, so it does not wait for the disk. */
+/** One cluster per test process; nothing in it must last, so it runs without fsync. */
 async function start(): Promise<Started> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'platform-db-'));
   const cluster = await startCluster({
@@ -43,7 +43,7 @@ async function start(): Promise<Started> {
     log: testLog,
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '100' },
   });
-  // As the server has it: no test works with more rights.
+  // The rights match the server's: no test works with more.
   await openOwnDatabase(cluster, template, testLog);
   await migrate(connectionTo(cluster, template), folder);
   return { cluster, folder };
@@ -62,7 +62,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A migrated, empty database of its own; the cluster behind it ends with the test process. */
+/** Creates a migrated, empty database; its cluster ends with the test process. */
 export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
   memo.started ??= start();
   const { cluster } = await memo.started;

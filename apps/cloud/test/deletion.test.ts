@@ -1,4 +1,4 @@
-// What deletes data: refused without a condition, and kept in the audit log with counts.
+// Deleting calls require a condition, and the audit log keeps them with counts.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';

@@ -19,7 +19,7 @@ import { transportTo } from './server.ts';
 const main = path.resolve(import.meta.dirname, '..', 'src', 'main.ts');
 
 const namespace = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
-/** Some systems don't let ordinary users mount, not even in a namespace of their own. */
+/** Some systems do not let ordinary users mount, even in their own namespace. */
 const canMount = spawnSync('unshare', [...namespace, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
 test(
@@ -66,7 +66,7 @@ test(
 
       const seen = `/proc/${child.pid}/root${disk}`;
       const filler = path.join(seen, 'filler');
-      /** The database writes meanwhile, so what is free is taken until nothing is, and then given back. */
+      /** The database writes concurrently, so this fills the disk completely and then frees the requested bytes. */
       const fill = (leaveBytes: number): void => {
         for (const sizeBytes of [2 ** 20, 2 ** 12]) {
           try {
@@ -87,7 +87,7 @@ test(
       assert.match(refused.message, /no space left.*Free some space/is);
       await log('nearly full');
 
-      // Not a byte left: the database may stop over it.
+      // With a full disk, the database may stop.
       fill(0);
       const filling = { isRefused: false };
       for (let n = 1; !filling.isRefused && n < 2000; n++) {

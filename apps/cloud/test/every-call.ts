@@ -24,7 +24,7 @@ import { ReleaseService } from '@platform/contract/gen/platform/release/v1/relea
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 
-/** Everything that this server offers to those who are signed in. */
+/** Every service that this server offers to signed-in callers. */
 export const services: readonly DescService[] = [
   AgentDeviceService,
   AppService,
@@ -41,7 +41,7 @@ export const services: readonly DescService[] = [
   SessionService,
 ];
 
-/** Ids of an organization's things, and a word that stands in everything it has. */
+/** Ids of an organization's objects, and a word that all its data contains. */
 export type Victim = {
   orgId: string;
   locationId: string;
@@ -61,7 +61,7 @@ const wellKnown: Readonly<Record<string, JsonValue>> = {
   'google.protobuf.FieldMask': 'sequenceTags',
 };
 
-/** A request that names the victim's things wherever a name of that kind fits. */
+/** Builds a request with the victim's ids in every field that fits. */
 export function requestFor(message: DescMessage, victim: Victim, id: string, depth = 0): JsonObject {
   const request: JsonObject = {};
   const taken = new Set<string>();
@@ -111,7 +111,7 @@ function textFor(name: string, victim: Victim, id: string): string {
   return known.find(([pattern]) => pattern.test(name))?.[1] ?? (/(^|_)ids?$/.test(name) ? id : 'x');
 }
 
-/** Makes the call and returns its answer, of a stream the first piece, as JSON. */
+/** Makes the call. @returns its answer as JSON; for a stream, the first message. */
 export async function callAs(transport: Transport, method: DescMethod, request: JsonObject): Promise<string> {
   const message = fromJson(method.input, request);
   const signal = AbortSignal.timeout(20_000);

@@ -1,4 +1,4 @@
-// One request's failure ends that request, never the server.
+// A failure of one request ends that request, never the server.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http2 from 'node:http2';
@@ -16,7 +16,7 @@ import { testServer } from './server.ts';
 
 const path = `/${AppService.typeName}/${AppService.method.listOrganizations.name}`;
 
-/** What comes back until the other side closes. */
+/** Reads until the other side closes. */
 async function exchange(url: string, request: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
@@ -49,7 +49,7 @@ test('a caller that resets while the server finds out who it is costs nothing bu
   await using on = await testServer([], held.around);
   const { machineId, part } = await on.machine('m');
   const token = await on.token(part);
-  // The answer will be a refusal.
+  // The deleted machine makes the server refuse the call.
   await (await on.client(FleetService)).deleteMachine({ id: machineId });
   const session = http2.connect(on.url);
   const stream = session.request({

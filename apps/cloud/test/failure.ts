@@ -1,7 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorCodeOf } from '@platform/contract/errors';
 
-/** How a call fails: name of the status and row of the error table. */
+/** Returns how a call fails: the name of the status and the code of the error table. */
 export async function failure(call: Promise<unknown>): Promise<string> {
   try {
     await call;

@@ -14,7 +14,7 @@ import { bearer, testServer, type TestServer } from './server.ts';
 
 type Ask = MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
 
-/** As our agents ask. */
+/** Checks over HTTP, as our agents do. */
 async function overHttp(
   on: TestServer,
   token: string,
@@ -55,7 +55,7 @@ test('the fast path answers as the full RPC does, and only what it may', async (
   const { fingerprint } = first.answer as { fingerprint: string };
   assert.equal(first.isFast, false);
   const known = { id: partId, hostInfo, knownFingerprint: fingerprint };
-  // The change is told twice, at once and by the database: the second time may come now.
+  // The change is notified twice, directly and by the database; the second notification may arrive now.
   while (!(await overHttp(on, token, known)).isFast);
 
   const rows: [name: string, ask: Ask, isFast: boolean][] = [

@@ -1,4 +1,4 @@
-// Bombs and floods against the running program, on loopback. Counts, latencies and memory are printed.
+// Decompression bombs and floods against the running program on loopback. Prints counts, latencies and memory.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function targetIn(folder: string): Promise<Target> {
 const residentMib = (pid: number): number =>
   Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
 
-/** What a quiet client sees meanwhile. */
+/** Measures what an idle client observes during the attack. */
 async function watched<T>(t: TestContext, name: string, { cloud, url }: Target, attack: () => Promise<T>): Promise<T> {
   const over = new AbortController();
   const waits: number[] = [];
@@ -170,7 +170,7 @@ test('bombs and floods: each is refused, and others are served', async (t) => {
   }
 });
 
-/** Silent, slow, half a handshake, half a preface: from one address. */
+/** Silent, slow, half a handshake, half a preface: all from one IP address. */
 async function crowd(t: TestContext, { url, machine }: Target): Promise<void> {
   const words = [
     '',
@@ -188,7 +188,7 @@ async function crowd(t: TestContext, { url, machine }: Target): Promise<void> {
   const open = () => sockets.filter(({ socket }) => !socket.closed);
   const start = performance.now();
   while (open().length > 256 && performance.now() - start < 20_000) {
-    // A byte now and then does not keep them.
+    // An occasional byte does not keep a connection open.
     for (const { socket, kind } of open()) if (kind === 1) socket.write('x');
     await sleep(500);
   }

@@ -1,4 +1,4 @@
-// Holds the n-th call that a request makes into the database or the file store, so that its caller can leave meanwhile.
+// Holds the n-th call of a request into the database or the file store, so that its caller can disconnect meanwhile.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -9,23 +9,23 @@ type Emit = (name: string | symbol, ...args: unknown[]) => boolean;
 
 export type HeldCalls = Disposable & {
   around: Around;
-  /** Notifications of the database that come from now on are held. `reached` resolves with the first one. */
+  /** Holds database notifications from now on. `reached` resolves with the first one. */
   holdNotifications(): { reached: Promise<void>; release(): void };
-  /** Resolves when no request makes calls any more. @returns how many were made since the last `hold`. */
+  /** Resolves when no request makes calls any more. @returns the number of calls since the last `hold`. */
   quiet(): Promise<number>;
-  /** The n-th call from now on is held. Its `reached` resolves when a request has come to it. */
+  /** Holds the n-th call from now on. Its `reached` resolves when a request arrives at it. */
   hold(nth: number): Hold;
 };
 export type Hold = {
   reached: Promise<void>;
-  /** Lets the call go on and waits until its request makes no more of them. */
+  /** Releases the call and waits until its request makes no more calls. */
   release(): Promise<void>;
 };
 
 type State = { nth: number; seen: number; running: number; reached(): void; released: Promise<void> };
 
 export function heldCalls(): HeldCalls {
-  // Calls of the server itself, its sweeps for example, are not counted.
+  // Calls of the server itself, for example its sweeps, are not counted.
   const requests = new AsyncLocalStorage<true>();
   const current: { state: State | undefined } = { state: undefined };
   const held = async <T>(call: () => T): Promise<Awaited<T>> => {
@@ -52,7 +52,7 @@ export function heldCalls(): HeldCalls {
     notifications.reached();
     return true;
   };
-  // What a call's answer sets off comes within a few turns.
+  // Follow-up calls start within a few turns of the event loop.
   const settled = async (state: State): Promise<void> => {
     for (let quiet = 0; quiet < 5; quiet = state.running === 0 ? quiet + 1 : 0) await turn();
   };

@@ -1,4 +1,4 @@
-// What a machine waits for: its configuration as agent and machine server read it, and a restart that a person wants.
+// Long polls of a machine: its configuration, as agent and machine server read it, and a restart that a user requests.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {
@@ -26,7 +26,7 @@ import { type Credentials, testServer, type TestServer } from './server.ts';
 
 const wait = durationFromMs(20_000);
 
-/** As machines call: one message, its length told. Counts what came from memory alone. */
+/** Calls as machines do: one message with its content length. Counts the answers from memory alone. */
 async function machineClient(on: TestServer, credentials: Credentials) {
   const token = await on.token(credentials);
   const counts = { fast: 0 };
@@ -93,14 +93,14 @@ for (const [name, isKey] of [
     assert.deepEqual([same.notModified, same.config], [true, undefined]);
     const held = await robot.config({ id: partId, knownRevision: known, wait: durationFromMs(30) });
     assert.deepEqual([held.notModified, held.config], [true, undefined]);
-    // The change is told twice, at once and by the database: the second time may come now.
+    // The change is notified twice, directly and by the database; the second notification may arrive now.
     for (let n = isKey ? 100 : 0; n < 100 && counts.fast === 0; n++)
       await robot.config({ id: partId, knownRevision: known });
     assert.equal(counts.fast > 0, !isKey, 'who has a token of its own costs next to nothing');
     assert.equal((await robot.config({ id: partId, knownRevision: 'x', wait })).config?.revision, known);
 
     const waiting = robot.config({ id: partId, knownRevision: known, wait });
-    // A machine server that waits is there, but restarts are told to agents.
+    // A waiting machine server counts as online, but only agents receive restarts.
     const online = async () => (await fleet.getMachine({ id: machineId })).machine?.onlineState;
     assert.equal(await online(), OnlineState.ONLINE);
     assert.equal(durationMs((await robot.needsRestart({ id: partId })).restartCheckInterval!), 2_000);
@@ -176,7 +176,7 @@ test('a restart that was wanted before the server started is told by the first a
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const { agent, robot } = await machineClient(on, part);
-  // As another process would have left it: nothing of this one's memory knows of it.
+  // Simulates a write of another process: the memory of this one does not contain it.
   await on.db
     .updateTable('part')
     .set({ restartRequestedOn: at(systemClock.wall()) })

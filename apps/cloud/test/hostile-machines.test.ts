@@ -1,4 +1,4 @@
-// Machines, and strangers, that ask for more than their share: the others must not notice.
+// Machines and unauthenticated clients that exceed their share do not affect the others.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http2 from 'node:http2';
@@ -57,7 +57,7 @@ test('of the checks that a machine holds the newest stay, and hear of a change; 
   await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
   await Promise.all(answers);
   assert.deepEqual(statuses.toSorted(), [...Array.from({ length: seatsOfMachine }, () => 200), 429, 429]);
-  // All seats are free again.
+  // All slots are free again.
   for (const wire of [first, ...wires]) wire.close();
   const next = await dial(on.url);
   await next.say(checkBytes(on, token, { ...asked, knownFingerprint: '' }));
@@ -116,7 +116,7 @@ test('a large message is not read before its sender has proved who they are, in 
   ] as const)
     for (const [name, transport] of transports(token)) assert.equal(await outcome(transport), expected, name);
 
-  // The answer comes though nothing of the message does.
+  // The answer arrives although the message body never does.
   for (const size of ['content-length: 60000000', 'transfer-encoding: chunked']) {
     const wire = await dial(on.url);
     const path = `/${RobotService.typeName}/${RobotService.method.log.name}`;
@@ -144,7 +144,7 @@ test('what strangers and agents say is shorter than what others may', async () =
   );
   const agent = await on.client(AgentDeviceService, part);
   const tags = Array.from({ length: 20 }, () => payload);
-  // Also the second time: what is left of the first one does not stand in its way.
+  // The second round proves that the rest of the first does not block it.
   for (let n = 0; n < 2; n++)
     assert.equal(
       await limitOf(agent.deviceAgentConfig({ id: partId, hostInfo: { ...hostInfo, tags } })),
@@ -181,7 +181,7 @@ test('a message that was announced and stands still ends its connection; a held 
   for (let n = 0; n < 10; n++) {
     slow.write('1\r\ns\r\n');
     const seen = systemClock.now();
-    // Its byte is there before the next half minute begins.
+    // Its byte arrives before the next 30 seconds begin.
     await until(() => systemClock.now() - seen > 30);
     await clock.advance(30_000);
   }
@@ -190,7 +190,7 @@ test('a message that was announced and stands still ends its connection; a held 
   assert.deepEqual([closed.get(held), closed.get(slow)], [false, false]);
   slow.write('0\r\n\r\n');
   await until(() => bodies.includes('s'.repeat(10)));
-  // The session itself is given up when it was not used for half an hour.
+  // The session itself closes after half an hour without use.
   const gone = once(session, 'close');
   await clock.advance(31 * 60_000);
   await gone;

@@ -1,4 +1,4 @@
-// Which tags are labels, and what happens when images come again.
+// Which tags are labels, and what happens when images are uploaded again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
@@ -95,19 +95,19 @@ test('rows of before: the capture’s own hash tells its tags from labels that c
   const everything = [captured, labelled, removed, byPerson, synced, edited];
   const labels = () => Promise.all(everything.map(async (id) => (await image(server, id)).labels));
 
-  // As the server of before left them.
+  // Simulates rows of an older server version.
   await server.db.updateTable('binaryData').set({ captureTags: null }).execute();
   assert.deepEqual((await labels())[0], ['line-3', 'hall'], 'nothing is lost before they are told apart');
-  // A person who labels meanwhile is believed.
+  // Labels that a user changes meanwhile take precedence.
   await client.addTagsToBinaryDataByIDs({ binaryDataIds: [edited], tags: ['cup'] });
-  // One at a time, as a server does that is killed after each.
+  // One row at a time, like a server that is killed after each.
   const steps: number[] = [];
   for (let told = 1; told > 0;) steps.push((told = await tellCaptureTags(server.db, 1)));
   assert.deepEqual(steps, [1, 1, 1, 0], 'only captures that may have such tags are looked at, each once');
   assert.deepEqual(await labels(), [
     [],
     ['cup'],
-    ['hall'], // The hash proves nothing any more: the tag stays a label.
+    ['hall'], // The hash no longer matches: the tag stays a label.
     ['cup'],
     ['cup'],
     ['cup'],

@@ -20,10 +20,10 @@ test('/install.sh and /uninstall.sh: for everybody, with the address by which th
   assert.match(install.body, /^#!\/bin\/sh\n/);
   assert.match(install.body, /^server_url='http:\/\/machines\.example:9000'$/m);
   assert.match(install.body, /^default_action='install'$/m);
-  // Nothing was published: it says so when it is run.
+  // No release is published: the script reports this when it runs.
   assert.match(install.body, /^release_key=''$/m);
   assert.match((await get(`${on.url}/uninstall.sh`, 'machines.example')).body, /^default_action='uninstall'$/m);
-  // A Host header is a stranger's text, and root will run what it becomes part of.
+  // The client controls the Host header, and root runs the script that contains it.
   for (const host of ["a'b", "a';id;'", 'a$(id)', 'a`id`']) {
     const { status, body } = await get(`${on.url}/install.sh`, host);
     if (status === 200) assert.ok(body.includes(`server_url='${on.url}'\n`), host);

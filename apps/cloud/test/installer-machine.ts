@@ -1,5 +1,6 @@
-// install.sh as a machine runs it: as root, with curl, over TLS to a name. The machine is this one in namespaces of its own: systemd
-// seems to run, and the name leads to a server of the test. The agent that it installs is a stand-in which fetches its credentials.
+// Runs install.sh as a machine does: as root, with curl, over TLS to a host name. The machine is this host in separate
+// namespaces: systemd seems to run, and the name resolves to a test server. The installed agent is a stand-in that
+// fetches its credentials.
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -13,10 +14,10 @@ import { firstRoot, nextTargets, programTarget } from '@platform/releases/public
 import type { TestServer } from './server.ts';
 
 const call = promisify(execFile);
-/** A name that is known to curl alone. */
+/** A name that only curl resolves. */
 export const machineHost = 'platform.example';
 
-/** Does what "platform-agent install" does first, and says so. */
+/** Does the first steps of "platform-agent install" and prints them. */
 export const agentProgram = (version: string): string => `#!/bin/sh
 # ${version}
 for each; do [ "$before" != --authority ] || authority="--cacert $each"; before=$each; done
@@ -29,7 +30,7 @@ exit 0
 ${'#'.repeat(2_000_000)}
 `;
 
-/** A certificate of an authority of its own. Dates as openssl writes them, 20260101000000Z. */
+/** Creates a certificate with its own authority. Dates in openssl's format, 20260101000000Z. */
 export async function makeCertificate(folder: TempFolder, name: string, from: string, until: string): Promise<void> {
   const at = (file: string): string => folder.file(`${name}.${file}`);
   await mkdir(at('ca'));
@@ -80,7 +81,7 @@ export async function makeCertificate(folder: TempFolder, name: string, from: st
   ]);
 }
 
-/** Publishes the stand-in, signed, as the stable agent. */
+/** Publishes the signed stand-in as the stable agent. */
 export async function publishAgent(on: TestServer, version: string): Promise<string> {
   await using folder = await tempFolder();
   await makeKeyFolder(folder.path, 1);
@@ -108,24 +109,24 @@ export async function publishAgent(on: TestServer, version: string): Promise<str
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
 export type Machine = AsyncDisposable & {
-  /** What lies in its /etc and /opt. */
+  /** Path of a file in its /etc or /opt. */
   file(name: `/${'etc' | 'opt'}/${string}`): string;
-  /** Nothing was ever installed here. */
+  /** Removes every trace of an installation. */
   clear(): Promise<void>;
-  /** @param until - resolves when the power goes. */
+  /** @param until - resolves when the power fails. */
   run(
     command: string,
     options?: { hidden?: readonly string[]; curl?: readonly string[]; until?: Promise<void> },
   ): Promise<Ended>;
 };
 
-/** @param authority - the certificate that its system trusts besides the usual ones; empty: none. */
+/** @param authority - a certificate that its system trusts besides the usual ones; empty: none. */
 export async function machineAt(port: number, authority: string): Promise<Machine> {
   const folder = await tempFolder();
   await call('cp', ['-a', '/etc', folder.file('etc')]);
   await mkdir(folder.file('opt'));
   await mkdir(folder.file('programs'));
-  // Pauses of the script are no pauses of the test.
+  // Pauses of the script must not delay the test.
   for (const name of ['systemctl', 'sleep'])
     await writeFile(folder.file('programs', name), '#!/bin/sh\n', { mode: 0o755 });
   const setUp = `mount -t tmpfs t /run && mkdir -p /run/systemd/system && mount --bind ${folder.file('etc')} /etc &&

@@ -36,7 +36,7 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
     Object.entries({ ...right, ...values })
       .map(([name, value]) => `${name}=${value}`)
       .join(' ');
-  /** As the machine's page shows it. */
+  /** The command line that the machine's page shows. */
   const line = (values: Partial<typeof right> = {}): string =>
     `/bin/sh -c "${words(values)}; $(curl -fsSL ${server}/install.sh)"`;
   const piped = (more: string, shell = 'sh'): string =>
@@ -51,7 +51,7 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
     assert.deepEqual([cloud.id, cloud.app_address], [partId, server]);
     assert.equal(existsSync(machine.file(`${work}/platform-agent`)), false);
   };
-  /** What an earlier attempt of the same version left. */
+  /** Simulates the remains of an earlier attempt with the same version. */
   const leave = async (bytes: string): Promise<void> => {
     await mkdir(machine.file(work), { recursive: true });
     writeFileSync(machine.file(`${work}/platform-agent`), bytes);
@@ -70,7 +70,7 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
     assert.equal((await machine.run(line({ PLATFORM_API_KEY: 'typo' }))).code, 2);
     assert.equal((await machine.run(line({ PLATFORM_PART_ID: 'typo' }))).code, 2);
     await installs(machine.run(line()));
-    // It is there already.
+    // The complete file exists already.
     await installs(machine.run(line()));
   });
 

@@ -7,7 +7,7 @@ import test from 'node:test';
 const folder = path.resolve(import.meta.dirname, '../install');
 const scripts = globSync('*.sh', { cwd: folder }).toSorted();
 
-/** The shells that machines have as /bin/sh: Debian's and Ubuntu's, Alpine's and OpenWrt's, Red Hat's. */
+/** Common /bin/sh shells: Debian's and Ubuntu's, Alpine's and OpenWrt's, Red Hat's. */
 const shells = [['/bin/dash'], ['/bin/busybox', 'sh'], ['/bin/bash', '--posix']] as const;
 
 const run = (command: string, args: readonly string[], input?: string) =>

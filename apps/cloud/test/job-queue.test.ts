@@ -1,4 +1,7 @@
-/** The queue as clients and runners see it: pages, places, what a runner may have, engines, calls that cross, clocks that jump. */
+/**
+ * The queue as clients and runners see it: pages, positions, runner capabilities, engines, concurrent calls, clock
+ * jumps.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -99,7 +102,7 @@ test('pages of one status; exactly full ones have no empty page after them', asy
 test('the place in the queue counts only jobs that a runner of this job would take before it', async () => {
   await using world = await setUp();
   const { submit, versions, lease, training } = world;
-  // A runner without GPUs, which has work.
+  // A runner without GPUs that holds a job.
   const held = await submit('held');
   assert.equal((await lease('r1'))?.id, held);
   for (const n of [1, 2, 3]) await submit(`gpu ${n}`, { gpus: 4 });
@@ -218,7 +221,7 @@ test('queued in an engine: pending to clients until it begins; then it has begun
   const { metadata } = await training.getTrainingJob({ id });
   assert.equal(Number(metadata?.trainingStarted?.seconds) * 1000, clock.wall());
   assert.equal(Number(metadata?.deadline?.seconds) * 1000, clock.wall() + hour, 'the queue is not on its time');
-  // A word of the dispatcher that comes late.
+  // A late report of the dispatcher.
   await runner.reportJob({ ...attempt, phase: 'queued' });
   assert.deepEqual(await seen(), ['IN_PROGRESS 1', 0, 'preparing', true]);
   assert.deepEqual((await versions(TrainingStatus.IN_PROGRESS)).jobs, ['1@0']);
@@ -255,7 +258,7 @@ test('several jobs of one runner: those it names go on, the others are over', as
   await runner.reportJob({ jobId: first, attempt: 1, runnerId: 'r1' });
   assert.equal((await lease('r1', { runningJobIds: [first] }))?.id, second);
   await runner.reportJob({ jobId: second, attempt: 1, runnerId: 'r1' });
-  // It lost the second one, which goes back to its old place in the queue.
+  // It lost the second job, which returns to its old position in the queue.
   assert.equal((await lease('r1', { runningJobIds: [first] }))?.id, second);
   assert.deepEqual(await Promise.all(ids.map(status)), ['IN_PROGRESS 1', 'IN_PROGRESS 2', 'PENDING 0']);
   await runner.reportJob({ jobId: second, attempt: 2, runnerId: 'r1' });
@@ -291,7 +294,7 @@ for (const hours of [-30, -1, 1, 30]) {
     const trying = { jobId: trouble, attempt: 1, runnerId: 'r3', code: 'DISK_FULL', message: 'no space' };
     await runner.failJob({ ...trying, cause: 'infrastructure' });
     clock.jumpWall(hours * hour);
-    // As time goes on only the job is watched: each look takes real time, so that the reaper gets its turn, sooner or later.
+    // While time advances, only the job is watched: each poll takes real time, so the reaper eventually runs.
     for (let past = 0; (await status(silent)) !== 'PENDING 1'; past += 1000) {
       await runner.reportJob({ jobId: alive, attempt: 1, runnerId: 'r1' });
       await clock.advance(past < leaseMs + 5_000 ? 1000 : 100);
@@ -340,7 +343,7 @@ test('a clock that was hours ahead before the server started again: nothing wait
   await lease('r2');
   const failed = { jobId: resting, attempt: 1, runnerId: 'r2', code: 'DISK_FULL', message: '' };
   await runner.failJob({ ...failed, cause: 'infrastructure' });
-  // What the next start of the server finds, its clock set right.
+  // State at the next start of the server, with its clock corrected.
   const now = steadyTime(clock).now() - 5 * hour;
   await renewLeases(server.db, now);
   const until = await server.db.selectFrom('trainingJob').select(['id', 'leaseUntil', 'notBefore']).execute();

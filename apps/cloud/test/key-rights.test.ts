@@ -1,4 +1,4 @@
-// Who may create, rotate, delete, rename and copy which key: only keys whose every right the caller could have given.
+// Who may create, rotate, delete, rename and copy which key: only keys whose every right the caller could have granted.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import test from 'node:test';
@@ -14,7 +14,7 @@ import { type Credentials, testServer, type TestServer } from './server.ts';
 
 type Right = Grant<Role>;
 
-/** Machine 1 stands in location 1, machine 2 in location 2, machine 3 was deleted. */
+/** Machine 1 is in location 1, machine 2 in location 2, machine 3 is deleted. */
 async function arrange(on: TestServer) {
   const { db, orgId, server } = on;
   const location1 = server.firstRun.locationId;
@@ -67,7 +67,7 @@ const ofOrganization: readonly Kind[] = [
   'machine1AndOrganization',
   'nothing',
 ];
-/** What each caller may manage; everything else is refused. */
+/** The key kinds that each caller may manage; everything else is refused. */
 const managed: Readonly<Record<Exclude<Kind, 'nothing'> | 'part' | 'person', readonly Kind[]>> = {
   first: [...ofOrganization, 'first', 'installation'],
   person: [...ofOrganization, 'first', 'installation'],
@@ -108,7 +108,7 @@ test('rotate, rename, copy, delete: caller × key', async () => {
   const { part } = await on.machine('four');
   const wrong: string[] = [];
   const tried = { allowed: 0, refused: 0 };
-  // Somebody else owns the other organization, too, so that its owner's key may go.
+  // The other organization has a second owner, so that its owner's key may be deleted.
   await keyOf('otherOwner');
 
   for (const [callerKind, allowed] of Object.entries(managed)) {
@@ -143,7 +143,7 @@ test('rotate, rename, copy, delete: caller × key', async () => {
   console.log(`# ${tried.allowed} allowed, ${tried.refused} refused`);
 });
 
-/** The session of the installation's owner, by the link that a start makes. */
+/** Returns the session of the installation's owner, from the sign-in link that a start creates. */
 async function cookieOfOwner(on: TestServer): Promise<string> {
   const answer = await fetch(on.server.signInUrl, { redirect: 'manual' });
   return (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
@@ -208,7 +208,7 @@ test('an owner of the organization does not become owner of the installation by 
     await failure((await on.client(SessionService, owner)).createSignInLink({})),
     /PermissionDenied PERMISSION_DENIED/,
   );
-  // A key that owns the installation, but not the organization, does not become its owner by a link.
+  // A key that owns the installation, but not the organization, does not become its owner through a link.
   const half = await insertKey(on.db, { orgId: on.orgId, name: 'half', grants: rights.installation });
   const installation = await on.client(SessionService, { type: 'api-key', entity: half.id, payload: half.key });
   assert.match(await failure(installation.createSignInLink({})), /PermissionDenied NOT_OWNER/);
@@ -225,7 +225,7 @@ test('the last owner key of an organization without another owner stays; where a
   };
   const [one, two] = [await make(), await make()];
   const clients = [await on.client(AppService, one), await on.client(AppService, two)] as const;
-  // Each deletes the other at the same time: one of them stays.
+  // Both delete each other concurrently: one of them stays.
   const errors = await Promise.all([
     failure(clients[0].deleteKey({ id: two.entity })),
     failure(clients[1].deleteKey({ id: one.entity })),
@@ -236,7 +236,7 @@ test('the last owner key of an organization without another owner stays; where a
   const last = left[0]?.id === one.entity ? one : two;
   const app = await on.client(AppService, last);
   assert.match(await failure(app.deleteKey({ id: last.entity })), /FailedPrecondition LAST_OWNER/);
-  // The first key may go: the owner signs in by the link of the next start.
+  // The first key may be deleted: the owner signs in with the link of the next start.
   assert.equal(await failure((await on.client(AppService)).deleteKey({ id: on.owner.entity })), 'no failure');
 });
 

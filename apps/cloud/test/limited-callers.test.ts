@@ -1,4 +1,4 @@
-// A machine's secret reaches what its configuration names; the key of a script what its job names.
+// A machine's secret reaches the packages that its configuration names; a script's key, those that its job names.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
@@ -28,7 +28,7 @@ async function publish(on: TestServer, name: string, type = 'ml_training'): Prom
   assert.equal(answer.status, 201);
 }
 
-/** Names of the packages that the credentials reach, in every way that there is; each way must say the same. */
+/** Returns the packages that the credentials reach through every interface; all interfaces must agree. */
 async function reached(on: TestServer, who: Credentials, names: readonly string[]): Promise<string[]> {
   const packages = await on.client(PackageService, who);
   const app = await on.client(AppService, who);
@@ -42,7 +42,7 @@ async function reached(on: TestServer, who: Credentials, names: readonly string[
       (await failure(app.getRegistryItem({ itemId: `${on.orgId}:${name}` }))) === fine,
       (await fetch(`${on.url}/packages/${on.orgId}/${name}/1.tar.gz`, { headers })).ok,
       items.includes(name),
-      // Public packages of others are not among the own ones.
+      // Public packages of others are not listed as own ones.
       listed.includes(name) || name === 'public',
     ];
     assert.equal(new Set(ways).size, 1, `${name}: ${ways.join(' ')}`);

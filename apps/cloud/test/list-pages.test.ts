@@ -1,4 +1,5 @@
-// Lists of packages, releases and datasets go on where an answer ended: every row once, whatever is deleted or added meanwhile.
+// Lists of packages, releases and datasets return every row once across pages, despite deletions and insertions in
+// between.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sql } from 'kysely';
@@ -15,7 +16,7 @@ type List = (of: { pageToken: string; pageSize: number }) => Promise<Page>;
 type Kind = { insert(from: number, to: number): Promise<unknown>; remove(name: string): Promise<unknown> };
 
 const rows = wholeAnswer.rows + 5;
-/** Name of row n; a greater n is newer. Each three share a time. */
+/** Name of row n; a greater n is newer. Each three rows share a time. */
 const nth = (n: number): string => `n${String(n).padStart(6, '0')}`;
 const name = sql`('n' || lpad(n::text, 6, '0'))`;
 const time = sql`(timestamptz '2026-01-01' + n / 3 * interval '1.000001 s')`;
@@ -129,7 +130,7 @@ test('every row once in pages of any size, newest first; rows that come and go m
           assert.equal(await failure(list({ pageSize: 1, pageToken })), 'InvalidArgument INVALID_ARGUMENT', pageToken);
   }
 
-  // The last row of each page is deleted, and newer rows come, before the next page is asked for.
+  // Before each next page, deletes the last row of the page and inserts newer rows.
   for (const [what, kind] of Object.entries(kinds)) {
     const gone: string[] = [];
     let next = rows;

@@ -1,4 +1,4 @@
-// Owners and operators of one location read it and its machines, and nothing of the others.
+// Owners and operators of one location can read it and its machines, and no other location.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';

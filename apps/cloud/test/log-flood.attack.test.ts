@@ -1,4 +1,4 @@
-// One machine floods its log beside nine quiet ones: it is told to wait, and they do not notice.
+// One machine floods its log next to nine idle ones: the server throttles it, and the others are not affected.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import test from 'node:test';
@@ -47,7 +47,7 @@ test('one machine floods its log beside nine quiet ones', { timeout: 180_000 }, 
     const quiet: Machine[] = [];
     for (let n = 0; n < quietMachines; n++) quiet.push(await machineOf(`quiet ${n}`));
 
-    /** Lines that were acknowledged, by boot id. */
+    /** Acknowledged lines, by boot id. */
     const acknowledged = new Map<string, number>();
     const speak = async ({ partId, token }: Machine, { waits, isOver }: Phase): Promise<void> => {
       const robot = createClient(RobotService, transportTo(ready.url, token));

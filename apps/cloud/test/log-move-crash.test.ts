@@ -1,4 +1,4 @@
-// kill −9 of the server, and of its database, while it moves old log lines to their days: each line stays, once.
+// kill −9 of the server and its database while it moves old log lines to their daily partitions: each line stays, once.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';

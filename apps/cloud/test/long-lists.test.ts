@@ -1,4 +1,4 @@
-// Lists of more rows than an answer holds: the newest, and that there are more; in pages every row once.
+// Lists longer than an answer: the newest rows with `truncated`, or pages that return every row once.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sql } from 'kysely';
@@ -115,7 +115,7 @@ test('ListMachines has every machine once in pages of any size, and for a caller
       'InvalidArgument INVALID_ARGUMENT',
     );
 
-  // One machine's operator sees that one, although 10,000 are newer.
+  // An operator of one machine sees that machine, although 10,000 are newer.
   const { machines } = await fleet.listMachines({ organizationId: on.orgId, pageSize: 1 });
   const { id: machineId = '' } = machines[0] ?? {};
   const app = await on.client(AppService);
@@ -135,7 +135,7 @@ test('ListMachines has every machine once in pages of any size, and for a caller
 test('a page of machines with long reports ends below what clients take', async () => {
   await using on = await testServer();
   await insertMachines(on);
-  // One field of 100,000 bytes that no version knows.
+  // One unknown field of 100,000 bytes.
   await sql`update part set report = '\\xc23ea08d06'::bytea || convert_to(repeat('x', 100000), 'utf8')
     where name between ${nth(1)} and ${nth(100)}`.execute(on.db);
   const fleet = await on.client(FleetService);
@@ -222,7 +222,7 @@ test('keys, locations, packages, items, releases, runners, tags and labels: the 
   const shown = item?.metadata.case === 'mlModelMetadata' ? item.metadata.value.versions : [];
   assert.deepEqual([shown.length, shown[0]], [wholeAnswer.rows, nth(rows)]);
 
-  // Words have no age: they come in their order, and go on after the last one.
+  // Tags have no age: they are sorted, and pages continue after the last one.
   const filter = { organizationIds: [on.orgId] };
   const tags = async (after: string) => {
     const answer = await data.tagsByFilter({ filter, after });

@@ -1,4 +1,4 @@
-// Who may do what with a machine, within its own organization; strangers are in tenancy.test.ts.
+// Rights on a machine within its organization; tenancy.test.ts covers other organizations.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Client } from '@connectrpc/connect';
@@ -13,7 +13,7 @@ const fine = 'no failure';
 type Calls = { fleet: Client<typeof FleetService>; app: Client<typeof AppService> };
 type Machine = { machineId: string; partId: string; orgId: string };
 
-/** Who may, at least; owners may do all of it. What ends the machine comes last. */
+/** The least role for each call; owners may make all of them. Calls that end the machine come last. */
 const table: [name: string, least: 'operators' | 'owners', call: (by: Calls, of: Machine) => Promise<unknown>][] = [
   ['see it', 'operators', ({ fleet }, { machineId: id }) => fleet.getMachine({ id })],
   ['see its configuration', 'operators', ({ fleet }, { partId }) => fleet.getConfig({ partId })],

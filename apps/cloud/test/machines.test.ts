@@ -243,7 +243,7 @@ test('log lines are stored exactly once under fifty concurrent repeats, and show
     await failure(app.getRobotPartLogs({ id: partId, pageToken: 'bad' })),
     'InvalidArgument INVALID_ARGUMENT',
   );
-  // Unmodified clients number nothing: each of their lines counts.
+  // Unmodified clients send no sequence numbers: each of their lines counts.
   await robot.log({ id: partId, logs: [{ message: 'plain', level: 'WARN' }] });
   await robot.log({ id: partId, logs: [{ message: 'plain', level: 'warn' }] });
   assert.equal((await app.getRobotPartLogs({ id: partId, levels: ['warn'] })).logs.length, 2);

@@ -1,4 +1,5 @@
-// What a message may be: before identity nothing of it is read, after it unpacked bytes and values are limited, in every protocol.
+// Message limits: before authentication the server reads no body; afterwards it limits unpacked bytes and values, in
+// every protocol.
 import assert from 'node:assert/strict';
 import { promisify } from 'node:util';
 import test from 'node:test';

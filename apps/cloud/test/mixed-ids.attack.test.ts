@@ -1,4 +1,4 @@
-// Requests of another organization's owner that name things of both organizations: none reads, changes or takes what is foreign.
+// Owners of another organization mix ids of both organizations: no request reads, changes or deletes foreign data.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
@@ -14,7 +14,7 @@ import { rightsOfTraining } from './attack/rights-of-training.ts';
 import { routedCalls } from './attack/routed.ts';
 import { makeWorld, mark, type World } from './attack/world.ts';
 
-/** Ids of the attacked organization → the attacker's own of the same kind. The longest first: some hold others. */
+/** Maps ids of the attacked organization to the attacker's own of the same kind. Longest first: some contain others. */
 async function counterparts(world: World): Promise<Map<string, string>> {
   const { on, stranger } = world;
   const as = { token: await world.token(stranger.owner) };
@@ -41,7 +41,7 @@ async function counterparts(world: World): Promise<Map<string, string>> {
   return new Map(pairs.toSorted(([a], [b]) => b.length - a.length));
 }
 
-/** The request with the attacker's own ids in all places but some. */
+/** Replaces all ids by the attacker's own, except some. */
 function mixtures(text: string, own: ReadonlyMap<string, string>): string[] {
   const named = [...own.keys()].filter((id) => text.includes(id));
   const replaced = (ids: readonly string[]): string =>
@@ -75,7 +75,7 @@ test('things of two organizations in one request: what is foreign is neither sho
       if (outcome.bytes.includes(mark)) wrong.push(`${call} shows what is foreign: ${text.slice(0, 400)}`);
       if (['internal', 'unknown'].includes(outcome.code)) wrong.push(`${call} fails: ${text.slice(0, 400)}`);
     }
-    // Files have no owner by themselves: the attacker's own uploads are among them.
+    // Files have no owner: the attacker's own uploads are among them.
     const after = await contents(world.stranger.orgId);
     for (const change of changes({ ...before, blobs: '', change: '' }, { ...after, blobs: '', change: '' }))
       wrong.push(`${call} changed what is foreign: ${change}`);

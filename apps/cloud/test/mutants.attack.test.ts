@@ -1,4 +1,4 @@
-// Messages that were meant to be others, for every call: each is answered, or refused with a reason; none is a failure of the server.
+// Malformed messages for every call: the server answers or refuses each with a reason, and never fails internally.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
@@ -16,10 +16,10 @@ import { randomFrom, wildTexts } from './attack/wild.ts';
 import { grantOn, makeWorld, type World } from './attack/world.ts';
 
 const perCall = attackRounds(60, 8);
-/** The same seed, the same messages. */
+/** The same seed yields the same messages. */
 const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
 
-/** Ids of things that may be changed or deleted, one of each kind. */
+/** Ids of objects that calls may change or delete, one of each kind. */
 async function decoys(world: World): Promise<string[]> {
   const { orgId, elsewhereId } = world;
   const machine = await world.freshMachine();
@@ -31,7 +31,7 @@ async function decoys(world: World): Promise<string[]> {
   return [orgId, elsewhereId, picture, item, `${orgId}/${item}`, `${orgId}:${item}`, ...ids, ...ids];
 }
 
-/** What tells that it was no fault of the sender. */
+/** Status codes that mean a server fault, not a sender fault. */
 const ours: ReadonlySet<string> = new Set(['internal', 'unknown', 'data_loss', 'unavailable', 'deadline_exceeded']);
 
 async function isWell(wire: Wire, headers: Headers): Promise<boolean> {
@@ -81,7 +81,7 @@ test('no message makes the server fail: each is answered, or refused with a reas
     report(`${asked.path} by ${who}, ${how}: ${outcome.code} ${outcome.row}; ${text.slice(0, 600)}`);
   };
 
-  // Where releases are signed, those of the other calls would be refused.
+  // After releases are signed, the server would refuse those of the other calls.
   const isLast = ({ name }: DescMethod): number => (name === 'SubmitMetadata' ? 1 : 0);
   const methods = (await routedCalls(wire)).toSorted((a, b) => isLast(a) - isLast(b));
   for (const method of methods) {

@@ -1,4 +1,4 @@
-// One rule for new names; what was stored before goes on to work. And what else is refused by its own name.
+// One rule covers new names; names stored before it stay valid. Other values are refused with their own names.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
@@ -48,7 +48,7 @@ async function namingCalls(on: TestServer): Promise<Record<string, (name: string
   };
 }
 
-/** Where an empty name means another thing: leave it, make one up. */
+/** An empty name has a meaning here: keep the current name, or generate one. */
 const mayBeEmpty = new Set(['a machine', 'a part', 'a new key']);
 
 test('names that turn text around, hide in it or drive a terminal are refused everywhere', async () => {

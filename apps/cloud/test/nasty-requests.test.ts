@@ -14,10 +14,10 @@ import { trainingServer } from './training-server.ts';
 
 type Random = <T>(of: readonly T[]) => T;
 
-/** Fills a message of any type with values that somebody might send by mistake or on purpose. */
+/** Fills a message of any type with values that a client might send by mistake or on purpose. */
 function nasty<M extends DescMessage>(desc: M, pick: Random, texts: readonly string[], depth = 0): Message {
   const message = create(desc) as Message;
-  // Time to wait is not what is tried here.
+  // Wait times are out of scope here.
   if (desc.typeName === 'google.protobuf.Duration') return message;
   const fields = reflect(desc, message as never);
   for (const member of desc.members) {

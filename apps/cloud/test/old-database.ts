@@ -1,4 +1,4 @@
-// A data folder as servers made it before they had access rules: every process of its account is superuser.
+// A data folder from before the access rules: every process of its account is superuser.
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { migrate } from '../src/database/migrate.ts';
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 const oldAccount: Account = process.getuid?.() === 0 ? nobody : undefined;
 
-/** Creates the folder with the schema of today and one row of "kept"; its database goes on running. */
+/** Creates the folder with the current schema and one row of "kept"; its database keeps running. */
 export async function makeOldDatabase(home: string, account = oldAccount): Promise<{ folder: string; pid: number }> {
   mkdirSync(home, { recursive: true });
   chmodSync(home, 0o711);
@@ -41,7 +41,7 @@ export async function makeOldDatabase(home: string, account = oldAccount): Promi
   return { folder, pid };
 }
 
-/** Starts it as those servers did. */
+/** Starts the database as those servers did. */
 export async function startOldDatabase(home: string, account = oldAccount): Promise<number> {
   const folder = path.join(home, '18');
   const binaries = await findBinaries(account, home);
@@ -69,7 +69,7 @@ export async function startOldDatabase(home: string, account = oldAccount): Prom
 
 type Connected = { host: string; port: number; user: string; database: string };
 
-/** The rows of the last statement. */
+/** Returns the rows of the last statement. */
 export async function statement(at: Connected, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ host: at.host, port: at.port, user: at.user, database: at.database });
   await client.connect();

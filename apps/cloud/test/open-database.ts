@@ -1,5 +1,5 @@
-// Opens the database of the folder --home as the server does, as the user --uid, and leaves it running. It is killed after its log line
-// number --line, or after --ms; with --both, its database is, too. Prints "open" when it came to the end.
+// Opens the database of the folder --home as the server does, as the user --uid, and leaves it running. It is killed
+// after its log line number --line, or after --ms; with --both, its database is killed, too. Prints "open" on success.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,4 +1,5 @@
-// What an organization stores is counted and shown; a limit holds on every way in, however many uploads come at once.
+// The stored bytes of an organization are counted and shown; its limit holds for every upload path, also with
+// concurrent uploads.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
@@ -32,7 +33,7 @@ async function usageOf(on: TestServer) {
   };
 }
 
-/** Adds one image to a new dataset; answers its id. */
+/** Adds one image to a new dataset. @returns its id. */
 async function images(datasets: Client<typeof DatasetService>, sync: Client<typeof DataSyncService>, orgId: string) {
   const { id: datasetId } = await datasets.createDataset({ organizationId: orgId, name: 'parts' });
   return (bytes: Uint8Array): Promise<string> =>
@@ -45,7 +46,7 @@ async function images(datasets: Client<typeof DatasetService>, sync: Client<type
 }
 
 type Put = { status: number; code: string };
-/** PUT of a file in chunks, or with its length said before; `between` runs after the first chunk. */
+/** PUT of a file in chunks, or with a content length; `between` runs after the first chunk. */
 async function put(
   on: TestServer,
   bytes: Buffer,
@@ -98,7 +99,7 @@ test('full: refused with what, limit and remedy; a deletion makes room at once, 
   assert.deepEqual(await usageOf(on), { used: 800 * kib, files: 2, waiting: 400 * kib, arriving: 0 });
   assert.equal(await swap(), 'ok');
   assert.equal(await swap(), 'ok');
-  // 1,200 KiB wait on the disk now: 400 KiB more of deleted files and 800 KiB of used ones would be more than 2 MiB.
+  // 1,200 KiB await deletion on disk: 400 KiB more of deleted files and 800 KiB of used ones would exceed 2 MiB.
   await assert.rejects(swap(), { message: /ORGANIZATION_FULL: .* 1638400 of deleted files are still on the disk/ });
 });
 
@@ -141,7 +142,7 @@ for (const isAnnounced of [true, false]) {
     const stored = answers.filter(({ status }) => status === 201).length;
     assert.ok(stored <= 1);
     assert.deepEqual(await usageOf(on), { used: stored * 700 * kib, files: stored, waiting: 0, arriving: 0 });
-    // However they went, one alone fits now.
+    // After any outcome, a single upload fits now.
     if (stored === 0) assert.equal((await put(on, one)).status, 201);
   });
 }
@@ -188,7 +189,7 @@ test('a full organization starts no training and takes no result; with room, the
 
   const upload = await images(server.client(DatasetService, 'owner'), server.client(DataSyncService, 'owner'), orgId);
   const fillers: string[] = [];
-  // To the last byte.
+  // Fills the limit to the last byte.
   for (let size = limitBytes / 2; size >= 1; size /= 2)
     await upload(randomBytes(size)).then(
       (id) => fillers.push(id),

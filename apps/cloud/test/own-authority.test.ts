@@ -1,4 +1,4 @@
-// A certificate that no public authority vouches for: whoever installs a machine is given the authority.
+// A certificate from a private authority: the install command includes that authority.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -58,7 +58,7 @@ async function serverWith(folder: TempFolder, cert: string, key: string, flags: 
   return testServer(['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem'), ...flags]);
 }
 
-/** What a new machine gets, over RPC. */
+/** What a new machine receives over RPC. */
 async function given(on: TestServer) {
   const fleet = await on.client(FleetService);
   const made = await fleet.createMachine({ organizationId: on.orgId, name: 'm' });
@@ -94,7 +94,7 @@ for (const [name, cert, flags] of passedOn)
     assert.equal(script.code, 0);
     assert.match(script.stdout, new RegExp(`^server_url='${on.url}'$`, 'm'));
     assert.ok(script.stdout.includes(`authority='${own.cert.trim()}'`));
-    // Nested as in the line with keys: the quotes within do not end those around.
+    // Nested as in the line with keys: inner quotes must not end the outer ones.
     const nested = await sh(`/bin/sh -c "echo $(${command} | wc -l)"`);
     assert.equal(Number(nested.stdout), script.stdout.trimEnd().split('\n').length);
 

@@ -1,4 +1,4 @@
-// Requests for pages that were meant to be others: paths, queries, ranges, headers. None is a failure of the server, none stops it.
+// Malformed page requests: paths, queries, ranges, headers. None causes an internal error or stops the server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { seededRandom } from '@platform/kit/testing';
@@ -11,7 +11,7 @@ import { randomFrom } from './attack/wild.ts';
 import { makeWorld } from './attack/world.ts';
 
 const perPage = attackRounds(400, 25);
-/** The same seed, the same requests. */
+/** The same seed yields the same requests. */
 const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
 
 test('no request for a page makes the server fail', async () => {

@@ -1,4 +1,4 @@
-// Lines that a machine sends by mistake or on purpose: none is as large as a message may be, none stops those behind it.
+// Malformed log lines: none exceeds the limit of a line, none blocks the lines after it.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { toBinary } from '@bufbuild/protobuf';
@@ -28,7 +28,7 @@ test('what stands beside a line is kept as long as it is short', async () => {
         fields: [{ text: 'x'.repeat(5 * 2 ** 20) }],
         caller: { f: 'y'.repeat(2 ** 20) },
       },
-      // The cut goes through the middle of a letter.
+      // The cut splits a character.
       { message: `${'m'.repeat(65_535)}🦄`, stack: `${'s'.repeat(65_535)}🦄`, bootId, sequence: 3n },
       { message: `${'ü'.repeat(32_767)}xy`, stack: 's'.repeat(65_536), bootId, sequence: 4n },
     ],
@@ -41,7 +41,7 @@ test('what stands beside a line is kept as long as it is short', async () => {
     assert.match(text ?? '', /^(m+|s+)… \(cut: 65537 characters\)$/);
     assert.ok(Buffer.byteLength(text ?? '') <= logLimits.messageBytes);
   }
-  // 64 KiB are kept, as the documents promise.
+  // 64 KiB are kept, as the documentation promises.
   assert.deepEqual([logs[3]?.message, logs[3]?.stack], [`${'ü'.repeat(32_767)}xy`, 's'.repeat(65_536)]);
 });
 
@@ -188,7 +188,7 @@ test('a tail under its public name begins with lines: an empty message ends the 
     () => true,
     () => true,
   );
-  // It may need a moment to be there: lines are sent until one arrives.
+  // The stream may need a moment to open: lines are sent until one arrives.
   for (let n = 0; ; n++) {
     const sent = robot.log({ id: partId, logs: [{ message: `live ${n}` }] }).then(() => false);
     if (await Promise.race([arrived, sent])) break;

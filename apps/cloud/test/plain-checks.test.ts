@@ -1,4 +1,4 @@
-// One connection of a machine: checks, and whatever else it may say in between.
+// One connection of a machine: checks, and other requests in between.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { fromBinary } from '@bufbuild/protobuf';
@@ -30,7 +30,7 @@ test('a connection of checks: whole, in pieces, several at once, and with anothe
   for (const byte of check(fingerprint)) await wire.say(Buffer.from([byte]));
   assert.equal(read(await wire.answer()).notModified, true);
 
-  // The next one before the answer, which waits for a change.
+  // Sends the next check before the answer, which waits for a change.
   await wire.say(Buffer.concat([check(fingerprint, 20_000)]));
   await wire.say(check(fingerprint));
   await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
@@ -38,7 +38,7 @@ test('a connection of checks: whole, in pieces, several at once, and with anothe
   assert.equal(changed.revision, 1n);
   assert.equal(read(await wire.answer()).fingerprint, changed.fingerprint);
 
-  // From another call on it is a connection like any other.
+  // After another call, the server handles it as an ordinary connection.
   await wire.say(Buffer.from(`GET /livez HTTP/1.1\r\nhost: ${new URL(on.url).host}\r\n\r\n`));
   assert.equal((await wire.answer()).status, 200);
   await wire.say(check(changed.fingerprint));
@@ -74,7 +74,7 @@ test('who may not ask is told so in the same form, and who leaves is forgotten',
     checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint, wait: durationFromMs(20_000) }),
   );
   wire.close();
-  // A secret that is deleted ends its token on the next check, also where all was in memory.
+  // A deleted secret ends its token at the next check, even if everything was in memory.
   const again = await dial(on.url);
   await again.say(checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint }));
   assert.equal(read(await again.answer()).notModified, true);
@@ -96,7 +96,7 @@ test('stopping answers what is held and ends every connection', async () => {
   await held.say(
     checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint, wait: durationFromMs(20_000) }),
   );
-  // It is held as soon as another connection gets an answer that was asked for later.
+  // The check is held once another connection receives the answer to a later request.
   const probe = await dial(on.url);
   await probe.say(checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint }));
   await probe.answer();

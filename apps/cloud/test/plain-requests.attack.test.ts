@@ -1,5 +1,6 @@
 import { checkPaths } from '../src/wire/check.ts';
-// Mutated requests at the hand-written reader of config checks: it sees the same requests as Node's own parser, or hands over.
+// Mutated requests for the hand-written reader of config checks: it parses the same requests as Node's parser, or hands
+// over.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
@@ -23,7 +24,7 @@ type ParserClass = (new () => Parser) &
   Record<'REQUEST' | 'kOnHeaders' | 'kOnHeadersComplete' | 'kOnBody' | 'kOnMessageComplete', number>;
 const { HTTPParser } = createRequire(import.meta.url)('_http_common') as { HTTPParser: ParserClass };
 
-/** The requests that Node's parser finds, and whether it takes all bytes without a complaint. */
+/** Returns the requests that Node's parser finds, and whether it accepts all bytes. */
 function seenByNode(bytes: Buffer): { seen: Seen[]; isWhole: boolean } {
   const seen: Seen[] = [];
   const current = { fields: [] as string[], url: '', body: [] as Buffer[], isOpen: false, isKept: true };
@@ -67,7 +68,7 @@ function seenByNode(bytes: Buffer): { seen: Seen[]; isWhole: boolean } {
   return { seen, isWhole: taken === bytes.length && !current.isOpen && current.isKept };
 }
 
-/** A socket whose bytes are there at once. */
+/** A socket whose bytes are available at once. */
 class PushedSocket extends EventEmitter {
   readable = true;
   #bytes = Buffer.alloc(0);
@@ -85,7 +86,7 @@ class PushedSocket extends EventEmitter {
   destroy(): void {}
 }
 
-/** @param isLate - whether the answer to a check waits until more has come. */
+/** @param isLate - whether the answer to a check waits for more bytes. */
 function reader(isLate: () => boolean): (chunks: readonly Buffer[]) => { seen: Seen[]; isHandedOver: boolean } {
   const found = { seen: [] as Seen[], isHandedOver: false };
   const waiting: (() => void)[] = [];
@@ -105,7 +106,7 @@ function reader(isLate: () => boolean): (chunks: readonly Buffer[]) => { seen: S
     keepAliveMs: 75_000,
     stop: new AbortController().signal,
   });
-  /** As the port does: until the first bytes tell what they are. */
+  /** As the port does: until the first bytes identify the protocol. */
   return (chunks) => {
     Object.assign(found, { seen: [], isHandedOver: false });
     waiting.length = 0;
@@ -247,7 +248,7 @@ test(`the reader of checks finds what Node's parser finds, or hands over`, (t) =
     counts.checks += seen.length;
     counts.handedOver += Number(isHandedOver);
     if (seen.length === 0) return;
-    // A check ends with the bytes that have come: one of the pieces ends where the last one does.
+    // A check ends with the received bytes: one of the pieces ends where the last one does.
     const prefixes = chunks.map((_, n) => seenByNode(Buffer.concat(chunks.slice(0, n + 1))));
     const told = (): string => JSON.stringify(chunks.map((piece) => piece.toString('latin1')));
     const node = prefixes.find((one) => one.isWhole && one.seen.length === seen.length);
@@ -257,7 +258,7 @@ test(`the reader of checks finds what Node's parser finds, or hands over`, (t) =
   for (; counts.streams < streams; counts.streams++) {
     const bytes = mutated(pick, random);
     const cuts = Array.from({ length: pick([0, 1, 2, 5]) }, () => Math.floor(random() * bytes.length));
-    // Often a request comes as a piece of its own.
+    // Often a request arrives as a separate chunk.
     const next = bytes.indexOf('POST ', 1);
     compare(split(bytes, next > 0 && pick([true, true, false]) ? [...cuts, next] : cuts));
     if (counts.streams >= splitStreams) continue;

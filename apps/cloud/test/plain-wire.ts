@@ -34,7 +34,7 @@ export async function dial(url: string) {
       got = got.subarray(end + 4 + length);
       return { status: Number(first.split(' ')[1]), headers, body };
     },
-    /** Nothing comes any more. */
+    /** Waits until no more bytes arrive. */
     async ended(): Promise<void> {
       while (await more().catch(() => false));
     },

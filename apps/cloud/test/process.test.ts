@@ -159,7 +159,7 @@ test('kill −9 of server, database or both, again and again: what was acknowled
     };
     await Promise.all([write(1), write(2), write(3), write(4), configure()]);
     if (victim === 'database') {
-      // The server starts its database again and goes on.
+      // The server restarts its database and continues.
       for (let isUp = false; !isUp; await systemClock.sleep(50)) {
         assert.equal(cloud.child.exitCode, null, cloud.stderr());
         isUp = await fetch(`${ready.url}/readyz`).then(

@@ -21,7 +21,7 @@ export type ReadyLine = {
   database: 'embedded' | 'external';
 };
 
-/** The line that the server prints, with what its file of credentials holds. @param root - of the server's file system. */
+/** Combines the line that the server prints with its credentials file. @param root - of the server's file system. */
 export function readyOf(line: string, root = ''): ReadyLine {
   const ready = JSON.parse(line) as ReadyLine & { credentials_file: string };
   return { ...ready, ...(JSON.parse(readFileSync(`${root}${ready.credentials_file}`, 'utf8')) as object) };
@@ -31,16 +31,16 @@ export function readyOf(line: string, root = ''): ReadyLine {
 export type CloudProcess = {
   child: ChildProcess;
   pid: number;
-  /** The line on stdout; undefined: it ended without one. */
+  /** The line on stdout; undefined if the process ended without one. */
   ready: Promise<ReadyLine | undefined>;
   exit: Promise<number | NodeJS.Signals | null>;
   stderr(): string;
 };
 
-/** Longer than a server takes to stop, with its database. */
+/** Longer than a server and its database take to stop. */
 const stopMs = 15_000;
 
-/** Ends the child with the tests of this file at the latest: one that lives on keeps the process of a failed test alive for ever. */
+/** Ends the child at the latest after the tests of this file: a live child keeps the process of a failed test alive. */
 export function endedWithTests(child: ChildProcess): void {
   const exit = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   after(async () => {

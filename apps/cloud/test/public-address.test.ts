@@ -1,4 +1,4 @@
-// What users, machines and the server's own processes are told the server's URL is.
+// The server URL that users, machines and the server's own processes receive.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -23,7 +23,7 @@ const tlsFlags = (name: string, key: string): string[] => ['--tls-cert', tlsFile
 
 type Answer = { status: number; headers: http.IncomingHttpHeaders; body: string };
 
-/** One request to the port of a server, whatever names it. */
+/** Sends one request to the port of a server, with any host name. */
 async function ask(
   on: TestServer,
   target: string,
@@ -46,7 +46,7 @@ async function ask(
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
 }
 
-/** The URL in what the installer, the credentials file and the app say. */
+/** Returns the URL from the installer, the credentials file and the app. */
 async function told(on: TestServer, headers: http.OutgoingHttpHeaders, tls = false): Promise<string[]> {
   const { partId } = await on.machine(`m${Math.random()}`);
   const key = { key_id: on.owner.entity, key: on.owner.payload };
@@ -157,7 +157,7 @@ test('the session of a browser behind a proxy that passes on a Host of its own',
   await assertMayCall(on, headers['set-cookie']?.[0] ?? '', {});
 });
 
-/** Pages of https://front.example may, those of others may not. */
+/** Pages of https://front.example may call; pages of other origins may not. */
 async function assertMayCall(on: TestServer, setCookie: string, headers: http.OutgoingHttpHeaders): Promise<void> {
   const call = async (origin: string): Promise<number> =>
     (
@@ -256,7 +256,7 @@ for (const [name, flags, problem] of refused)
     });
   });
 
-/** An IPv4 address of this host that is not on loopback. */
+/** Finds an IPv4 address of this host that is not on loopback. */
 function ownAddress(): string | undefined {
   const rows = readFileSync('/proc/net/fib_trie', 'utf8').match(/(\d+\.){3}\d+(?=\n\s+\/32 host LOCAL)/g) ?? [];
   return rows.find((address) => net.isIPv4(address) && !address.startsWith('127.'));

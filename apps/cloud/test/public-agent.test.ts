@@ -1,5 +1,5 @@
-// An unmodified agent of the public protocol: what one sent in its first minute, said again to our server as it says it, which is
-// gRPC without TLS under the names that it knows. transcripts/public-agent.jsonl holds a line per call; texts were replaced.
+// Replays the first minute of an unmodified agent of the public protocol against our server: gRPC without TLS under the
+// public names. transcripts/public-agent.jsonl holds a line per call; texts were replaced.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ const lines = readFileSync(path.join(import.meta.dirname, 'transcripts', 'public
   .split('\n')
   .map((line) => JSON.parse(line) as Line);
 
-/** gRPC as it is on the wire: one HTTP/2 connection, frames of five bytes and a message, the status in the trailers. */
+/** gRPC on the wire: one HTTP/2 connection, frames with a five-byte head, the status in the trailers. */
 function dial(url: string) {
   const session = http2.connect(url);
   return {
@@ -77,7 +77,7 @@ function dial(url: string) {
   };
 }
 
-/** Two keys of the public protocol carry another name in ours; field numbers and so the bytes are the same. */
+/** Two keys of the public protocol have other names in ours; the field numbers, and so the bytes, are the same. */
 function renamed(request: JsonObject): JsonObject {
   const text = JSON.stringify(request)
     .replaceAll('"viamServerRunning"', '"serverRunning"')
@@ -108,7 +108,7 @@ async function publish(on: TestServer, name: string, version: string): Promise<B
   return bytes;
 }
 
-/** Every call of the transcript, in its order, by the machine that `part` is. */
+/** Replays every call of the transcript in order, as the machine of `part`. */
 async function replay(on: TestServer, part: Credentials) {
   const wire = dial(on.url);
   const seen = {
@@ -119,7 +119,7 @@ async function replay(on: TestServer, part: Credentials) {
   for (const { call, request, request_bytes: size } of lines) {
     const ask = <S extends DescMessage>(schema: S): Uint8Array => {
       const known = toBinary(schema, fromJson(schema, renamed(request)));
-      // The bytes are those that the agent sent, but for the id and the texts of log lines.
+      // The bytes match what the agent sent, except for the id and the texts of log lines.
       if (size !== undefined) assert.equal(known.length, size, call);
       const own = fromJson(schema, { ...renamed(request), id: part.entity });
       return toBinary(schema, own);
@@ -151,7 +151,7 @@ async function replay(on: TestServer, part: Credentials) {
       default:
         assert.fail(`an unknown call: ${call}`);
     }
-    // Its keep-alive, between the calls.
+    // The agent's keep-alive between the calls.
     await wire.ping();
   }
   wire.close();
@@ -193,7 +193,7 @@ test('an unmodified public agent gets its configuration and its update targets, 
     viam_server_start_timeout_minutes: 7,
   });
   assert.deepEqual(config.networkConfiguration, { manufacturer: 'acme' });
-  // A list for people, an object for this agent; "auto" is no address that it could read.
+  // Users edit a list, this agent reads an object; it could not parse "auto" as an address.
   assert.deepEqual(config.additionalNetworks, { barn: { type: 'wifi', ssid: 'barn', psk: 'password of it' } });
   assert.deepEqual(config.systemConfiguration, { logging_journald_system_max_use_megabytes: 512 });
   for (const again of configs) assert.deepEqual([again.notModified, again.fingerprint], [false, config.fingerprint]);
@@ -205,7 +205,7 @@ test('an unmodified public agent gets its configuration and its update targets, 
   for (const [info, filename, version, file] of targets) {
     assert.ok(info);
     assert.deepEqual([info.filename, info.version, info.format], [filename, version, PackageFormat.EXECUTABLE]);
-    // As it downloads: HEAD for the ETag, GET with a range, no credentials; then the hash must be the promised one.
+    // Downloads as the agent does: HEAD for the ETag, GET with a range, no credentials; then the hash must match.
     const head = await fetch(info.url, { method: 'HEAD' });
     const etag = head.headers.get('etag') ?? '';
     assert.match(etag, /^"[0-9a-f]{64}"$/);
@@ -297,7 +297,7 @@ test('an agent of another product gets no program of ours until a move is asked 
   assert.deepEqual([moved?.migrationRequestedOn, moved?.hasOtherAgent], [undefined, false]);
   assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'it runs platform-agent');
 
-  // The other agent is back: it is left in peace, and what the try reported is shown.
+  // The other agent is back: the server does not migrate it again, and shows the report of the attempt.
   const report = { conditions: [{ code: 'MIGRATION_FAILED', message: 'the disk is full' }] };
   await agent.deviceAgentConfig({
     id: partId,

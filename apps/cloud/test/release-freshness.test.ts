@@ -48,13 +48,13 @@ test('documents stay fresh: every hour, after a week away, and a warning before 
   assert.ok((await timestamp()).leftMs < 0);
   await runs({ key: online }, async () => (await timestamp()).leftMs > 22 * hour);
 
-  // Targets hold for 90 days: two weeks before, the log says what to do, once a day.
+  // Targets are valid for 90 days: two weeks before expiry, the log gives the remedy once a day.
   await clock.advance(70 * 24 * hour);
   await runs({ key: online }, async () => /expires soon/.test(text()) && (await timestamp()).leftMs > 22 * hour);
   assert.match(text(), /"role":"targets".*"remedy":"platform release sign"/);
   assert.equal(text().match(/expires soon/g)?.length, 1);
 
-  // A data folder of somebody else: its key may not sign, and the log says so.
+  // A data folder of another installation: its key may not sign, and the log reports it.
   await runs({ key: key() }, () => Promise.resolve(/ONLINE_KEY_UNKNOWN/.test(text())));
   assert.match(text(), /rotate-root/);
   await database.close();

@@ -1,4 +1,4 @@
-// Certificates are renewed while the server runs; what is wrong with one is said.
+// Certificates are renewed while the server runs; it reports an invalid certificate.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -34,7 +34,7 @@ async function put(folder: TempFolder, { cert }: Issued, { key }: Issued): Promi
   await writeFile(folder.file('key.pem'), key);
 }
 
-/** Common name of what is shown, with the connection, which stays open. */
+/** Returns the common name of the served certificate, and the connection, which stays open. */
 async function shown(port: number, version: { maxVersion?: 'TLSv1.1' | 'TLSv1.2' } = {}) {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect({
@@ -78,7 +78,7 @@ test('a renewed pair is in use within a minute, for new connections; one that ca
     renewals.count++;
     port.renew(found);
   }, stop.signal);
-  /** A minute passes; files are read in real time. */
+  /** Advances a minute; files are read in real time. */
   const look = async (isSeen: () => boolean): Promise<void> => {
     await clock.advance(60_000);
     while (!isSeen()) await systemClock.sleep(5);
@@ -87,7 +87,7 @@ test('a renewed pair is in use within a minute, for new connections; one that ca
     const before = await shown(port.port);
     assert.equal(before.name, 'first h2');
 
-    // Half of a renewal: the certificate is there, its key is not.
+    // A partial renewal: the certificate exists, its key does not.
     await put(folder, second, first);
     await look(() => inUse.problem() !== undefined);
     assert.match(inUse.problem() ?? '', /--tls-key.*private key of/);

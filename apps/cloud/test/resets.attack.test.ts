@@ -1,4 +1,4 @@
-// Every call and page, whose caller leaves at each moment that the server waits for its database or its files.
+// For every call and page, the caller disconnects at each moment at which the server waits for its database or files.
 import assert from 'node:assert/strict';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import path from 'node:path';
@@ -23,10 +23,10 @@ import { callHeaders, frameOf, overHttp1, overHttp2, type Sent, type Way } from 
 const tls = path.join(import.meta.dirname, 'tls');
 const flags = ['--tls-cert', path.join(tls, 'cert.pem'), '--tls-key', path.join(tls, 'key.pem')];
 const isShort = process.env['PLATFORM_ATTACK'] === 'short';
-/** No call makes so many. */
+/** An upper bound: no call makes this number. */
 const mostCalls = 60;
 
-/** Sends it with its n-th call held, n = 1, 2, …, until it is answered without a hold. @returns how many were held. */
+/** Sends it with its n-th call held, n = 1, 2, …, until no call is held. @returns the number of held calls. */
 async function attack(held: HeldCalls, way: Way, request: Sent): Promise<number> {
   for (let nth = 1; nth <= mostCalls; nth++) {
     const call = held.hold(nth);
@@ -72,7 +72,7 @@ async function victimOf(on: TestServer): Promise<Victim> {
   };
 }
 
-/** What ends its own caller, or what others need, comes last. */
+/** Calls that end their own caller, or delete what others need, come last. */
 const rank = ({ name }: DescMethod): number =>
   name === 'DeleteOrganization' ? 2 : /^(Delete|Remove|Rotate|SignOut|Change)/.test(name) ? 1 : 0;
 
@@ -148,7 +148,7 @@ test('a caller that leaves at any moment ends its own request alone', async (t) 
   );
   assert.deepEqual(untried, []);
 
-  // A machine that is no more: each call of it is refused after a look into the database.
+  // A deleted machine: the server refuses each of its calls after a database lookup.
   const goneToken = `Bearer ${await on.token(gone.part)}`;
   await (await on.client(FleetService)).deleteMachine({ id: gone.machineId });
   const refused = callsFor(victim, goneToken);
@@ -171,7 +171,7 @@ test('a caller that leaves at any moment ends its own request alone', async (t) 
   t.diagnostic(`${all.length} calls and pages, ${requests} requests, ${holds} of them reset while a call was held`);
 });
 
-/** A call that waits, and the notification of the database that it waits for. */
+/** A waiting call, and the database notification that it waits for. */
 type Waiting = Sent & { channel: string; payload: () => string };
 
 async function waitingCalls(on: TestServer, authorization: string): Promise<Waiting[]> {
@@ -223,11 +223,11 @@ test('a caller that leaves while it waits for a notification, before or after it
   const ways = [overHttp1(plain), overHttp2(plain), overHttp1(on.url), overHttp2(on.url)];
   const authorization = `Bearer ${await on.token(on.owner)}`;
   const counts = { left: 0, woken: 0 };
-  /** Sends it and waits until it waits; its notification is on its way then, and held. */
+  /** Sends it until it waits; its notification is then in flight and held. */
   const waiting = async (way: Way, request: Waiting) => {
     const sent = way.send({ ...request, headers: { ...request.headers, ...callHeaders(way) } });
     sent.answered.catch(() => {});
-    // What was sent before it on another connection is answered: it has begun.
+    // This answer proves that the server has begun what another connection sent earlier.
     await fetch(`${plain}/livez`);
     await held.quiet();
     const notification = held.holdNotifications();

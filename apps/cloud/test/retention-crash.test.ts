@@ -1,4 +1,4 @@
-// Retention and kill −9: the server is killed while it removes what nothing names, again and again.
+// Retention and kill −9: the server is killed repeatedly while it removes unreferenced files.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ import { transportTo } from './server.ts';
 const hour = 3_600_000;
 type Ready = { url: string; org_id: string; api_key_id: string; api_key: string };
 
-/** The server on a clock that this test turns. */
+/** The server on a clock that this test drives. */
 async function clockedServer(folder: string, jumpedMs: number) {
   const child = spawn(
     process.execPath,
@@ -95,7 +95,7 @@ test('kill −9 while unnamed files are removed: what was acknowledged is whole,
     const gone = uploaded.filter((_, n) => n % 3 !== 0);
     await data.deleteBinaryDataByIDs({ binaryDataIds: gone });
     for (const id of gone) named.delete(id);
-    // Marked, and a day later removed: killed when some of them are.
+    // The sweep marks files and removes them a day later; the kill follows when some are removed.
     const before = (await filesIn(folder)).length;
     const enough = 1 + Math.floor(random() * (gone.length / 2));
     jumpedMs += await turnUntil(server, async () => before - (await filesIn(folder)).length >= enough);
@@ -114,13 +114,13 @@ test('kill −9 while unnamed files are removed: what was acknowledged is whole,
   await last.stop();
 });
 
-/** Lets sweeps begin until it is done. @returns how far the clock was turned. */
+/** Starts sweeps until it is done. @returns how far the clock was advanced. */
 async function turnUntil(server: ClockedServer, isDone: () => Promise<boolean>): Promise<number> {
   let turnedMs = 0;
   const end = systemClock.now() + 180_000;
   for (let looks = 0; !(await isDone()); looks++) {
     assert.ok(systemClock.now() < end, server.log());
-    // Each turn lets one sweep of all folders begin; the one before may still run.
+    // Each turn starts one sweep of all folders; the previous one may still run.
     if (looks % 200 === 0) {
       await server.advance(25 * hour);
       turnedMs += 25 * hour;

@@ -1,4 +1,4 @@
-// Rows of ended attempts, and of what expired: each sweep removes exactly what is older than its limit.
+// Rows of ended attempts, and expired rows: each sweep removes exactly the rows older than its limit.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -13,11 +13,11 @@ import { trainingServer, type TrainingServer } from './training-server.ts';
 const second = 1_000;
 const day = 24 * 3_600_000;
 const now = Date.parse('2026-06-15T12:00:00Z');
-/** More than one step removes. */
+/** More rows than one step removes. */
 const many = 2_300;
 const ago = (ms: number) => sql<number>`to_timestamp(${(now - ms) / 1000}::double precision)`;
 
-/** Runs the sweep of this name once. @returns how much it removed. */
+/** Runs the sweep of this name once. @returns the number of removed rows. */
 async function sweep({ db, blobs, clock }: TrainingServer, name: string): Promise<number> {
   const found = sweepsOf({ db, blobs, clock, log: testLog }, cloudOptions([], {})).find((one) => one.name === name);
   let removed = 0;
@@ -68,7 +68,7 @@ async function fill(server: TrainingServer): Promise<Map<string, string>> {
       db,
     );
   }
-  // Of a job that was deleted: its transitions go by their own age.
+  // Transitions of a deleted job expire by their own age.
   for (const ms of [90 * day + second, 90 * day - second])
     await sql`insert into training_event (org_id, job_id, at, event, to_state, attempt, actor)
       values (${own.orgId}::uuid, ${randomUUID()}::uuid, ${ago(ms)}, 'of no job', 'y', 1, 'z')`.execute(db);

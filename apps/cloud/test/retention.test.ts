@@ -1,4 +1,4 @@
-// What is kept how long: each sweep on a real database, at its limit and just before it.
+// Retention limits: each sweep runs on a real database, at its limit and just before it.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ const line = (partId: string, sequence: number, timeMs: number, message = `line 
   rest: null,
 });
 
-/** Runs the sweep of this name once. @returns how much it removed. */
+/** Runs the sweep of this name once. @returns the number of removed objects. */
 async function sweep(server: TrainingServer, name: string, now: number, argv: readonly string[] = []): Promise<number> {
   const { db, blobs } = server;
   const clock = { ...server.clock, wall: () => now, now: () => 0, sleep: () => Promise.resolve() };

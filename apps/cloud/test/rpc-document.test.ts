@@ -1,4 +1,4 @@
-// docs/generated/rpc.md says which calls are offered: the server itself is asked.
+// docs/generated/rpc.md lists the offered calls; this test compares it with the server.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -19,7 +19,7 @@ async function services(): Promise<DescService[]> {
   return found;
 }
 
-/** As the document lists them. */
+/** Reads the calls from the document. */
 function listed(): Set<string> {
   const names = new Set<string>();
   const text = readFileSync(path.join(root, 'docs/generated/rpc.md'), 'utf8');
@@ -29,7 +29,7 @@ function listed(): Set<string> {
   return names;
 }
 
-/** An empty call by the owner of the installation. */
+/** Makes an empty call as the owner of the installation. */
 async function isOffered(on: TestServer, service: DescService, method: DescMethod): Promise<boolean> {
   const client = (await on.client(service)) as unknown as Record<string, (...args: unknown[]) => unknown>;
   const stop = new AbortController();

@@ -4,14 +4,14 @@ import tar from 'tar-stream';
 type Header = Parameters<tar.Pack['entry']>[0];
 export type Entry = Header & { text?: string };
 
-/** A training script that can be unpacked; the texts tell versions apart. */
+/** A training script that can be unpacked; the texts distinguish versions. */
 export const scriptEntries = (text = 'print(1)'): Entry[] => [
   { name: 'setup.py', text: 'from setuptools import setup; setup(name="model")' },
   { name: 'model/__init__.py', text: '' },
   { name: 'model/training.py', text },
 ];
 
-/** A .tar.gz of what is given, however bad. */
+/** Packs the entries as .tar.gz, valid or not. */
 export async function archiveOf(entries: readonly Entry[]): Promise<Buffer> {
   const pack = tar.pack();
   for (const { text = '', ...header } of entries) pack.entry({ mtime: new Date(0), ...header }, text);

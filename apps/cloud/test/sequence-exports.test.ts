@@ -1,4 +1,4 @@
-// Exports of datasets of sequences: Parquet files of what the sequences cover.
+// Exports of sequence datasets: Parquet files of the readings that the sequences cover.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -87,7 +87,7 @@ test('an export tells everything that the sequences cover, and who has no link o
     [401, 401, 403, 200],
   );
 
-  // A dataset of nothing is a file of no rows.
+  // An empty dataset exports a file without rows.
   const none = await exported(await datasetOf());
   assert.deepEqual(await rowsOf(await download(none.downloadUrl)), []);
   await datasets.deleteDataset({ id: datasetId });

@@ -1,4 +1,4 @@
-// Sequences: time ranges of what a machine captured, and their datasets.
+// Sequences: time ranges of a machine's captured data, and their datasets.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ test('a sequence is made, changed, listed and deleted; what it covers stays', as
   const made = { range: [1, 3], tags: ['left turn'], resources: ['camera ReadImage', 'imu '], datasetIds: [] };
   assert.deepEqual(await read(), made);
 
-  // The end itself lies outside.
+  // The end itself is exclusive.
   const page = await data.getSequenceBinaryData({ sequenceId: id, pageSize: 1 });
   const next = await data.getSequenceBinaryData({ sequenceId: id, pageSize: 1, pageToken: page.nextPageToken });
   const ids = [...page.data, ...next.data].map(({ metadata }) => metadata?.binaryDataId);
@@ -70,7 +70,7 @@ test('what no sequence can be is refused by name', async () => {
   const resources = [{ resourceName: 'camera' }];
   const good = { partId, resources, ...range(0, 1) };
   const { id } = await data.createSequence(good);
-  // The whole calendar is a range that every protocol can tell.
+  // The whole calendar is a range that every protocol can represent.
   const ever = { startTime: at(-62_135_596_800), endTime: at(253_402_300_799, 999_999_999) };
   const { id: whole } = await data.createSequence({ partId, resources, ...ever });
   assert.equal((await data.getSequence({ id: whole })).sequence?.endTime?.seconds, 253_402_300_799n);

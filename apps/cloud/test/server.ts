@@ -12,7 +12,7 @@ import { testDatabase, testLog } from './database.ts';
 
 export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };
 
-/** A whole server in this process, on a database of its own. */
+/** A whole server in this process, with its own database. */
 export type TestServer = AsyncDisposable & {
   server: Server;
   db: Database;
@@ -20,11 +20,11 @@ export type TestServer = AsyncDisposable & {
   orgId: string;
   owner: Credentials;
   runner: Credentials;
-  /** Access token for credentials. */
+  /** Returns an access token for credentials. */
   token(credentials: Credentials): Promise<string>;
-  /** A client of a service; by default as the owner. */
+  /** Returns a client of a service; by default as the owner. */
   client<S extends DescService>(service: S, credentials?: Credentials | { token: string }): Promise<Client<S>>;
-  /** A machine and the credentials of its part. */
+  /** Creates a machine. @returns it with the credentials of its part. */
   machine(name: string): Promise<{ machineId: string; partId: string; part: Credentials }>;
 };
 
@@ -40,12 +40,12 @@ export const transportTo = (url: string, token?: string): Transport =>
   createConnectTransport({
     baseUrl: url,
     httpVersion: '1.1',
-    // The certificate of the tests has no authority.
+    // The certificate of the tests is self-signed.
     nodeOptions: { rejectUnauthorized: false },
     interceptors: token === undefined ? [] : [bearer(token)],
   });
 
-/** @param around - wraps what the server does for requests. */
+/** @param around - wraps the server's handling of requests. */
 export async function testServer(argv: readonly string[] = [], around: Around = {}): Promise<TestServer> {
   const database = await testDatabase();
   const folder = await tempFolder();

@@ -95,7 +95,7 @@ test('signed releases: root, publication with a patch, documents as served, rota
     },
   ]);
 
-  // What agents fetch hangs together.
+  // The files that agents fetch are consistent.
   const got = async (path: string) => Buffer.from(await (await fetch(`${on.url}${path}`)).arrayBuffer());
   assert.deepEqual(await got('/tuf/1.root.json'), root);
   const timestamp = readTimestamp(await got('/tuf/timestamp.json')).signed;
@@ -133,7 +133,8 @@ test('signed releases: root, publication with a patch, documents as served, rota
   });
   assert.deepEqual(await got(`/releases/deltas/${hex(patch.sha256)}`), patch.bytes);
 
-  // Refused as a whole: other bytes, a version missed, a file that the targets do not list, nobody's signature.
+  // Refused as a whole: other bytes, a skipped version, a file that the targets do not list, an unknown key's
+  // signature.
   const stranger = await newKeys();
   const good = await publish('1.2.0', one);
   const swapped = await publish('1.2.0', two);
@@ -160,7 +161,7 @@ test('signed releases: root, publication with a patch, documents as served, rota
     '1.0.0',
     '1.1.0',
   ]);
-  // Who does not own the installation changes nothing, though all of it would be right.
+  // A caller that does not own the installation changes nothing, although the content is valid.
   const machine = await on.machine('m');
   for (const who of [on.runner, machine.part]) {
     const other = await on.client(ReleaseService, who);
@@ -175,14 +176,14 @@ test('signed releases: root, publication with a patch, documents as served, rota
       assert.equal(await failure(call()), 'PermissionDenied PERMISSION_DENIED', name);
   }
 
-  // The next root is taken from the keys of the root before it.
+  // The keys of the previous root authorize the next root.
   const next = nextRoot(root, keys, now(), (roles) => roles);
   assert.equal(await failure(releases.submitMetadata({ root: next })), 'FailedPrecondition METADATA_REFUSED');
   const installerSignature = signInstallerList(next, (await current()).targets, keys);
   await releases.submitMetadata({ root: next, installerSignature });
   assert.deepEqual(await got('/tuf/2.root.json'), next);
 
-  // Withdrawn: not while a channel points to it, not while it is listed; then it is gone for machines.
+  // A release cannot be withdrawn while a channel points to it or the targets list it; then machines no longer see it.
   const old = { name: 'platform-server', version: '1.0.0' };
   assert.equal(
     await failure(releases.revokeRelease({ ...old, version: '1.1.0' })),
@@ -212,7 +213,7 @@ test('one operator withdraws a version while another points a channel at it: the
     });
     await isFirst;
     const late = failure(on.db.transaction().execute(second));
-    for (let i = 0; i < 3; i++) await listReleases(on.db, name); // time enough for the second, were it not held up
+    for (let i = 0; i < 3; i++) await listReleases(on.db, name); // time enough for the second, were it not blocked
     letGo();
     await early;
     return late;

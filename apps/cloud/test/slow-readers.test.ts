@@ -1,5 +1,5 @@
 import type { Listener } from '../src/wire/request.ts';
-// Whoever loads a public file and does not read it keeps its connection for a while only.
+// A client that downloads a public file without reading it keeps its connection for a limited time.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -19,11 +19,11 @@ import { testLog, testUnhandled } from './database.ts';
 
 const folder = path.join(import.meta.dirname, 'tls');
 const chunk = Buffer.alloc(2 ** 16, 'x');
-/** More than the kernel keeps for both sides. */
+/** More than the kernel buffers for both sides. */
 const chunks = 1_024;
 const longMs = 3_600_000;
 
-/** As the routes of public files: a stream into the answer. */
+/** Like the routes of public files: streams into the answer. */
 const file: Listener = async (_, response) => {
   response.writeHead(200, { 'content-length': chunk.length * chunks });
   await pipeline(Readable.from(Array.from({ length: chunks }, () => chunk)), response).catch(() => response.destroy());
@@ -85,7 +85,7 @@ for (const [limit, slowest] of [
     try {
       const url = `http://127.0.0.1:${port.port}`;
       const unread = await Promise.all(ways.map(([, open]) => open(url)));
-      // A client that does not read sees no end: what the server counts is what matters.
+      // A client that does not read sees no end: only the server's counters show the close.
       while (all.counts.closed < ways.length) await systemClock.sleep(20);
       if (slowest.bytes > 0)
         for (const [name, open] of ways) assert.equal(await (await open(url)).read(), chunk.length * chunks, name);

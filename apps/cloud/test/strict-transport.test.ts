@@ -1,4 +1,4 @@
-// HSTS on real answers of a real process: a browser that hears it offers no way around a certificate that it does not trust.
+// HSTS on real answers of a real process: a browser that receives it offers no bypass of an untrusted certificate.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -74,7 +74,7 @@ async function makeVictim(on: TestServer): Promise<Victim> {
   };
 }
 
-/** Another organization with a machine of its own. */
+/** Creates another organization with its own machine. */
 async function makeStranger(
   on: TestServer,
 ): Promise<{ orgId: string; credentials: Record<Role | 'machine', Credentials> }> {
@@ -107,7 +107,7 @@ async function makeStranger(
   };
 }
 
-/** Everything that is not the strangers' own, table by table; the last contact is written when the server gets round to it. */
+/** Reads all rows except the strangers' own, by table; the server writes the last contact asynchronously. */
 async function contents(db: Database, strangers: string): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; hasOrg: boolean }>`
     select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
@@ -183,7 +183,7 @@ test('no call with a key of another organization shows or changes anything', asy
   assert.ok(tried.refused > 200, `${tried.refused} of ${tried.calls} calls were refused`);
 });
 
-/** An id that the caller sent comes back alone (RobotService does so): that tells nothing. */
+/** An answer with only an id that the caller sent (as RobotService returns) discloses nothing. */
 const isEcho = (answer: string, request: string, secret: string): boolean =>
   request.includes(secret) && Object.keys(JSON.parse(answer) as object).join() === 'id';
 

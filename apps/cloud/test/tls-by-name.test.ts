@@ -1,4 +1,4 @@
-// A browser, an installer and a machine, each over TLS and HTTP/2 to a name, as the program curl speaks it.
+// A browser, an installer and a machine connect over TLS and HTTP/2 to a name, as the program curl does.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ for (const version of ['--http1.1', '--http2']) {
     await using folder = await tempFolder();
     await using on = await testServer(['--tls-cert', certificate, '--tls-key', path.join(tls, 'key.pem')]);
     const { port } = new URL(on.url);
-    // The certificate's name; the server listens on 127.0.0.1 and calls itself that.
+    // The certificate's name; the server listens on 127.0.0.1 and uses that as its URL.
     const base = `https://localhost:${port}`;
     const curl = async (...args: string[]): Promise<string> =>
       (await promisify(execFile)('curl', ['-sS', version, '--cacert', certificate, ...args], { encoding: 'latin1' }))

@@ -91,7 +91,7 @@ test('kill −9 while pictures arrive and while a job runs: what was acknowledge
     assert.ok(bytes.equals(datum?.binary ?? Buffer.alloc(0)), `${id} is whole`);
     assert.deepEqual(datum?.metadata?.datasetIds, [place.datasetId]);
   }
-  // What was not acknowledged may be there or not; if it is, it is whole.
+  // An unacknowledged upload may exist or not; if it exists, it is complete.
   const all = (await binaryDataByFilter({ dataRequest: { limit: 1000n } })).data.map(
     ({ metadata }) => metadata?.binaryDataId ?? '',
   );

@@ -7,7 +7,7 @@ import {
 import { writeUpload } from '../src/data/store/uploads.ts';
 import type { TrainingServer } from './training-server.ts';
 
-/** A dataset with so many pictures of each label; the key '' is: without a label. */
+/** Creates a dataset with this number of images per label; the key '' means unlabelled. */
 export async function datasetOf(server: TrainingServer, counts: Record<string, number>, name = 'd'): Promise<string> {
   const { orgId } = server.own;
   const { id } = await server.client(DatasetService, 'owner').createDataset({ name, organizationId: orgId });

@@ -94,7 +94,7 @@ type Row = [
   data?: string,
 ];
 
-/** Each condition that the contract names, of each call. */
+/** Each error condition that the contract names, by call. */
 const rows: Row[] = [
   [
     'no token',
@@ -257,7 +257,7 @@ const rows: Row[] = [
   ],
 ];
 
-/** The three protocols, each under both names of the packages. */
+/** The three protocols, each under both package names. */
 function transports(on: TestServer, token: string | undefined): [name: string, transport: Transport][] {
   const interceptors = token === undefined ? [] : [bearer(token)];
   const renamed = ((next) => (request) => {
@@ -351,7 +351,7 @@ test('every error carries its row and its remedy, over every protocol and under 
 
 type Answer = { details?: { type: string; debug?: { reason: string; metadata: { remedy: string } } }[] };
 
-/** Sends bytes as they are. @returns the trailer of the answer. */
+/** Sends raw bytes. @returns the trailer of the answer. */
 async function rawCall(url: string, type: string, body: Buffer, token: string): Promise<Headers> {
   const path = '/platform.app.mltraining.v1.MLTrainingService/GetTrainingJob';
   const headers = { 'content-type': type, authorization: `Bearer ${token}` };

@@ -197,7 +197,7 @@ test('a silent runner is noticed, and the third loss is the end', async () => {
     { db: server.db, clock, steady: steadyTime(clock), log: { ...testLog, warn: () => {} } },
     stop.signal,
   );
-  /** Lets the reaper's queries, which take real time, happen. */
+  /** Lets the reaper's queries run, which take real time. */
   const until = async (id: string, wanted: TrainingStatus, attempt: number) => {
     for (;;) {
       const { metadata } = await training.getTrainingJob({ id });
@@ -381,7 +381,7 @@ test('logs: pages with tokens, an empty one at the end, attempts one after the o
   await lease();
   await runner.reportJob({ jobId: id, attempt: 1, runnerId: 'r1', logs: lines(1, 700) });
   await runner.reportJob({ jobId: id, attempt: 1, runnerId: 'r1', logs: lines(600, 500) });
-  await lease(); // it came back: a new attempt
+  await lease(); // it returned: a new attempt
   await runner.reportJob({
     jobId: id,
     attempt: 2,

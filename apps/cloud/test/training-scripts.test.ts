@@ -34,7 +34,7 @@ const offer = {
   ],
 };
 
-/** A dataset with pictures, one of them with a box, in the first organization. */
+/** Creates a dataset with images, one of them with a box, in the first organization. */
 async function pictures(on: TestServer): Promise<{ datasetId: string; partId: string; dataIds: string[] }> {
   const { partId } = await on.machine('camera');
   const { id: datasetId } = await (
@@ -103,7 +103,7 @@ async function world() {
     modelName: 'm',
     modelVersion: '1',
   };
-  /** Submits and leases. */
+  /** Submits and leases a job. */
   const started = async (modelVersion = '1'): Promise<Job> => {
     await runner.leaseJob(offer);
     await training.submitCustomTrainingJob({ ...base, modelVersion, arguments: { epochs: '3' } });
@@ -241,7 +241,7 @@ test('a script job tells what it runs; the runner gets script, arguments and eve
   );
 });
 
-/** Every call that there is, with ids that exist. @returns the calls that were not refused. */
+/** Makes every call with existing ids. @returns the calls that were not refused. */
 async function allowed(w: Awaited<ReturnType<typeof world>>, token: string, job: Job): Promise<Set<string>> {
   const { on, datasetId, dataIds, partId } = w;
   const transport = createGrpcTransport({ baseUrl: on.url, interceptors: [bearer(token)] });
@@ -262,7 +262,7 @@ async function allowed(w: Awaited<ReturnType<typeof world>>, token: string, job:
       const ids = [job.id, datasetId, on.orgId, partId, on.server.firstRun.apiKeyId];
       for (const id of ids) {
         const request = requestFor(method.input, things, id);
-        // On a busy computer all of these together take longer than a lease.
+        // On a busy host, all of these calls together outlast a lease.
         if (++calls % 50 === 0) await w.runner.reportJob({ jobId: job.id, attempt: 1, runnerId: 'r1' });
         const end = await failure(callAs(transport, method, request));
         if (end !== 'PermissionDenied PERMISSION_DENIED') found.add(`${service.typeName}/${method.name}`);

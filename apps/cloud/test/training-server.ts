@@ -31,7 +31,7 @@ import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testDatabase, testLog, testUnhandled } from './database.ts';
 
-/** Who calls: the name stands in the token. The authentication itself has its own tests. */
+/** The caller: its name is in the token. Separate tests cover the authentication itself. */
 export type Who = 'owner' | 'operator' | 'runner' | 'machine' | 'stranger';
 
 export type Place = { orgId: string; locationId: string; machineId: string; partId: string };
@@ -41,14 +41,14 @@ export type TrainingServer = AsyncDisposable & {
   db: Database;
   blobs: BlobStore;
   clock: Clock;
-  /** The organization of everybody but the stranger. */
+  /** The organization of all callers except the stranger. */
   own: Place;
   foreign: Place;
   client<S extends DescService>(service: S, who: Who): Client<S>;
   get(path: string, who: Who, headers?: Record<string, string>, method?: string): Promise<Response>;
   /** Saves the machine's next configuration. */
   configure(config: JsonObject): Promise<void>;
-  /** What a runner does with PUT /blobs/<sha256>. */
+  /** Stores a blob as a runner does with PUT /blobs/<sha256>. */
   putBlob(bytes: Uint8Array, orgId?: string): Promise<{ sha256: string; sizeBytes: bigint }>;
 };
 
@@ -79,7 +79,7 @@ export const bearer =
     return next(request);
   };
 
-/** The services of data and training over a real database, real blobs and a real port that speaks everything. */
+/** The data and training services over a real database, real blobs and a real port with every protocol. */
 export async function trainingServer(clock: Clock = systemClock, limitBytes = 0): Promise<TrainingServer> {
   const database = await testDatabase();
   const folder = await tempFolder();
@@ -184,7 +184,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
   };
 }
 
-/** `<code> <row>` of the error that `call` ends with, for example `9 JOB_FINISHED`; `ok` when it succeeds. */
+/** Returns `<code> <row>` of the error of `call`, for example `9 JOB_FINISHED`; `ok` if it succeeds. */
 export async function outcome(call: Promise<unknown>): Promise<string> {
   try {
     await call;

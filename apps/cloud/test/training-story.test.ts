@@ -33,7 +33,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const packages = [{ name: 'cups', package: `${own.orgId}/cups`, type: 'ml_model', version: 'latest' }];
   await server.configure({ ...dataServiceFor(datasetId), packages });
   const data = server.client(DataService, 'owner');
-  /** The machine captures, its owner says what the image shows. */
+  /** The machine captures an image, and its owner labels it. */
   const upload = async (n: number, labels: string[]) => {
     const answer = await sync.dataCaptureUpload({
       metadata: {
@@ -69,7 +69,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
     [TrainingStatus.PENDING, 1, ['cup', 'mug']],
   );
 
-  await upload(99, ['cup']); // after the submit: not part of what is trained on
+  await upload(99, ['cup']); // after the submit: not part of the training data
 
   const { job } = await runner.leaseJob({ runnerId: 'r1', kinds: ['single_label_classification'], wait: seconds(5) });
   assert.ok(job?.leaseUntil && job.deadline);

@@ -1,4 +1,4 @@
-// A machine whose agent was removed says so once; the app shows it until the machine is back.
+// A machine whose agent was removed reports it once; the app shows it until the machine is back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
@@ -35,7 +35,7 @@ test('an uninstalled machine is shown as that with its time, not as online, unti
   assert.equal(gone.report?.hostname, 'press-1', 'its last report stays');
   const [listed] = (await fleet.listMachines({ organizationId: on.orgId })).machines;
   assert.equal(listed?.onlineState, OnlineState.OFFLINE);
-  // As if it were some time ago: the next check takes it back.
+  // Makes the removal older: the next check clears it.
   await on.db
     .updateTable('part')
     .set({ uninstalledOn: at(systemClock.wall() - 60_000) })

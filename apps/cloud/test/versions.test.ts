@@ -1,4 +1,5 @@
-// What version_control comes to for a machine: every form, for both programs; who may choose what; and what a machine gave up.
+// How version_control resolves for a machine: every form, for both programs; who may choose which; and rolled-back
+// versions.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
@@ -108,7 +109,7 @@ test('every form of version_control, for both programs', async () => {
       if (info.unsigned && isHashKnown) assert.equal(Buffer.from(info.sha256).toString('hex'), hash);
     }
   }
-  // Signed targets and the patches that lead to a file go with it.
+  // The answer includes the signed targets and the patches that lead to a file.
   await setTargets(on.db, [
     {
       name: 'platform-server',
@@ -131,7 +132,7 @@ test('every form of version_control, for both programs', async () => {
   await fleet.saveConfig({ partId, configJson: configOf({ 'platform-server': '1.1.0' }) });
   for (;;) {
     const [, info] = await ask('linux/amd64');
-    // The change of the targets may be told a moment later.
+    // The notification of the changed targets may arrive a moment later.
     if (info?.target === '') continue;
     assert.equal(info?.target, 'platform-server/1.1.0/linux-amd64');
     assert.deepEqual(
@@ -144,7 +145,7 @@ test('every form of version_control, for both programs', async () => {
     );
     break;
   }
-  // What was pinned for the one program says nothing about the other; and each platform has its own file.
+  // A pin for one program does not affect the other; and each platform has its own file.
   await fleet.saveConfig({ partId, configJson: configOf({ 'viam-server': '1.1.0' }) });
   assert.deepEqual(
     (await ask('linux/amd64')).map((info) => info?.version),
@@ -185,7 +186,7 @@ test('a version that nobody published for this machine is told at saving and on 
     (await fleet.getMachine({ id: machineId })).machine?.conditions.map(({ code, severity }) => [code, severity]);
   const missing = ['VERSION_NOT_PUBLISHED', Severity.WARNING];
   assert.deepEqual(await shown(), [missing, missing]);
-  // As soon as it is there, nothing is wrong any more.
+  // The problem disappears when the release exists.
   const sha256 = sha('late');
   await insertRelease(on.db, {
     name: 'platform-agent',
@@ -239,7 +240,7 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
     },
   ]);
 
-  // An owner takes it back at the very moment in which an operator saves it once more.
+  // An owner removes it concurrently with an operator who saves it again.
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: isTaken, resolve: taken } = Promise.withResolvers<void>();
   const orgId = on.orgId;
@@ -251,7 +252,7 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
   });
   await isTaken;
   const late = failure(operator.saveConfig(pin(mine)));
-  for (let i = 0; i < 5; i++) await operator.getConfig({ partId }); // time enough to look at what was saved before
+  for (let i = 0; i < 5; i++) await operator.getConfig({ partId }); // time enough to read what was saved before
   letGo();
   await removal;
   assert.equal(await late, 'PermissionDenied UNSIGNED_PIN_REFUSED');

@@ -1,15 +1,15 @@
-// One request, in each protocol that the port speaks, whose caller may leave.
+// One request in each protocol of the port, with a caller that may disconnect.
 import { type EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
 
 export type Sent = { name: string; method: string; path: string; headers: Record<string, string>; body: Buffer };
-/** A request that is on its way. */
+/** A request in progress. */
 export type Under = { answered: Promise<unknown>; reset(): Promise<unknown> };
 export type Way = { name: string; send(request: Sent): Under; close(): void };
 
-/** Also after an error. */
+/** Resolves after an error, too. */
 const closeOf = (emitter: EventEmitter): Promise<void> =>
   new Promise((resolve) => void emitter.once('close', () => resolve()));
 
@@ -32,7 +32,7 @@ export function overHttp1(url: string): Way {
           const closed = closeOf(asked);
           asked.destroy();
           await closed;
-          // By the time that this is answered, the server has seen the end.
+          // When this is answered, the server has seen the end of the other connection.
           await fetch(`${url.replace('https:', 'http:')}/livez`);
         },
       };
@@ -67,14 +67,14 @@ export function overHttp2(url: string): Way {
   };
 }
 
-/** One message as gRPC and gRPC-Web send it. */
+/** Frames one message as gRPC and gRPC-Web do. */
 export function frameOf(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);
 }
 
-/** Headers of a call in the protocol of gRPC that the way can carry. */
+/** Headers of a gRPC call for the protocol of this `Way`. */
 export const callHeaders = ({ name }: Way): Record<string, string> => ({
   'content-type': name.startsWith('HTTP/1') ? 'application/grpc-web+proto' : 'application/grpc',
   te: 'trailers',

@@ -171,7 +171,7 @@ test('messages: malformed is refused, 65 MiB too, and a sender that is still sen
   const refused = await send(new Uint8Array(toBinary(LogRequestSchema, large)));
   assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [429, 'resource_exhausted']);
 
-  // Node's client counts what it has not sent yet against this limit.
+  // Node's client counts unsent bytes against this limit.
   const nodeOptions = { maxSessionMemory: 1000 };
   const grpc = createGrpcTransport({ baseUrl: on.url, interceptors: [bearer(token)], nodeOptions });
   assert.match(await failure(createClient(RobotService, grpc).log(large)), /^ResourceExhausted/);
@@ -181,7 +181,7 @@ test('messages: malformed is refused, 65 MiB too, and a sender that is still sen
     });
     for (;;) yield piece;
   };
-  // The first packet must tell what follows: the call fails while more is on its way.
+  // The first packet must describe the stream: the call fails while more packets are in flight.
   assert.match(await failure(createClient(DataSyncService, grpc).fileUpload(endless())), /^InvalidArgument/);
 });
 
