@@ -1,7 +1,7 @@
 /**
- * The compiled agent against a real management server: file, start, idle, updates. The same agent on a Node runs beside it
- * as the measure. Writes docs/measurements/agent.md.
- *   node e2e/bench/agent.ts [--idle-minutes=10] [--starts=10] [--no-file] [--quick: not packed]
+ * Measures the compiled agent against a real management server: file, start, idle, updates. The same agent on Node runs
+ * alongside as the reference. Writes docs/measurements/agent.md.
+ * node e2e/bench/agent.ts [--idle-minutes=10] [--starts=10] [--no-file] [--quick: not packed]
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -47,12 +47,12 @@ const ms = (value: number): string => `${Math.round(value)} ms`;
 const middle = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
-/** An agent installed below a folder of its own, its wire metered. */
+/** An agent installed in its own folder, with metered network traffic. */
 interface Stand extends AsyncDisposable {
   readonly command: readonly string[];
   readonly root: string;
   readonly credentialsFile: string;
-  /** As its unit has it. */
+  /** The environment of its unit. */
   readonly env: Record<string, string>;
   readonly partId: string;
   readonly wire: Meter;
@@ -80,7 +80,7 @@ async function stand(site: Site, name: string, command?: readonly string[]): Pro
   };
 }
 
-/** Lays the compiled agent down as its installer does, systemd left alone. */
+/** Installs the compiled agent as its installer does, without systemd. */
 async function install({ file }: Build, { root, credentialsFile, wire, env }: Stand): Promise<void> {
   const folder = path.join(root, '..');
   const units = path.join(folder, 'units');
@@ -125,19 +125,19 @@ async function measureStarts(subject: Stand): Promise<{ ready: number; check: nu
   return { ready: middle(ready), check: middle(check), cpu: middle(cpu) };
 }
 
-/** Calls that only a machine server makes: it has the same address from the same file. */
+/** Calls that only a machine server makes: it uses the same URL from the same file. */
 const ofTheServer = ['/platform.app.v1.RobotService/Config'];
 
 interface Idle extends Use {
   calls: number;
   wireBytes: number;
-  /** With those of the machine server. */
+  /** Includes those of the machine server. */
   machineBytes: number;
   connections: number;
-  /** The process that reads the output of the machine server; undefined: there is none. */
+  /** The relay process; undefined: there is none. */
   relay: Use | undefined;
 }
-/** The process that reads what the machine server of this agent writes; undefined: it has none. */
+/** Finds the process that reads the output of this agent's machine server; undefined: there is none. */
 function relayOf(root: string): number | undefined {
   const found = readdirSync('/proc').find((pid) => {
     try {

@@ -1,5 +1,5 @@
-// CPU per config check of a machine: the fast path, and the same question through Connect and gRPC, of one server in one run.
-// The server's own CPU time is the figure to trust on a busy machine; requests per second are a lower bound.
+// CPU per config check of a machine: the fast path, and the same request through Connect and gRPC, of one server in one
+// run. On a busy machine, rely on the server's own CPU time; requests per second are a lower bound.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,10 +23,10 @@ const connections = 64;
 const call = '/platform.app.agent.v1.AgentDeviceService/DeviceAgentConfig';
 const main = path.resolve(import.meta.dirname, '../../apps/cloud/src/main.ts');
 
-/** Asks until `stop` says so; how many were answered. */
+/** Sends requests until `stop` is set. @returns the number of answers. */
 type Load = (stop: { isSet: boolean }) => Promise<number>;
 
-/** Server on the first core, load on the second, where the machine has two and a way to say so. */
+/** Pins the server to the first core and the load to the second, if the machine has two cores and taskset. */
 const canPin = os.availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
 async function startServer(folder: string): Promise<{ child: ChildProcess; ready: CloudReady }> {
@@ -40,7 +40,7 @@ async function startServer(folder: string): Promise<{ child: ChildProcess; ready
     '0',
     '--log-level',
     'warn',
-    // One machine asks for all of them.
+    // One machine sends all requests.
     '--machine-calls-per-s',
     '0',
   ];
@@ -108,7 +108,7 @@ const overHttp1 =
     return counts.reduce((a, b) => a + b);
   };
 
-/** gRPC over HTTP/2, the same number of calls at once on fewer connections. */
+/** gRPC over HTTP/2, with the same concurrency on fewer connections. */
 const overGrpc =
   (url: string, headers: Record<string, string>, body: Uint8Array): Load =>
   async (stop) => {
@@ -186,7 +186,7 @@ async function bench(): Promise<void> {
 
     const loads: [name: string, load: Load][] = [
       ['fast path', overHttp1(url, proto, body)],
-      // A named encoding is none of the fast path's business.
+      // The fast path does not handle requests with a content encoding.
       ['Connect', overHttp1(url, { ...proto, 'content-encoding': 'identity' }, body)],
       ['gRPC', overGrpc(url, { authorization }, body)],
     ];

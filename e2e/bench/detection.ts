@@ -1,7 +1,7 @@
 /**
- * Trains the built-in detector on named sets, as a runner would, and prints what came out beside what was aimed at, with the
- * machine and its load. A set whose sources cannot be had here is named as missing.
- *   node e2e/bench/detection.ts [--sets=detect-6,detect-5,own-6] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
+ * Trains the built-in detector on named sets, as a runner would, and prints the results next to the targets, with the
+ * machine and its load. A set with unavailable sources is listed as missing.
+ * node e2e/bench/detection.ts [--sets=detect-6,detect-5,own-6] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,14 +14,14 @@ import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 
 const program = (name: string): string => fileURLToPath(new URL(`../../trainers/detection/${name}`, import.meta.url));
 const quiet = ['--disable-warning=ExperimentalWarning'];
-/** Exit code of compose.ts where the sources are not to be had. */
+/** Exit code of compose.ts if the sources are unavailable. */
 const absent = 3;
 
 interface BenchSet {
   what: string;
   train: number;
   test: number;
-  /** mAP at IoU 0.5 and 0.75: what must be reached, what is aimed at. */
+  /** mAP at IoU 0.5 and 0.75: the minimum and the target. */
   least?: readonly [number, number];
   aim?: readonly [number, number];
   seconds: number;
@@ -63,7 +63,7 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** @returns false where the set cannot be had here. */
+/** @returns false if the set is unavailable. */
 function compose(name: string, { train, test }: BenchSet, folder: string, seed: number): boolean {
   const { status } = spawnSync(
     process.execPath,
@@ -86,7 +86,7 @@ function compose(name: string, { train, test }: BenchSet, folder: string, seed: 
 interface Trained {
   evaluation: DetectionEvaluation;
   wallSeconds: number;
-  /** Of all threads: what other work on the machine hardly changes. */
+  /** CPU time of all threads: other work on the machine hardly changes it. */
   cpuSeconds: number;
 }
 async function trainIn(folder: string): Promise<Trained> {

@@ -1,4 +1,5 @@
-// Many agents at once, each as a real one asks: a held check after the other, and after a failure again with growing pauses.
+// Many concurrent agents, each with the requests of a real one: successive long polls, and retries with backoff after a
+// failure.
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import {
@@ -22,7 +23,7 @@ const restartMethod = `${RobotService.typeName}/${RobotService.method.needsResta
 const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 const shortestPauseMs = 200;
 
-/** An access token for a machine. */
+/** Fetches an access token for a machine. */
 export async function tokenOf(url: string, link: WireLink, { partId, secret }: FleetMember): Promise<string> {
   const asked = create(AuthenticateRequestSchema, {
     entity: partId,
@@ -33,12 +34,12 @@ export async function tokenOf(url: string, link: WireLink, { partId, secret }: F
   return fromBinary(AuthenticateResponseSchema, answer.body).accessToken;
 }
 
-/** What happened since the last look. */
+/** Counts since the last snapshot. */
 export interface FleetCounts {
   answers: number;
-  /** Whole configurations among them. */
+  /** Whole configurations among the answers. */
   whole: number;
-  /** By what went wrong: a status, or the error of the connection. */
+  /** By cause: a status, or the error of the connection. */
   failures: Map<string, number>;
   /** Milliseconds from a call that was not held to its answer. */
   waits: number[];
@@ -47,11 +48,11 @@ export interface FleetCounts {
 interface Agent {
   readonly member: FleetMember;
   readonly link: WireLink;
-  /** For everything but checks. */
+  /** For all calls except checks. */
   readonly other: WireLink;
   token: string;
   fingerprint: string;
-  /** Answered since the last look. */
+  /** Answered since the last snapshot. */
   isServed: boolean;
 }
 
@@ -61,7 +62,7 @@ export class Fleet {
   readonly #stop = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #countsFrom = 0;
-  /** After a failure each comes back within this time, at a moment of its own. */
+  /** After a failure, each agent returns within this time, at a random moment. */
   comeBackWithinMs = 30_000;
   counts: FleetCounts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
 
@@ -77,7 +78,7 @@ export class Fleet {
     }));
   }
 
-  /** Signs all in and starts them, so many at once. */
+  /** Signs all agents in and starts them, at most `atOnce` concurrently. */
   async start(atOnce = 200): Promise<void> {
     const waiting = [...this.#agents];
     await Promise.all(
@@ -94,7 +95,7 @@ export class Fleet {
     this.closeOthers();
     await this.#running;
   }
-  /** So many of them ask once whether a person wants a restart, over a connection beside that of its checks. */
+  /** `count` agents request once whether a user wants a restart, over a separate connection. */
   async askForRestarts(count: number, atOnce = 200): Promise<void> {
     const waiting = this.#agents.slice(0, count);
     await Promise.all(
@@ -115,7 +116,7 @@ export class Fleet {
   closeOthers(): void {
     for (const { other } of this.#agents) other.close();
   }
-  /** From now on only answers that come count, and failures of what is asked. */
+  /** Resets the counts: earlier answers and failures of earlier requests no longer count. */
   forget(): void {
     this.#countsFrom = systemClock.now();
     for (const agent of this.#agents) agent.isServed = false;

@@ -1,4 +1,4 @@
-// Log lines of many machines at once: how many a second are taken, committed and there exactly once.
+// Log lines of many machines at once: how many per second are accepted, committed and stored exactly once.
 import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
@@ -14,12 +14,12 @@ const logMethod = `${RobotService.typeName}/${RobotService.method.log.name}`;
 export interface LogFigures {
   machines: number;
   lines: number;
-  /** Sent again although they were taken. */
+  /** Sent again although they were accepted. */
   repeated: number;
   seconds: number;
   serverUsPerLine: number;
   databaseUsPerLine: number;
-  /** Sequence numbers that are missing or twice in the database. */
+  /** Sequence numbers that are missing or duplicated in the database. */
   lost: number;
   twice: number;
   /** Milliseconds from the call to the answer. */
@@ -27,8 +27,8 @@ export interface LogFigures {
 }
 
 /**
- * Each machine sends its lines in calls of 100, one after the other; every tenth call is sent twice.
- * @param ageMs - How old the lines are: those of now fall into the partition of their own day, very old ones into that of today.
+ * Each machine sends its lines in sequential calls of 100; every tenth call is sent twice.
+ * @param ageMs - age of the lines: recent lines go into the partition of their own day, very old ones into today's.
  */
 export async function measureLogs(
   lab: FleetLab,

@@ -1,7 +1,8 @@
 /**
- * A fleet against the real management server: memory per connected agent, CPU per check, a restart of the server with all agents
- * coming back, a release that changes everybody's answer, and log lines per second. Writes docs/measurements/fleet.md.
- *   node e2e/bench/fleet.ts [--agents=10000] [--log-machines=200] [--log-calls=20] [--only-logs] [--no-file]
+ * Measures a fleet against the real management server: memory per connected agent, CPU per check, a restart of the
+ * server with the reconnect storm, a release that changes every answer, and log lines per second. Writes
+ * docs/measurements/fleet.md.
+ * node e2e/bench/fleet.ts [--agents=10000] [--log-machines=200] [--log-calls=20] [--only-logs] [--no-file]
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -48,7 +49,7 @@ const spread = (values: readonly number[]): string =>
 const failuresText = (failures: ReadonlyMap<string, number>): string =>
   failures.size === 0 ? 'none' : [...failures].map(([what, count]) => `${what} × ${count}`).join(', ');
 
-/** CPU of server and database while something happens. */
+/** Measures the CPU time of server and database from now on. */
 function cpuFrom(lab: FleetLab): () => { server: number; database: number } {
   const { pid, databaseCpuMs } = lab;
   const server = cpuMs([pid]);
@@ -70,7 +71,7 @@ function memory(what: string, lab: FleetLab, before: number, aim = '≤ 25 KiB')
 }
 
 async function connected(lab: FleetLab): Promise<{ fleet: Fleet; beforeMib: number }> {
-  // What a server loads with its first machines is no memory of a machine.
+  // One-time allocations for the first machines must not count as memory per machine.
   const first = new Fleet(lab.ready.url, await lab.machines(200));
   await first.start();
   await systemClock.sleep(3_000);
@@ -125,7 +126,7 @@ async function steady(lab: FleetLab, fleet: Fleet): Promise<void> {
   row('… CPU for all agents', `${((server / steadyMs) * 100).toFixed(1)} % of a core`);
 }
 
-/** The server is killed and started again; every agent comes back. */
+/** Kills and restarts the server; every agent reconnects. */
 async function storm(lab: FleetLab, fleet: Fleet, spanMs: number, beforeMib: number): Promise<void> {
   fleet.comeBackWithinMs = spanMs;
   await lab.kill();
@@ -144,7 +145,7 @@ async function storm(lab: FleetLab, fleet: Fleet, spanMs: number, beforeMib: num
   memory('… memory of the server then, all checks held', lab, beforeMib);
 }
 
-/** Everybody follows stable, and stable moves. */
+/** All machines follow stable, and stable moves to another release. */
 async function fanOut(lab: FleetLab, fleet: Fleet): Promise<void> {
   fleet.forget();
   const cpu = cpuFrom(lab);
@@ -168,7 +169,7 @@ async function logs(lab: FleetLab): Promise<void> {
   await measureLogs(lab, members, 2, 0);
   const calls = Number(flags['log-calls']);
   logRows('log lines', await measureLogs(lab, members, calls, 0));
-  // A machine that was offline for longer than lines are kept: their day is no longer open.
+  // A machine was offline for longer than the retention of log lines: the partition of their day no longer exists.
   logRows('log lines of 40 days ago', await measureLogs(lab, members, calls, 40 * 24 * 3_600_000));
 }
 

@@ -1,7 +1,8 @@
 /**
- * Built-in trainings on this computer's GPU and, for the ratio, on its CPU alone; then a training script in the sandbox with the GPU
- * that it asked for, and without one; then a job from submit to model on a server and a runner of its own. Needs an NVIDIA GPU, and ONNX Runtime's CUDA provider (docs/trainers.md).
- *   node e2e/bench/gpu.ts [--only=trainers,script,job] [--torch=/path/to/a/python/with/torch]
+ * Runs built-in trainings on this host's GPU and, for the ratio, on its CPU alone. Then runs a training script in the
+ * sandbox with the requested GPU, and without one. Then runs a job from submit to model on its own server and runner.
+ * Needs an NVIDIA GPU, and ONNX Runtime's CUDA provider (docs/trainers.md).
+ * node e2e/bench/gpu.ts [--only=trainers,script,job] [--torch=/path/to/a/python/with/torch]
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -55,7 +56,7 @@ async function compose(trainer: string, folder: string): Promise<void> {
   if (run(process.execPath, [...quiet, ...args], process.env) !== 0) throw new Error('own-6 was not composed');
 }
 
-/** Submits a built-in training that asks for a GPU, and prints what its job and its runner say. */
+/** Submits a built-in training that requests a GPU, and prints the output of its job and its runner. */
 async function trainAsJob(data: string, pictures: string): Promise<void> {
   const lines = readFileSync(path.join(data, jobFiles.dataset), 'utf8').trim().split('\n');
   for (const line of lines.map((one) => JSON.parse(one) as DatasetLine)) {

@@ -1,7 +1,8 @@
 /**
- * The job queue at scale, on a real server with a real database: submits per second, leases, lists and single jobs with an empty and
- * with a full queue, submit to first log line and cancel to stopped with a real runner, memory. Writes docs/measurements/jobs.md.
- *   node e2e/bench/jobs.ts [--jobs=100000] [--submit-seconds=20] [--clients=16] [--rounds=40] [--no-file]
+ * Measures the job queue at scale, on a real server with a real database: submits per second; leases, lists and single
+ * jobs with an empty and a full queue; submit to first log line and cancel to stopped with a real runner; memory.
+ * Writes docs/measurements/jobs.md.
+ * node e2e/bench/jobs.ts [--jobs=100000] [--submit-seconds=20] [--clients=16] [--rounds=40] [--no-file]
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +34,7 @@ const total = Number(flags.jobs);
 const clients = Number(flags.clients);
 const rounds = Number(flags.rounds);
 const kinds = ['single_label_classification'];
-/** Of the jobs that fill the queue: a runner without any is free, one that has them is not. */
+/** GPUs of the jobs that fill the queue: a runner without GPUs cannot take them, a runner with GPUs can. */
 const gpus = 8;
 
 interface Row {
@@ -47,7 +48,7 @@ const table: Row[] = [];
 const notes: string[] = [];
 const say = (text: string): boolean => process.stdout.write(`${text}\n`);
 
-/** Nearest rank. */
+/** Nearest-rank percentile. */
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
 const shown = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
@@ -74,7 +75,7 @@ async function repeated(count: number, call: (n: number) => Promise<unknown>): P
   return spread(times);
 }
 
-/** Proportional set size: what is shared is divided among its users. MiB. */
+/** Proportional set size in MiB: shared memory is divided among its processes. */
 function pssMib(pids: readonly number[]): number {
   const kib = pids.reduce((sum, pid) => {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
@@ -110,7 +111,7 @@ async function bench(): Promise<void> {
   const datasetId = await lab.dataset();
   const { org_id: organizationId } = lab.ready;
   const training = await lab.client(MLTrainingService);
-  // Frames of one message, as the web app and the SDKs send them.
+  // Single-message frames, as the web app and the SDKs send them.
   const runner = await lab.client(RunnerService, 'runner');
   const state = { version: 0 };
   const submit = (modelName: string, ofGpus = 0): Promise<string> =>
@@ -119,7 +120,7 @@ async function bench(): Promise<void> {
   const cancelAll = (modelName: string): Promise<unknown> =>
     lab.sql(`delete from training_job where model_name = $1`, [modelName]);
 
-  /** With a queue of whatever length in front of it: the same calls. */
+  /** Makes the same calls for any queue length. */
   const measure = async (label: string): Promise<Figures> => {
     say(`\nwith ${label}:`);
     const waiting = await submit('looked-at');
@@ -199,7 +200,7 @@ async function bench(): Promise<void> {
     return { server: rssMib(lab.pid), database: pssMib([postmaster, ...childrenOf(postmaster)]) };
   };
 
-  // A hundred completed jobs, so that a list of one status has a page.
+  // A hundred completed jobs fill a page of the list by status.
   for (let n = 0; n < 100; n++) await submit('done');
   await lab.sql(
     `update training_job set state = 'completed', model_id = 'm', ended_on = now(), progress = 1,
@@ -248,7 +249,7 @@ async function bench(): Promise<void> {
   const last = await submit('looked-at');
   const unvacuumed = await repeated(10, () => training.getTrainingJob({ id: last }));
   say(`  Get of the last before a vacuum         ${text(unvacuumed)}`);
-  // What the database does by itself within a minute.
+  // Autovacuum would do this within a minute.
   await lab.sql('vacuum training_job');
   const full = await measure(`${total} jobs in the queue`);
   const all = await repeated(3, () => training.listTrainingJobs({ organizationId }));
@@ -302,11 +303,11 @@ async function bench(): Promise<void> {
   write();
 }
 
-/** The slowest answer of the server to something small while `call` is under way. */
+/** Returns the slowest answer of the server to a small request during `call`. */
 async function gapsDuring(lab: JobLab, call: () => Promise<unknown>): Promise<number> {
   const state = { slowest: 0 };
   const done = call();
-  // From a process of its own: the answer of `call` keeps this one busy, too.
+  // In a separate process: the answer of `call` keeps this one busy, too.
   const probe = spawn(process.execPath, ['-e', probing, `${lab.ready.url}/livez`], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -323,7 +324,7 @@ const probing = `(async () => { for (;;) {
   console.log(performance.now() - from); await new Promise((go) => setTimeout(go, 10));
 } })()`;
 
-/** Sixteen runners that lease one job after the other, each call telling that it runs those it has. */
+/** Sixteen runners lease jobs sequentially; each call lists the jobs that the runner runs. */
 async function leasesPerSecond(lab: JobLab): Promise<number> {
   const { url } = lab.ready;
   const token = await lab.token('runner');

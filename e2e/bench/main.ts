@@ -1,4 +1,4 @@
-// npm run bench [NAME …]: measurements with the machine they were taken on. Nothing here passes or fails by a time.
+// npm run bench [NAME …]: prints measurements with the machine. No measurement passes or fails by a time.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';

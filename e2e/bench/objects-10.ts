@@ -1,4 +1,4 @@
-/** A job folder with pictures of objects-10. */
+/** Creates a job folder with images of objects-10. */
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { composeObjects10 } from '@platform/objects-10';
 
 export interface Objects10Job {
   seed: number;
-  /** Pictures of each thing. */
+  /** Images of each object. */
   train: number;
   test: number;
   /** key=value */

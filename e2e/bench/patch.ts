@@ -1,5 +1,5 @@
 // Patches between two builds of the agent that differ by their version, and between agent and machine server: size and
-// time, beside xdelta3 where that is installed.
+// time, next to xdelta3 if it is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';

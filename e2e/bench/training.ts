@@ -1,8 +1,8 @@
 /**
- * Trains the built-in classifiers on named sets, as a runner would, and prints what came out beside what was aimed at, with
- * the machine and its load. A set whose sources cannot be had here is named as missing.
- *   node e2e/bench/training.ts [--sets=objects-10,kept-apart,…] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
- * BENCH_IMAGES=FOLDER: pictures of one's own, a folder per label. BENCH_TENSORFLOW_PYTHON=python: TensorFlow's step beside ours.
+ * Trains the built-in classifiers on named sets, as a runner would, and prints the results next to the targets, with
+ * the machine and its load. A set with unavailable sources is listed as missing.
+ * node e2e/bench/training.ts [--sets=objects-10,kept-apart,…] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
+ * BENCH_IMAGES=FOLDER: own images, a folder per label. BENCH_TENSORFLOW_PYTHON=python: compares with TensorFlow's step.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -23,14 +23,14 @@ interface Measured {
 }
 interface Goal {
   what: string;
-  /** Accuracy or micro F1 to reach, 0..1; absent: nothing was set. */
+  /** Accuracy or micro F1 to reach, 0..1; absent: no target. */
   score?: number;
   seconds: number;
   mebibytes: number;
 }
 interface BenchSet {
   goal: Goal;
-  /** objects-10 is in the repository; the others are composed of what the computer has. */
+  /** objects-10 is in the repository; the other sets are composed from sources on the host. */
   objects10?: { train: number; test: number };
 }
 const sets: Readonly<Record<string, BenchSet>> = {
@@ -67,7 +67,7 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** @returns false where the set cannot be had here. */
+/** @returns false if the set is unavailable. */
 async function compose(name: string, folder: string, seed: number): Promise<boolean> {
   const own = sets[name]?.objects10;
   if (own) {
@@ -158,7 +158,7 @@ async function measureSets(): Promise<void> {
   }
 }
 
-/** Ten times as many pictures, one epoch. */
+/** Compares with ten times as many images, for one epoch. */
 async function measureMemory(): Promise<void> {
   for (const train of [20, 200]) {
     await inFolder(async (folder) => {
@@ -171,7 +171,7 @@ async function measureMemory(): Promise<void> {
   }
 }
 
-/** From SIGTERM in the middle of an epoch to the end of the process. */
+/** Measures from SIGTERM in the middle of an epoch to the exit of the process. */
 async function measureCancel(): Promise<void> {
   await inFolder(async (folder) => {
     await writeObjects10(folder, { seed: 1, train: 12, test: 1, arguments: ['epochs=200'] });
@@ -204,12 +204,12 @@ function speedOf(command: string, args: readonly string[]): Speed | undefined {
   const line = stdout?.split('\n').find((one) => one.startsWith('{'));
   return status === 0 && line !== undefined ? (JSON.parse(line) as Speed) : undefined;
 }
-/** Of an odd number of rounds. */
+/** The median of an odd number of rounds. */
 function middleOf(speeds: readonly (Speed | undefined)[]): Speed | undefined {
   const sorted = speeds.filter((one) => one !== undefined).toSorted((a, b) => a.cpu_ms - b.cpu_ms);
   return sorted.length === speeds.length ? sorted[sorted.length >> 1] : undefined;
 }
-/** In turns, each in a process of its own: neither's memory nor the minute's load counts for the other. */
+/** Alternates between separate processes: neither memory nor short load peaks favour one side. */
 function measureSpeed(): void {
   const python = process.env['BENCH_TENSORFLOW_PYTHON'];
   for (const from of [0, 30, 46]) {

@@ -1,14 +1,14 @@
-// The certificate of the lab's server: of an authority that is made for each run, and that no machine knows.
+// The certificate of the lab's server: each run creates its authority, which no machine trusts.
 import { createHash } from 'node:crypto';
 import { issue } from '@platform/kit/testing';
 import { serverName } from './machine.ts';
 
 export interface LabCertificate {
-  /** The server's own, then the authority, PEM. */
+  /** PEM: the server's certificate, then the authority. */
   readonly cert: string;
   readonly key: string;
   readonly authority: string;
-  /** Of the authority, as the install line names it. */
+  /** The authority's hash, as the install line names it. */
   readonly sha256: string;
 }
 
@@ -17,7 +17,7 @@ export interface Validity {
   from: number;
   to: number;
 }
-/** Snapshots of machines are some days old: it holds long before and after now. */
+/** The clock of a restored snapshot is some days behind: the validity extends far in both directions. */
 const longValidity: Validity = { from: Date.UTC(2020, 0, 1), to: Date.UTC(2120, 0, 1) };
 
 export function labCertificate(validity: Validity = longValidity): LabCertificate {

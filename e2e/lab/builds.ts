@@ -1,4 +1,5 @@
-// Programs for the lab: each version another file, the bad ones made to fail in one way. Kept in .cache by what they are made of.
+// Builds programs for the lab: each version is a different file, and the bad ones fail in one way. Cached in .cache by
+// their inputs.
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -17,10 +18,13 @@ export interface Build {
   file: string;
 }
 
-/** crash: ends at once. hang: lives and is never ready. mute: works, and reaches nobody. background: leaves another process and ends well. */
+/**
+ * crash: exits at once. hang: runs and is never ready. mute: works, and cannot connect. background: leaves another
+ * process and exits with 0.
+ */
 export type Fault = 'crash' | 'hang' | 'mute' | 'background';
 
-/** @throws Error with what the builder said */
+/** @throws Error with the builder's output */
 export async function build(
   name: ProgramName,
   version: string,

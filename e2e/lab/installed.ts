@@ -1,4 +1,4 @@
-// A machine of the lab with an agent on it, installed by the one line that people are given.
+// A machine of the lab with an agent, installed by the one-line command that users get.
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -14,16 +14,16 @@ export const oneLine = (site: Site, partId: string): string => {
 export const isOnline = ({ onlineState, report }: Machine): boolean =>
   onlineState === OnlineState.ONLINE && report?.serverState === ServerState.RUNNING;
 
-/** And the server on this host has heard from it after this moment (ms since 1970): what it knew before does not count. */
+/** The server on this host has also heard from it after this moment (ms since 1970): earlier contacts do not count. */
 export const isOnlineSince =
   (momentMs: number) =>
   (machine: Machine): boolean =>
     isOnline(machine) && machine.reportedOn !== undefined && timestampMs(machine.reportedOn) > momentMs;
 
-/** Installs on a machine that the app knows, or is told of. @throws Error with what the installer said */
+/** Installs on a machine that exists in the app, or creates one. @throws Error with the installer's output */
 export async function installed(site: Site, on: LabMachine, as: string | NewMachine): Promise<NewMachine> {
   const made = typeof as === 'string' ? await site.createMachine(as) : as;
-  // Its network may still be coming up, and a shell that is given nothing by curl does nothing, and well.
+  // Its network may still be coming up, and a shell with empty input from curl exits with 0.
   await eventually(`${on.name} reaches the server`, 300, async () =>
     (await on.exec(`curl -fsSk -o /dev/null ${site.url}/livez`)).code === 0 ? true : undefined,
   );
@@ -32,7 +32,7 @@ export async function installed(site: Site, on: LabMachine, as: string | NewMach
   return made;
 }
 
-/** What the last lines of both programs' logs and the unit say, for a test that failed. */
+/** Returns the last log lines of both programs and the state of the unit, for a failed test. */
 async function lastWords(on: LabMachine): Promise<string> {
   const { stdout } = await on.exec(
     'journalctl -u platform-agent -u platform-server -o short-monotonic --no-pager -n 60; tail -n 20 /opt/platform/log/* 2>/dev/null; ls -l /opt/platform/bin /opt/platform/versions; tail -n +1 /opt/platform/state/*.trial /opt/platform/state/*.bad',
@@ -41,7 +41,7 @@ async function lastWords(on: LabMachine): Promise<string> {
   return stdout;
 }
 
-/** Runs `f`; when it fails, the error also tells what the machine was doing. */
+/** Runs `f`; if it fails, adds the state of the machine to the error. */
 export async function telling<T>(on: LabMachine, f: () => Promise<T>): Promise<T> {
   try {
     return await f();
@@ -51,25 +51,25 @@ export async function telling<T>(on: LabMachine, f: () => Promise<T>): Promise<T
   }
 }
 
-/** The agent's own answer to `platform-agent status --json`. */
+/** Returns the output of `platform-agent status --json`. */
 export async function statusOf(on: LabMachine): Promise<Record<string, unknown> & Said> {
   const said = await on.exec('/opt/platform/bin/platform-agent status --json');
   return { ...said, ...(JSON.parse(said.stdout) as Record<string, unknown>) };
 }
 
-/** Pid of the process in charge of a unit; 0: none. */
+/** Pid of the main process of a unit; 0: none. */
 export const mainPid = async (on: LabMachine, unit: string): Promise<number> =>
   Number(await on.must(`systemctl show -P MainPID ${unit}`));
 
-/** Version of what runs, as its own process says: by the file that it was started from. */
+/** Version of the running process, by the file from which it was started. */
 export async function runningVersion(on: LabMachine, unit: 'platform-agent' | 'platform-server'): Promise<string> {
   const pid = await mainPid(on, unit);
   if (pid === 0) return '';
-  const { stdout: file } = await on.exec(`readlink /proc/${pid}/exe`); // gone meanwhile: nothing
+  const { stdout: file } = await on.exec(`readlink /proc/${pid}/exe`); // the process has exited meanwhile
   return /\/versions\/(.+)-[0-9a-f]{12}\//.exec(file)?.[1] ?? file.trim();
 }
 
-/** Seconds until the unit runs this version. */
+/** Returns the seconds until the unit runs this version. */
 export async function untilRuns(
   on: LabMachine,
   unit: 'platform-agent' | 'platform-server',
@@ -83,7 +83,7 @@ export async function untilRuns(
   return (systemClock.now() - start) / 1000;
 }
 
-/** Every path of the machine's own disk, and the content of its settings: what an uninstall must bring back. */
+/** Returns every path of the machine's own disk, and the content of its settings: an uninstall must restore them. */
 export const everything = (on: LabMachine): Promise<string> =>
   on.must(
     String.raw`cd /

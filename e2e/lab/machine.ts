@@ -1,12 +1,12 @@
-// A computer to install on, watch, and pull the plug of: a container with systemd as its first process, or a virtual machine
-// with a disk and a clock of its own. README.md beside this file says what each can do.
+// A host to install on, inspect and power off: a container with systemd as its first process, or a virtual machine with
+// its own disk and clock. README.md in this folder lists the abilities of each.
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 
-/** Name by which the machine reaches the server on this host, by TLS at port 443; port 80 leads to the same. */
+/** Name by which the machine reaches the server on this host, over TLS at port 443; port 80 leads to the same. */
 export const serverName = 'app.platform.test';
 
 export interface Said {
@@ -17,38 +17,38 @@ export interface Said {
 
 export interface LabMachine extends AsyncDisposable {
   readonly name: string;
-  /** A shell command as root. */
+  /** Runs a shell command as root. */
   exec(command: string, timeoutSeconds?: number): Promise<Said>;
-  /** Its output, without the last line break. @throws Error with what it said when it fails. */
+  /** Returns its output without the last line break. @throws Error with its output if it fails. */
   must(command: string, timeoutSeconds?: number): Promise<string>;
   /** Copies files or folders into a folder of the machine; modes stay. */
   push(folder: string, ...files: string[]): Promise<void>;
-  /** Ends everything at once. A virtual machine also loses what it had written and not flushed. */
+  /** Kills all processes at once. A virtual machine also loses unflushed writes. */
   kill(): Promise<void>;
-  /** Starts it again, with the disk it had. */
+  /** Starts it again with the same disk. */
   up(): Promise<void>;
-  /** The cable to the server. */
+  /** Connects or disconnects the network to the server. */
   link(isIn: boolean): Promise<void>;
 }
 
-/** A container whose /opt/platform lies on a disk that forgets what was not flushed: a power cut in a second. */
+/** A container whose /opt/platform is on a disk that loses unflushed writes: simulates a power cut within a second. */
 export interface CuttableContainer extends LabMachine {
-  /** The power fails now. Of what was not flushed nothing survives, or every second block by the seed. @returns what was lost */
+  /** Cuts the power now. Loses all unflushed blocks, or every second one by the seed. @returns the lost blocks */
   cut(keepSeed?: string): Promise<string>;
-  /** Keeps the disk, its agent stopped; `load` brings it back, as after a start. */
+  /** Saves the disk with its agent stopped; `load` restores it, as after a start. */
   save(): Promise<void>;
   load(): Promise<void>;
 }
 
 export interface VirtualMachine extends LabMachine {
-  /** Pulls the plug after so many seconds; unflushed blocks survive or not, drawn by the seed (absent: none survives). */
+  /** Cuts the power after this many seconds; the seed selects the unflushed blocks that survive (absent: none). */
   cut(afterSeconds: number, keepSeed?: string): Promise<void>;
-  /** @param batteryClock - for example 1970-01-02T00:00:00, in UTC; absent: right */
+  /** @param batteryClock - for example 1970-01-02T00:00:00, in UTC; absent: the correct time */
   up(batteryClock?: string): Promise<void>;
-  /** now, +SECONDS, -SECONDS, or seconds since 1970. */
+  /** @param to - now, +SECONDS, -SECONDS, or seconds since 1970. */
   clock(to: string): Promise<void>;
   bootId(): Promise<string>;
-  /** Keeps memory and disk under a name; `load` goes back there. Connections of then are dead. */
+  /** Saves memory and disk under a name; `load` restores them. Restored connections are dead. */
   save(name: string): Promise<void>;
   load(name: string): Promise<void>;
 }
@@ -65,7 +65,7 @@ async function run(command: string, args: readonly string[], env?: NodeJS.Proces
   return { code, stdout, stderr };
 }
 
-/** @throws Error with what the program said */
+/** @throws Error with the output of the program */
 async function must(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
   const { code, stdout, stderr } = await run(command, args, env);
   if (code !== 0)
@@ -82,14 +82,14 @@ const mustIn = async (name: string, command: string, said: Said): Promise<string
 const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
 
 /**
- * A fresh container whose `app.platform.test:443` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and build-image.sh.
- *
- * @param plainPort - where its port 80 leads.
+ * Starts a fresh container whose `app.platform.test:443` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and
+ * build-image.sh.
+ * @param plainPort - the target of its port 80.
  */
 export const container = (serverPort: number, plainPort = serverPort): Promise<LabMachine> =>
   startContainer({ 80: plainPort, 443: serverPort }, undefined);
 
-/** The same, with a disk of its own below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
+/** The same, with its own disk below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
 export async function cuttableContainer(serverPort: number): Promise<CuttableContainer> {
   const folder = await tempFolder();
   const disk = (...args: string[]) =>
@@ -114,7 +114,7 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
     async save() {
       await machine.must('systemctl stop platform-agent && sync', 300);
       await machine.kill();
-      await disk('off'); // with its power on: all is written
+      await disk('off'); // with its power on: everything is flushed
       await must('cp', ['--sparse=always', now, saved]);
       await up();
     },
@@ -164,7 +164,9 @@ async function startContainer(doors: Doors, bind: string | undefined): Promise<L
   };
 }
 
-/** The container's network leads nowhere; two relays for each port and a socket file between them lead to our server. */
+/**
+ * The container has no external network; two relays for each port and a socket file between them lead to our server.
+ */
 async function openDoors(name: string, doors: Doors): Promise<AsyncDisposable> {
   const folder = await tempFolder();
   const relays: ProcessGroup[] = [];
@@ -188,7 +190,7 @@ async function openDoors(name: string, doors: Doors): Promise<AsyncDisposable> {
   };
 }
 
-/** A fresh virtual machine, booted from the snapshot, its `app.platform.test` as for the container. */
+/** A fresh virtual machine, booted from the snapshot, with the same `app.platform.test` as the container. */
 export async function virtualMachine(serverPort: number): Promise<VirtualMachine> {
   const name = newName('vm');
   const script = path.join(lab, 'vm.py');
@@ -222,14 +224,14 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
       await vm('rm');
     },
   };
-  // From the next start on without radios, which nobody here needs: it boots in half the time.
+  // Disables radios from the next start on, which no test here needs: boot time halves.
   await machine.must('touch /etc/lab-wired; world cable on; sync');
   return machine;
 }
 
 /**
- * Asks again until `look` gives something else than undefined.
- * @throws Error naming `what` after `seconds`; generous, as the machines are slow
+ * Polls until `look` returns a value other than undefined.
+ * @throws Error naming `what` after `seconds`; use generous limits, as the machines are slow
  */
 export async function eventually<T>(what: string, seconds: number, look: () => Promise<T | undefined>): Promise<T> {
   const end = systemClock.now() + seconds * 1000;

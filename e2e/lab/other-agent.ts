@@ -1,4 +1,4 @@
-// Another product's agent on a machine of the lab, under a service of systemd as that product installs it.
+// Another product's agent on a machine of the lab, in a systemd service as that product installs it.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -52,7 +52,7 @@ OTHER_AGENT_ROOT=${root} OTHER_AGENT_VERSION=${version} NODE_EXTRA_CA_CERTS=${ro
   await machine.must(`systemctl daemon-reload && systemctl enable --now ${otherUnit}`);
 }
 
-/** The stand-in of the tests as one module. */
+/** Bundles the stand-in of the tests into one module. */
 async function bundled(): Promise<string> {
   await using folder = await tempFolder();
   const out = folder.file('program.mjs');

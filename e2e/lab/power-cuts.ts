@@ -1,5 +1,5 @@
-// The plug is pulled while both programs are being updated, at moments drawn by a seed, on a disk that loses what was not
-// flushed. Whatever the moment: a whole version of each, and online again.
+// Cuts the power during updates of both programs, at seeded random moments, on a disk that loses unflushed writes.
+// After any cut, each program has a complete version, and the machine comes online.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -13,19 +13,19 @@ import { type Site, startSite } from './site.ts';
 export interface Plug {
   machine: LabMachine;
   where: 'container' | 'vm';
-  /** After so many seconds; torn: of what was not flushed half survives, drawn by this. */
+  /** Cuts after this many seconds; torn: this seed selects the half of unflushed writes that survives. */
   cut(afterSeconds: number, torn: string | undefined): Promise<void>;
-  /** Keeps the machine as it is, its agent stopped; `load` brings that back and leaves it running. */
+  /** Saves the machine with its agent stopped; `load` restores it and leaves it running. */
   save(): Promise<void>;
   load(): Promise<void>;
 }
 
-/** A version that is cut short once more is given up, and the update never ends. */
+/** One more interruption would quarantine the version, and the update would never end. */
 const forgivenCuts = 5;
 
 const both = (version: string): string => `agent ${version}, server ${version}`;
 
-/** A server with the versions 0.1.0 (stable) and 0.1.1 of both programs. */
+/** Starts a server with the versions 0.1.0 (stable) and 0.1.1 of both programs. */
 async function siteOfTwo(): Promise<{ site: Site; published: Build[] }> {
   const site = await startSite();
   const names = ['platform-agent', 'platform-server'] as const;
@@ -52,7 +52,7 @@ export async function cutsDuringUpdate(
     site.configure(
       partId,
       { version_control: { agent: version, 'platform-server': version } },
-      // Open at all times: both may be restarted at once.
+      // Open at all times: the agent may restart both programs at once.
       { maintenance_window: { from: '00:00', to: '23:59' } },
     );
   await telling(machine, async () => {
@@ -62,7 +62,7 @@ export async function cutsDuringUpdate(
     await plug.save();
   });
 
-  /** Back to 0.1.0, running and content. */
+  /** Returns to 0.1.0, running and healthy. */
   const reset = async (): Promise<void> => {
     await want('0.1.0');
     await plug.load();
@@ -85,7 +85,7 @@ export async function cutsDuringUpdate(
         found.report.server?.runningVersion === '0.1.1',
     );
 
-  // How long the whole of it takes, so that the moments lie in it.
+  // Measures the whole update, so that the cuts fall into it.
   const whole = await telling(machine, async () => {
     await reset();
     await want('0.1.1');
@@ -96,7 +96,7 @@ export async function cutsDuringUpdate(
   const outcomes = new Map<string, number>();
   const back: number[] = [];
   const state = { isDone: true, unfinished: 0 };
-  /** After every cut, so that a run that is stopped has not been for nothing. */
+  /** Reports after every cut, so that an aborted run leaves its results. */
   const tell = async (): Promise<void> => {
     const histogram = [...outcomes].toSorted((a, b) => b[1] - a[1]).map(([what, count]) => `${count} × ${what}`);
     const slowest = Math.max(...back).toFixed(0);
@@ -108,7 +108,7 @@ export async function cutsDuringUpdate(
     const torn = random() < 0.5 ? String(Math.floor(random() * 1e6)) : undefined;
     await t.test(`cut ${cut} at ${at.toFixed(1)} s${torn === undefined ? '' : `, torn by ${torn}`}`, () =>
       telling(machine, async () => {
-        // Else the update that the last cut broke off goes on, and meets the next one.
+        // Otherwise the next cut hits the update that the last cut interrupted.
         if (state.isDone || state.unfinished >= forgivenCuts) {
           await reset();
           await want('0.1.1');
@@ -133,8 +133,8 @@ export async function cutsDuringUpdate(
 }
 
 /**
- * "agent 0.1.0, server 0.1.1", after checking that what runs, and what is started next, is byte for byte what was published.
- * A program that is just being replaced is looked at again.
+ * Returns "agent 0.1.0, server 0.1.1" after it checks that the running and the next version match the published bytes.
+ * Repeats the check if a program is just being replaced.
  */
 async function whatRuns(machine: LabMachine, published: readonly Build[]): Promise<string> {
   const words: string[] = [];

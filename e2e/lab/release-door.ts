@@ -1,4 +1,4 @@
-// A management server reduced to what the installer asks for, that fails as a test wants it to.
+// A management server reduced to the endpoints of the installer, with configurable failures.
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
@@ -12,14 +12,17 @@ import { serverName } from './machine.ts';
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** What runs in place of an agent: it leaves its arguments, the variables that matter, and what it could read, in /run/ran. */
+/**
+ * The stand-in for an agent: it writes its arguments, the relevant variables, and the files that it could read, to
+ * /run/ran.
+ */
 const agent = `#!/bin/sh
 { echo "arguments: $*"; echo "part: \${PLATFORM_PART_ID-} \${PLATFORM_API_KEY_ID-} \${PLATFORM_API_KEY-}"
   echo "url: $PLATFORM_URL"; echo "proxy: \${http_proxy-}"; echo "stdin: $(wc -c)"; } > /run/ran
 `;
 
 export interface ReleaseDoor extends AsyncDisposable {
-  /** Of TLS. */
+  /** The TLS port. */
   readonly port: number;
   readonly plainPort: number;
   /** Prints the install script, as the server's line does. */
@@ -31,7 +34,7 @@ export interface ReleaseDoor extends AsyncDisposable {
   readonly signature: Buffer;
   /** Requests so far: method, path, range. */
   readonly asked: string[];
-  /** Answers instead, when it says so by returning true. */
+  /** Sends the answer instead, if it returns true. */
   trouble: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -39,7 +42,7 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = String(publicKey.export({ type: 'spki', format: 'pem' })).trim();
   const root = '{"signed":"the root of trust"}\n';
-  // Some padding, so that there is something to be cut.
+  // Padding makes the file large enough for interrupted downloads.
   const program = `${agent}exit 0\n${'#'.repeat(200_000)}\n`;
   const list = [
     '# targets 1, valid until 2130-01-01T00:00:00Z',
@@ -69,7 +72,7 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
       .replace('@PLATFORM_AUTHORITY@', authority.trim())
       .replace('@PLATFORM_ACTION@', 'install');
   const answer: RequestListener = (request, response) => {
-    // A proxy is asked for whole addresses.
+    // A proxy receives absolute URLs.
     const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
     door.asked.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
     if (door.trouble(request, response)) return;

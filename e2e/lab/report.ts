@@ -1,4 +1,4 @@
-// node e2e/lab/report.ts: writes docs/measurements/lab.md from what the last runs of `npm run test:lab` have kept.
+// node e2e/lab/report.ts: writes docs/measurements/lab.md from the saved results of `npm run test:lab`.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkout } from '../src/up-process.ts';

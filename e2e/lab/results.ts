@@ -1,4 +1,4 @@
-// What the lab measured: printed at once, and kept for `node e2e/lab/report.ts`, which writes docs/measurements/lab.md.
+// Results of the lab: printed at once, and saved for `node e2e/lab/report.ts`, which writes docs/measurements/lab.md.
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,12 +13,12 @@ export interface Result {
   /** container, vm */
   where: string;
   seconds: number;
-  /** What else is worth knowing, ready to be read. */
+  /** Additional facts as readable text. */
   note: string;
   /** Day, as 2030-01-31. */
   on: string;
   load: number;
-  /** What it was measured on. */
+  /** The host of the measurement. */
   machine: string;
 }
 
@@ -26,7 +26,7 @@ export interface Result {
 const thisMachine = (): string =>
   `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
 
-/** Keeps and prints the figures of one scenario. */
+/** Saves and prints the figures of one scenario. */
 export async function keep(scenario: string, where: string, seconds: number, note = ''): Promise<void> {
   const result: Result = {
     scenario,
@@ -42,14 +42,14 @@ export async function keep(scenario: string, where: string, seconds: number, not
   await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
 }
 
-/** Seconds that `f` took, and what it gave. */
+/** Measures `f`. @returns its seconds and its value. */
 export async function timed<T>(f: () => Promise<T>): Promise<{ seconds: number; value: T }> {
   const start = systemClock.now();
   const value = await f();
   return { seconds: (systemClock.now() - start) / 1000, value };
 }
 
-/** The newest result of each scenario, in the order in which they first came. */
+/** Returns the newest result of each scenario, ordered by their first occurrence. */
 export async function newestResults(): Promise<Result[]> {
   const lines = (await readFile(resultsFile, 'utf8')).trim().split('\n');
   const results = new Map<string, Result>();

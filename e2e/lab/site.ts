@@ -19,32 +19,32 @@ export interface NewMachine {
 
 export interface Site extends AsyncDisposable {
   readonly cloud: CloudProcess;
-  /** Of the server on this host. */
+  /** The port of the server on this host. */
   readonly port: number;
-  /** Address in the lab's machines. */
+  /** The server's URL on the lab's machines. */
   readonly url: string;
-  /** Prints the install script on a machine that knows nothing of the lab's authority. */
+  /** Prints the install script on a machine that does not trust the lab's authority. */
   readonly scriptCommand: string;
   readonly fleet: Client<typeof FleetService>;
-  /** Signs and publishes, and points the channels at it. */
+  /** Signs and publishes a build, and points the channels to it. */
   publish(build: Build, ...channels: ('stable' | 'dev')[]): Promise<void>;
   createMachine(name: string): Promise<NewMachine>;
-  /** Saves the `agent` object of a machine, and what else stands beside it in the configuration. */
+  /** Saves the `agent` object of a machine, and the other keys of its configuration. */
   configure(partId: string, agent: object, beside?: object): Promise<void>;
   machine(partId: string): Promise<Machine>;
-  /** Asks until the machine is as wanted; the error says how it was instead. */
+  /** Polls until the machine satisfies `isSo`. The error contains its observed state. */
   until(partId: string, what: string, seconds: number, isSo: (machine: Machine) => boolean): Promise<Machine>;
   /** Messages of the LOGS tab, oldest first. */
   logs(partId: string): Promise<string[]>;
-  /** The command line, as the owner. @throws Error when it fails */
+  /** Runs the command line as the owner. @throws Error if it fails */
   cli(...args: string[]): Promise<string>;
-  /** What the one-line installer is given for this machine. */
+  /** The environment of the one-line installer for this machine. */
   installEnv(partId: string): Record<string, string>;
 }
 
 /**
  * @param isPlain - without TLS and on loopback, for measurements on this host.
- * @param validity - of the certificate and its authority; left out: for decades.
+ * @param validity - of the certificate and its authority; absent: decades.
  */
 export async function startSite({
   isPlain = false,
@@ -130,7 +130,7 @@ async function tlsFlags(folder: TempFolder, validity: Validity | undefined): Pro
   await writeFile(folder.file('cert.pem'), cert);
   await writeFile(folder.file('key.pem'), key, { mode: 0o600 });
   const files = ['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')];
-  // Machines reach the port by another number.
+  // Machines reach the server through another port number.
   return [...files, '--public-url', `https://${serverName}`];
 }
 

@@ -70,7 +70,7 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
     assert.equal((await machine.run(line({ PLATFORM_API_KEY: 'typo' }))).code, 2);
     assert.equal((await machine.run(line({ PLATFORM_PART_ID: 'typo' }))).code, 2);
     await installs(machine.run(line()));
-    // The complete file exists already.
+    // The previous run installed it already.
     await installs(machine.run(line()));
   });
 

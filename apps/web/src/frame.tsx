@@ -16,7 +16,7 @@ const places: readonly {
   { to: '/settings', name: 'Settings', icon: <SettingsIcon /> },
 ];
 
-/** What stands around every page. */
+/** The frame around every page. */
 export function Frame() {
   return (
     <div className="frame">

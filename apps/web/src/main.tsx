@@ -28,7 +28,7 @@ const router = createRouter({
 
 const whoAmI = createConnectQueryKey({ schema: SessionService.method.whoAmI, cardinality: 'finite' });
 const queries: QueryClient = new QueryClient({
-  // The first call that fails with an ended session makes the gate ask for a sign-in.
+  // The first call that fails with an expired session makes the gate show the sign-in.
   queryCache: new QueryCache({
     onError: (error, query) => {
       const isGate = JSON.stringify(query.queryKey).includes('"WhoAmI"');

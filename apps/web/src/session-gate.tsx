@@ -10,7 +10,7 @@ import { isSignedOut } from './view/failures.ts';
 /** Where the choice of the organization is kept between visits. */
 const choiceKey = 'platform-organization';
 
-/** Shows the pages to whoever is signed in, and to others how to sign in. */
+/** Shows the pages to signed-in users, and the sign-in page to others. */
 export function SessionGate({ children }: { children: ReactNode }) {
   const who = useQuery(SessionService.method.whoAmI, {}, { retry: false, staleTime: 60_000 });
   const [chosen, setChosen] = useState(() => localStorage.getItem(choiceKey) ?? '');

@@ -1,8 +1,8 @@
 /**
- * A one-node Slurm from Debian's packages, to try the runner with: node e2e/lab/slurm/cluster.ts. Needs root and
+ * A one-node Slurm from Debian's packages for testing the runner: node e2e/lab/slurm/cluster.ts. Needs root and
  * apt-get install --no-install-recommends slurm-wlm slurmrestd munge slurm-wlm-basic-plugins slurm-wlm-jwt-plugin.
- * Prints one JSON line when jobs can be submitted, and ends with all of its processes on SIGTERM, Ctrl-C or a closed stdin.
- * A line on stdin is an order: `rest off`, `rest on` (the REST server alone), `node off`, `node on` (the daemon of the node).
+ * Prints one JSON line when jobs can be submitted. Ends with all of its processes on SIGTERM, Ctrl-C or a closed stdin.
+ * Commands on stdin: `rest off`, `rest on` (only the REST server), `node off`, `node on` (the daemon of the node).
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -102,19 +102,19 @@ class Cluster {
     await this.#start('slurmrestd', '/usr/sbin/slurmrestd', ['-a', 'rest_auth/jwt', '-s', 'openapi/v0.0.38', place], {
       uid: daemonId,
       gid: daemonId,
-      // The other daemons take it for a change of the authentication.
+      // The other daemons would treat it as a change of the authentication.
       env: { ...this.#env, SLURM_JWT: 'daemon' },
     });
     await this.#until('slurmrestd', async () => (await fetch(`http://${place}/openapi/v3`)).status === 401);
   }
-  /** As an administrator's timer would. */
+  /** Writes the token as an administrator's timer would. */
   async writeToken(): Promise<void> {
     const said = await this.run('scontrol', 'token', 'username=root', `lifespan=${tokenSeconds}`);
     await writeFile(this.file('token'), said.replace('SLURM_JWT=', ''), { mode: 0o640 });
     await chown(this.file('token'), 0, daemonId);
   }
   async end(): Promise<void> {
-    // Steps are children of nobody: Slurm itself has to end them.
+    // Steps are detached processes: Slurm itself has to end them.
     await this.run('scancel', '--full', '--signal=KILL', '--user=root').catch(() => '');
     await this.run('scancel', '--user=root').catch(() => '');
     const isIdle = async (): Promise<boolean> => (await this.run('squeue', '-h', '-t', 'R,CG')) === '';

@@ -1,4 +1,4 @@
-/** The one-node Slurm of the lab as a process, and what its people do at its command line. */
+/** The one-node Slurm of the lab as a process, and the commands of its users. */
 import { execFile } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -27,13 +27,13 @@ export class SlurmCluster implements AsyncDisposable {
     this.#group = group;
     this.#lines = lines;
   }
-  /** For a runner beside the cluster. */
+  /** Flags for a runner next to the cluster. */
   get flags(): string[] {
     const { url, user, token_file: tokenFile, folder } = this.ready;
     const places = ['--slurm-url', url, '--slurm-token-file', tokenFile, '--slurm-output', `${folder}/%j.out`];
     return ['--executor', 'slurm', '--slurm-user', user, ...places];
   }
-  /** A command of Slurm, such as `scancel`. @returns what it prints. */
+  /** Runs a command of Slurm, such as `scancel`. @returns its output. */
   async run(command: string, ...args: string[]): Promise<string> {
     const env = { PATH: process.env['PATH'], SLURM_CONF: this.ready.conf };
     return (await exec(command, args, { env, timeout: 30_000 })).stdout.trim();
@@ -46,7 +46,7 @@ export class SlurmCluster implements AsyncDisposable {
   }
   async nodesFail(): Promise<void> {
     await this.#update('nodename=ALL', 'state=down', 'reason=story');
-    // A node that still ends its jobs cannot be resumed, and one that spoke up by itself need not be.
+    // A node that still ends its jobs cannot be resumed; one that has registered again needs no resume.
     const isDown = async (): Promise<boolean> => /down|drain/.test(await this.run('sinfo', '-h', '-o', '%T'));
     while (await isDown()) {
       await this.#update('nodename=ALL', 'state=resume').catch(() => {});

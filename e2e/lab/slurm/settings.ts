@@ -1,4 +1,4 @@
-/** Files of a one-node Slurm that needs neither systemd nor anything outside its folder. */
+/** Files of a one-node Slurm that needs neither systemd nor files outside its folder. */
 export interface Ports {
   readonly controller: number;
   readonly node: number;
@@ -39,5 +39,5 @@ PartitionName=train Nodes=${host} Default=YES MaxTime=120 State=UP
 PartitionName=spare Nodes=${host} MaxTime=120 State=UP
 `;
 
-/** A GPU that is none: enough for Slurm to give it out. */
+/** A fake GPU: enough for Slurm to allocate it. */
 export const gresConf = 'Name=gpu Count=1 File=/dev/null\n';

@@ -5,7 +5,7 @@ import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { theme } from './theme.ts';
 
-/** What changes from one text to another, unchanged stretches folded away. */
+/** Shows the changes from one text to another, with unchanged sections folded. */
 export function ConfigDiff({ before, after, label }: { before: string; after: string; label: string }) {
   const holder = useRef<HTMLDivElement>(null);
   useEffect(() => {

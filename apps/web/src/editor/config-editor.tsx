@@ -20,7 +20,7 @@ const firstLine = (text: string, { from, to }: TextRange): TextRange => {
 };
 
 interface ConfigEditorProps {
-  /** The text to begin with; a new `key` of the component begins anew. */
+  /** The initial text; a new `key` of the component resets it. */
   initial: string;
   schema: JsonSchema;
   problems: readonly ConfigProblem[];

@@ -83,7 +83,7 @@ function complete(schema: JsonSchema, context: CompletionContext): CompletionRes
   return options.length === 0 ? null : { from: spot.place.from, to: Math.max(spot.place.to, context.pos), options };
 }
 
-/** Explains keys under the pointer and offers what may stand at the cursor. */
+/** Explains keys under the pointer and completes keys and values at the cursor. */
 export const schemaHints = (schema: JsonSchema): Extension => [
   hoverTooltip((view, position) => hover(schema, view.state.doc.toString(), position)),
   autocompletion({ override: [(context) => complete(schema, context)], icons: false }),

@@ -2,7 +2,7 @@ import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** The editor takes its colours from the page, so it follows light and dark by itself. */
+/** The editor takes its colours from the page, so it follows light and dark mode. */
 const look = EditorView.theme({
   '&': { color: 'var(--text)', backgroundColor: 'var(--surface-1)', fontSize: '13px', height: '100%' },
   '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },

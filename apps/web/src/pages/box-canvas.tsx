@@ -12,12 +12,12 @@ interface BoxCanvasProps {
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
   onDraw: (frame: Frame) => void;
-  /** The end of a move: to be kept. */
+  /** Called at the end of a move, to save it. */
   onChange: (box: Box, frame: Frame) => void;
   onRemove: (box: Box) => void;
 }
 
-/** What the pointer is about to do. */
+/** The current action of the pointer. */
 type Drag =
   | { at: 'drawing'; from: Point; to: Point }
   | { at: 'moving'; box: Box; from: Point; frame: Frame }
@@ -65,7 +65,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
       else onSelect(undefined);
     } else if (!isSame(drag.frame, drag.box)) onChange(drag.box, drag.frame);
   };
-  /** Where a box is shown: while it is being moved not where it is kept. */
+  /** The frame to draw: during a move it differs from the saved one. */
   const shown = (box: Box): Frame => {
     if (drag && drag.at !== 'drawing' && drag.box.id === box.id) return drag.frame;
     return pressed?.box.id === box.id ? pressed.frame : box;

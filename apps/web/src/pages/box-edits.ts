@@ -37,7 +37,7 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
     setState(latest.current);
   };
 
-  /** @returns the edit as it was kept: a new box has got its ID. */
+  /** @returns the edit as the server saved it: a new box has an ID. */
   const keep = async (edit: BoxEdit): Promise<BoxEdit> => {
     if (edit.do === 'add') {
       const request = { binaryDataId, ...wire(edit.box) };

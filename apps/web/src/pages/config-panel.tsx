@@ -56,11 +56,11 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
   const refused = save.error ? failureOf(save.error) : undefined;
   const isConflict = refused?.code === 'CONFIG_CONFLICT' || (newest > base.revision && newest !== justSaved);
 
-  // The server knows every rule; until it has answered for this very text, the schema speaks.
+  // The server knows every rule; until it has answered for this text, the schema validates.
   const problems = useMemo(() => {
     const isChecked = check.data !== undefined && settled === draft;
     const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
-    // A machine that is offline reports about what it received last, which may be another configuration.
+    // An offline machine reports about the last configuration that it received, which may be an older one.
     const isReported = base.revision === newest && received >= newest;
     const reported = isReported
       ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })

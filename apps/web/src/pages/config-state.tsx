@@ -11,7 +11,7 @@ interface ConfigStateProps {
   justSaved: bigint | undefined;
 }
 
-/** How far the configuration has come: in the editor, saved, on the machine. */
+/** Shows the progress of the configuration: in the editor, saved, on the machine. */
 export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStateProps) {
   const { applied } = machine;
   const isApplied = applied.at === 'applied' && applied.revision >= base && base > 0n;

@@ -9,7 +9,7 @@ async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[
   const place = path === '' ? entry.name : `${path}/${entry.name}`;
   if (entry.isFile) {
     const source = await fileOf(entry as FileSystemFileEntry);
-    // A file that lies in no folder has no path, as in a file dialog.
+    // A file outside any folder has no path, as in a file dialog.
     return [{ source, name: source.name, path: path === '' ? '' : place, size: source.size }];
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
@@ -19,7 +19,10 @@ async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[
   return found;
 }
 
-/** Dropped files and what is in dropped folders. Must be called while the drop is handled; several folders are one set. */
+/**
+ * Returns dropped files and the files in dropped folders. Call it while the drop event is handled; several folders form
+ * one set.
+ */
 export async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
   const plain = items.filter((item) => item.webkitGetAsEntry() === null).flatMap((item) => item.getAsFile() ?? []);

@@ -4,7 +4,7 @@ import { formatCount } from '../view/quantities.ts';
 import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
 
-/** How good the model is on images it has not seen, and where it errs. */
+/** The scores of the model on held-out images, and its mistakes. */
 export function EvaluationReport({ evaluation }: { evaluation: EvaluationView }) {
   const { images } = evaluation;
   return (
@@ -72,7 +72,7 @@ function Skipped({ evaluation }: { evaluation: EvaluationView }) {
   );
 }
 
-/** The interval of a score is written smaller, below it. */
+/** The interval of a score is smaller and below it. */
 function Figure({ name, value }: { name: string; value: string }) {
   const [score, interval] = value.split(/ (?=\()/);
   return (
@@ -117,7 +117,10 @@ function HeatTable({ evaluation }: { evaluation: EvaluationView }) {
   );
 }
 
-/** From this share on a cell is strong and takes the other text colour; nothing lies between, where neither colour is readable. */
+/**
+ * From this share on, a cell is dark and takes the other text colour. The scale skips the shades on which neither
+ * colour is readable.
+ */
 const strongShare = 0.6;
 const strengthOf = (share: number): number => Math.round(share >= strongShare ? 84 + share * 16 : 10 + share * 60);
 
@@ -205,7 +208,7 @@ const Thumbnail = ({ mistake: { binaryDataId, fileName } }: { mistake: Mistake }
   <img src={`/data/${binaryDataId}?width=200`} alt={fileName} loading="lazy" width={200} height={200} />
 );
 
-/** The whole image with what was missed and what was wrong. */
+/** The whole image with missed and wrong boxes. */
 const Boxed = ({ mistake: { binaryDataId, fileName, boxes } }: { mistake: Mistake }) => (
   <div className="boxed">
     <img src={`/data/${binaryDataId}`} alt={fileName} loading="lazy" />

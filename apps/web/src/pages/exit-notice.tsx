@@ -7,7 +7,7 @@ export const ExitNotice = ({
   of,
   exit: { version, reason, lines, since },
 }: {
-  /** Which program, for the name of its lines. */
+  /** The name of the program, for the title of its lines. */
   of: string;
   exit: ExitView;
 }) => (

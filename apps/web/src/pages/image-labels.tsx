@@ -17,7 +17,7 @@ import { SelectField, TextField } from './submit-fields.tsx';
 const noSplit = '';
 const splitTexts = { train: 'training', validation: 'validation', test: 'test' } as const;
 
-/** Edits labels and split of one image; what the server keeps shows at once. */
+/** Edits labels and split of one image; saved changes show at once. */
 function useLabelEdits(metadata: BinaryMetadata) {
   const queries = useQueryClient();
   const [labels, setLabels] = useState<readonly string[]>(metadata.labels);
@@ -141,7 +141,7 @@ function Predicted({
 
 interface RemovableProps {
   text: string;
-  /** In place of the text. */
+  /** Replaces the text. */
   shown?: string;
   name: string;
   onRemove: (text: string) => Promise<void>;

@@ -22,7 +22,7 @@ import { UserText } from '../parts/user-text.tsx';
 
 const route = getRouteApi('/datasets/$datasetId/picture');
 
-/** One image of a dataset: its labels and its boxes, to be changed. */
+/** One image of a dataset, with its editable labels and boxes. */
 export function ImagePage() {
   const { datasetId } = route.useParams();
   const { id } = route.useSearch();
@@ -48,7 +48,7 @@ export function ImagePage() {
   );
 }
 
-/** The images beside it in the list that the reader came from. */
+/** The adjacent images in the list from which the user came. */
 function Neighbours({ datasetId, id }: { datasetId: string; id: string }) {
   const { organization } = useSession();
   const queries = useQueryClient();
@@ -103,7 +103,7 @@ const boxesOf = (metadata: BinaryMetadata): Box[] =>
     ...(box.confidence !== undefined && { confidence: box.confidence }),
   }));
 
-/** Where a box lands that is added without a pointer. */
+/** The initial position of a box that is added without a pointer. */
 const middle = { xMin: 0.35, yMin: 0.35, xMax: 0.65, yMax: 0.65 };
 
 function savedState(unsaved: number | undefined, error: unknown): string {

@@ -17,15 +17,15 @@ export interface BrowserFile extends ChosenFile {
 export interface UploadState {
   at: 'idle' | 'running' | 'done';
   done: number;
-  /** Images that the dataset had: their labels were added. */
+  /** Existing images of the dataset: their labels were added. */
   existed: number;
   failed: readonly { name: string; reason: string }[];
 }
 
-/** Uploads at the same time: enough to fill a line, few enough to leave connections for the page. */
+/** Concurrent uploads: enough to use the bandwidth, few enough to leave connections for the page. */
 const lanes = 4;
 
-/** Uploads images into a dataset; stops when the dialog is closed. What was uploaded stays. */
+/** Uploads images into a dataset; stops when the dialog is closed. Uploaded images stay. */
 export function useImageUploads(datasetId: string) {
   const transport = useTransport();
   const [state, setState] = useState<UploadState>({ at: 'idle', done: 0, existed: 0, failed: [] });

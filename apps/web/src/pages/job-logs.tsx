@@ -10,9 +10,9 @@ import { parseLevel } from '../view/log-lines.ts';
 import { formatCount } from '../view/quantities.ts';
 import { localClock, msOf, utcMoment } from '../view/times.ts';
 
-/** A job that logs more than this is read with the command line. */
+/** Jobs with more lines than this are read with the command line. */
 const mostLines = 2000;
-/** The server holds its answer so long until there are new lines. */
+/** How long the server holds its answer until there are new lines. */
 const waitMs = 20_000;
 const pauseAfterErrorMs = 3000;
 
@@ -24,7 +24,7 @@ interface Tail {
 const empty: Tail = { lines: [], error: undefined, isEnded: false };
 
 interface Source {
-  /** @returns the lines after the token; no token: that was the end of the log. */
+  /** @returns the lines after the token; without a next token, the log has ended. */
   page: (pageToken: string, signal: AbortSignal) => Promise<{ logs: TrainingJobLogEntry[]; nextPageToken: string }>;
   clock: Clock;
 }

@@ -18,7 +18,7 @@ interface Base {
 }
 export type LabelKind = 'tags' | 'boxes';
 
-/** Questions at the same time: few enough to leave connections for the page. */
+/** Concurrent requests: few enough to leave connections for the page. */
 const lanes = 4;
 
 async function countOf(transport: Transport, filter: Filter, signal: AbortSignal): Promise<number> {
@@ -33,7 +33,7 @@ const withAny = (base: Base, kind: LabelKind, labels: readonly string[]): Filter
     ? { ...base, bboxLabels: [...labels] }
     : { ...base, tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [...labels], labelsOnly: true } };
 
-/** The labels after this one that fit into an answer, and whether there are more. */
+/** Returns the labels after this one that fit into an answer, and whether there are more. */
 async function someLabels(transport: Transport, filter: Base, after: string, kind: LabelKind, signal: AbortSignal) {
   const { boundingBoxLabelsByFilter, tagsByFilter } = DataService.method;
   if (kind === 'boxes') {
@@ -68,7 +68,7 @@ async function materialOf(transport: Transport, base: Base, kind: LabelKind, sig
   return { images: images, labels: labels.map((label, at) => ({ label, images: counts[at] ?? 0 })) };
 }
 
-/** Images of a dataset per label: of its tags, or of the boxes in its images. */
+/** Counts images of a dataset per label: by its tags, or by the boxes in its images. */
 export function useLabelCounts(organizationId: string, datasetId: string, kind: LabelKind) {
   const transport = useTransport();
   return useQuery({
@@ -78,7 +78,7 @@ export function useLabelCounts(organizationId: string, datasetId: string, kind: 
   });
 }
 
-/** How many images carry at least one of the labels. */
+/** Counts images with at least one of the labels. */
 export function useLabelled(
   organizationId: string,
   datasetId: string,

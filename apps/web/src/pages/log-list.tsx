@@ -7,14 +7,14 @@ import { bothMoments, localClock } from '../view/times.ts';
 interface LogListProps {
   lines: readonly LogLine[];
   isFollowing: boolean;
-  /** What stands above the first line. */
+  /** Shown above the first line. */
   older: ReactNode;
 }
 
 /** Pixels from the end that still count as "at the end". */
 const nearEnd = 40;
 
-/** Follows the newest line while the reader is at the end; stays put when older lines come in above. */
+/** Follows the newest line while the user is at the end; keeps its position when older lines are added above. */
 export function LogList({ lines, isFollowing, older }: LogListProps) {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLOListElement>(null);
@@ -34,7 +34,7 @@ export function LogList({ lines, isFollowing, older }: LogListProps) {
 
   useEffect(() => {
     if (list.current === null || !follows) return undefined;
-    // Rows get their true height only when they come into view, which moves the end.
+    // Rows get their true height only when they scroll into view, which moves the end.
     const watcher = new ResizeObserver(() => {
       if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
     });

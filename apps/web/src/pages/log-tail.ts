@@ -8,23 +8,26 @@ import { useClock } from '../parts/time.tsx';
 import { toLogLine, mergeLines } from '../view/log-lines.ts';
 import type { LogLine } from '../view/log-lines.ts';
 
-/** New lines are drawn together this often, however fast they come. */
+/** Redraws new lines at most this often, whatever their rate. */
 const batchMs = 100;
-/** Wait before a stream that broke is opened again. */
+/** The delay before a broken stream is reopened. */
 const reopenMs = 2000;
 
 interface Tail {
   lines: readonly LogLine[];
   isLive: boolean;
   isPaused: boolean;
-  /** Lines held back by the pause. */
+  /** Lines buffered during the pause. */
   waiting: number;
-  /** Of the last attempt; undefined while the stream is open. */
+  /** The error of the last attempt; undefined while the stream is open. */
   error: unknown;
   toggle: () => void;
 }
 
-/** Live lines of a part. The stream is opened again whenever it ends; lines are identified by their keys, so none appears twice. */
+/**
+ * Live lines of a part. The stream is reopened whenever it ends; lines are identified by their keys, so none appears
+ * twice.
+ */
 export function useLogTail(partId: string): Tail {
   const transport = useTransport();
   const clock = useClock();

@@ -56,7 +56,7 @@ function Logs({ partId }: { partId: string }) {
   const tail = useLogTail(partId);
   const { refetch } = history;
   useEffect(() => {
-    // Lines of the moments before the stream opened, or between two streams.
+    // Fetches the lines from before the stream opened, or from between two streams.
     if (tail.isLive) void refetch();
   }, [tail.isLive, refetch]);
 

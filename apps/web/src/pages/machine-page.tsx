@@ -77,7 +77,7 @@ const Back = () => (
   </Link>
 );
 
-/** What needs somebody now; notes stay in the status. */
+/** Conditions that need action; notes stay in the status. */
 const Conditions = ({ machine }: { machine: MachineView }) =>
   machine.conditions
     .filter(({ tone }) => tone === 'bad' || tone === 'warn')

@@ -5,7 +5,7 @@ import { getRouteApi } from '@tanstack/react-router';
 const route = getRouteApi('/machines/$machineId');
 const refreshMs = 1000;
 
-/** The machine of the address bar, kept fresh. */
+/** The machine of the page URL, refreshed regularly. */
 export function useMachine() {
   const { machineId } = route.useParams();
   return useQuery(FleetService.method.getMachine, { id: machineId }, { refetchInterval: refreshMs });

@@ -69,7 +69,7 @@ export function MachinesPage() {
   );
 }
 
-/** A machine that needs somebody is seen in the list. */
+/** Shows in the list that a machine needs action. */
 function Standing({ machine }: { machine: MachineView }) {
   const badge = machineBadge(machine);
   return badge && <span className={`badge is-${badge.tone}`}>{badge.text}</span>;

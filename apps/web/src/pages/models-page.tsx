@@ -148,7 +148,7 @@ const ItemWords = ({ item, onEdit }: { item: RegistryItem | undefined; onEdit: (
     </>
   );
 
-/** The job that made a version, and what it learned from. */
+/** The job that created a version, and its training data. */
 const Origin = ({ origin, score }: { origin: ModelOrigin | undefined; score: string | undefined }) =>
   origin ? (
     <span className="row row-tight">

@@ -2,7 +2,7 @@ import { Command } from '../parts/copying.tsx';
 import { Ago } from '../parts/time.tsx';
 import type { MachineView } from '../view/machine-status.ts';
 
-/** How a machine moves from another product's agent to ours. */
+/** The migration of a machine from another product's agent to ours. */
 export const OtherAgent = ({ machine }: { machine: MachineView }) =>
   machine.migrationRequested === undefined ? (
     <>

@@ -78,7 +78,7 @@ const sliceWords: Readonly<Record<SliceView['state'], string>> = {
   'not reported': 'not reported',
 };
 
-/** Which part of the machine lags, since when and why; fields without effect. */
+/** The slices that lag, since when and why; fields without effect. */
 const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
   slices.length > 0 && (
     <ul className="slices small" aria-label="Configuration by part">
@@ -144,7 +144,7 @@ function Restart({ machine }: { machine: MachineView }) {
   const [isAsking, setAsking] = useState(false);
   const [startedBefore, setStartedBefore] = useState<number>();
   const restart = useMutation(FleetService.method.restartPart, {
-    // The next report is about the machine after the restart.
+    // The next report describes the machine after the restart.
     onSuccess: () =>
       queries.invalidateQueries({
         queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),

@@ -11,7 +11,7 @@ interface ProblemListProps {
   onShow: (problem: ConfigProblem) => void;
 }
 
-/** Every problem by path; pressing one puts the cursor there. */
+/** Every problem by path; a click moves the cursor there. */
 export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
   const wrong = problems.filter(isError).length;
   const reported = problems.filter((one) => one.isReported).length;

@@ -83,7 +83,7 @@ function Trial({ trial }: { trial: TrialView }) {
   );
 }
 
-/** `isReasonKnown`: it stands elsewhere already. */
+/** `isReasonKnown`: the page shows the reason elsewhere. */
 const LastUpdate = ({ update, isReasonKnown }: { update: UpdateView; isReasonKnown: boolean }) => (
   <div className="stack-tight">
     <p className="small">

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 
-/** The two things that the registry holds. */
+/** The two kinds of items in the registry. */
 export const RegistryTabs = () => (
   <nav aria-label="Registry" className="row">
     <Link to="/models" className="choice choice-link">

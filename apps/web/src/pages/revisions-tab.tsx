@@ -13,7 +13,7 @@ import { useMachine } from './machine-query.ts';
 
 const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-diff.tsx')).ConfigDiff }));
 
-/** REVISIONS: every configuration that was ever saved, and what each changed. */
+/** REVISIONS: every saved configuration, and its changes. */
 export function RevisionsTab() {
   const machine = useMachine().data?.machine;
   const partId = machine?.partId ?? '';
@@ -99,7 +99,7 @@ function RevisionTable({
   );
 }
 
-/** On the newest revision that the machine has reached. */
+/** Shown on the newest revision that the machine has reached. */
 function EffectBadge({ applied }: { applied: Applied | undefined }) {
   if (applied?.at === 'waiting' && applied.applied >= applied.desired)
     return <span className="badge is-bad">not in effect any more</span>;

@@ -117,7 +117,7 @@ const RunnerTable = ({ runners }: { runners: readonly RunnerView[] }) => (
   </table>
 );
 
-/** Makes a key of role runner and shows the command that uses it, once. */
+/** Creates a key of role runner and shows the command that uses it, once. */
 function AddRunner({ onClose }: { onClose: () => void }) {
   const { organization } = useSession();
   const { organizationId } = organization;

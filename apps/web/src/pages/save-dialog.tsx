@@ -17,7 +17,7 @@ interface SaveDialogProps {
   onClose: () => void;
 }
 
-/** What will change on the machine, before it does. */
+/** Shows the changes before they reach the machine. */
 export const SaveDialog = ({
   before,
   after,

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { JsonSchema } from '../view/config-schema.ts';
 
-/** The schema of the configuration comes with the app, in a file of its own that only the editor needs. */
+/** The schema of the configuration is a separate file of the app, because only the editor needs it. */
 export const useConfigSchema = () =>
   useQuery({
     queryKey: ['config-schema'],

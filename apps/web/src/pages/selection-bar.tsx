@@ -12,11 +12,11 @@ interface SelectionBarProps {
   /** Labels in use, offered while typing. */
   labels: readonly string[];
   onClear: () => void;
-  /** Something was changed. */
+  /** Called after a change. */
   onDone: () => void;
 }
 
-/** What can be done with the images that are selected. */
+/** Actions on the selected images. */
 export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: SelectionBarProps) {
   const [label, setLabel] = useState('');
   const [isRemoving, setRemoving] = useState(false);

@@ -2,7 +2,7 @@ import { BrandMark } from '../parts/brand.tsx';
 import { Command } from '../parts/copying.tsx';
 import { Note } from '../parts/messages.tsx';
 
-/** Signing in happens by a link; this page says how to get one. */
+/** Users sign in with a link; this page explains how to get one. */
 export function SignInPage({ isWithoutOrganization = false }: { isWithoutOrganization?: boolean }) {
   const isLinkUsed = new URLSearchParams(window.location.search).get('link') === 'used';
   return (

@@ -19,7 +19,7 @@ const frameworks = {
 } as const;
 const noLabels: ReadonlySet<string> = new Set();
 
-/** Trains one of the model types that the platform knows. */
+/** Trains one of the built-in model types. */
 export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
   const { organization } = useSession();
   const { organizationId } = organization;
@@ -177,6 +177,6 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
   );
 }
 
-/** A model name made of a dataset's name. */
+/** Derives a model name from a dataset's name. */
 const suggestion = (name: string): string =>
   name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^[^A-Za-z0-9]+|-+$/g, '') || 'model';

@@ -77,7 +77,7 @@ export interface Limits {
 }
 const isWhole = (text: string): boolean => /^\d{0,7}$/.test(text.trim());
 
-/** What is wrong with the limits; undefined: nothing. Empty fields mean the server's default. */
+/** Returns the problem with the limits; undefined if there is none. Empty fields mean the server's default. */
 export const limitsProblem = ({ gpus, minutes, memoryMib }: Limits): string | undefined =>
   [gpus, minutes, memoryMib].every(isWhole) ? undefined : 'Limits are whole numbers; empty means the default.';
 
@@ -89,7 +89,7 @@ export const resourcesOf = ({ gpus, minutes, memoryMib }: Limits): MessageInitSh
 
 export const useLimits = () => useState<Limits>({ gpus: '', minutes: '', memoryMib: '' });
 
-/** GPUs, time and memory of a job; folded away, because the defaults are right for most. */
+/** GPUs, time and memory of a job; collapsed, because the defaults fit most jobs. */
 export function LimitFields({ limits, onChange }: { limits: Limits; onChange: (limits: Limits) => void }) {
   const problem = limitsProblem(limits);
   return (

@@ -10,7 +10,7 @@ import { SelectField, TextField } from './submit-fields.tsx';
 interface VersionMenusProps {
   /** JSON. */
   draft: string;
-  /** For example linux/arm64; empty: not known yet. */
+  /** For example linux/arm64; empty: unknown so far. */
   platform: string;
   onChange: (draft: string) => void;
 }
@@ -19,7 +19,7 @@ const programs = [
   { program: 'server', name: 'platform-server', label: 'Machine server version' },
 ] as const;
 
-/** The two versions of the configuration as menus; a choice changes the text beside them, and is saved with it. */
+/** The two versions of the configuration as menus; a choice changes the text in the editor, and is saved with it. */
 export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
   const list = usePagedList(ReleaseService.method.listReleases, (pageToken) => ({ pageToken }), { isWhole: true });
   const [writing, setWriting] = useState<ProgramName>();

@@ -4,7 +4,7 @@ import { useClock } from './time.tsx';
 
 const thanksMs = 2000;
 
-/** Copies a text; without permission (a page over plain HTTP) the old way through a selection. */
+/** Copies a text; without permission (a page over plain HTTP) through a selection and the older browser API. */
 async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

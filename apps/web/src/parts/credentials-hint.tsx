@@ -1,6 +1,6 @@
 import { CodeBlock, Command } from './copying.tsx';
 
-/** The credentials file of a machine and what to do with it. */
+/** The credentials file of a machine and how to use it. */
 export const CredentialsHint = ({ credentials, scriptCommand }: { credentials: string; scriptCommand: string }) => (
   <div className="stack">
     <ol className="steps">

@@ -1,7 +1,7 @@
 import { errorText } from '@platform/kit';
 import { Note } from './messages.tsx';
 
-/** A page that could not be drawn: our fault, or the app was updated under an open page. */
+/** Shown if a page fails to render: a bug, or an update of the app under an open page. */
 export const ErrorPage = ({ error }: { error: unknown }) => (
   <Note
     tone="bad"

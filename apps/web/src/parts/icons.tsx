@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Line drawings on a 24 px grid in the colour of the text around them; always beside words, so hidden from readers of the page. */
+/** Line icons on a 24 px grid in the colour of the text; always next to text, so hidden from screen readers. */
 function Icon({ children }: { children: ReactNode }) {
   return (
     <svg

@@ -8,7 +8,7 @@ interface NoteProps {
   tone: Tone;
   children: ReactNode;
   action?: ReactNode;
-  /** Said aloud by screen readers as soon as it appears. */
+  /** Screen readers announce it as soon as it appears. */
   isLive?: boolean;
 }
 
@@ -23,7 +23,7 @@ export function Note({ tone, children, action, isLive = false }: NoteProps) {
   );
 }
 
-/** What went wrong, the code to search for, and what to do. */
+/** Shows what happened, the code to search for, and what to do. */
 export function FailureNote({ error, action }: { error: unknown; action?: ReactNode }) {
   const failure = failureOf(error);
   return (

@@ -6,7 +6,7 @@ import { useEffect } from 'react';
 
 type Page = { nextPageToken: string };
 
-/** Key of every paged list of a method, to have it read anew. */
+/** Query key of every paged list of a method, for refetching them. */
 export const pagesKey = ({ parent, name }: DescMethodUnary): readonly string[] => ['pages', parent.typeName, name];
 
 export interface PagedList<A> {

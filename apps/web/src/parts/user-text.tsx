@@ -1,4 +1,4 @@
 import { showable } from '@platform/contract/names';
 
-/** What somebody called a thing, beside words of ours: neither its direction nor its marks reach the text around it. */
+/** A name that a user chose, inside our text: its direction and control characters do not affect the text around it. */
 export const UserText = ({ text }: { text: string }) => <bdi>{showable(text)}</bdi>;

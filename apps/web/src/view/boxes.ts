@@ -1,6 +1,6 @@
 import { percent } from './quantities.ts';
 
-/** A box in an image; edges as shares of width and height. */
+/** A box in an image; edges as fractions of width and height. */
 export interface Box {
   id: string;
   label: string;
@@ -23,12 +23,12 @@ export type Corner = (typeof corners)[number];
 export const withConfidence = ({ label, confidence }: { label: string; confidence?: number | undefined }): string =>
   confidence === undefined ? label : `${label} ${percent(confidence, 0)}`;
 
-/** Smaller ones are slips of the hand. */
+/** Smaller boxes are accidental clicks. */
 const minBoxShare = 0.01;
 
 const clamp = (value: number, low = 0, high = 1): number => Math.min(high, Math.max(low, value));
 
-/** The box between two points, cut at the edges of the image; undefined: too small to be meant. */
+/** The box between two points, clipped to the image; undefined: too small to be intended. */
 export function frameBetween(a: Point, b: Point): Frame | undefined {
   const frame = {
     xMin: clamp(Math.min(a.x, b.x)),
@@ -39,14 +39,14 @@ export function frameBetween(a: Point, b: Point): Frame | undefined {
   return frame.xMax - frame.xMin < minBoxShare || frame.yMax - frame.yMin < minBoxShare ? undefined : frame;
 }
 
-/** Moved as a whole; it stops at the edges. */
+/** Moves the whole box; it stops at the edges. */
 export function moveFrame(of: Frame, dx: number, dy: number): Frame {
   const x = clamp(dx, -of.xMin, 1 - of.xMax);
   const y = clamp(dy, -of.yMin, 1 - of.yMax);
   return { xMin: of.xMin + x, yMin: of.yMin + y, xMax: of.xMax + x, yMax: of.yMax + y };
 }
 
-/** One corner put elsewhere; the others stay, and the box keeps a size. */
+/** Moves one corner; the others stay, and the box keeps a minimum size. */
 export function moveCorner(of: Frame, corner: Corner, { x, y }: Point): Frame {
   const [vertical, side] = corner.split(' ');
   return {
@@ -82,7 +82,7 @@ export function editBox(box: Box, change: Partial<Omit<Box, 'id' | 'confidence'>
 /** One edit of the boxes of an image; the last one can be undone. */
 export type BoxEdit = { do: 'add'; box: Box } | { do: 'remove'; box: Box } | { do: 'change'; before: Box; after: Box };
 
-/** The edit that takes one back. */
+/** Returns the edit that reverts this one. */
 export function invertEdit(edit: BoxEdit): BoxEdit {
   if (edit.do === 'change') return { do: 'change', before: edit.after, after: edit.before };
   return edit.do === 'add' ? { do: 'remove', box: edit.box } : { do: 'add', box: edit.box };

@@ -11,7 +11,7 @@ export interface ConfigProblem {
   /** "agent.additional_networks[0].psk", or where the JSON breaks off. */
   where: string;
   path: JsonPath;
-  /** Set only if there is no path because the text is not JSON. */
+  /** Set only if there is no path because the text is not valid JSON. */
   place?: TextRange;
   message: string;
   remedy: string;
@@ -23,9 +23,8 @@ export interface ConfigProblem {
 export const isError = (problem: ConfigProblem): boolean => problem.tone === 'bad' && !problem.isReported;
 
 /**
- * What the machine reports about places of the configuration, as far as they are still as they were saved.
- *
- * @param known - what is shown already: a place is not marked twice.
+ * Returns the reported problems of those fields that are unchanged since the configuration was saved.
+ * @param known - problems that are shown already: a field is not marked twice.
  */
 export function fromMachine(
   conditions: readonly ConditionView[],
@@ -65,7 +64,7 @@ export const fromServer = (problems: readonly Problem[]): ConfigProblem[] =>
     tone: toneOf(severity),
   }));
 
-/** Problems that are found without the server, while the user types. */
+/** Finds problems without the server, while the user types. */
 export function fromText(text: string, schema: JsonSchema | undefined): ConfigProblem[] {
   const broken = syntaxProblem(text);
   if (broken !== undefined) {
@@ -90,7 +89,7 @@ export function fromText(text: string, schema: JsonSchema | undefined): ConfigPr
   }));
 }
 
-/** Gravest first, otherwise in the given order. */
+/** Most severe first, otherwise in the given order. */
 export function sortProblems(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const weight: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, quiet: 3, good: 4 };
   return problems.toSorted((a, b) => weight[a.tone] - weight[b.tone]);

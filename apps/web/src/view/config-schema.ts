@@ -26,17 +26,17 @@ export interface JsonSchema {
   pattern?: string;
   minItems?: number;
   maxItems?: number;
-  /** Ours: of a number, for example "minutes". */
+  /** Our extension: the unit of a number, for example "minutes". */
   unit?: string;
   /** The default in words, where the value alone does not explain it (an extension of JSON Schema). */
   defaultText?: string;
-  /** Ours: what a pattern means, for example "a time from 00:00 to 23:59". */
+  /** Our extension: the meaning of a pattern, for example "a time from 00:00 to 23:59". */
   expected?: string;
-  /** Ours: never shown again once saved. */
+  /** Our extension: never shown again once saved. */
   secret?: boolean;
-  /** Ours: first version that acts on it; null: nothing acts on it yet. */
+  /** Our extension: the first version that acts on it; null: no version does yet. */
   since?: string | null;
-  /** Ours: operating systems on which it acts; absent: all. */
+  /** Our extension: operating systems on which it acts; absent: all. */
   platforms?: readonly string[];
 }
 
@@ -68,7 +68,7 @@ const descriptionOf = (outside: JsonSchema, inside: JsonSchema): JsonSchema => {
   return description === undefined ? {} : { description };
 };
 
-/** Every schema that may describe the value at a path. Empty: nothing is known about it. */
+/** Finds every schema that may describe the value at a path. Empty: the schema does not cover it. */
 export function schemasAt(root: JsonSchema, path: JsonPath): readonly JsonSchema[] {
   let found = branches(root, root);
   for (const step of path) {
@@ -82,12 +82,12 @@ export function schemasAt(root: JsonSchema, path: JsonPath): readonly JsonSchema
   return found;
 }
 
-/** What the editor shows about one key. */
+/** The description of one key in the editor. */
 export interface Hint {
   key: string;
   type: string;
   description: string;
-  /** For people; may be words. */
+  /** For users; may be text. */
   default: string | undefined;
   /** The default as JSON, for completion. */
   start: string | undefined;
@@ -97,11 +97,11 @@ export interface Hint {
   isRequired: boolean;
   isSecret: boolean;
   values: readonly unknown[];
-  /** "no effect yet", "since 0.2.0, linux only"; undefined: not said. */
+  /** "no effect yet", "since 0.2.0, linux only"; undefined: no restriction is known. */
   effect: string | undefined;
 }
 
-/** The kinds of value that a schema names. */
+/** The value types that a schema names. */
 export const typesOf = (schema: JsonSchema): readonly string[] =>
   schema.type === undefined ? [] : typeof schema.type === 'string' ? [schema.type] : schema.type;
 
@@ -164,7 +164,7 @@ export function keysAt(root: JsonSchema, path: JsonPath): readonly Hint[] {
   return [...hints.values()];
 }
 
-/** What completion writes as a first value. */
+/** The initial value that completion inserts. */
 export function firstValue(hint: Hint): string {
   if (hint.start !== undefined) return hint.start;
   if (hint.values.length > 0) return JSON.stringify(hint.values[0]);

@@ -91,7 +91,10 @@ function validateObject(
   return found;
 }
 
-/** Checks a value as far as our schema goes. Of a union the branch that fits best speaks. */
+/**
+ * Checks a value against the subset of JSON Schema that we use. For a union it reports the problems of the
+ * best-matching branch.
+ */
 export function validate(
   value: unknown,
   schema: JsonSchema,

@@ -13,14 +13,16 @@ import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
 import { isolateText } from './user-text.ts';
 
-/** What a page reads of an evaluation. Trainers of other versions may leave things out: then the page does too. */
+/**
+ * The fields of an evaluation that a page shows. Trainers of other versions may omit some: the page omits them, too.
+ */
 export interface EvaluationView {
   /** The main one first. */
   figures: readonly { name: string; value: string }[];
   count: number;
   heldOut: 'test' | 'validation';
   labels: readonly string[];
-  /** Rows: true class, columns: predicted class. Of single-label classifiers only. */
+  /** Rows: true class, columns: predicted class. Only for single-label classifiers. */
   heat: readonly HeatRow[];
   /** Figures of each label; the columns depend on the kind of model. */
   classes: { columns: readonly string[]; rows: readonly { label: string; cells: readonly string[] }[] };
@@ -28,29 +30,29 @@ export interface EvaluationView {
   chosen: string | undefined;
   /** The stages of training, each with its main figure. */
   scores: readonly { name: string; value: string }[];
-  /** How long one prediction takes with each file, and how that was measured. */
+  /** The latency of one prediction with each file, and how it was measured. */
   latencies: readonly string[];
   images: { train: number; validation: number; test: number; skipped: number } | undefined;
   skipped: Evaluation['skipped'];
   mistakes: readonly Mistake[];
   advice: readonly string[];
   side: number | undefined;
-  /** What it trained on and why not on more: "cpu: …". */
+  /** The device of the training and the reason for it: "cpu: …". */
   device: string | undefined;
   pretrained: string | undefined;
 }
 
-/** A held-out image that went wrong. */
+/** A held-out image with a wrong prediction. */
 export interface Mistake {
   binaryDataId: string;
   fileName: string;
-  /** "cup", what it shows. */
+  /** The true label: "cup". */
   truth: string;
-  /** What the model predicted: "pen (92 %)". */
+  /** The predicted label: "pen (92 %)". */
   predicted: string;
   boxes: readonly DrawnBox[];
 }
-/** Corners as shares of width and height. */
+/** Corners as fractions of width and height. */
 export interface DrawnBox {
   label: string;
   x: number;
@@ -184,7 +186,7 @@ function mistakesOf(worst: readonly object[]): Mistake[] {
   return mistakes.filter((one) => one.binaryDataId !== '');
 }
 
-/** Undefined if it is not an evaluation of a known kind of model. */
+/** Returns undefined if it is not an evaluation of a known kind of model. */
 export function evaluationView(json: JsonObject | undefined): EvaluationView | undefined {
   const main = mainShare(json);
   if (json === undefined || main === undefined) return undefined;

@@ -11,7 +11,7 @@ export interface Failure {
   remedy: string;
   /** More facts of the error, by name. */
   facts: Readonly<Record<string, string>>;
-  /** Of INVALID_CONFIG: every problem by path. */
+  /** For INVALID_CONFIG: every problem by path. */
   problems: readonly Problem[];
 }
 

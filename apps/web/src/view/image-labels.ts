@@ -13,13 +13,13 @@ export const labelsOf = ({ labels, annotations }: Labelled): string[] => [
 export const captureTagsOf = ({ labels, captureMetadata }: Labelled): string[] =>
   (captureMetadata?.tags ?? []).filter((tag) => !labels.includes(tag) && !isSplit(tag));
 
-/** What the images of a dataset can be chosen by. */
+/** A tag by which the images of a dataset can be filtered. */
 export interface TagChoice {
   tag: string;
   kind: 'label' | 'split' | 'capture';
 }
 
-/** Labels first, then splits, then tags of captures. A word that is a label somewhere is a label. */
+/** Labels first, then splits, then tags of captures. A tag that is a label of some image counts as a label. */
 export function tagChoices(tags: readonly string[], labels: readonly string[]): TagChoice[] {
   const known = new Set(labels);
   const others = tags.filter((tag) => !known.has(tag)).toSorted();

@@ -26,7 +26,7 @@ function keyOf(property: Node, text: string): string | undefined {
     const key: unknown = JSON.parse(text.slice(name.from, name.to));
     return typeof key === 'string' ? key : undefined;
   } catch {
-    return undefined; // an unfinished string while somebody types
+    return undefined; // an unfinished string while the user types
   }
 }
 
@@ -52,7 +52,7 @@ function child(
   return undefined;
 }
 
-/** Where a path lies in the text. What is missing points at the nearest value that is there. */
+/** Finds the range of a path in the text. A missing path yields its nearest existing ancestor. */
 export function findRange(text: string, path: JsonPath): TextRange {
   const root = valueOf(jsonLanguage.parser.parse(text).topNode);
   if (root === undefined) return { from: 0, to: Math.min(1, text.length) };
@@ -72,13 +72,13 @@ export function findRange(text: string, path: JsonPath): TextRange {
 const rangeOf = (node: Node | undefined, otherwise: TextRange): TextRange =>
   node === undefined ? otherwise : { from: node.from, to: node.to };
 
-/** What lies at one position: the path to it, and whether a key is meant or a value. */
+/** The path at one position, and whether the position is in a key or a value. */
 export interface Cursor {
   path: JsonPath;
   at: 'key' | 'value';
-  /** The key or value under the position; empty where nothing is written yet. */
+  /** The key or value under the position; empty if the user has typed nothing yet. */
   place: TextRange;
-  /** Keys that the surrounding object has already. */
+  /** Keys that exist in the surrounding object. */
   present: readonly string[];
 }
 
@@ -118,7 +118,7 @@ function indexIn(array: Node, value: Node): number {
   return at;
 }
 
-/** "agent.additional_networks[0].psk" to steps. Keys with dots or brackets stand in `["…"]`. */
+/** Parses "agent.additional_networks[0].psk" into steps. Keys with dots or brackets are written as `["…"]`. */
 export function parsePath(text: string): JsonPath {
   const steps: (string | number)[] = [];
   for (const [, key, index, quoted] of text.matchAll(/([^.[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
@@ -139,7 +139,7 @@ export const formatPath = (path: JsonPath): string =>
     })
     .join('');
 
-/** The first place where a text stops being JSON; undefined when it is JSON. */
+/** Returns the first position where a text is not valid JSON; undefined if it is valid. */
 export function syntaxProblem(text: string): { place: TextRange; line: number; column: number } | undefined {
   try {
     JSON.parse(text);

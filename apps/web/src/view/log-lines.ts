@@ -8,23 +8,23 @@ export type Level = (typeof levels)[number];
 
 /** One line of the LOGS tab. */
 export interface LogLine {
-  /** The same line always has the same key, however often and by whichever way it arrives. */
+  /** The same line always has the same key, whichever way and however often it arrives. */
   key: string;
   time: number;
   sequence: bigint;
-  /** Place among all lines of the machine; 0: not known. */
+  /** Position among all lines of the machine; 0: unknown. */
   position: bigint;
   level: Level;
   logger: string;
   message: string;
   /** " key=value …", empty without fields. */
   fields: string;
-  /** How many lost lines this one stands for; 0: it is a line like any other. */
+  /** The number of lost lines that this one represents; 0: an ordinary line. */
   dropped: number;
   host: string;
 }
 
-/** A page that stays open for days must not grow without end. */
+/** Bounds the memory of a page that stays open for days. */
 export const maxLines = 5000;
 
 const levelNames: Readonly<Record<string, Level>> = {
@@ -40,7 +40,7 @@ export function parseLevel(name: string): Level {
   return levels.find((level) => level === lower) ?? levelNames[lower] ?? 'info';
 }
 
-/** All names that loggers use for the wanted levels. */
+/** All names that loggers use for the desired levels. */
 export const loggerNamesOf = (wanted: readonly Level[]): string[] => [
   ...wanted,
   ...Object.entries(levelNames).flatMap(([name, level]) => (wanted.includes(level) ? [name] : [])),

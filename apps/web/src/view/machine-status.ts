@@ -21,7 +21,7 @@ export type Applied =
   | { at: 'applied'; revision: bigint; since: number | undefined; isPartly: boolean }
   /** `applied` may equal `desired`: it was in effect and is no longer. */
   | { at: 'waiting'; desired: bigint; applied: bigint; isOnline: boolean }
-  /** By the agent of another product, which does not report what is in effect. */
+  /** Another product's agent received it, and does not report whether it is in effect. */
   | { at: 'received'; desired: bigint; received: bigint };
 
 export interface ConditionView {
@@ -30,7 +30,7 @@ export interface ConditionView {
   message: string;
   remedy: string;
   since: number | undefined;
-  /** Place in the configuration; empty: none. */
+  /** Path in the configuration; empty: none. */
   path: string;
 }
 
@@ -40,7 +40,7 @@ export interface MachineView {
   name: string;
   location: string;
   online: StatusLabel;
-  /** When its agent reported that it was removed; undefined: it did not, or it was seen since. */
+  /** When the agent reported its removal; undefined: it did not, or it was seen since. */
   uninstalled: number | undefined;
   isOnline: boolean;
   lastSeen: number | undefined;
@@ -53,9 +53,9 @@ export interface MachineView {
   /** Parts of the machine that lag, do not report, or ignore fields. */
   slices: SliceView[];
   conditions: ConditionView[];
-  /** When a restart was requested that has not happened yet. */
+  /** When a restart was requested that is still pending. */
   restartRequested: number | undefined;
-  /** When the quarantine was cleared, until the machine has reported again. */
+  /** When the quarantine was cleared, until the machine reports again. */
   quarantineCleared: number | undefined;
   /** For example linux/arm64; empty: not reported. */
   platform: string;
@@ -67,7 +67,7 @@ export interface MachineView {
   isSupervised: boolean;
   hasReport: boolean;
   hasOtherAgent: boolean;
-  /** When a move to platform-agent was requested that has not happened yet. */
+  /** When a migration to platform-agent was requested that is still pending. */
   migrationRequested: number | undefined;
 }
 
@@ -130,7 +130,7 @@ export function machineView(machine: Machine): MachineView {
     serverState: serverLabels[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownLabel,
     applied: appliedOf(machine, isOnline),
     received: receivedRevision(report),
-    // Another product's agent reports the same for all of them.
+    // Another product's agent reports the same state for all slices.
     slices: machine.hasOtherAgent ? [] : sliceViews(report),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)
@@ -175,7 +175,7 @@ export function revisionText(applied: Applied): string {
   }
 }
 
-/** What `revisionText` means. */
+/** The explanation of `revisionText`. */
 export function appliedText(applied: Applied): string {
   switch (applied.at) {
     case 'unset':

@@ -4,25 +4,24 @@ import { type BuiltInKind, modelKinds } from '@platform/contract/model-kinds';
 import { formatCount } from './quantities.ts';
 import { isolateText } from './user-text.ts';
 
-/** What a dataset offers for one type of model. */
+/** The images and labels of a dataset that one type of model can use. */
 export interface Material {
   images: number;
-  /** Images with the label; for object detection with a box of it. */
+  /** Images with the label; for object detection, images with a box of it. */
   labels: readonly { label: string; images: number }[];
 }
 
 export interface Judgement {
-  /** Why the server would refuse it. */
+  /** Reasons for which the server would refuse the training. */
   problems: readonly string[];
-  /** What would make the model better. */
+  /** Suggestions that would improve the model. */
   advice: readonly string[];
 }
 
 /**
- * What is missing before a training on the chosen labels can begin, and only then what would make it better. The server judges
- * again; it counts boxes, and this page images that have some.
- *
- * @param labelled - images with at least one of the chosen labels; undefined while that is not known.
+ * Returns the obstacles to a training on the chosen labels and, if there are none, suggestions to improve the model.
+ * The server checks again: it counts boxes, while this page counts images with boxes.
+ * @param labelled - images with at least one of the chosen labels; undefined while unknown.
  */
 export function judge(
   kind: BuiltInKind,
@@ -40,7 +39,7 @@ export function judge(
     absent: [],
   };
   const broken = brokenRules(kind, counts);
-  // An image may have many boxes: only the server can refuse for too few of them.
+  // An image may have many boxes: only the server can refuse a training with too few boxes.
   const fewBoxes = broken.filter(({ code }) => code === 'TOO_FEW_BOXES');
   const problems = problemLines(
     kind,
@@ -59,7 +58,7 @@ export function judge(
 const names = (rules: readonly BrokenRule[]): string =>
   rules.map(({ data }) => `${isolateText(data.label ?? '')} (${data.count})`).join(', ');
 
-/** In words of this page, which knows what the user can do here; any other rule in those of the error table. */
+/** Uses texts that name this page's actions, and the error table's text for any other rule. */
 function problemLines(kind: BuiltInKind, broken: readonly BrokenRule[]): string[] {
   const few = broken.filter(({ code }) => code === 'TOO_FEW_PICTURES');
   return broken.flatMap((rule) => {

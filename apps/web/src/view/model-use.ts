@@ -1,9 +1,9 @@
-/** What goes into a machine's configuration so that it runs a model. */
+/** The configuration that makes a machine run a model. */
 export interface ModelUse {
   modelName: string;
   /** `<organization>/<model>`. */
   packageId: string;
-  /** A version, or "latest": then every new version is taken over by itself. */
+  /** A version, or "latest": then the machine installs every new version automatically. */
   version: string;
 }
 

@@ -71,7 +71,7 @@ test('how a version ended stands beside it, and is not said twice', () => {
   const quarantined = [{ version: '1.1.0', reason: 'crashed', since, exit }];
   const once = view({ quarantined, lastExit: exit });
   assert.deepEqual([once.quarantined[0]?.exit, once.lastExit], [shown, undefined]);
-  // A machine that does not know the time reports none.
+  // A machine without a valid clock reports no time.
   const untimed = { version: '1.0.0', reason: 'exit 3', lines: [] };
   const given = { version: '1.1.0', reason: 'crashed' };
   assert.equal(

@@ -5,22 +5,22 @@ import { bytes } from './quantities.ts';
 import { msOf, spanOf } from './times.ts';
 
 export interface ProgramView {
-  /** "not reported" where nothing is known. */
+  /** "not reported" if unknown. */
   running: string;
   installed: string;
   desired: string;
-  /** What can be gone back to without a download; empty: nothing. */
+  /** The version available for rollback without a download; empty: none. */
   previous: string;
   /** Undefined while it does not run, and for another product's agent, which does not report it. */
   startedAt: number | undefined;
   isRunning: boolean;
   isRestartNeeded: boolean;
   isUpdateWaiting: boolean;
-  /** Why this version runs and not the desired one; empty: it is the desired one. */
+  /** Why this version runs instead of the desired one; empty: it is the desired one. */
   why: string;
-  /** No release key signed what runs; while nothing runs, what is installed. */
+  /** No release key signed the running version; if nothing runs, the installed one. */
   isUnsigned: boolean;
-  /** What runs is signed, and what is installed for the next start is not. */
+  /** The running version is signed, and the one installed for the next start is not. */
   isNextUnsigned: boolean;
   trial: TrialView | undefined;
   update: UpdateView | undefined;
@@ -40,9 +40,9 @@ export interface TrialView {
 export interface UpdateView {
   version: string;
   label: StatusLabel;
-  /** Share in 0..1 while it is downloaded and its size is known. */
+  /** Downloaded fraction in 0..1, if the size is known. */
   share: number | undefined;
-  /** "12 MB of 96 MB", empty when nothing is being downloaded. */
+  /** "12 MB of 96 MB", empty without a download. */
   loaded: string;
   reason: string;
   code: string;
@@ -51,7 +51,7 @@ export interface UpdateView {
 
 /** An unexpected exit of a program. */
 export interface ExitView {
-  /** Empty: not known. */
+  /** Empty: unknown. */
   version: string;
   reason: string;
   /** Its last lines in one text; empty: it wrote nothing. */
@@ -61,11 +61,11 @@ export interface ExitView {
 
 export interface QuarantinedView {
   version: string;
-  /** The first characters of the file's hash; empty: not known. */
+  /** The first characters of the file's hash; empty: unknown. */
   hash: string;
   reason: string;
   since: number | undefined;
-  /** How its last start ended; absent: not known. */
+  /** How its last start ended; absent: unknown. */
   exit?: ExitView;
 }
 
@@ -103,7 +103,7 @@ const exitView = ({ version, reason, lines, since }: ExitReport): ExitView => ({
 
 const hex = (all: Uint8Array): string => [...all].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** @param reportedOn - when the report was taken, from which uptimes count. */
+/** @param reportedOn - the time of the report, to which uptimes refer. */
 export function programView(program: ProgramStatus | undefined, reportedOn: number | undefined): ProgramView {
   const uptime = spanOf(program?.uptime);
   const running = program?.runningVersion ?? '';

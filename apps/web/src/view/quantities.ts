@@ -14,7 +14,7 @@ export const percent = (share: number, digits = 1): string => `${(share * 100).t
 export const formatCount = (amount: number | bigint, one: string, many = `${one}s`): string =>
   `${formatGrouped(amount)} ${Number(amount) === 1 ? one : many}`;
 
-/** Thin spaces between thousands, which no locale mistakes for a decimal mark. */
+/** Thin spaces between thousands, which no locale uses as a decimal mark. */
 export const formatGrouped = (amount: number | bigint): string =>
   String(amount).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 

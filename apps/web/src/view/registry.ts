@@ -19,7 +19,7 @@ export interface Model {
   versions: readonly ModelVersion[];
 }
 
-/** Where a version comes from. */
+/** The job or script that created a version. */
 export interface ModelOrigin {
   jobId: string;
   datasetId: string;
@@ -27,7 +27,7 @@ export interface ModelOrigin {
   script: string;
 }
 
-/** Undefined for what was uploaded. */
+/** Returns undefined for uploaded versions. */
 function originOf(metadata: JsonObject | undefined): ModelOrigin | undefined {
   const lineage = metadata?.['lineage'];
   if (typeof lineage !== 'object' || lineage === null || Array.isArray(lineage)) return undefined;
@@ -45,7 +45,7 @@ export const readScores = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<st
     }),
   );
 
-/** Versions gathered under their model, models by name. */
+/** Groups versions by model; models are sorted by name. */
 export function listModels(packages: readonly Package[]): Model[] {
   const versions = packages.flatMap(({ id, info, createdOn }): ModelVersion[] => {
     if (info === undefined) return [];

@@ -1,4 +1,4 @@
-// How far a machine is with its configuration, by its parts: a failure is never shown as "in effect".
+// Progress of a configuration by slices: a failure is never shown as "in effect".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';

@@ -2,7 +2,7 @@ import type { Machine, SliceStatus } from '@platform/contract/gen/platform/fleet
 import { ConfigSlice, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { msOf } from './times.ts';
 
-/** A part of the machine that lags, does not report, or ignores fields of the configuration. */
+/** A slice of the machine that lags, does not report, or ignores fields of the configuration. */
 export interface SliceView {
   name: string;
   state: 'lags' | 'no effect' | 'not reported';
@@ -31,7 +31,7 @@ export const isPartly = (report: Machine['report']): boolean =>
     ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,
   ) ?? false;
 
-/** Newest revision that the machine is known to have received: what it reports is about this one. */
+/** The newest revision that the machine has received; its report describes this one. */
 export const receivedRevision = (report: Machine['report']): bigint =>
   (report?.slices ?? []).reduce(
     (newest, { appliedRevision }) => (appliedRevision > newest ? appliedRevision : newest),

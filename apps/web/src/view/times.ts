@@ -1,7 +1,7 @@
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { durationMs, timestampMs } from '@bufbuild/protobuf/wkt';
 
-/** All functions take and give milliseconds; moments are milliseconds since 1970. */
+/** All functions take and return milliseconds; times are milliseconds since 1970. */
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -21,7 +21,7 @@ export function ago(at: number, now: number): string {
   return `${Math.round(passed / day)} d ago`;
 }
 
-/** "1 h 5 min": at most two units, the second left out when it is zero. */
+/** "1 h 5 min": at most two units, without the second one if it is zero. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / second));
   const parts = [
@@ -69,13 +69,13 @@ function fieldsOf(at: number, formatter: Intl.DateTimeFormat): Fields {
   };
 }
 
-/** "2026-11-21 11:42:05" where the reader is. */
+/** "2026-11-21 11:42:05" in the user's time zone. */
 function localMoment(at: number): string {
   const { date, time } = fieldsOf(at, localFormatter);
   return `${date} ${time}`;
 }
 
-/** "11:42:05.123" where the reader is. */
+/** "11:42:05.123" in the user's time zone. */
 export function localClock(at: number): string {
   const { time, fraction } = fieldsOf(at, localFormatter);
   return `${time}.${fraction}`;

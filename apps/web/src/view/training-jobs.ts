@@ -41,7 +41,7 @@ export interface JobView {
   isActive: boolean;
   mayCancel: boolean;
   mayDelete: boolean;
-  /** 0..1; of a finished job 1. */
+  /** 0..1; 1 for a finished job. */
   progress: number;
   /** "training", empty while queued. */
   phase: string;
@@ -51,13 +51,13 @@ export interface JobView {
   created: number | undefined;
   started: number | undefined;
   ended: number | undefined;
-  /** "90.5 %" and what it is a share of: accuracy, F1, mAP50. */
+  /** "90.5 %" and its metric: accuracy, F1, mAP50. */
   score: { name: string; value: string } | undefined;
   /** Why a queued job does not start. */
   waitingFor: string;
-  /** Of a custom job: the script and its version. */
+  /** For a custom job: the script and its version. */
   script: { itemId: string; version: string } | undefined;
-  /** What else is known, in words. */
+  /** Other known facts as text. */
   details: readonly (readonly [name: string, value: string])[];
   /** Package id `<organization>/<model>`, empty before the end. */
   modelId: string;
@@ -70,7 +70,7 @@ const active: readonly TrainingStatus[] = [
   TrainingStatus.CANCELING,
 ];
 
-/** Of the job's own score or, where only the evaluation has it, of that. */
+/** Returns the job's own score or, if only the evaluation has one, that score. */
 function scoreOf({ score, evaluation }: TrainingJobMetadata): JobView['score'] {
   const found = score ? { key: score.name, share: score.value, count: score.count } : mainShare(evaluation);
   return found && { name: scoreName(found.key), value: scoreText(found.key, found.share, found.count) };
@@ -136,7 +136,7 @@ export function jobView(job: TrainingJobMetadata): JobView {
   };
 }
 
-/** What the list can be narrowed to, by the word in the address. */
+/** The filters of the list, by their values in the URL. */
 export const statusFilters: Readonly<Record<string, { status: TrainingStatus; text: string }>> = {
   all: { status: TrainingStatus.UNSPECIFIED, text: 'All' },
   queued: { status: TrainingStatus.PENDING, text: 'Queued' },
@@ -146,7 +146,7 @@ export const statusFilters: Readonly<Record<string, { status: TrainingStatus; te
   canceled: { status: TrainingStatus.CANCELED, text: 'Canceled' },
 };
 
-/** How long a job has run or ran. */
+/** The run time of a job, so far or in total. */
 export const runTime = (job: JobView, now: number): number | undefined =>
   job.started === undefined ? undefined : (job.ended ?? now) - job.started;
 
@@ -190,7 +190,7 @@ export function chartsOf(points: readonly Record<string, unknown>[]): { shares: 
 export const pointsOf = (metrics: readonly JobMetric[]): Record<string, unknown>[] =>
   metrics.toSorted((a, b) => (a.sequence < b.sequence ? -1 : 1)).map((metric) => metric.values ?? {});
 
-/** Names of models become names of files. Undefined: the name is fine. */
+/** Model names become file names. Returns undefined if the name is valid. */
 export function modelNameProblem(name: string): string | undefined {
   if (name === '') return 'Give the model a name.';
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(name)) {

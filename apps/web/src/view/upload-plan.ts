@@ -14,10 +14,10 @@ export interface PlannedUpload<F> {
 }
 export interface UploadPlan<F> {
   uploads: readonly PlannedUpload<F>[];
-  /** How many images each label gets, by label. */
+  /** The number of images per label. */
   labels: readonly (readonly [label: string, count: number])[];
   refused: readonly { name: string; reason: string }[];
-  /** Files that other tools keep labels and boxes in; they are not read here. */
+  /** Files in which other tools store labels and boxes; the upload ignores them. */
   annotations: number;
 }
 
@@ -32,8 +32,8 @@ const annotationKinds: ReadonlySet<string> = new Set(['json', 'jsonl', 'xml', 'y
 const mostBytes = 32_000_000;
 
 /**
- * The label of an image is what was typed, else the folder it lies in; a folder called test or validation above that
- * keeps the image out of training.
+ * The label of an image is the typed label, else its folder. A folder above it named test or validation keeps the image
+ * out of training.
  */
 export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel: string): UploadPlan<F> {
   const uploads: PlannedUpload<F>[] = [];

@@ -5,16 +5,16 @@ export interface VersionChoice {
   text: string;
 }
 
-/** Stands for an address that is still to be written. */
+/** The choice of a URL that the user has not typed yet. */
 export const otherChoice = 'other';
 
 const isUrl = (version: string): boolean => /^(https?|file):/i.test(version);
 
 /**
- * What can be chosen for a program of a machine: the channels, the published versions, newest first, and what is chosen now.
- *
+ * Lists the choices for a program of a machine: the channels, the published versions (newest first) and the current
+ * choice.
  * @param program - platform-agent or platform-server.
- * @param platform - of the machine; empty: not known, so every version is offered.
+ * @param platform - of the machine; empty: unknown, so every version is offered.
  */
 export function versionChoices(
   releases: readonly Release[],
