@@ -169,7 +169,7 @@ async function logs(lab: FleetLab): Promise<void> {
   await measureLogs(lab, members, 2, 0);
   const calls = Number(flags['log-calls']);
   logRows('log lines', await measureLogs(lab, members, calls, 0));
-  // A machine was offline for longer than the retention of log lines: the partition of their day no longer exists.
+  // A machine was offline for longer than log lines are kept: the partition of their day is closed.
   logRows('log lines of 40 days ago', await measureLogs(lab, members, calls, 40 * 24 * 3_600_000));
 }
 

@@ -1,4 +1,5 @@
-// Runners as processes: a folder each, and a trainer that does what the model's name says (apps/runner/test/acting-trainer.mjs).
+// Runners as processes, each with its own folder, and a trainer that acts by the model's name
+// (apps/runner/test/acting-trainer.mjs).
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
@@ -10,13 +11,13 @@ const program = path.join(checkout, 'apps', 'runner', 'test', 'acting-runner.ts'
 
 export interface RunnerProcess extends AsyncDisposable {
   readonly group: ProcessGroup;
-  /** As its host sees it; with `diskMib` inside of a namespace. */
+  /** The path on the runner's host; with `diskMib`, the path inside the namespace. */
   readonly folder: string;
-  /** Lets jobs named wait-… end. */
+  /** Lets jobs named wait-… finish. */
   go(): void;
 }
 
-/** `diskMib`: the folder lies on a disk of that size, which only the runner sees. */
+/** `diskMib`: the folder is on a disk of that size, which only the runner sees. */
 export async function startRunnerProcess(
   { url, runner_key_id, runner_key }: CloudReady,
   folder: string,

@@ -6,19 +6,19 @@ import { createInterface } from 'node:readline';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { checkout } from './up-process.ts';
 
-/** One started agent: a program of its own, or a Node and its script. */
+/** One started agent: a compiled program, or Node with its script. */
 export interface AgentProcess extends AsyncDisposable {
   readonly pid: number;
   /** Instant (systemClock) of its start. */
   readonly startedAt: number;
-  /** Instant at which it told its supervisor that it is ready. */
+  /** Instant at which it notified its supervisor that it is ready. */
   readonly ready: Promise<number>;
   readonly exited: Promise<unknown>;
-  /** TERM, and at most 150 s. */
+  /** Sends TERM and waits at most 150 s. */
   stop(): Promise<void>;
 }
 
-/** What systemd would be told, with the instant at which it was. */
+/** Receives the notifications for systemd, with their instants. */
 interface Listener extends AsyncDisposable {
   readonly address: string;
   heard(text: string): Promise<number>;
@@ -47,11 +47,11 @@ async function listener(address: string): Promise<Listener> {
 }
 
 export interface AgentPlace {
-  /** Program and what comes before `run`. */
+  /** The program and its arguments before `run`. */
   command: readonly string[];
   root: string;
   credentialsFile: string;
-  /** Beside what systemd itself sets. */
+  /** In addition to the variables that systemd sets. */
   env: Readonly<Record<string, string>>;
 }
 
@@ -79,13 +79,13 @@ export async function startAgentProcess({ command, root, credentialsFile, env }:
   };
 }
 
-/** With the address of the server replaced, so that a meter can stand before it. */
+/** Writes credentials with the server's URL replaced, so that a meter can sit in between. */
 export async function writeCredentials(file: string, json: string, appAddress: string): Promise<void> {
   const parsed = JSON.parse(json) as { cloud: Record<string, unknown> };
   await writeFile(file, JSON.stringify({ cloud: { ...parsed.cloud, app_address: appAddress } }), { mode: 0o600 });
 }
 
-/** What a unit's `Environment=` says, without quotes. */
+/** Parses the `Environment=` lines of a unit, without quotes. */
 export const unitEnvironment = (unitText: string): Record<string, string> =>
   Object.fromEntries(
     (/^Environment=(.*)$/m.exec(unitText)?.[1] ?? '').split(' ').map((word) => {
@@ -99,15 +99,15 @@ export interface Use {
   anonymous: number;
   resident: number;
   cpuSeconds: number;
-  /** Times that any of its threads went to sleep of its own. */
+  /** Voluntary context switches of its threads. */
   sleeps: number;
-  /** Bytes that went to a disk. */
+  /** Bytes written to a disk. */
   written: number;
 }
 
 const ticksPerSecond = 100;
 
-/** What a process has used since its start. */
+/** Returns the resources that a process has used since its start. */
 export function useOf(pid: number): Use {
   const number = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

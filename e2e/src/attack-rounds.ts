@@ -1,5 +1,5 @@
-/** True in `.ci/run`: a few rounds of each attack. `npm run test:attack` by itself runs them all. */
+/** True in `.ci/run`: a few rounds of each attack. `npm run test:attack` runs all rounds. */
 const isShort = process.env['PLATFORM_ATTACK'] === 'short';
 
-/** How many rounds of an attack to run. */
+/** Returns the number of rounds of an attack. */
 export const attackRounds = (all: number, short: number): number => (isShort ? short : all);

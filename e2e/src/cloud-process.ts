@@ -7,7 +7,7 @@ import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 
-/** What the server tells on stdout and in its file of credentials once it answers. */
+/** The fields of the server's ready line and credentials file. */
 export interface CloudReady {
   readonly url: string;
   /** On loopback, without TLS. */
@@ -22,7 +22,7 @@ export interface CloudReady {
   readonly sign_in_url: string;
 }
 
-/** The line that the server prints, with what its file of credentials holds. */
+/** Combines the line that the server prints with its credentials file. */
 export function readyOf(line: string): CloudReady {
   const ready = JSON.parse(line) as { credentials_file?: string };
   const file = ready.credentials_file;
@@ -33,7 +33,9 @@ export interface CloudProcess extends AsyncDisposable {
   readonly ready: CloudReady;
 }
 
-/** The management server alone, as a process with a data folder of its own; disposing stops it and removes the folder. */
+/**
+ * Starts only the management server, as a process with its own data folder; disposing stops it and removes the folder.
+ */
 export async function startCloud(...flags: string[]): Promise<CloudProcess> {
   const folder = await dataFolder();
   const web = path.join(checkout, 'apps', 'web', 'dist');

@@ -3,14 +3,14 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 
-/** The folder of the database's files: the data folder's own, or where a pointer in it says. */
+/** Finds the folder of the database's files: in the data folder, or where its pointer leads. */
 function databaseFolder(dataDir: string): string {
   const home = path.join(dataDir, 'cloud', 'postgres');
   const pointer = path.join(home, 'location');
   return path.join(existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : home, '18');
 }
 
-/** Pid and socket of the database that runs for this data folder. */
+/** Pid and socket of the running database of this data folder. */
 export function postmasterOf(dataDir: string): { pid: number; socketFolder: string } | undefined {
   const file = path.join(databaseFolder(dataDir), 'postmaster.pid');
   if (!existsSync(file)) return undefined;
@@ -18,7 +18,7 @@ export function postmasterOf(dataDir: string): { pid: number; socketFolder: stri
   return { pid: Math.abs(Number(lines[0])), socketFolder: lines[4] ?? '' };
 }
 
-/** What must be the same however often a run was interrupted: rows without ids and times, and hashes of files. */
+/** State that interruptions must not change: rows without ids and times, and hashes of files. */
 const queries: Readonly<Record<string, string>> = {
   organizations: `select name from organization order by 1`,
   keys: `select name from api_key order by 1`,
@@ -43,7 +43,7 @@ const namedFiles = `select sha256 from binary_data union select manifest_sha256 
   union select package_sha256 from registry_version
   union select f.value ->> 'sha256' from registry_version v, jsonb_array_elements(v.files) f`;
 
-/** The normalised state of a data folder whose database runs; also reads every file that a row names. */
+/** Reads the normalised state of a data folder with a running database, and every file that a row names. */
 export async function endState(dataDir: string): Promise<Record<string, unknown>> {
   const at = postmasterOf(dataDir);
   if (!at) throw new Error(`no database runs for ${dataDir}`);
@@ -72,7 +72,7 @@ function isWhole(dataDir: string, sha256: string): boolean {
   return file !== undefined && createHash('sha256').update(readFileSync(file)).digest('hex') === sha256;
 }
 
-/** Hash of a file without the ids in it: a model names the frozen dataset it was trained on. */
+/** Hashes a file without the ids in it: a model names the frozen dataset of its training. */
 function contentOf(file: string): string {
   if (!existsSync(file)) return 'missing';
   const text = readFileSync(file, 'latin1').replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id');

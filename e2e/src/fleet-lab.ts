@@ -1,4 +1,4 @@
-// A real management server as a process, with a fleet of machines in its database that a test or a benchmark speaks for.
+// A real management server as a process, with a fleet of machines in its database that a test or a benchmark simulates.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 
-/** Who a machine is. */
+/** The identity of a machine. */
 export interface FleetMember {
   partId: string;
   secret: string;
@@ -25,7 +25,7 @@ export class FleetLab extends ServerLab {
     await lab.start();
     return lab;
   }
-  /** User and system time of the database, with its processes that have ended, ms. */
+  /** User and system time of the database, including its exited processes, ms. */
   get databaseCpuMs(): number {
     const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
     return pid > 0 ? cpuMs([pid, ...childrenOf(pid)]) + endedChildrenMs(pid) : 0;
@@ -41,7 +41,7 @@ export class FleetLab extends ServerLab {
     this.#debugged = { group };
     return group;
   }
-  /** Leaves the server what it needs. */
+  /** Runs a garbage collection in the server. */
   async collectGarbage(): Promise<void> {
     const debugged = this.#debugged;
     if (!debugged?.group.stderr) throw new Error('the server was not started');
@@ -49,7 +49,7 @@ export class FleetLab extends ServerLab {
     await collectGarbage(debugged.address);
   }
 
-  /** Machines with a part, a secret and a configuration each, written straight into the database. */
+  /** Inserts machines into the database, each with a part, a secret and a configuration. */
   async machines(count: number): Promise<FleetMember[]> {
     const members = Array.from({ length: count }, () => ({
       machineId: randomUUID(),
@@ -100,12 +100,12 @@ const cpuOf = (pid: number): number =>
     (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
     0,
   );
-/** Of children that have ended; counted in hundredths of a second. */
+/** Time of exited children; the kernel counts in hundredths of a second. */
 function endedChildrenMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[13]) + Number(fields[14])) * 10;
 }
-/** MiB in memory now. */
+/** Resident memory in MiB. */
 export const rssMib = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;

@@ -4,9 +4,8 @@ import type { Readable } from 'node:stream';
 const listening = /Debugger listening on (ws:\S+)/;
 
 /**
- * Has a Node process, started with `--inspect-port=0`, open its debugger; once in its life.
- *
- * @param stderr - of the process: there it tells where.
+ * Makes a Node process, started with `--inspect-port=0`, open its debugger; works once per process.
+ * @param stderr - of the process, which prints the URL of the debugger there.
  */
 export function openDebugger(pid: number, stderr: Readable): Promise<string> {
   const address = addressIn(stderr);
@@ -14,7 +13,7 @@ export function openDebugger(pid: number, stderr: Readable): Promise<string> {
   return address;
 }
 
-/** Leaves the process of this debugger what it needs. */
+/** Runs a garbage collection in the process of this debugger. */
 export async function collectGarbage(address: string): Promise<void> {
   const socket = new WebSocket(address);
   await once(socket, 'open');

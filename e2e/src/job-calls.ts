@@ -1,4 +1,4 @@
-// What three clients and two runners may call at random, and what may happen to them meanwhile.
+// The random calls of three clients and two runners, and the faults during them.
 import * as fc from 'fast-check';
 
 export type RunnerCall =
@@ -12,10 +12,10 @@ export type Call =
 type Crash =
   | { is: 'none' }
   | { is: 'server' | 'database'; afterMs: number }
-  /** A lease runs out, on everybody. */
+  /** All leases expire. */
   | { is: 'silence' }
   | { is: 'jump'; hours: number };
-/** Calls at the same time, and what happens to them. */
+/** Concurrent calls, and the fault during them. */
 export type Burst = { calls: Call[]; crash: Crash };
 
 const client = fc.nat(2);

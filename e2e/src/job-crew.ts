@@ -1,4 +1,4 @@
-// Clients and runners that call at random, remember what was answered, and hold the server to it.
+// Clients and runners that make random calls, record the answers, and check the server against them.
 import { Code, ConnectError, type Client } from '@connectrpc/connect';
 import { errorCodeOf } from '@platform/contract/errors';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
@@ -20,9 +20,9 @@ interface Attempt {
 interface RunnerState {
   readonly id: string;
   current: Attempt | undefined;
-  /** Attempts that are over, as the server said. */
+  /** Attempts that have ended, as the server answered. */
   past: Attempt[];
-  /** Lines that were told without an answer, to be told again. */
+  /** Lines that were sent without an answer, for resending. */
   untold: { sequence: bigint; message: string }[];
   sequence: number;
 }
@@ -62,14 +62,14 @@ export class Crew {
     return broken(this.#lab, this.#facts);
   }
 
-  /** Runs what is left to its end: nothing may be stuck, no version is free. */
+  /** Runs the remaining jobs to their end: none may be stuck, and no version may be free. */
   async finish(): Promise<void> {
     await this.#silence();
     const closer: RunnerState = { id: 'closer', current: undefined, past: [], untold: [], sequence: 0 };
     await this.#lab.until('every job has ended', async () => {
       await this.#lease(closer);
       if (closer.current) await this.#complete(closer);
-      // A job that rests after trouble is woken by time alone.
+      // Only time wakes a job in backoff.
       else await this.#lab.advance(1000);
       return (await this.#live()) === 0;
     });
@@ -81,7 +81,7 @@ export class Crew {
       if (again.ok || again.code !== 'MODEL_VERSION_TAKEN') throw new Error(`I-9 version ${fact.version} was free`);
     }
   }
-  /** Leaves nothing for the next run to lease. */
+  /** Removes the jobs, so that the next run cannot lease them. */
   async clearUp(): Promise<void> {
     await this.#lab.sql('delete from training_job where model_name = $1', [this.#facts.modelName]);
   }
@@ -93,7 +93,7 @@ export class Crew {
     );
     return row?.n ?? 0;
   }
-  /** I-7: nobody says a word until every lease has run out. */
+  /** I-7: no runner makes a call until every lease has expired. */
   async #silence(): Promise<void> {
     for (const one of this.#runners) one.current = undefined;
     await this.#lab.advance(leaseMs + 1000);
@@ -175,12 +175,12 @@ export class Crew {
   }
   #see(fact: JobFacts, status: string, attempt: number): void {
     const before = fact.seen;
-    // Two answers may cross on their way; what is final is not overwritten.
+    // Two answers may arrive out of order; a final state is not overwritten.
     if (before && ['completed', 'failed', 'canceled'].includes(before.status)) return;
     if (!before || attempt >= before.attempt) fact.seen = { status, attempt };
   }
   async #logs(fact: JobFacts, from: number): Promise<void> {
-    // What is acknowledged while it reads may come too late for its pages.
+    // Lines acknowledged during the read may be missing from its pages.
     const acked = new Set(fact.lines);
     const lines: string[] = [];
     for (let pageToken = ''; ;) {
@@ -195,7 +195,7 @@ export class Crew {
     const wrong = brokenLog({ ...fact, lines: acked }, lines);
     if (wrong.length > 0) throw new Error(wrong.join('; '));
   }
-  /** Every job that was there before is on exactly one page, newest first. */
+  /** Every earlier job is on exactly one page, newest first. */
   async #list(pageSize: number, from: number): Promise<void> {
     const before = [...this.#facts.jobs.values()].map((fact) => fact.id);
     const found: string[] = [];
@@ -257,7 +257,7 @@ export class Crew {
     if (before) state.past.push(before);
     const { job: got } = done.answer;
     if (!got) return;
-    // A lease that was never spoken about is handed out again.
+    // The server leases an attempt again if no report about it arrived.
     state.past = state.past.filter((past) => past.jobId !== got.id || past.attempt !== got.attempt);
     state.current = { jobId: got.id, attempt: got.attempt };
     state.untold = [];
@@ -301,7 +301,7 @@ export class Crew {
     }
     if (done.ok || done.code === 'LEASE_LOST') over(state, current);
   }
-  /** An attempt that the server called over wakes up and goes on as if it were not. */
+  /** An attempt that has ended for the server resumes and continues to call. */
   async #wakeUp(is: 'late-report' | 'late-complete', state: RunnerState): Promise<void> {
     const old = state.past[this.#late++ % Math.max(1, state.past.length)];
     if (!old) return;
@@ -343,7 +343,10 @@ function over(state: RunnerState, attempt: Attempt): void {
   if (state.current === attempt) state.current = undefined;
 }
 
-/** What a call came to. A broken connection, or a server that is being killed, says nothing about what was done. */
+/**
+ * Returns the outcome of a call. After a broken connection or a server kill, it is unknown whether the call took
+ * effect.
+ */
 async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { ok: true, answer: await ask() };

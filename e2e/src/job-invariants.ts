@@ -1,15 +1,15 @@
-// What must always be so of training jobs, whatever is called and killed: docs/invariants.md names each.
+// The invariants of training jobs under any calls and kills: docs/invariants.md names each.
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { JobLab } from './job-lab.ts';
 
-/** What was answered to a client about one job, so that it must stay true. */
+/** Acknowledged facts about one job, which must stay true. */
 export interface JobFacts {
   readonly id: string;
   readonly version: string;
   cancelAcked: boolean;
-  /** How often somebody asked for it and was not refused; the answer may have been lost. */
+  /** Number of accepted deletion requests; the answer may have been lost. */
   deletions: number;
   deleteAcked: boolean;
   /** Attempt whose completion was acknowledged. */
@@ -58,7 +58,7 @@ interface Snapshot {
   claims: { version: string; job_id: string }[];
 }
 
-/** One statement: one moment. */
+/** One statement reads one consistent snapshot. */
 const snapshotSql = `select json_build_object(
   'jobs', (select coalesce(json_agg(json_build_object('id', id, 'version', model_version, 'state', state, 'attempt', attempt,
              'model_id', model_id, 'lease_until', lease_until)), '[]') from training_job where model_name = $1),
@@ -72,7 +72,7 @@ const snapshotSql = `select json_build_object(
 
 const finals = ['completed', 'failed', 'canceled'];
 
-/** Everything that is broken now, each with the name of its invariant. No call may be under way. */
+/** Returns every violation, each with the name of its invariant. No call may be in progress. */
 export async function broken(lab: JobLab, facts: Facts): Promise<string[]> {
   const [row] = await lab.sql<{ it: Snapshot }>(snapshotSql, [facts.modelName]);
   const now = row!.it;
@@ -178,7 +178,7 @@ function isWhole(lab: JobLab, sha256: string): boolean {
   return file !== undefined && createHash('sha256').update(readFileSync(file)).digest('hex') === sha256;
 }
 
-/** I-11: no line twice, the order of its attempt, nothing that was acknowledged is missing, nothing of an attempt that was over. */
+/** I-11: each line once, in the order of its attempt, every acknowledged line, and none of an ended attempt. */
 export function brokenLog(fact: JobFacts, lines: readonly string[]): string[] {
   const found: string[] = [];
   if (new Set(lines).size !== lines.length) found.push(`I-11 job ${fact.version} has a line twice`);

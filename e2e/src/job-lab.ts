@@ -1,4 +1,4 @@
-// A real server with a real database on a clock that the test turns, to be killed and started again, and calls to it.
+// A real server with a real database on a clock that the test drives, with kills, restarts and calls.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { DescService } from '@bufbuild/protobuf';
@@ -17,7 +17,7 @@ import { onSmallDisk, plain } from './small-disk.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'test', 'clocked-server.ts');
-/** For what must happen at some time; only a broken server ever needs it. */
+/** The limit for eventual events; only a broken server reaches it. */
 const patienceMs = 60_000;
 
 type Protocol = 'connect' | 'connect-json' | 'grpc-web';
@@ -32,7 +32,10 @@ export class JobLab extends ServerLab {
     super(folder);
     this.#diskMib = diskMib;
   }
-  /** `diskMib`: everything of the server lies on a disk of that size, which only it sees; then there is no `sql`. */
+  /**
+   * `diskMib`: all files of the server are on a disk of that size, which only the server sees; `sql` is then
+   * unavailable.
+   */
   static async open({ diskMib }: { diskMib?: number } = {}): Promise<JobLab> {
     const lab = new JobLab(await tempFolder(), diskMib);
     await lab.start();
@@ -53,7 +56,7 @@ export class JobLab extends ServerLab {
     await this.kill();
     await this.start();
   }
-  /** Its head, without which its other processes end; the server starts it again by itself. */
+  /** Kills the postmaster, which ends its other processes; the server restarts it. */
   killDatabase(): void {
     const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
     if (!(pid > 0)) return;
@@ -73,22 +76,22 @@ export class JobLab extends ServerLab {
     });
   }
 
-  /** Time passes for the server, in steps as small as its own. */
+  /** Advances the server's clock, in steps as small as its own. */
   async advance(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 1000) await this.#tell(`advance ${Math.min(left, 1000)}`);
   }
-  /** Somebody sets the server's wall clock. */
+  /** Changes the server's wall clock. */
   async jumpWall(ms: number): Promise<void> {
     this.#jumpedMs += ms;
     await this.#tell(`jump ${ms}`);
   }
   async #tell(line: string): Promise<void> {
     await this.tell(line);
-    // What became due asks the database before it can become due again.
+    // Each due timer queries the database before it can become due again.
     await systemClock.sleep(30);
   }
 
-  /** Looks again and again until it is so. */
+  /** Polls until the condition holds. */
   async until(what: string, look: () => Promise<boolean>): Promise<void> {
     const end = systemClock.now() + patienceMs;
     while (!(await look())) {
@@ -97,7 +100,7 @@ export class JobLab extends ServerLab {
     }
   }
 
-  /** A client of the server that runs now. */
+  /** Creates a client of the running server. */
   async client<S extends DescService>(
     service: S,
     who: 'owner' | 'runner' = 'owner',
@@ -148,7 +151,7 @@ export class JobLab extends ServerLab {
     return { sha256, sizeBytes: BigInt(bytes.length) };
   }
 
-  /** The smallest dataset that a built-in trainer takes. */
+  /** Creates the smallest dataset that a built-in trainer accepts. */
   async dataset(name = 'pictures'): Promise<string> {
     const { org_id: organizationId } = this.ready;
     const fleet = await this.client(FleetService);

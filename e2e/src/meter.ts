@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '@platform/kit/node';
 
-/** What one program, known by a call that only it makes, has sent and received. */
+/** Traffic of one program, identified by a call that only this program makes. */
 export interface Tally {
-  /** Without the headers of TCP and IP. */
+  /** Excludes the headers of TCP and IP. */
   bytes: number;
   connections: number;
   /** Calls by path. */
   calls: ReadonlyMap<string, number>;
 }
 
-/** A pass-through before a server, for programs that speak HTTP/1.1 in the clear. */
+/** A proxy in front of a server, for programs that use HTTP/1.1 without TLS. */
 export interface Meter extends AsyncDisposable {
   readonly url: string;
-  /** Of the connections on which no path of `others` was ever called, so far. */
+  /** Counts the connections on which no path of `others` has been called so far. */
   tally(others: readonly string[]): Tally;
-  /** Instant (systemClock) at which a caller first said `text`, from now on. */
+  /** Instant (systemClock) at which a client first sends `text`, from now on. */
   heard(text: string): Promise<number>;
 }
 

@@ -1,6 +1,6 @@
-// A stand-in for the agent of another product, as far as its updates go: it asks for its configuration over gRPC under the names that
-// it knows, fetches what it is offered without credentials, links it in its own place, runs it once with --install, and ends. The
-// service that it belongs to then starts what the link names.
+// A stand-in for another product's agent, limited to its updates. It requests its configuration over gRPC under the
+// public names. It downloads the offered program without credentials, links it in its own place, runs it once with
+// --install, and exits. Its service then starts the linked program.
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -91,7 +91,7 @@ async function update({ filename, url, version, sha256 }: UpdateInfo): Promise<b
   program.versions[version] = { Version: version, URL: url, DlPath: file, UnpackedPath: file, SymlinkPath: link };
   writeFileSync(recordFile, JSON.stringify(record));
   const { status, stderr } = spawnSync(link, ['--install'], { encoding: 'utf8' });
-  // It goes on whatever comes of it.
+  // It continues whatever the result.
   if (status !== 0) console.error(`--install ended with ${status}: ${stderr}`);
   return true;
 }

@@ -8,13 +8,13 @@ import { checkout } from './up-process.ts';
 
 const pauseMs = 200;
 
-/** A machine on which another product's agent is installed, and the part of systemd that keeps its service. */
+/** A machine with another product's agent, and the part of systemd that runs its service. */
 export interface OtherMachine extends AsyncDisposable {
-  /** File names of the programs that the service started, in their order. */
+  /** File names of the programs that the service started, in order. */
   readonly started: readonly string[];
-  /** Checks that the other agent made so far. */
+  /** Number of checks that the other agent has made. */
   checks(): number;
-  /** Version that the other agent's own record calls the current one. */
+  /** The current version in the other agent's own record. */
   current(): Promise<string>;
   /** File name of the program that the service would start next. */
   linked(): Promise<string>;
@@ -25,7 +25,7 @@ interface OtherRecord {
   viam_agent: { current_version: string };
 }
 
-/** What the other agent has written down of the version that it runs. */
+/** The other agent's record of the version that it runs. */
 export function otherRecord(root: string, version: string, file: string): string {
   const link = path.join(root, 'bin', 'viam-agent');
   const known = { Version: version, URL: '', DlPath: file, UnpackedPath: file, SymlinkPath: link };
@@ -34,7 +34,7 @@ export function otherRecord(root: string, version: string, file: string): string
   return JSON.stringify({ viam_agent: program });
 }
 
-/** @param env - for what the service starts. */
+/** @param env - for the programs that the service starts. */
 export async function installOtherAgent(of: {
   folder: string;
   credentials: unknown;
@@ -69,7 +69,7 @@ export async function installOtherAgent(of: {
   const logFile = at('service.log');
   const stop = new AbortController();
 
-  /** What a drop-in of the unit says is run before each start. */
+  /** Runs the pre-start commands of the unit's drop-in. */
   const before = async (): Promise<void> => {
     const text = await readFile(at('units', 'viam-agent.service.d', '50-platform-agent.conf'), 'utf8').catch(() => '');
     for (const [, line = ''] of text.matchAll(/^ExecStartPre=-(.*)$/gm)) {

@@ -14,9 +14,9 @@ const settled = `Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity)
   .map((one) => one.finished.catch(() => undefined))).then(() => undefined)`;
 
-/** Fails when axe finds a barrier on the page, or when the page is wider than its window. */
+/** Fails if axe finds an accessibility violation, or if the page is wider than its window. */
 export async function checkPage(page: Page, what: string): Promise<void> {
-  // What is judged must stand still: text that fades in has too little contrast for a moment.
+  // The page must be static: text that fades in has too little contrast for a moment.
   await page.evaluate(settled);
   await page.evaluate(axe);
   const violations = await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)');
@@ -28,7 +28,7 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   assert.ok(excess <= 0, `${what} is ${excess} px wider than its window`);
 }
 
-/** Collects what a page complains about; answers of the server that the test asks for are no complaint. */
+/** Collects the errors of a page, except the server answers that the test provokes. */
 export function watchComplaints(context: BrowserContext): string[] {
   const complaints: string[] = [];
   context.on('weberror', (error) => complaints.push(error.error().message));

@@ -1,4 +1,4 @@
-// nginx and Caddy with the files that the documentation shows. Only ports and paths are replaced.
+// nginx and Caddy with the documented configuration files. Only ports and paths are replaced.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
@@ -44,7 +44,7 @@ async function caddy(folder: TempFolder, ports: Ports): Promise<Command> {
   return { command: 'caddy', args: ['run', '--adapter', 'caddyfile', '--config', folder.file('Caddyfile')] };
 }
 
-/** What can stand in front. */
+/** The supported proxies. */
 const proxies = { nginx, caddy };
 
 async function freePort(): Promise<number> {

@@ -5,7 +5,7 @@ import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
-/** A runner of the server's organization with a folder of its own; disposing stops it and removes the folder. */
+/** Starts a runner of the server's organization with its own folder; disposing stops it and removes the folder. */
 export async function startRunner(
   ready: Pick<CloudReady, 'url' | 'runner_key_id' | 'runner_key'>,
   ...args: string[]

@@ -1,4 +1,4 @@
-// A real management server as a process, to be killed and started again, with its database open beside it.
+// A real management server as a process for kills and restarts, with a connection to its database.
 import { createInterface } from 'node:readline';
 import { type ProcessGroup, systemClock } from '@platform/kit/node';
 import type { TempFolder } from '@platform/kit/testing';
@@ -10,7 +10,7 @@ export abstract class ServerLab implements AsyncDisposable {
   readonly folder: TempFolder;
   #running: { group: ProcessGroup; ready: CloudReady; answers: AsyncIterator<string> } | undefined;
   #sql: SqlClient | undefined;
-  /** The same after each start, so that those who know the server find it again. */
+  /** The same port after each start, so that clients can reconnect. */
   #port = '0';
 
   protected constructor(folder: TempFolder) {
@@ -38,14 +38,14 @@ export abstract class ServerLab implements AsyncDisposable {
     this.#running = { group, ready, answers };
     this.#port = new URL(ready.url).port;
   }
-  /** As a power cut ends it; the database goes on. */
+  /** Kills the server as a power cut would; the database keeps running. */
   async kill(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
     running?.group.signal('SIGKILL');
     await running?.group.exited;
   }
-  /** A line on its stdin, and one for an answer. */
+  /** Writes a line to its stdin and waits for the answer line. */
   protected async tell(line: string): Promise<void> {
     this.#running?.group.stdin?.write(`${line}\n`);
     await this.#running?.answers.next();
@@ -58,7 +58,7 @@ export abstract class ServerLab implements AsyncDisposable {
         return (await this.#sql.query<T>(text, values)).rows;
       } catch (error) {
         this.#sql = undefined;
-        // Killed with the database, and made anew when that is there again.
+        // The connection dies with the database; retry until the database is up again.
         if (attempt > 200) throw error;
         await systemClock.sleep(50);
       }

@@ -1,11 +1,12 @@
-// Programs on a small disk of their own: a tmpfs in a mount namespace, which ordinary users may make in a user namespace.
+// Runs programs on a separate small disk: a tmpfs in a mount namespace, which ordinary users may create in a user
+// namespace.
 import { spawnSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const namespaceArgs = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
 
-/** Some systems don't let ordinary users mount, not even in a namespace of their own. */
+/** Some systems do not let ordinary users mount, even in their own namespace. */
 export const canMount = (): boolean =>
   spawnSync('unshare', [...namespaceArgs, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
@@ -14,7 +15,7 @@ export const plain = ([command = '', ...args]: readonly string[]): { command: st
   args,
 });
 
-/** The program with a disk of this size at `folder`. */
+/** Wraps the program with a disk of this size at `folder`. */
 export const onSmallDisk = (
   folder: string,
   mib: number,
@@ -31,7 +32,7 @@ export const onSmallDisk = (
   ],
 });
 
-/** Fills the disk that `pid` sees at `folder` to the last byte. @returns frees it again. */
+/** Fills the disk that `pid` sees at `folder` to the last byte. @returns a function that frees it again. */
 export function fillDisk(pid: number, folder: string): () => void {
   const seen = `/proc/${pid}/root${folder}`;
   const filler = path.join(seen, 'filler');

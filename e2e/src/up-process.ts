@@ -8,7 +8,7 @@ import { tempFolder, type TempFolder } from '@platform/kit/testing';
 export const checkout = path.resolve(import.meta.dirname, '../..');
 const cli = path.join(checkout, 'apps', 'cli', 'src', 'main.ts');
 
-/** The environment of a person who never set one of our variables. */
+/** The environment of a user without any of our variables. */
 export const cleanEnv = (more: Record<string, string> = {}): Record<string, string | undefined> => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(
@@ -20,9 +20,9 @@ export const cleanEnv = (more: Record<string, string> = {}): Record<string, stri
 
 export interface UpProcess {
   readonly group: ProcessGroup;
-  /** The one JSON line on stdout, as soon as it is there; undefined when the process ended without one. */
+  /** The one JSON line on stdout, as soon as it arrives; undefined if the process ended without one. */
   readonly answer: Promise<Record<string, unknown> | undefined>;
-  /** Everything for people, when it has ended. */
+  /** All output for users, after the process has ended. */
   readonly stderr: Promise<string>;
 }
 
@@ -44,7 +44,7 @@ export async function startUp(dataDir: string, ...args: string[]): Promise<UpPro
   return { group, answer, stderr: text(stderr) };
 }
 
-/** Runs the command line; answers with its exit code and what it printed. */
+/** Runs the command line. @returns its exit code and its output. */
 export async function runCli(
   env: Record<string, string>,
   ...args: string[]
@@ -77,7 +77,7 @@ export async function storyEvents(dataDir: string): Promise<StoryEvent[]> {
     .map((line) => JSON.parse(line) as StoryEvent);
 }
 
-/** A data folder that other accounts may pass through: started by root, database and machine run under other accounts. */
+/** A data folder that other accounts may traverse: if root starts it, database and machine run under other accounts. */
 export async function dataFolder(): Promise<TempFolder> {
   const folder = await tempFolder();
   await chmod(folder.path, 0o755);

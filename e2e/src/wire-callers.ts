@@ -1,4 +1,4 @@
-// Machines and runners without their programs: only what they say to the server.
+// Machines and runners without their programs: only their calls to the server.
 import { createHash } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
@@ -37,13 +37,13 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
 export interface WireMachine {
   /** The agent's config check, with a report. */
   check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
-  /** The config check of another product's agent, which names its versions and nothing else. */
+  /** The config check of another product's agent, which reports only its versions. */
   checkAsOther(agentRunning: string): Promise<void>;
-  /** As `platform-agent uninstall` does it. */
+  /** Reports the removal, as `platform-agent uninstall` does. */
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
   log(line: { level: string; message: string; at: number; fields?: Record<string, number>[] }): Promise<void>;
-  /** Takes the order to restart, once. */
+  /** Takes the restart order, once. */
   mustRestart(): Promise<boolean>;
 }
 
@@ -95,7 +95,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
 }
 
 export interface WireRunner {
-  /** Leases the next job and says that it trains: one metric per accuracy. */
+  /** Leases the next job and reports training progress: one metric per accuracy. */
   train(progress: number, accuracies: readonly number[]): Promise<void>;
   /** Publishes files and evaluation of the leased job. */
   complete(files: Readonly<Record<string, string | Uint8Array>>, evaluation: object): Promise<void>;

@@ -1,4 +1,4 @@
-// One kept-alive HTTP/1.1 connection that costs next to nothing, so that one process can speak for thousands of machines.
+// One kept-alive HTTP/1.1 connection with minimal cost, so that one process can simulate thousands of machines.
 import net from 'node:net';
 
 export interface WireAnswer {
@@ -8,7 +8,7 @@ export interface WireAnswer {
   head: string;
 }
 
-/** The bytes of a Connect call. */
+/** Encodes a Connect call. */
 export function callBytes(
   url: string,
   method: string,
@@ -28,7 +28,7 @@ export function callBytes(
 
 const empty: Buffer = Buffer.alloc(0);
 
-/** One request at a time. A connection that breaks fails the request of the moment; the next one connects again. */
+/** One request at a time. A broken connection fails the current request; the next request reconnects. */
 export class WireLink {
   readonly #host: string;
   readonly #port: number;

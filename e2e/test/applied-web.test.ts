@@ -1,4 +1,5 @@
-// What the app shows of a configuration that is not in effect, on a wide and on a narrow screen; a test speaks for the machine.
+// How the app shows a configuration that is not in effect, on a wide and on a narrow screen; the test simulates the
+// machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatformClient } from '@platform/client';

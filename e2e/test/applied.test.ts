@@ -1,4 +1,5 @@
-// "In effect" over real processes: each part of a machine says what it has applied, and a failure is never in effect.
+// "In effect" over real processes: each slice of a machine reports what it has applied, and a failure is never in
+// effect.
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -56,7 +57,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     assert.match(stdout, new RegExp(`Saved as revision ${revision}\\.`));
     return stdout;
   };
-  /** The management server's view, as soon as it is so. */
+  /** Polls the management server's view until the condition holds. */
   const until = async (what: string, isSo: (now: Shown) => boolean): Promise<Shown> => {
     const end = systemClock.now() + 90_000;
     for (;;) {
@@ -70,7 +71,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   const isLagging = (now: Shown, slice: string, code: string): boolean =>
     now.slices.some((one) => one.slice === slice && one.state === 'lagging' && one.code === code);
   const words = async (): Promise<string> => (await runCli(env, 'machine', 'show', 'press')).stdout;
-  /** What the agent itself says, on the machine. */
+  /** Reads the agent's own status on the machine. */
   const status = async (): Promise<string> => {
     const args = [...node, agentMain, 'status', '--root', folder.file('agent')];
     const group = await spawnGroup({
@@ -98,7 +99,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   const debug = { agent: { advanced_settings: { debug: true } } };
   const good = { ...debug, components: [camera] };
 
-  // Nobody knows the machine's server yet, so this is saved with a warning. It never comes into effect.
+  // The machine has not reported its server yet, so this is saved with a warning. It never comes into effect.
   assert.match(await saved(1, { components: [{ ...camera, model: 'webcam' }] }), /warning components\[0\]\.model/);
   await using _agent = await spawnGroup({
     command: process.execPath,
@@ -126,7 +127,8 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   assert.match(await words(), /^config +revision 2 in effect, 2 saved$/m);
   assert.match(await status(), /^config +revision 2 in effect, as the management server has it$/m);
 
-  // By now the machine has reported what its server can run: what cannot work is refused whole, by path.
+  // The machine has now reported its server's abilities: the whole configuration is refused, with the path of each
+  // error.
   const refusals: [config: object | string, path: string][] = [
     [{ components: [{ ...camera, model: 'webcam' }] }, 'components[0].model'],
     [{ components: [{ name: 'yard' }] }, 'components[0].type'],
@@ -143,7 +145,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   }
   assert.equal((await json<{ revision: number }>('config', 'get', 'press')).revision, 2);
 
-  // What no agent acts on is saved with a warning, and named by the machine as without effect.
+  // Fields that no agent applies are saved with a warning, and the machine reports them as ineffective.
   const ineffective: [agent: object, path: string, slice: string][] = [
     [
       { network_configuration: { hotspot_password: 'long enough' } },
@@ -180,11 +182,11 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     assert.match(await words(), new RegExp(`^config +revision ${revision} partly in effect, ${revision} saved$`, 'm'));
   }
 
-  // Versions that do not exist: of a program, and of a package.
+  // Missing versions: of a program, and of a package.
   await saved(7, { ...good, agent: { version_control: { 'platform-server': '9.9.9' } } });
   const version = await until('the version is missed', (now) => isLagging(now, 'versions', 'RELEASE_NOT_FOUND'));
   assert.equal(version.applied_revision, 6, JSON.stringify(version.slices));
-  // A pin stays until it is taken out.
+  // A pin stays until it is removed.
   const stable = { ...good, agent: { version_control: { 'platform-server': 'stable' } } };
   const { org_id: org } = ready;
   const parts = { name: 'parts', package: `${org}/parts`, version: '7', type: 'ml_model' };
@@ -199,7 +201,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   assert.equal(missing.conditions.find(({ code }) => code === 'PACKAGE_NOT_FOUND')?.path, 'packages[0]');
   assert.match(await words(), /^config +revision 8 saved, not in effect; 6 is$/m);
 
-  // Corrected, it is in effect again, and nothing is left of what was wrong.
+  // After the correction it is in effect again, and no error remains.
   await saved(9, stable);
   const again = await until('it is in effect again', (now) => now.applied_revision === 9);
   assert.deepEqual(again.conditions, []);

@@ -1,4 +1,5 @@
-// Versions that crash, hang, or reach nobody: the machine is back on the one before by itself, and says so in the app.
+// Versions that crash, hang, or cannot connect: the machine rolls back to the previous version and reports it in the
+// app.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -17,7 +18,7 @@ const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
   ['platform-server', 'background', '0.2.3'],
 ];
 
-/** How its last start ended, and a line that it wrote; undefined: it was ended for its reason alone. */
+/** How its last start ended, and a line that it wrote; undefined: only the reason of its end is known. */
 const exits: Readonly<Record<string, [reason: RegExp, line: RegExp] | undefined>> = {
   'platform-agent crash': [/^(?:it ended before it was ready \()?exit [1-9]/, /this program was made to crash/],
   'platform-agent hang': [/^not ready in time; systemd ended it \(signal SIG/, /^/],
@@ -35,7 +36,7 @@ test('a bad version', { timeout: 2_400_000 }, async (t) => {
   for (const name of ['platform-agent', 'platform-server'] as const)
     await site.publish(await build(name, '0.1.0'), 'stable');
   for (const [name, fault, version] of bad) await site.publish(await build(name, version, { fault }));
-  // Mostly they wait: side by side, each on a machine of its own.
+  // The tests mostly wait, so they run in parallel, each on its own machine.
   const ended = await Promise.allSettled(bad.map((one) => revert(site, ...one)));
   for (const [index, [name, fault]] of bad.entries()) {
     await t.test(`${name} that would ${fault}`, () => {
@@ -81,7 +82,7 @@ async function revert(site: Site, name: ProgramName, fault: Fault, version: stri
     assert.notEqual(quarantined?.reason, '');
     if (name === 'platform-agent')
       assert.equal(await mainPid(machine, 'platform-server'), server, 'the server was touched');
-    // It stays so, and is not tried again by the next start.
+    // The rollback persists: the next start does not retry the version.
     await machine.must('systemctl restart platform-agent', 300);
     const after = await site.until(partId, 'online after a restart', 180, isOnline);
     assert.equal(of(after)?.runningVersion, '0.1.0');
@@ -92,7 +93,7 @@ async function revert(site: Site, name: ProgramName, fault: Fault, version: stri
     const ended = exit ? `, “${exit.reason}” with ${exit.lines.length} lines` : '';
     const note = `reason “${quarantined?.reason}”${ended}${name === 'platform-agent' ? '; the machine server kept its pid' : ''}`;
     await keep(`${name} that would ${fault}: back on the version before`, 'container', seconds, note);
-    // A fixed build under the same wish is taken.
+    // A fixed build under the same desired version is installed.
     await want('0.1.0');
     await site.until(partId, 'content', 60, isOnline);
   });

@@ -1,4 +1,4 @@
-// Images come and go as people have them: folders of every format, over the real server.
+// Imports and exports of images in folders of every format, over the real server.
 import assert from 'node:assert/strict';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -17,7 +17,7 @@ interface Listed {
 }
 
 const names = ['a.jpg', 'b.jpg', 'c.jpg', 'd.jpg'];
-/** As many images as names. */
+/** Creates as many images as names. */
 async function images(): Promise<Buffer[]> {
   const found: Buffer[] = [];
   const composed = composeObjects10({ seed: 3, trainPerClass: 4, testPerClass: 0, objects: objectLabels.slice(0, 1) });
@@ -48,7 +48,7 @@ test('the same images again get labels and boxes, and every format comes back as
   const first = await json('dataset', 'upload', 'set', place('flat'), '--create');
   assert.deepEqual([first['uploaded'], first['changed'], first['there_already']], [4, 0, 0]);
 
-  // The same files with labels: nothing doubles. One of them lies in two folders.
+  // The same files with labels create no duplicates. One of them is in two folders.
   const folders = ['cup', 'cup', 'valid/pen', 'test/pen'];
   for (const [at, name] of names.entries())
     await put(place('classes', folders[at] ?? '', name), await readFile(place('flat', name)));
@@ -77,7 +77,7 @@ test('the same images again get labels and boxes, and every format comes back as
     ],
   );
 
-  // Boxes for the same images out of YOLO's files; one reaches over the edge, which is said.
+  // Boxes for the same images from YOLO files; one exceeds the edge, which the output reports.
   for (const name of names) await put(place('yolo/images', name), await readFile(place('flat', name)));
   await put(place('yolo/data.yaml'), 'names: [handle, lid]\n');
   await put(place('yolo/labels/a.txt'), '0 0.5 0.5 0.4 0.4\n1 0.9 0.2 0.4 0.2\n');
@@ -111,7 +111,7 @@ test('the same images again get labels and boxes, and every format comes back as
     assert.equal(written.notes.length, format === 'jsonl' ? 0 : 1, written.notes.join());
     await json('dataset', 'import', `from-${format}`, target, '--create');
     assert.deepEqual(summary(await listed(`from-${format}`), has), summary(before, has), format);
-    // Into the dataset that it came from, nothing is new.
+    // An import into the original dataset adds nothing.
     const back = await json('dataset', 'import', 'set', target);
     assert.deepEqual([back['uploaded'], back['changed']], [0, 0], format);
     await rm(target, { recursive: true });

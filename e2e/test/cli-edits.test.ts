@@ -1,4 +1,4 @@
-// What an operator changes from the command line: names, machines, revisions of a configuration, images.
+// Edits of an operator on the command line: names, machines, revisions of a configuration, images.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What an operator sees and does about a machine's programs from the command line; a test speaks for the machine.
+// An operator inspects and controls a machine's programs on the command line; the test simulates the machine.
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -82,7 +82,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   const again = await cli('machine', 'clear-quarantine', 'press');
   assert.match(again.stdout, /no quarantined version/);
 
-  // Nothing was published here, so the machine keeps what it has, and the answer says so.
+  // No release is published here, so the machine keeps its version, and the answer reports it.
   const unpublished = await cli('machine', 'pin', 'press', 'server', '2.2.0', '--json');
   assert.equal(unpublished.code, 8, 'saved, and it cannot work yet');
   const pinned = JSON.parse(unpublished.stdout) as Json;
@@ -140,7 +140,7 @@ test('logs -f prints every line once and in order, and says where lines were los
   assert.ok(group.stdout);
   const seen: string[] = [];
   try {
-    // While the command starts, lines come in all the time.
+    // Lines arrive continuously while the command starts.
     const speaking = (async () => {
       for (let n = 1; n <= count; n++) await say(`line ${n}.`, n === 30 ? { [droppedLinesField]: 12 } : undefined);
       for (;;) {

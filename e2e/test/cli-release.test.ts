@@ -1,4 +1,5 @@
-// Releases from the command line: keys, signed publication with patches, channels, withdrawal, and root keys that change hands.
+// Releases from the command line: keys, signed publication with patches, channels, withdrawal, and rotation of root
+// keys.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -21,13 +22,13 @@ async function world() {
   return {
     folder,
     cli,
-    /** What it prints for programs. */
+    /** Returns its JSON output. */
     async json(...args: string[]): Promise<Json> {
       const { code, stdout, stderr } = await cli(...args, '--json');
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
       return JSON.parse(stdout) as Json;
     },
-    /** The code of its error. */
+    /** Returns the code of its error. */
     async failure(...args: string[]): Promise<string> {
       const { code, stderr } = await cli(...args, '--json');
       assert.notEqual(code, 0, args.join(' '));
@@ -46,7 +47,7 @@ async function world() {
 }
 
 const body = randomBytes(200_000);
-/** As a build makes them: code, and a note at the end. */
+/** Imitates a build: code, and a note at the end. */
 const program = (version: string, platform = 'linux/amd64'): Buffer =>
   Buffer.concat([
     Buffer.from(`#!/bin/sh\nexit 0 # ${version} ${platform}\n`),
@@ -75,7 +76,7 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   );
   assert.equal(rolesOf(await w.get('/tuf/1.root.json')).root.threshold, 2, 'more than half of three');
 
-  // The next version: machines are offered a patch, and it leads to the very file.
+  // The next version: machines are offered a patch, and it produces exactly the same file.
   assert.equal((await w.json('release', 'publish', await file('1.1.0'), '--channel', 'dev'))['patches'], 1);
   const targets = targetsOf(await w.get('/tuf/2.targets.json'));
   const [before, after] = [program('1.0.0'), program('1.1.0')];
@@ -95,13 +96,13 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   });
   assert.ok(Buffer.concat(parts).equals(after));
 
-  // The same version with other bytes, another's file, a file that says nothing.
+  // The same version with other bytes, another program's file, a file without a note.
   await writeFile(w.folder.file('other'), Buffer.concat([Buffer.from('x'), program('1.1.0')]));
   assert.equal(await w.failure('release', 'publish', w.folder.file('other')), 'RELEASE_EXISTS');
   await writeFile(w.folder.file('silent'), 'words');
   assert.equal(await w.failure('release', 'publish', w.folder.file('silent')), 'INVALID_ARGUMENT');
 
-  // Files that are not there or hold something else; command lines that are none. For programs, too.
+  // Missing files, files with other content, and invalid command lines; also with JSON output.
   assert.equal(await w.failure('release', 'publish', w.folder.file('nowhere')), 'FILE_MISSING');
   assert.match(
     (await w.cli('release', 'publish', w.folder.file('nowhere'))).stderr,
@@ -112,7 +113,7 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   for (const words of [['promote', 'platform-agent'], ['promote', 'a', 'b', 'c', 'd'], ['nosuch'], []])
     assert.equal(await w.failure('release', ...words), 'USAGE', words.join(' '));
 
-  // Refused before anything is uploaded.
+  // Refused before any upload.
   const wrong = [
     ['--channel', 'nightly'],
     ['--threshold', 'two'],
@@ -178,7 +179,7 @@ test('root keys change hands: one person, several persons, too few of them', asy
       .filter((one) => one['role'] === 'root' && one['trusted'] === true)
       .map((one) => String(one['id']));
 
-  // One key replaced by who holds them all.
+  // The holder of all keys replaces one.
   await mkdir(w.folder.file('new'));
   await w.json('release', 'keys', 'make', w.folder.file('new', 'root-4.pem'));
   const [lost = ''] = await ids();
@@ -190,7 +191,7 @@ test('root keys change hands: one person, several persons, too few of them', asy
   readRoot(await w.get('/tuf/1.root.json')).verifyDelegate('root', second);
   second.verifyDelegate('root', second);
 
-  // Keys apart: a document goes round until enough have signed it; the list is signed by its new key at once.
+  // Separate keys: a document circulates until enough holders have signed it; the new key signs the list at once.
   const move = async (name: string, from: string, to: string): Promise<void> => {
     await mkdir(w.folder.file(to), { recursive: true });
     await rename(w.folder.file(from, name), w.folder.file(to, name));
@@ -209,7 +210,7 @@ test('root keys change hands: one person, several persons, too few of them', asy
   const third = readRoot(await w.get('/tuf/3.root.json'));
   third.verifyDelegate('targets', readTargets(await w.get('/tuf/2.targets.json')));
 
-  // The old key of the list is worth nothing now.
+  // The old key of the list is no longer accepted.
   await writeFile(w.folder.file('agent2'), program('1.1.0'));
   assert.equal(await w.failure('release', 'publish', w.folder.file('agent2')), 'SIGNING_KEYS_MISSING');
   await w.json('release', 'publish', w.folder.file('agent2'), ...office);

@@ -1,4 +1,4 @@
-// Secrets that the command line prints or writes are their owner's to read alone; and the audit by the command line.
+// Only their owner can read secrets that the command line prints or writes. Also covers the audit on the command line.
 import assert from 'node:assert/strict';
 import { chmodSync, closeSync, lstatSync, openSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
   await using files = await tempFolder();
   const { ready } = cloud;
   const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
-  /** As a shell runs it: `platform … > file`, where the shell has opened the file. */
+  /** Runs `platform … > file` as a shell does, which has opened the file. */
   const redirected = async (file: string, ...args: string[]): Promise<number | null> => {
     closeSync(openSync(file, 'a'));
     chmodSync(file, 0o644);
@@ -52,7 +52,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
   assert.equal(await redirected(list, 'machine', 'list'), 0);
   assert.equal(modeOf(list), 0o644, 'what is no secret stays as it was');
 
-  // --output: over a file that others could read, and over a link.
+  // --output: onto a file that others could read, and onto a link.
   const [old, target, link] = [files.file('old.json'), files.file('target'), files.file('link.json')];
   writeFileSync(old, 'old', { mode: 0o644 });
   writeFileSync(target, 'somebody else');
@@ -68,7 +68,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
   assert.equal(readFileSync(target, 'utf8'), 'somebody else');
 
   if (process.getuid?.() === 0) {
-    // A shell of root follows a link into another user's file: nothing is printed there.
+    // A root shell follows a link into another user's file: the command prints nothing there.
     const foreign = files.file('foreign');
     writeFileSync(foreign, '', { mode: 0o644 });
     const chown = await spawnGroup({ command: 'chown', args: ['65533', foreign] });
@@ -77,7 +77,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
     assert.equal(readFileSync(foreign, 'utf8'), '');
   }
 
-  // A key is rotated: the new one works, the old one does not, and the audit says who did it.
+  // After a key rotation, the new key works, the old one does not, and the audit names the caller.
   const made = JSON.parse((await runCli(env, 'key', 'create', 'second', '--json')).stdout) as Record<string, string>;
   const rotated = await runCli(env, 'key', 'rotate', String(made['api_key_id']), '--json');
   const { api_key: key } = JSON.parse(rotated.stdout) as { api_key: string };

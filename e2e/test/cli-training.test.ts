@@ -1,4 +1,4 @@
-// The command line against the real server and a real runner: from a folder of pictures to a model on the disk.
+// The command line against the real server and a real runner: from a folder of images to a model on the disk.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ interface Desk {
   readonly env: Record<string, string>;
   readonly folder: string;
   cli(...args: string[]): ReturnType<typeof runCli>;
-  /** Must end with 0; the JSON document that it printed. */
+  /** Requires exit code 0. @returns the printed JSON document. */
   json<T = Json>(...args: string[]): Promise<T>;
 }
 
@@ -115,7 +115,7 @@ async function trains({ cli, json, env }: Desk): Promise<void> {
   const done = await runCli(env, ...submit, '--model-version', '1', '--recipe', 'probe', '--wait');
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /^Submitted things\/1 as a training job with ID [0-9a-f-]{36}\.\nLabels: /);
-  // Of fewer than 20 images the score is a count.
+  // With fewer than 20 images, the score is a count.
   assert.match(done.stdout, /\nCompleted things\/1, accuracy \d of 6, \d+ s\n\nLABEL +PRECISION +RECALL +F1 +/);
   assert.match(done.stdout, /\nDownload it: platform model download things --version 1\n$/);
   assert.match(done.stderr, /\d+ %/);
@@ -185,7 +185,7 @@ async function downloads({ cli, json, folder }: Desk): Promise<void> {
   assert.equal((await cli('model', 'download', 'things', '--version', '9', '-o', out)).code, 4);
 }
 
-/** A job that no runner can take waits for ever: time to be stopped, canceled and deleted. */
+/** A job that no runner can take waits forever, so the test can stop, cancel and delete it. */
 async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
   const submit = ['train', 'submit', '--dataset', 'things', '--model-type', 'single-label', '--gpus', '16'];
   const { id } = await json<{ id: string }>(...submit, '--model-name', 'stuck', '--model-version', 'a');
@@ -255,7 +255,7 @@ async function failsOnBadPictures({ cli, folder }: Desk): Promise<void> {
   assert.deepEqual([job.status, job.error.cause], ['failed', 'data']);
 }
 
-/** Names that try to draw on the terminal: the server takes none, and what is shown of them cannot. */
+/** Names with terminal control characters: the server refuses them, and the output never contains them raw. */
 async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
   const name = 'gpj.\u202Eexe \u2066x';
   for (const args of [
@@ -267,7 +267,7 @@ async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
     assert.doesNotMatch(stdout + stderr, /[\u202a-\u202e\u2066-\u2069]/);
     assert.match(stderr, /gpj\.\ufffdexe \ufffdx/);
   }
-  // Files keep the names that they had on their disk.
+  // Files keep their original names.
   const set = path.join(folder, 'hostile');
   await mkdir(set);
   await writeFile(path.join(set, `${name}.jpg`), Buffer.from([0xff, 0xd8, 0xff, 0xe0, 1]));

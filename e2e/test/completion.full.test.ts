@@ -1,4 +1,4 @@
-// Completion of the command line in zsh and fish themselves; bash is tried in cli-training.test.ts.
+// Tests command-line completion in real zsh and fish; cli-training.test.ts covers bash.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
 const run = promisify(execFile);
 
-/** Types the line and a tab into an interactive zsh; prints the list that it shows, and the line as it is then. */
+/** Types the line and a tab into an interactive zsh; prints the list that it shows, and the resulting line. */
 const zshTyping = `
 zmodload zsh/zpty
 zpty z zsh -f -i

@@ -1,4 +1,4 @@
-// The disk fills up, to the last block, and the power fails too. On a machine with systemd and a real ext4.
+// The disk fills to the last block, and the power fails. On a machine with systemd and a real ext4.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentStatus } from '@platform/contract/agent-status';
@@ -22,7 +22,7 @@ test(
     await site.publish(await build('platform-agent', '0.1.1'));
     await using machine = await cuttableContainer(site.port);
     const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
-    /** Not even root, for whom ext4 keeps some, can write one more block. */
+    /** Not even root, for whom ext4 reserves blocks, can write one more block. */
     const isFull = async (): Promise<boolean> => {
       const { stderr } = await machine.exec(
         'cd /opt/platform && head -c 4096 /dev/zero > probe; sync probe; rm -f probe',
@@ -47,7 +47,7 @@ test(
       assert.equal(await mainPid(machine, 'platform-agent'), pid);
       assert.equal(await machine.must('ls -d /opt/platform/versions/*/ | wc -l'), '2');
 
-      // Full to the last block, with those that ext4 keeps for root.
+      // Full to the last block, including the blocks that ext4 reserves for root.
       await machine.exec('cd /opt/platform && dd if=/dev/zero of=filler2 bs=4k status=none; sync', 300);
       assert.ok(await isFull(), 'it is full');
       const again = async (what: string, f: () => Promise<unknown>): Promise<number> => {

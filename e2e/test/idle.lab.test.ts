@@ -1,5 +1,5 @@
-// What ten idle minutes cost: processor, network, disk. Counted by the kernel of the machine, a container on this host's
-// processor and a virtual machine, whose emulated seconds are many times as long.
+// The cost of ten idle minutes: processor, network, disk. The machine's kernel counts it: in a container on this host's
+// processor, and in a virtual machine with much longer emulated seconds.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { systemClock } from '@platform/kit/node';
@@ -13,9 +13,9 @@ const minutes = Number(process.env['PLATFORM_LAB_IDLE_MINUTES'] ?? 10);
 
 interface Costs {
   pid: number;
-  /** Of a core. */
+  /** Seconds of one core. */
   cpuSeconds: number;
-  /** Times that one of its threads went to sleep by itself: each is a wake-up of the processor. */
+  /** Voluntary context switches of its threads: each is a wake-up of the processor. */
   wakeUps: number;
   writtenBytes: number;
   anonymousMb: number;
@@ -24,7 +24,7 @@ interface Costs {
 
 async function costs(on: LabMachine, unit: string): Promise<Costs> {
   const pid = await mainPid(on, unit);
-  // With the children that have ended: what was started for a moment counts, too.
+  // Includes exited children: short-lived processes count, too.
   const [cpu, wakeUps, written, anonymous, resident] = (
     await on.must(
       `awk '{ sub(/.*\\) /, ""); print ($12 + $13 + $14 + $15) / 100 }' /proc/${pid}/stat; awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n }' /proc/${pid}/task/*/status; awk '/^write_bytes/ { print $2 }' /proc/${pid}/io; awk '/^RssAnon/ { print $2 / 1024 }' /proc/${pid}/status; awk '/^VmRSS/ { print $2 / 1024 }' /proc/${pid}/status`,
@@ -42,7 +42,10 @@ async function costs(on: LabMachine, unit: string): Promise<Costs> {
   };
 }
 
-/** Of the interface that leads to the server, both directions, with the headers of TCP and IP. (/sys in a container tells of the host's.) */
+/**
+ * Bytes of the interface to the server, both directions, with the headers of TCP and IP. (/sys in a container shows the
+ * host's interfaces.)
+ */
 const wireBytes = async (on: LabMachine): Promise<number> =>
   Number(
     await on.must(
@@ -50,7 +53,7 @@ const wireBytes = async (on: LabMachine): Promise<number> =>
     ),
   );
 
-/** Resident memory counts twice what both have of the one program file. */
+/** The sum of resident memory counts the shared program file twice. */
 const sum = (a: Costs, b: Costs): Costs => ({
   pid: a.pid,
   cpuSeconds: a.cpuSeconds + b.cpuSeconds,
@@ -82,7 +85,7 @@ for (const [where, machineAt] of [
     });
     await telling(machine, async () => {
       await installed(site, machine, 'barn');
-      await systemClock.sleep(60_000); // what a start costs is over
+      await systemClock.sleep(60_000); // the cost of the start is over
       const before = await look();
       await systemClock.sleep(minutes * 60_000);
       const after = await look();

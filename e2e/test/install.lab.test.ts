@@ -1,4 +1,4 @@
-// The one line of the specification, on a machine with systemd, from a running management server.
+// The one-line installation of the specification, on a machine with systemd, from a running management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -67,7 +67,7 @@ test('one line installs, a second time changes nothing, uninstall leaves nothing
   });
 });
 
-/** Lines of only one of the two. */
+/** Returns the lines that only one of the two contains. */
 function diff(before: string, after: string): string[] {
   const [was, is] = [new Set(before.split('\n')), new Set(after.split('\n'))];
   return [

@@ -1,5 +1,5 @@
-// The installer's script on a machine with systemd, against a server that lies, cuts and fails. What it starts in the end is
-// a stand-in that writes down how it was started; install.lab.test.ts installs the real agent.
+// The installer's script on a machine with systemd, against a server that sends wrong, truncated or failed answers. It
+// starts a stand-in that records how it was started; install.lab.test.ts installs the real agent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   await put('agent', door.agent);
   await put('other', 'something else');
 
-  /** Runs it on a machine where nothing is installed; answers with what it said and what it started. */
+  /** Runs it on a machine without an installation. @returns its output and what it started. */
   const install = async (command: string) => {
     door.asked.length = 0;
     await machine.must('rm -rf /opt/platform /run/ran');
@@ -55,7 +55,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
       ran,
       `arguments: ${ranWith(rootFlag)}\npart: part kid secret\nurl: https://app.platform.test\nproxy: \nstdin: 0\n`,
     );
-    // What it needed for itself is gone.
+    // Its temporary files are gone.
     assert.equal((await machine.exec('ls -A /opt/platform/cache')).stdout, '');
   });
 
@@ -170,7 +170,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
 
   await t.test('a proxy is used, and told to the agent', async () => {
     const proxy = 'http_proxy=http://192.168.60.1:80';
-    // The name is known to the proxy alone.
+    // Only the proxy resolves the name.
     const ran = await goesWell(`${ids} ${proxy} sh /srv/install.sh --server http://behind.the.proxy`);
     assert.match(ran, /^proxy: http:\/\/192\.168\.60\.1:80$/m);
   });
@@ -192,7 +192,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
       1,
       /\/opt has 100 MiB free, and 450 are needed/,
     );
-    // As on a 64-bit kernel with a 32-bit system.
+    // Simulates a 64-bit kernel with a 32-bit system.
     await ends(`sed s/ld-linux-x86-64/ld-linux-i386/ /srv/install.sh | env ${ids} sh`, 1, /is not a 64-bit one/);
     await machine.must('touch /etc/systemd/system/viam-agent.service');
     await ends(`${ids} sh /srv/install.sh`, 1, /viam-agent\.service is installed here already/);

@@ -1,4 +1,7 @@
-/** What breaks around a job, on real processes: server, database, runner, trainer, disks, clocks. Each time the invariants hold. */
+/**
+ * Faults around a job, on real processes: server, database, runner, trainer, disks, clocks. The invariants hold each
+ * time.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
@@ -27,7 +30,7 @@ function isAway(error: unknown): boolean {
   return false;
 }
 
-/** A job that the test watches, its model named by what its trainer does. */
+/** A job that the test watches; its model name selects the trainer's behaviour. */
 async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, datasetId: stage.datasetId }) {
   const facts: Facts = newFacts(modelName);
   const submit = async (version: string): Promise<string> => {
@@ -38,11 +41,11 @@ async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, 
   const get = async (id: string): Promise<TrainingJobMetadata> =>
     (await (await lab.client(MLTrainingService)).getTrainingJob({ id })).metadata!;
   const until = (id: string, what: string, isSo: (job: TrainingJobMetadata) => boolean): Promise<void> =>
-    // While the server comes back it may say that it cannot answer yet.
+    // While the server restarts, it may answer that it is unavailable.
     lab.until(`job ${modelName} ${what}`, () => get(id).then(isSo, isAway));
   const lines = async (id: string): Promise<string[]> =>
     (await (await lab.client(MLTrainingService)).getTrainingJobLogs({ id })).logs.map((line) => line.message);
-  /** The trainer of an attempt, once it has said so. */
+  /** Returns the trainer of an attempt, once its log line has arrived. */
   const trainerOf = async (id: string, attempt = 1): Promise<{ pid: number; startTime: string }> => {
     let said: string | undefined;
     await lab.until(`trainer ${attempt} of ${modelName}`, async () => {
@@ -52,7 +55,7 @@ async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, 
     const pid = Number(said?.slice(4));
     return { pid, startTime: processStartTime(pid) ?? '' };
   };
-  /** Time passes until the server has noticed. */
+  /** Advances the clock until the server has noticed. */
   const passUntil = (id: string, what: string, isSo: (job: TrainingJobMetadata) => boolean): Promise<void> =>
     lab.until(`job ${modelName} ${what}`, async () => {
       if (isSo(await get(id))) return true;
@@ -75,7 +78,7 @@ async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, 
     holds,
     cancel,
     runner,
-    /** What a failed test leaves must not reach the runners of the next. */
+    /** Jobs that a failed test leaves must not reach the runners of the next test. */
     [Symbol.asyncDispose]: async () => {
       await lab.sql('delete from training_job where model_name = $1', [modelName]);
     },
@@ -91,7 +94,7 @@ test('the server is killed while a job trains, twice: the job goes on and comple
   await lab.restart();
   await holds();
   await lab.kill();
-  // The trainer ends while there is no server to tell.
+  // The trainer ends while the server is down.
   one.go();
   await lab.start();
   await until(id, 'completes', (job) => job.status === COMPLETED);
@@ -120,7 +123,7 @@ test('a runner hangs: another one finishes the job, and the first, awake again, 
   const id = await submit('1');
   const trainer = await trainerOf(id);
   process.kill(first.group.pid, 'SIGSTOP');
-  // Its trainer ends meanwhile: there is a result to publish.
+  // Its trainer ends meanwhile: a result is ready to publish.
   first.go();
   await lab.until('the trainer of the hung runner has ended', () => Promise.resolve(!isAlive(trainer)));
   await passUntil(id, 'is lost', (job) => job.status === PENDING);

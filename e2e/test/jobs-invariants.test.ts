@@ -1,4 +1,4 @@
-/** docs/invariants.md: each test that it names is there, and it names what the property test checks. */
+/** docs/invariants.md: each test that it names exists, and it names what the property test checks. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,8 +1,7 @@
 /**
- * Three clients and two runners call at random, the server and its database are killed in between, clocks jump: the invariants of
- * docs/invariants.md hold after each burst of calls and at the end.
- *
- * PLATFORM_JOBS_SECONDS: how long (default 12). PLATFORM_JOBS_SEED: which calls; printed at the start.
+ * Three clients and two runners make random calls, the server and its database are killed in between, clocks jump. The
+ * invariants of docs/invariants.md hold after each burst of calls and at the end.
+ * PLATFORM_JOBS_SECONDS: duration (default 12). PLATFORM_JOBS_SEED: the sequence of calls; printed at the start.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +13,7 @@ import { JobLab } from '../src/job-lab.ts';
 
 const seconds = Number(process.env['PLATFORM_JOBS_SECONDS'] ?? 12);
 const seed = Number(process.env['PLATFORM_JOBS_SEED'] ?? 20_261_121);
-/** To find the shortest failing run. */
+/** Time for finding the shortest failing run. */
 const shrinkSeconds = 120;
 
 test('whatever is called, killed and repeated, jobs never lie', async (t) => {

@@ -10,7 +10,7 @@ import { dataFolder, startUp, storyEvents, type UpProcess } from '../src/up-proc
 const targets = ['server', 'database', 'agent', 'machine server', 'runner'] as const;
 type Target = (typeof targets)[number];
 
-/** A process that is killed, and the number of lines in the event log at which it happens. */
+/** A process to kill, and the number of lines in the event log at which to kill it. */
 interface Moment {
   readonly target: Target;
   readonly at: number;
@@ -50,7 +50,7 @@ async function kill(target: Target, dataDir: string): Promise<boolean> {
 
 const patienceMs = 180_000;
 
-/** Exit code. A story that neither ends nor fails is told with its last events and messages. */
+/** Returns the exit code. For a story that neither ends nor fails, the error contains its last events and messages. */
 async function endOf(up: UpProcess, dataDir: string): Promise<number | null> {
   const end = new AbortController();
   const ended = await Promise.race([up.group.exited, systemClock.sleep(patienceMs, end.signal).then(() => undefined)]);
@@ -61,7 +61,7 @@ async function endOf(up: UpProcess, dataDir: string): Promise<number | null> {
   throw new Error(`no end after ${patienceMs / 1000} s; last events ${events.join(', ')}; said ${await up.stderr}`);
 }
 
-/** Runs the small story, kills at each moment, starts anew when a kill made it fail; answers with how often it was started. */
+/** Runs the small story, kills at each moment, and restarts after a failure. @returns the number of starts. */
 async function survive(folder: TempFolder, moments: readonly Moment[]): Promise<{ starts: number; killed: Moment[] }> {
   const left = [...moments];
   const killed: Moment[] = [];
@@ -80,7 +80,7 @@ async function survive(folder: TempFolder, moments: readonly Moment[]): Promise<
     await watching;
     if (code === 0 && left.length === 0) return { starts, killed };
     if (code === 0 && left[0] && starts > 1) {
-      // The story ended before the process was there at that moment: kill it at the next start's first line.
+      // The story ended before the process existed at that moment: kill it at the next start's first line.
       left[0] = { ...left[0], at: 0 };
     }
   }
@@ -117,7 +117,7 @@ test('killed at twenty moments, the story ends in the same state', async (t) => 
   const online = events.indexOf('machine: end');
   assert.ok(online > 0, events.join(', '));
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
-  /** Every step is as likely as any other, and so is every event of its kind (one step has an event for each picture). */
+  /** Draws every step with equal probability, then an event of its kind (one step has an event for each image). */
   const draw = (target: Target): Moment => {
     const first = target === 'agent' || target === 'machine server' ? online : 1;
     const what = pick([...new Set(events.slice(first, -1))]);

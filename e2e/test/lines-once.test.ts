@@ -1,5 +1,6 @@
-// What a machine server wrote is stored once and in its order, whoever is killed: the server itself, the agent, its relay, the cloud.
-// A relay that is killed between the read from the pipe and the write into its file takes what it held with it, and nothing else.
+// The output of a machine server is stored once and in order, whichever process is killed: the server itself, the
+// agent, its relay, the cloud. A relay killed between its read from the pipe and its write to the file loses only what
+// it held.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
 const agentMain = path.join(checkout, 'apps/agent/src/main.ts');
 
-/** Writes a line every 5 ms, and after each what it has written to `counts/PID`: what a killed process cannot take back. */
+/** Writes a line every 5 ms, and after each line its count to `counts/PID`: a kill cannot undo that. */
 const printingServer = (counts: string): string => `#!${process.execPath}
 const fs = require('node:fs');
 const http = require('node:http');
@@ -41,7 +42,7 @@ server.listen(0, '127.0.0.1', () => {
 });
 `;
 
-/** Processes whose command line has all of these words. */
+/** Finds processes whose command line contains all of these words. */
 const processesWith = (...words: readonly string[]): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -96,7 +97,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
       env: cleanEnv(),
       logFile: folder.file('agent.log'),
     });
-  /** pid → lines that its write() has returned for, the oldest process first. */
+  /** pid → lines whose write() has returned, the oldest process first. */
   const written = (): Map<number, number> =>
     new Map(
       readdirSync(counts.path)
@@ -177,7 +178,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
       await systemClock.sleep(200);
       return total === before;
     });
-    // Of the last line of a killed process it is not known whether it was counted.
+    // The last line of a killed process may be counted or not.
     const isLast = (line: string): boolean => [...written()].some(([pid, count]) => line === `line ${pid} ${count}`);
     const expected = [...written()].flatMap(([pid, count]) =>
       Array.from({ length: count }, (_, i) => `line ${pid} ${i}`),

@@ -1,4 +1,4 @@
-// No network for a day, and a clock that is wrong: on a machine with a clock of its own.
+// A day without network, and a wrong clock: on a machine with its own clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -12,7 +12,7 @@ import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 const dayMs = 86_400_000;
 
 test('a day without a network, and clocks that are decades off', { timeout: 3_600_000 }, async (t) => {
-  // As a public authority issues them: by a clock that is years off it does not hold.
+  // A validity like a public authority's: a clock that is years off rejects it.
   const now = systemClock.wall();
   await using site = await startSite({ validity: { from: now - 2 * dayMs, to: now + 90 * dayMs } });
   await site.publish(await build('platform-server', '0.1.0'), 'stable');
@@ -26,7 +26,7 @@ test('a day without a network, and clocks that are decades off', { timeout: 3_60
     await t.test('24 hours offline: programs run, and no line is lost', async () => {
       const kept = await mainPid(machine, 'platform-server');
       await machine.link(false);
-      // Each restart of the agent by force writes lines of its own; the clock goes on eight hours between them.
+      // Each forced restart of the agent writes its own lines; the clock advances eight hours between them.
       for (let shift = 0; shift < 3; shift++) {
         await machine.clock(`+${8 * 3600}`);
         const was = await agent();

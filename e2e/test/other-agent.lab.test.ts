@@ -1,4 +1,5 @@
-// A machine that another product's agent runs, with systemd: put back when ours cannot be installed, moved to ours, and ours after a reboot.
+// A machine with another product's agent, under systemd: restored if ours cannot be installed, migrated to ours, and
+// ours after a reboot.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -42,7 +43,7 @@ test("another product's agent under systemd: put back, then moved to ours", { ti
         .split('\n');
     assert.deepEqual(await states(), ['active', 'inactive', 'enabled']);
 
-    // Our folder cannot be made: the other agent runs again, as it was.
+    // Our folder cannot be created: the other agent runs again, unchanged.
     await machine.must('touch /opt/platform');
     await site.cli('machine', 'migrate', 'barn');
     const failed = await site.until(

@@ -1,4 +1,5 @@
-// A machine on which another product's agent is installed: it is left in peace, moves to ours when asked, and is put back when that fails.
+// A machine with another product's agent: it is left unchanged, migrates to ours on request, and is restored if that
+// fails.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -48,7 +49,7 @@ test('story: the agent of another product stays, moves to ours when asked, and i
   await json('release', 'keys', 'init', folder.file('keys'));
   await json('release', 'publish', built('0.8.0').file, '--channel', 'stable');
 
-  // It stays: nothing of ours is offered to it, and what it reports is shown.
+  // It stays: the server offers it no program of ours, and shows its reports.
   const { credentials } = await json('machine', 'create', 'barn');
   await mkdir(folder.file('barn'));
   await using barn = await installOtherAgent({ folder: folder.file('barn'), credentials, version: other });
@@ -63,7 +64,7 @@ test('story: the agent of another product stays, moves to ours when asked, and i
   assert.match(text, /0\.28\.1 runs, another product's agent/);
   assert.match(text, /0\.131\.0 runs/);
 
-  // A program of ours that cannot take over puts it back, says why, and is offered no more.
+  // If our program cannot take over, it restores the other agent and reports why; the server offers it no more.
   const failing = await json('machine', 'create', 'shed');
   await mkdir(folder.file('shed'));
   const noFolder = folder.file('no-folder');
@@ -86,7 +87,8 @@ test('story: the agent of another product stays, moves to ours when asked, and i
   assert.deepEqual(codes(back), ['MIGRATION_FAILED']);
   assert.match(JSON.stringify(back['conditions']), /no-folder/);
 
-  // Asked for, it moves: fetched as its update, started with its options, in its place, with its credentials.
+  // On request it migrates: our program is downloaded as its update, and started in its place with its options and
+  // credentials.
   await json('machine', 'migrate', 'barn');
   await until(
     'our agent reports',

@@ -1,4 +1,5 @@
-// A machine whose system does not know the authority of its server: installed, supervised and configured by what the server gives it.
+// A machine whose system does not trust its server's authority: the server's own data suffices to install, supervise
+// and configure it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
@@ -40,7 +41,7 @@ test('an authority that only the server knows: agent and machine server run by t
     let agent = await released();
     for (; !agent; agent = await released()) await systemClock.sleep(100);
 
-    // As install.sh does it, with nothing but plain curl.
+    // As install.sh does it, with plain curl alone.
     const { stdout: script } = await promisify(execFile)('/bin/sh', ['-c', made.installScriptCommand]);
     const embedded = /^authority='([^']+)'$/m.exec(script)?.[1] ?? '';
     assert.equal(embedded, authority.cert.trim());
@@ -80,7 +81,7 @@ test('an authority that only the server knows: agent and machine server run by t
   }
 });
 
-/** Pid of the machine server, as its agent has written it down. */
+/** Finds the pid of the machine server. */
 async function serverPid(root: string): Promise<number> {
   const { stdout } = await promisify(execFile)('pgrep', ['-f', `^${root}/.*platform-server`]);
   return Number(stdout.trim().split('\n')[0]);

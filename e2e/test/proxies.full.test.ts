@@ -1,4 +1,4 @@
-// nginx and Caddy in front of the server: what curl, machines, clients and browsers do, by the public name.
+// nginx and Caddy in front of the server: curl, machines, clients and browsers use it under the public name.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -43,7 +43,7 @@ const nodeOptions = {
 };
 
 const grpc = (baseUrl: string): Transport => createGrpcTransport({ baseUrl, nodeOptions });
-/** The protocols that clients of ours and of others speak. */
+/** The protocols of our clients and of other clients. */
 const protocols: Record<string, (baseUrl: string) => Transport> = {
   'Connect over HTTP/1.1': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1', nodeOptions }),
   'Connect over HTTP/2': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '2', nodeOptions }),
@@ -121,7 +121,7 @@ async function scriptsAndFiles({ base, folder, curl }: Front, cloud: CloudReady)
   assert.match(await curl(...upload), /^20[01]$/);
 }
 
-/** A machine that waits and speaks through the proxy, while its owner changes its configuration and reads its lines. */
+/** A machine polls and sends through the proxy, while its owner changes its configuration and reads its lines. */
 async function pollsAndStreams(front: Front, cloud: CloudReady): Promise<void> {
   for (const [name, open] of Object.entries(protocols)) {
     const transport = open(front.base);
@@ -190,7 +190,7 @@ async function pages({ base }: Front, cloud: CloudReady): Promise<void> {
   const { url } = await createClient(SessionService, transport).createSignInLink({}, owner);
   assert.ok(url.startsWith(`${base}/sign-in?token=`));
 
-  // The browser resolves the name itself, and the store of this system does not know the authority.
+  // The browser resolves the name itself, and this system's trust store lacks the authority.
   const browser = await launchBrowser(`--host-resolver-rules=MAP ${host} 127.0.0.1`);
   try {
     const context = await browser.newContext({ ignoreHTTPSErrors: true });

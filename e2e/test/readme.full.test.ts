@@ -1,4 +1,4 @@
-/** The training section of README.md, as written, against a platform that was just started. */
+/** Runs the training section of README.md, as written, against a freshly started platform. */
 import assert from 'node:assert/strict';
 import { readFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';

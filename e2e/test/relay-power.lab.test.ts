@@ -1,4 +1,5 @@
-// What a machine server printed while no agent was there, after a power cut: on a real file system that loses what was not flushed.
+// The output of a machine server that ran without an agent, after a power cut: on a real file system that loses
+// unflushed writes.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -36,9 +37,9 @@ test('a power cut while no agent runs takes at most what was printed in the last
   }
 });
 
-/** Prints by way of a relay without an agent, whose processes then end with the power. */
+/** Prints through a relay without an agent; then the power cut ends their processes. */
 async function print(program: string, root: string): Promise<void> {
-  // The folder that the relay chooses: its pipes have to be there before it.
+  // The folder that the relay chooses: its pipes must exist before it starts.
   const folder = JSON.parse(
     execFileSync(process.execPath, [
       '--disable-warning=ExperimentalWarning',
@@ -54,7 +55,7 @@ async function print(program: string, root: string): Promise<void> {
   try {
     while (!existsSync(path.join(folder, 'lines.sock'))) await systemClock.sleep(20);
     writeSync(outputs[1] ?? -1, 'early\n');
-    await systemClock.sleep(3_000); // what a server prints now and then; the flush comes within it
+    await systemClock.sleep(3_000); // a server with rare output; the flush comes within this time
     writeSync(outputs[1] ?? -1, 'late\n');
     while (!readFileSync(logFile(root), 'utf8').includes('late')) await systemClock.sleep(5);
   } finally {

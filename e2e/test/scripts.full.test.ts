@@ -1,4 +1,7 @@
-/** Real all the way: server with database, runner as it is shipped, the script of the guide in a sandbox, its model used. */
+/**
+ * All components are real: server with database, runner as shipped, the script of the guide in a sandbox, its model in
+ * use.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -41,7 +44,7 @@ async function makeDataset(client: PlatformClient, organizationId: string): Prom
 const pack = (folder: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(execFileSync('tar', ['-C', folder, '-cz', '--exclude=__pycache__', '.'], { maxBuffer: 1 << 24 }));
 
-/** Containers are known when the runner has asked for work. */
+/** Containers are known after the runner's first request for work. */
 async function containersOf(client: PlatformClient): Promise<string[]> {
   const end = systemClock.now() + 30_000;
   for (;;) {
@@ -101,7 +104,7 @@ test('the script of the guide: uploaded, refused when it cannot run, run, follow
     'probability',
   );
 
-  // A job that asks for what its Python lacks, and one that fails by itself: both end at once, with the reason.
+  // A job that requires what its Python lacks, and one that fails on its own: both end at once, with the reason.
   const bare = await training.waitForTrainingJob(await submit('2', {}, 'py:3'));
   assert.equal(bare.status, TrainingStatus.FAILED);
   assert.match(why(bare), /could not be installed.*No matching distribution found for numpy.*--wheelhouse/s);

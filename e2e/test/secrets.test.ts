@@ -1,4 +1,5 @@
-// Keys and sign-in links: what `npm start` prints, and nowhere else, whatever is restarted, rotated or was written by earlier versions.
+// Keys and sign-in links appear only in the output of `npm start`, after any restart or rotation, and with files of
+// earlier versions.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +11,7 @@ import { dataFolder, startUp, type UpProcess } from '../src/up-process.ts';
 type Json = Record<string, string>;
 const jsonOf = (...file: string[]): Json => JSON.parse(readFileSync(path.join(...file), 'utf8')) as Json;
 
-/** Files below the folder that hold one of the secrets, with their mode. */
+/** Finds files below the folder that contain one of the secrets, with their mode. */
 function filesWith(folder: string, secrets: readonly string[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -22,7 +23,7 @@ function filesWith(folder: string, secrets: readonly string[]): Map<string, numb
   return found;
 }
 
-/** Processes whose command line or environment holds one of the secrets. */
+/** Finds processes whose command line or environment contains one of the secrets. */
 function processesWith(secrets: readonly string[]): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -32,13 +33,13 @@ function processesWith(secrets: readonly string[]): string[] {
           const text = readFileSync(`/proc/${pid}/${what}`);
           return secrets.some((secret) => text.includes(secret)) ? [`${pid} ${what}`] : [];
         } catch {
-          return []; // it ended, or is somebody else's
+          return []; // it ended, or belongs to another user
         }
       }),
     );
 }
 
-/** Every file that may hold a secret; each is only its user's. */
+/** Every file that may contain a secret; only its owner can read it. */
 const keptIn = new Set([
   'cloud/secrets.json',
   'cloud/first-run.json',
@@ -75,7 +76,7 @@ async function stop(up: UpProcess): Promise<string> {
   return up.stderr;
 }
 
-/** Kills the management server, and waits until it has been started again. */
+/** Kills the management server, and waits until it is restarted. */
 async function killServer(folder: string, { url = '' }: Json): Promise<void> {
   const pid = (): number | undefined =>
     (

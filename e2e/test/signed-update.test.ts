@@ -12,7 +12,7 @@ import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 type Json = Record<string, unknown>;
 
 const ballast = randomBytes(150_000).toString('base64');
-/** A machine server as a script; most of it stays the same from version to version. */
+/** A machine server as a script; most of its bytes stay the same between versions. */
 const tinyServer = (version: string): string => `#!${process.execPath}
 // ${ballast}
 const server = require('node:http').createServer((request, answer) => {

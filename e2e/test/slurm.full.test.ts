@@ -1,4 +1,6 @@
-/** Real all the way: server with database, runner as it is shipped, Slurm of Debian's packages, the built-in trainer. */
+/**
+ * All components are real: server with database, runner as shipped, Slurm of Debian's packages, the built-in trainer.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -14,7 +16,7 @@ import { checkout, cleanEnv } from '../src/up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
-/** Joined as a person joins one: an address and one token. */
+/** Joins as a user does: with a URL and one token. */
 const startRunner = (
   cloud: CloudProcess,
   slurm: SlurmCluster,
@@ -110,7 +112,7 @@ test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the qu
     assert.equal((await training.waitForTrainingJob(dropped)).status, TrainingStatus.CANCELED);
     assert.match(await slurm.run('scontrol', 'show', 'job', droppedRef), /JobState=CANCELLED/);
 
-    // The runner dies with its job in Slurm's queue, and comes back.
+    // The runner dies with its job in Slurm's queue, and restarts.
     runner.signal('SIGKILL');
     await runner.exited;
     runner = await startRunner(cloud, slurm, folder);
@@ -142,7 +144,7 @@ test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the qu
     assert.deepEqual([failed.status, failed.cause, failed.attempt], [TrainingStatus.FAILED, 'infrastructure', 1]);
     assert.match(failed.errorStatus?.message ?? '', new RegExp(`^ENGINE_JOB_CANCELED: Slurm job ${ref} was canceled`));
 
-    // A node that fails is nobody's will: the job is tried again, as another job of Slurm.
+    // A node failure is not a cancellation: the job is retried as another Slurm job.
     const moved = await submit('5', { recipe: 'probe' });
     const lost = await refOf(moved);
     await until('it runs', async () =>

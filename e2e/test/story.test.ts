@@ -10,7 +10,7 @@ import { checkout, cleanEnv, dataFolder, runCli, startUp } from '../src/up-proce
 
 const steps = ['release', 'machine', 'dataset', 'train', 'deploy', 'predict'];
 
-/** Pids whose command line names the folder: nothing of a data folder may live on after an ordered end. */
+/** Finds pids whose command line names the folder: no process of a data folder may outlive an orderly end. */
 function processesOf(folder: string): string[] {
   const ps = spawnSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' }).stdout;
   return ps.split('\n').filter((line) => line.includes(folder) && !line.includes('ps -eo'));
@@ -152,7 +152,7 @@ test('npm is asked to end, or killed: what it started ends too, and the next sta
     assert.equal((JSON.parse(line) as { ready: boolean }).ready, true);
     process.kill(npm.pid, signal);
     await npm.exited;
-    // The next start waits for the one that is ending.
+    // The next start waits for the previous one to end.
     const next = await startUp(folder.path, '--empty');
     assert.ok(await next.answer, `after ${signal}: ${await Promise.race([next.stderr, Promise.resolve('')])}`);
     next.group.signal('SIGTERM');

@@ -1,4 +1,4 @@
-// The agent dies, hangs, is stopped. On a machine with systemd.
+// The agent crashes, hangs, or is stopped. On a machine with systemd.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -16,7 +16,7 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
   const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
   const agent = () => mainPid(machine, 'platform-agent');
   const server = () => mainPid(machine, 'platform-server');
-  /** The moment from which on the app's word counts. */
+  /** The moment from which on the app's status counts. */
   let sinceMs = 0;
   const happens = async (command: string) => {
     sinceMs = systemClock.wall();

@@ -22,7 +22,7 @@ async function scriptArchive(): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(gzipSync(Buffer.concat(chunks)));
 }
 
-/** Cuts the body of the first answers to a download after so many bytes each. */
+/** Cuts the body of the first answers to a download, each after its number of bytes. */
 function cutting(cuts: number[]): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);

@@ -1,4 +1,4 @@
-// What systemd starts the agent by is as new as the agent: on a machine with systemd, by updates that work and one that does not.
+// The systemd unit is as new as the agent: on a machine with systemd, with successful updates and a failed one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -29,7 +29,7 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
   const journal = () => machine.must('journalctl -u platform-agent -o cat --no-pager');
   const isProven = async () =>
     (await machine.exec('test ! -e /opt/platform/state/platform-agent.trial')).code === 0 ? true : undefined;
-  /** As an agent of an earlier version wrote it, which limited nothing. */
+  /** The unit as an agent of an earlier version wrote it, without limits. */
   const older = () =>
     machine.must(
       `sed -i /^LimitCORE=/d ${unit} && sha256sum ${unit} | cut -d' ' -f1 >> /opt/platform/state/unit.written && systemctl daemon-reload`,
@@ -82,7 +82,7 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
       assert.match(await journal(), /the unit of the version before is back/);
       await want('0.1.1');
       await site.until(partId, 'online', 180, isOnline);
-      // The version that is back renews the older one itself.
+      // The restored version renews the older unit itself.
       await eventually('renewed', 120, async () => ((await onDisk()) === (await wanted()) ? true : undefined));
       assert.equal(await machine.must('systemctl show -P NeedDaemonReload platform-agent'), 'no');
     });

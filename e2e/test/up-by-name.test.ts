@@ -1,4 +1,5 @@
-// `npm start` for machines elsewhere: it listens on every address, with a certificate of a name that means nothing on this host.
+// `npm start` for remote machines: it listens on every address, with a certificate for a name that this host does not
+// resolve.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Upgrade, downgrade and pins of both programs on a machine with systemd; and files that are no such program.
+// Upgrade, downgrade and pins of both programs on a machine with systemd; also files that are not such programs.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ test('versions of agent and machine server', { timeout: 2_400_000 }, async (t) =
   await using site = await startSite();
   const agents = { old: await build('platform-agent', '0.1.0'), new: await build('platform-agent', '0.1.1') };
   const servers = { old: await build('platform-server', '0.1.0'), new: await build('platform-server', '0.1.1') };
-  // From elsewhere: nobody signed them.
+  // Files from another source, without signatures.
   const own = { agent: await build('platform-agent', '0.1.2'), server: await build('platform-server', '0.1.2') };
   for (const one of [agents.old, servers.old]) await site.publish(one, 'stable');
   for (const one of [agents.new, servers.new]) await site.publish(one);
@@ -142,7 +142,7 @@ test('versions of agent and machine server', { timeout: 2_400_000 }, async (t) =
   });
 });
 
-/** Until the unit runs a file with this content. */
+/** Waits until the unit runs a file with this content. */
 async function eventuallyRuns(
   machine: Parameters<typeof mainPid>[0],
   unit: 'platform-agent' | 'platform-server',

@@ -1,4 +1,4 @@
-// Lists longer than a page of the web app: a click shows the rest, and a menu has everything.
+// Lists longer than a page of the web app: a click loads the rest, and a menu contains everything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allMachines, createPlatformClient } from '@platform/client';
@@ -20,7 +20,7 @@ async function inTurns(count: number, make: (n: number) => Promise<unknown>): Pr
   await Promise.all(Array.from({ length: atOnce }, work));
 }
 
-/** Clicks until there is nothing more to show. @returns how many rows each step showed. */
+/** Clicks until all rows are visible. @returns the number of rows after each step. */
 async function clickThrough(page: Page, what: string): Promise<number[]> {
   const rows = page.locator('tbody tr');
   const more = page.getByRole('button', { name: `Show more ${what}`, exact: true });
@@ -56,7 +56,7 @@ test('Show more machines, show more datasets, and a menu of all datasets', { tim
     assert.deepEqual(await clickThrough(page, 'machines'), [1_000, machines]);
     await page.getByText(/1\s005 machines, 0 online/).waitFor();
     await page.getByRole('link', { name: nth(machines - 1), exact: true }).waitFor();
-    // A machine that is created appears although several pages are shown.
+    // A new machine appears although several pages are shown.
     await client.fleetClient.createMachine({ organizationId, name: 'created meanwhile' });
     await page.getByRole('link', { name: 'created meanwhile', exact: true }).waitFor();
 

@@ -1,4 +1,4 @@
-// A machine that another product's agent runs, in the web app, on a wide and on a narrow screen.
+// A machine with another product's agent in the web app, on a wide and on a narrow screen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatformClient } from '@platform/client';

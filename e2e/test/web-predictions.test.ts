@@ -1,4 +1,5 @@
-// A detector from its training to the boxes in the app: registry, a machine that runs it, captured images, a real browser.
+// A detector from its training to the boxes in the app: registry, a machine that runs it, captured images, a real
+// browser.
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -25,7 +26,7 @@ import { wireRunner } from '../src/wire-callers.ts';
 
 const modelName = 'finder';
 
-/** Trains a small detector and puts it into the registry. @returns an image that it learned from. */
+/** Trains a small detector and adds it to the registry. @returns an image of its training. */
 async function publishDetector(folder: string, ready: CloudReady, client: PlatformClient): Promise<string> {
   await writeJob(folder, { framework: 'onnx', arguments: { recipe: 'probe' } });
   const program = new URL('../../trainers/detection/src/main.ts', import.meta.url);
@@ -53,7 +54,7 @@ async function publishDetector(folder: string, ready: CloudReady, client: Platfo
   return image;
 }
 
-/** A machine whose camera shows one image; what it captures goes into the dataset. */
+/** Starts a machine whose camera shows one image; its captures go into the dataset. */
 async function startMachine(
   folder: string,
   { ready, image, datasetId }: { ready: CloudReady; image: string; datasetId: string },
@@ -99,7 +100,7 @@ async function startMachine(
   return { [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) };
 }
 
-/** The first captured image with boxes. */
+/** Waits for the first captured image with boxes. */
 async function firstAnnotated(client: PlatformClient, datasetId: string, logFile: string): Promise<BinaryMetadata> {
   const end = systemClock.now() + 60_000;
   for (;;) {
@@ -110,7 +111,7 @@ async function firstAnnotated(client: PlatformClient, datasetId: string, logFile
   }
 }
 
-/** An image as a machine with a classifier uploads it. @returns its ID. */
+/** Uploads an image as a machine with a classifier does. @returns its ID. */
 async function uploadClassified(ready: CloudReady, bytes: Buffer, datasetId: string): Promise<string> {
   const open = createClient(AuthService, createConnectTransport({ baseUrl: ready.url }));
   const credentials = { type: 'api-key', payload: ready.api_key };
@@ -154,7 +155,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
         const page = await context.newPage();
         await page.goto((await client.sessionClient.createSignInLink({})).url);
         await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(binaryDataId)}`);
-        // It has a width of its own once the image is there.
+        // The canvas gets its width when the image has loaded.
         const canvas = page.locator('.box-canvas[style*="width"]');
         await canvas.locator('.box').first().waitFor();
         const shown = await canvas.locator('.box').all();
@@ -174,7 +175,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
             assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
         }
         await checkPage(page, 'captured image with predicted boxes');
-        // What a person moves is no prediction any more; taken back, it is one again.
+        // A box that a user moves is no longer a prediction; an undo makes it one again.
         const [first = assert.fail('no box')] = shown;
         const predicted = await first.innerText();
         const state = page.getByRole('status', { name: 'State of the boxes' });

@@ -19,7 +19,7 @@ interface Desk {
   page: Page;
   ready: CloudReady;
   client: PlatformClient;
-  /** Tells the names of two runs of the story apart. */
+  /** Distinguishes the names of two runs of the story. */
   mark: string;
 }
 
@@ -32,7 +32,7 @@ const jpegs = async (label: 'balloon' | 'bear' | 'corn', count: number) => {
   return Array.fromAsync(composed, ({ name, jpeg }) => ({ name, jpeg }));
 };
 
-/** A drop of files as the browser hands it to the page. */
+/** Drops files as the browser passes them to the page. */
 async function drops(page: Page, files: readonly { name: string; jpeg: Uint8Array }[]): Promise<void> {
   const plain = files.map(({ name, jpeg }) => ({ name, base64: Buffer.from(jpeg).toString('base64') }));
   await page.evaluate((dropped) => {
@@ -76,7 +76,7 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
   await page.getByRole('dialog').getByText('Close', { exact: true }).click();
   await page.getByText(/10 without a label/).waitFor();
 
-  // The newest pictures are the ten without a label.
+  // The newest images are the ten without a label.
   const boxes = page.getByRole('checkbox', { name: /^Select .*bear/ });
   await boxes.nth(9).waitFor();
   for (let at = 0; at < 10; at++) await boxes.nth(at).check();
@@ -99,7 +99,7 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
   return id;
 }
 
-/** Boxes with the mouse, with the keyboard alone, taken back, and what the server keeps of them. */
+/** Boxes with the mouse and with the keyboard alone, undo, and the boxes that the server stores. */
 async function frames({ page, client }: Desk, datasetId: string): Promise<void> {
   await page.locator('.image a').first().click();
   const boxes = page.locator('.box-canvas .box');
@@ -174,7 +174,7 @@ async function frames({ page, client }: Desk, datasetId: string): Promise<void> 
 }
 
 const limitMs = 60_000;
-/** Asks again until it is so: what the page shows already is on its way to the server. */
+/** Polls until the condition holds: changes that the page shows may still be in flight. */
 async function until(isSo: () => Promise<boolean>, what: () => Promise<string>): Promise<void> {
   for (const end = systemClock.now() + limitMs; systemClock.now() < end; await systemClock.sleep(50))
     if (await isSo()) return;
@@ -303,7 +303,7 @@ async function readsDetector({ page, ready, client, mark }: Desk): Promise<void>
   await checkPage(page, 'registry');
 }
 
-/** Queued jobs in the list, by status; cancelled and deleted after a question. */
+/** Lists queued jobs by status; cancels and deletes them after a confirmation. */
 async function managesJobs({ page, ready, mark }: Desk, datasetId: string): Promise<void> {
   await page.goto(`${ready.url}/training/new?dataset=${datasetId}`);
   await page.getByRole('checkbox', { name: 'bear 10' }).waitFor();
@@ -355,7 +355,7 @@ async function seesRunners({ page, client, ready, mark }: Desk): Promise<void> {
   assert.ok(apiKeys.some((one) => one.apiKey?.name === `gpu box ${mark}`));
 }
 
-/** A script of the registry, submitted with arguments, its job and the model that it makes. */
+/** Submits a script of the registry with arguments, and checks its job and its model. */
 async function runsScript({ page, client, ready, mark }: Desk, datasetId: string): Promise<void> {
   const { url, org_id: organization } = ready;
   const before = await client.trainingScriptClient.listTrainingScripts(organization);
@@ -412,7 +412,7 @@ async function runsScript({ page, client, ready, mark }: Desk, datasetId: string
     .waitFor();
 }
 
-/** The smallest project that the registry takes, as tar makes it. */
+/** Creates the smallest project that the registry accepts, packed with tar. */
 async function scriptArchive(): Promise<Uint8Array<ArrayBuffer>> {
   await using folder = await tempFolder();
   await mkdir(folder.file('model'));

@@ -1,4 +1,4 @@
-// The web app in a real browser against the real server: what an operator does, on a wide and on a narrow screen.
+// The web app in a real browser against the real server: an operator's actions, on a wide and on a narrow screen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -24,7 +24,7 @@ interface Desk {
   page: Page;
   ready: CloudReady;
   client: PlatformClient;
-  /** Tells the names of two runs of the story apart. */
+  /** Distinguishes the names of two runs of the story. */
   mark: string;
 }
 
@@ -51,7 +51,7 @@ async function signsIn({ page, ready, client }: Desk): Promise<void> {
   await checkPage(page, 'machines');
 }
 
-/** Creates a machine in the browser; its credentials let the test speak for it. */
+/** Creates a machine in the browser; with its credentials the test simulates the machine. */
 async function createsMachine({ page, mark }: Desk): Promise<WireMachine> {
   await button(page, 'Create machine').click();
   await page.getByLabel('Name').fill(`press ${mark}`);
@@ -109,7 +109,7 @@ async function edits({ page, client }: Desk, machine: WireMachine): Promise<void
   await machine.check(report(1));
   await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
 
-  // Somebody else saves while this text is being changed.
+  // Another user saves while this text is being edited.
   await writeConfig(page, { agent: { network_configuration: { user_idle_minutes: 9 } } });
   await client.fleetClient.saveConfig({ partId, configJson: '{"agent": {}}' });
   await page.getByText('The configuration was changed elsewhere').waitFor();
@@ -175,7 +175,7 @@ async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
   await page.keyboard.press('Escape');
 }
 
-/** Versions: chosen in menus, tried, given up with a reason, and tried again. */
+/** Versions: chosen in menus, tried, rolled back with a reason, and tried again. */
 async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine): Promise<void> {
   await link(page, 'CONFIGURE').click();
   const { machines } = await client.fleetClient.listMachines({ organizationId: ready.org_id });
@@ -256,7 +256,7 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   await button(page, 'Try again').waitFor({ state: 'detached' });
 }
 
-/** Makes a dataset and puts pictures of two things into it, all in the browser. */
+/** Creates a dataset and uploads images of two objects, all in the browser. */
 async function collects({ page, mark }: Desk): Promise<void> {
   await link(page, 'Datasets').click();
   await checkPage(page, 'datasets');
@@ -411,7 +411,7 @@ test('an operator signs in and runs machines and training in the browser', async
   }
 });
 
-/** The real agent of a machine, with a folder of its own. */
+/** Starts the real agent of a machine, with its own folder. */
 async function startAgent(credentials: string) {
   const folder = await dataFolder();
   const file = path.join(folder.path, 'machine.json');

@@ -118,8 +118,8 @@ function HeatTable({ evaluation }: { evaluation: EvaluationView }) {
 }
 
 /**
- * From this share on, a cell is dark and takes the other text colour. The scale skips the shades on which neither
- * colour is readable.
+ * From this share on, a cell is strongly coloured and takes the other text colour. The scale skips the shades on which
+ * neither colour is readable.
  */
 const strongShare = 0.6;
 const strengthOf = (share: number): number => Math.round(share >= strongShare ? 84 + share * 16 : 10 + share * 60);

@@ -19,8 +19,9 @@ export interface Judgement {
 }
 
 /**
- * Returns the obstacles to a training on the chosen labels and, if there are none, suggestions to improve the model.
- * The server checks again: it counts boxes, while this page counts images with boxes.
+ * Returns the obstacles to a training on the chosen labels, and suggestions to improve the model. If there are
+ * obstacles, only suggestions about boxes follow. The server checks again: it counts boxes, while this page counts
+ * images with boxes.
  * @param labelled - images with at least one of the chosen labels; undefined while unknown.
  */
 export function judge(
