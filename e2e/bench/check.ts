@@ -26,7 +26,7 @@ const main = path.resolve(import.meta.dirname, '../../apps/cloud/src/main.ts');
 /** Sends requests until `stop` is set. @returns the number of answers. */
 type Load = (stop: { isSet: boolean }) => Promise<number>;
 
-/** Pins the server to the first core and the load to the second, if the machine has two cores and taskset. */
+/** If the machine has two cores and taskset, pins the server to the first and the load to the second. */
 const canPin = os.availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
 async function startServer(folder: string): Promise<{ child: ChildProcess; ready: CloudReady }> {

@@ -1,5 +1,5 @@
 /**
- * Trains the built-in detector on named sets, as a runner would, and prints the results next to the targets, with the
+ * Trains the built-in detector on named sets, as a runner would. Prints the results next to the targets, with the
  * machine and its load. A set with unavailable sources is listed as missing.
  * node e2e/bench/detection.ts [--sets=detect-6,detect-5,own-6] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
  */

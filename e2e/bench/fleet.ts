@@ -1,6 +1,6 @@
 /**
- * Measures a fleet against the real management server: memory per connected agent, CPU per check, a restart of the
- * server with the reconnect storm, a release that changes every answer, and log lines per second. Writes
+ * Measures a fleet against the real management server: memory per connected agent, CPU per check, log lines per second.
+ * Also measures a restart of the server with the reconnect storm, and a release that changes every answer. Writes
  * docs/measurements/fleet.md.
  * node e2e/bench/fleet.ts [--agents=10000] [--log-machines=200] [--log-calls=20] [--only-logs] [--no-file]
  */

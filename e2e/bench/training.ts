@@ -1,6 +1,6 @@
 /**
- * Trains the built-in classifiers on named sets, as a runner would, and prints the results next to the targets, with
- * the machine and its load. A set with unavailable sources is listed as missing.
+ * Trains the built-in classifiers on named sets, as a runner would. Prints the results next to the targets, with the
+ * machine and its load. A set with unavailable sources is listed as missing.
  * node e2e/bench/training.ts [--sets=objects-10,kept-apart,…] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
  * BENCH_IMAGES=FOLDER: own images, a folder per label. BENCH_TENSORFLOW_PYTHON=python: compares with TensorFlow's step.
  */

@@ -1,4 +1,4 @@
-// A real management server as a process, with a fleet of machines in its database that a test or a benchmark simulates.
+// A real management server as a process. A test or a benchmark simulates the fleet of machines in its database.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';

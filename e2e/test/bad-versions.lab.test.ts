@@ -18,7 +18,7 @@ const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
   ['platform-server', 'background', '0.2.3'],
 ];
 
-/** How its last start ended, and a line that it wrote; undefined: only the reason of its end is known. */
+/** How its last start ended, and a line that it wrote; undefined: no exit is reported, only the quarantine reason. */
 const exits: Readonly<Record<string, [reason: RegExp, line: RegExp] | undefined>> = {
   'platform-agent crash': [/^(?:it ended before it was ready \()?exit [1-9]/, /this program was made to crash/],
   'platform-agent hang': [/^not ready in time; systemd ended it \(signal SIG/, /^/],

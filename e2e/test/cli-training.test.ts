@@ -255,7 +255,7 @@ async function failsOnBadPictures({ cli, folder }: Desk): Promise<void> {
   assert.deepEqual([job.status, job.error.cause], ['failed', 'data']);
 }
 
-/** Names with terminal control characters: the server refuses them, and the output never contains them raw. */
+/** Names with bidirectional control characters: the server refuses them, and the output replaces the characters. */
 async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
   const name = 'gpj.\u202Eexe \u2066x';
   for (const args of [

@@ -1,6 +1,6 @@
-// Power cuts during an update. Two machines: a container whose programs are on a disk that loses unflushed writes
-// (fast), and an emulated machine that loses its memory and its disk's cache (slow). PLATFORM_LAB_CUTS,
-// PLATFORM_LAB_VM_CUTS, PLATFORM_LAB_SEED.
+// Power cuts during an update, on two machines. A container (fast) has its programs on a disk that loses unflushed
+// writes. An emulated machine (slow) loses its memory and its disk's cache. PLATFORM_LAB_CUTS, PLATFORM_LAB_VM_CUTS,
+// PLATFORM_LAB_SEED.
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';

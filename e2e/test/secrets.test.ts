@@ -1,5 +1,5 @@
-// Keys and sign-in links appear only in the output of `npm start`, after any restart or rotation, and with files of
-// earlier versions.
+// Keys and sign-in links appear only in the output of `npm start`. Covers restarts, rotation, and files of earlier
+// versions.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

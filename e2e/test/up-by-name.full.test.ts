@@ -1,4 +1,4 @@
-// The whole story of `npm start` on every address, with a certificate for a name that this host does not resolve.
+// The whole story of `npm start` on every address. The certificate is for a name that this host does not resolve.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Holds the n-th call of a request into the database or the file store, so that its caller can disconnect meanwhile.
+// Holds the n-th call of a request into the database or the file store. Meanwhile its caller can disconnect.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Client } from 'pg';

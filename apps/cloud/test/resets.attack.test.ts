@@ -1,4 +1,4 @@
-// For every call and page, the caller disconnects at each moment at which the server waits for its database or files.
+// The caller of every call and page disconnects at each moment at which the server waits for database or files.
 import assert from 'node:assert/strict';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import path from 'node:path';

@@ -43,8 +43,7 @@ export async function tryAll(
   trials: readonly Trial[],
 ): Promise<{ counts: Counts; wrong: string[] }> {
   const { world, contents } = of;
-  // In the short form, each caller without credentials tries a part of the requests, and each request meets some of
-  // them.
+  // The short form spreads the callers without credentials over the requests: each caller tries a part of them.
   const every = attackRounds(1, 8);
   const counts: Counts = { requests: 0, refused: 0, allowed: 0, trials: trials.length };
   const wrong: string[] = [];

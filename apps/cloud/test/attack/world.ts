@@ -191,7 +191,7 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
   return { freshDataset, picture, freshPackage };
 }
 
-/** Creates jobs in the state that an attack needs, each with a token of its attempt and a key for its script. */
+/** Creates jobs in the state that an attack needs. Each has a token of its attempt and a key for its script. */
 function jobMaker(
   on: TestServer,
   of: { datasetId: string; scriptSha256: string; tokens: Tokens } & Pick<World, 'freshName' | 'token'>,

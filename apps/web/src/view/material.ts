@@ -19,8 +19,8 @@ export interface Judgement {
 }
 
 /**
- * Returns the obstacles to a training on the chosen labels, and suggestions to improve the model. If there are
- * obstacles, only suggestions about boxes follow. The server checks again: it counts boxes, while this page counts
+ * Returns the problems that prevent a training on the chosen labels, and suggestions to improve the model. If there are
+ * problems, only suggestions about boxes follow. The server checks again: it counts boxes, while this page counts
  * images with boxes.
  * @param labelled - images with at least one of the chosen labels; undefined while unknown.
  */

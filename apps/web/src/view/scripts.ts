@@ -38,7 +38,7 @@ export const listScripts = (items: readonly RegistryItem[]): ScriptView[] =>
     ];
   });
 
-/** Parses "a=1" lines as arguments of a script; the problem names the first invalid line. */
+/** Parses "a=1" lines as arguments of a script; the problem describes the first invalid or duplicate line. */
 export function argumentLines(text: string): { args: Record<string, string>; problem: string | undefined } {
   const args: Record<string, string> = {};
   for (const line of text.split('\n').map((one) => one.trim())) {
