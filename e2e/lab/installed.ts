@@ -14,7 +14,7 @@ export const oneLine = (site: Site, partId: string): string => {
 export const isOnline = ({ onlineState, report }: Machine): boolean =>
   onlineState === OnlineState.ONLINE && report?.serverState === ServerState.RUNNING;
 
-/** The server on this host has also heard from it after this moment (ms since 1970): earlier contacts do not count. */
+/** Also requires a contact with the server on this host after this moment (ms since 1970). */
 export const isOnlineSince =
   (momentMs: number) =>
   (machine: Machine): boolean =>

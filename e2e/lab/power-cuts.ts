@@ -108,7 +108,7 @@ export async function cutsDuringUpdate(
     const torn = random() < 0.5 ? String(Math.floor(random() * 1e6)) : undefined;
     await t.test(`cut ${cut} at ${at.toFixed(1)} s${torn === undefined ? '' : `, torn by ${torn}`}`, () =>
       telling(machine, async () => {
-        // Otherwise the next cut hits the update that the last cut interrupted.
+        // Otherwise the update that the last cut interrupted continues, and the next cut hits it.
         if (state.isDone || state.unfinished >= forgivenCuts) {
           await reset();
           await want('0.1.1');

@@ -11,7 +11,6 @@ import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 
-/** The identity of a machine. */
 export interface FleetMember {
   partId: string;
   secret: string;

@@ -44,7 +44,6 @@ async function caddy(folder: TempFolder, ports: Ports): Promise<Command> {
   return { command: 'caddy', args: ['run', '--adapter', 'caddyfile', '--config', folder.file('Caddyfile')] };
 }
 
-/** The supported proxies. */
 const proxies = { nginx, caddy };
 
 async function freePort(): Promise<number> {

@@ -113,7 +113,7 @@ test('bytes count in both directions, announced or not, in routes and in streams
   for (; last === 'no failure' && answered < 100; answered++) last = await upload();
   assert.equal(last, 'ResourceExhausted BUDGET_EXCEEDED');
   assert.ok(answered >= 3 && answered < 30, `gRPC: ${answered} of 4 MiB each`);
-  // The budget of this caller is still unused.
+  // The budget of this caller is unused so far.
   assert.equal((await put(randomBytes(10), await authorized(on, on.owner))).status, 201);
 });
 

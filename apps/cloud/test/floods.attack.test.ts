@@ -125,7 +125,7 @@ async function throwAt(url: string, { headers, body }: Bomb, authorization?: str
   answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {});
   await new Promise((resolve) => answer.once('close', resolve).once('end', resolve));
   asked.destroy();
-  // gRPC-Web ends with the status in its body.
+  // gRPC-Web carries the status in its body.
   const status = Number(/grpc-status: ?(\d+)/i.exec(Buffer.concat(chunks).toString('latin1'))?.[1] ?? 0);
   return status === 0 ? (answer.statusCode ?? 0) : grpcStatuses + status;
 }

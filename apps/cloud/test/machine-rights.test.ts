@@ -13,7 +13,7 @@ const fine = 'no failure';
 type Calls = { fleet: Client<typeof FleetService>; app: Client<typeof AppService> };
 type Machine = { machineId: string; partId: string; orgId: string };
 
-/** The least role for each call; owners may make all of them. Calls that end the machine come last. */
+/** The least role for each call; owners may make all of them. Calls that delete the machine come last. */
 const table: [name: string, least: 'operators' | 'owners', call: (by: Calls, of: Machine) => Promise<unknown>][] = [
   ['see it', 'operators', ({ fleet }, { machineId: id }) => fleet.getMachine({ id })],
   ['see its configuration', 'operators', ({ fleet }, { partId }) => fleet.getConfig({ partId })],

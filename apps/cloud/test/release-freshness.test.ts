@@ -48,7 +48,7 @@ test('documents stay fresh: every hour, after a week away, and a warning before 
   assert.ok((await timestamp()).leftMs < 0);
   await runs({ key: online }, async () => (await timestamp()).leftMs > 22 * hour);
 
-  // Targets are valid for 90 days: two weeks before expiry, the log gives the remedy once a day.
+  // Targets are valid for 90 days: two weeks before expiry, the log names the remedy once a day.
   await clock.advance(70 * 24 * hour);
   await runs({ key: online }, async () => /expires soon/.test(text()) && (await timestamp()).leftMs > 22 * hour);
   assert.match(text(), /"role":"targets".*"remedy":"platform release sign"/);

@@ -72,7 +72,7 @@ async function victimOf(on: TestServer): Promise<Victim> {
   };
 }
 
-/** Calls that end their own caller, or delete what others need, come last. */
+/** Calls that revoke their own caller, or delete what others need, run last. */
 const rank = ({ name }: DescMethod): number =>
   name === 'DeleteOrganization' ? 2 : /^(Delete|Remove|Rotate|SignOut|Change)/.test(name) ? 1 : 0;
 

@@ -107,7 +107,7 @@ async function makeStranger(
   };
 }
 
-/** Reads all rows except the strangers' own, by table; the server writes the last contact asynchronously. */
+/** Reads all rows except those of `strangers`, by table; the server writes the last contact asynchronously. */
 async function contents(db: Database, strangers: string): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; hasOrg: boolean }>`
     select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"

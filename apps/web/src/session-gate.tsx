@@ -7,7 +7,7 @@ import { FailureNote, Loading } from './parts/messages.tsx';
 import { type Session, SessionContext } from './session.tsx';
 import { isSignedOut } from './view/failures.ts';
 
-/** Where the choice of the organization is kept between visits. */
+/** The key under which the browser stores the chosen organization between visits. */
 const choiceKey = 'platform-organization';
 
 /** Shows the pages to signed-in users, and the sign-in page to others. */

@@ -2,7 +2,6 @@ import { type DescMethod, fromJson, type JsonObject, type JsonValue, toBinary } 
 import { type Asked, framed, type Headers, pathOf } from './ask.ts';
 import { mutatedJson, type Random, wildMessage } from './wild.ts';
 
-/** A mutated message. */
 export type Mutant = { how: string; asked: Asked };
 
 type Form = 'proto' | 'json';

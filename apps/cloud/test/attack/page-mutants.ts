@@ -109,7 +109,6 @@ const ranges: readonly string[] = [
 ];
 const odd: readonly string[] = ['', ' ', 'x', '"', 'W/"x"', '*', '\u00ff', ',', ';', '=', 'a'.repeat(6_000)];
 
-/** Mutations of a page request. */
 const mutations: readonly [how: string, mutate: Mutate][] = [
   ['another part of the path', inPath],
   ['two other parts of the path', (request, random) => inPath(inPath(request, random), random)],

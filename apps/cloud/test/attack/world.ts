@@ -21,7 +21,6 @@ import { type Credentials, testServer, type TestServer } from '../server.ts';
 /** Part of all data of the attacked organization, and of no request: an answer that contains it leaks data. */
 export const mark = 'victim';
 
-/** A machine and its keys. */
 export type Machine = {
   machineId: string;
   partId: string;

@@ -1,4 +1,4 @@
-// uPlot asks Intl for the browser's language as soon as it is loaded; some browsers name one that Intl refuses, such as
+// uPlot calls Intl with the browser's language at import. Some browsers name a language that Intl refuses, such as
 // en-US@posix. Import this before it.
 try {
   new Intl.NumberFormat(navigator.language).format(0);

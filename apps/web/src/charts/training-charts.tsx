@@ -1,7 +1,7 @@
 import { chartsOf } from '../view/training-jobs.ts';
 import { LineChart } from './line-chart.tsx';
 
-/** Accuracy and loss over the epochs, beside each other. */
+/** Accuracy and loss over the epochs, side by side. */
 export function TrainingCharts({ points }: { points: readonly object[] }) {
   const { shares, losses } = chartsOf(points as readonly Record<string, unknown>[]);
   const isAccuracy = shares.lines.some(({ name }) => name.includes('accuracy'));

@@ -6,7 +6,7 @@ import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 
-/** Asks for a name, then opens the new dataset. */
+/** Prompts for a name, then opens the new dataset. */
 export function CreateDataset({ onClose }: { onClose: () => void }) {
   const { organization } = useSession();
   const field = useId();

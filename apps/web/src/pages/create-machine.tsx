@@ -10,7 +10,7 @@ import { pagesKey } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
 import { isolateText } from '../view/user-text.ts';
 
-/** Asks for a name, then shows the credentials of the new machine. */
+/** Prompts for a name, then shows the credentials of the new machine. */
 export function CreateMachine({ onClose }: { onClose: () => void }) {
   const { organization } = useSession();
   const { organizationId } = organization;

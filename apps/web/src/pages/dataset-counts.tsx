@@ -4,7 +4,7 @@ import { judge } from '../view/material.ts';
 import { formatCount } from '../view/quantities.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
 
-/** Images per label, and what is missing before a model can be trained. */
+/** Images per label, and the remaining requirements before a training can start. */
 export function DatasetCounts({ datasetId }: { datasetId: string }) {
   const { organization } = useSession();
   const { organizationId } = organization;

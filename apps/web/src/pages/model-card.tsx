@@ -13,7 +13,7 @@ interface ModelCardProps {
   version: string;
 }
 
-/** The model version that a job made: its files, and how a machine gets it. */
+/** The model version that a job created: its files, and how a machine gets it. */
 export function ModelCard({ modelName, packageId, version }: ModelCardProps) {
   const query = useQuery(
     PackageService.method.getPackage,

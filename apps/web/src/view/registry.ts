@@ -19,7 +19,7 @@ export interface Model {
   versions: readonly ModelVersion[];
 }
 
-/** The job or script that created a version. */
+/** The job, dataset and script that created a version. */
 export interface ModelOrigin {
   jobId: string;
   datasetId: string;
