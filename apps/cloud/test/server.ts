@@ -40,7 +40,7 @@ export const transportTo = (url: string, token?: string): Transport =>
   createConnectTransport({
     baseUrl: url,
     httpVersion: '1.1',
-    // The certificate of the tests is self-signed.
+    // No trusted authority issued the certificate of the tests.
     nodeOptions: { rejectUnauthorized: false },
     interceptors: token === undefined ? [] : [bearer(token)],
   });

@@ -100,6 +100,6 @@ export const right = (call: string, named: Named, ask: Asks, after?: Right['afte
   },
 });
 
-/** Calls that this server does not implement: every caller with access to the service gets this answer. */
+/** Calls that this server does not implement: all callers except attempts and scripts get this answer. */
 export const unsupported = (...calls: string[]): Right[] =>
   calls.map((call) => right(call, { unsupported: people }, () => ({})));
