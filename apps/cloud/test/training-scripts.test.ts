@@ -164,7 +164,7 @@ test('a script is submitted: what is refused, and why', async () => {
       name: 'm',
       type: PackageType.ML_TRAINING,
     }),
-    /taken by another model that is being trained/,
+    /The name "m" is already in use by another model that is being trained/,
     'the name of a model that is being trained',
   );
 
