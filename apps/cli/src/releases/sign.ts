@@ -52,10 +52,13 @@ export async function submitSigned(
     } catch (error) {
       // Another user published meanwhile: sign again on top of that version.
       if (errorCodeOf(error) !== 'METADATA_REFUSED' || attempt === mostAttempts) throw error;
-      if (Buffer.from((await currentOf(client)).targets).equals(current.targets)) throw error;
+      if (isSameMetadata(await currentOf(client), current)) throw error;
     }
   }
 }
+
+const isSameMetadata = (a: Current, b: Current): boolean =>
+  Buffer.from(a.root).equals(b.root) && Buffer.from(a.targets).equals(b.targets);
 
 async function submitNextTo(
   current: Current,

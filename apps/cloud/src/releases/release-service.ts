@@ -21,7 +21,7 @@ import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { otherReleases, releasePath } from './rules/update-info.ts';
-import { newestDocument } from './store/release-metadata.ts';
+import { newestDocument, newestSigned } from './store/release-metadata.ts';
 import {
   insertPatch,
   insertRelease,
@@ -117,7 +117,7 @@ export const releaseRoutes =
 
       async getMetadata(_, context) {
         callerOf(context);
-        const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+        const { root, targets } = await newestSigned(db);
         return {
           root: root?.bytes ?? new Uint8Array(),
           targets: targets?.bytes ?? new Uint8Array(),

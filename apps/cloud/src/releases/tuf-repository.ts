@@ -7,7 +7,13 @@ import type { SigningKey } from '@platform/releases/keys';
 import { renewed } from '@platform/releases/online';
 import { isProgram, type Target } from '@platform/releases/targets';
 import type { Database } from '../database/database.ts';
-import { insertDocument, lockDocuments, newestDocument, replaceInstallerSignature } from './store/release-metadata.ts';
+import {
+  insertDocument,
+  lockDocuments,
+  newestDocument,
+  newestSigned,
+  replaceInstallerSignature,
+} from './store/release-metadata.ts';
 
 /** Signed documents from a publisher; empty bytes: the document stays unchanged. */
 export type Submitted = { root: Uint8Array; targets: Uint8Array; installerSignature: Uint8Array };
@@ -125,7 +131,7 @@ export async function keepFresh(
 }
 
 async function ends(db: Database): Promise<{ role: string; expires: string }[]> {
-  const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+  const { root, targets } = await newestSigned(db);
   return [
     ...(root ? [{ role: 'root', expires: readRoot(root.bytes).signed.expires }] : []),
     ...(targets ? [{ role: 'targets', expires: readTargets(targets.bytes).signed.expires }] : []),

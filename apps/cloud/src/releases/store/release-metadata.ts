@@ -16,6 +16,20 @@ export const newestDocument = (db: Database, role: Role): Promise<ReleaseDocumen
     .orderBy('version', 'desc')
     .executeTakeFirst();
 
+/** Reads the newest root and targets in one statement, so that a publication between two reads cannot part them. */
+export async function newestSigned(db: Database): Promise<{ root?: ReleaseDocument; targets?: ReleaseDocument }> {
+  const rows = await db
+    .selectFrom('releaseDocument')
+    .distinctOn('role')
+    .select(['role', 'version', 'bytes'])
+    .where('role', 'in', ['root', 'targets'])
+    .orderBy('role')
+    .orderBy('version', 'desc')
+    .execute();
+  const [root, targets] = ['root', 'targets'].map((role) => rows.find((row) => row.role === role));
+  return { ...(root && { root }), ...(targets && { targets }) };
+}
+
 export const findDocument = (db: Database, role: Role, version: number): Promise<ReleaseDocument | undefined> =>
   db
     .selectFrom('releaseDocument')
@@ -51,6 +65,6 @@ export const installerSignature = async (db: Database): Promise<Buffer | undefin
 
 /** SHA256SUMS as signed; undefined: nothing was signed yet. */
 export async function installerSums(db: Database): Promise<string | undefined> {
-  const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+  const { root, targets } = await newestSigned(db);
   return root && targets && installerList(root.bytes, targets.bytes);
 }
