@@ -79,7 +79,7 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
     const before = problems.length;
     const spec = resource(part, attributes);
     const isName = resourceName.test(part.name);
-    if (!isName) problems.push({ path: `${path}.name`, problem: `"${part.name}" is no name: ${nameRule}` });
+    if (!isName) problems.push({ path: `${path}.name`, problem: `"${part.name}" is not a valid name: ${nameRule}` });
     else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
     else if (spec === undefined) {
       const unknown = platformServerKnowledge.models.some(({ type }) => type === part.type) ? 'model' : 'type';
@@ -208,7 +208,7 @@ function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSp
     if (!packageName.test(name)) wrong('name', 'it must be at most 200 letters, digits, _ and -, a letter first');
     else if (packages.has(name)) wrong('name', `"${name}" is taken`);
     else if (!/^[^/]+\/[^/]+$/.test(id)) wrong('package', 'it must be <organization ID>/<name>');
-    else if (!packageVersion.test(version)) wrong('version', `"${version}" is no version`);
+    else if (!packageVersion.test(version)) wrong('version', `"${version}" is not a version`);
     else if (type !== 'ml_model') wrong('type', `this server uses packages of type ml_model only, not "${type}"`);
     else packages.set(name, { name, id, version });
   }

@@ -50,27 +50,15 @@ export interface Machine {
 }
 
 /** Connects everything that follows the machine's configuration: cells, and the loops between them. */
-export async function openMachine({
-  link,
-  partId,
-  dataFolder,
-  pollMs,
-  engine,
-  queue,
-  programFile,
-  clock,
-  log,
-}: Deps): Promise<Machine> {
+export async function openMachine(deps: Deps): Promise<Machine> {
+  const { link, partId, dataFolder, pollMs, queue, programFile, clock, log } = deps;
   const wanted = new Cell<MachineConfig>(emptyConfig);
   const contact = new Cell<Contact>({ isOnline: false });
-  const progress = new Cell<Progress>({ revision: 0, isChanging: false });
-  const robot = link.client(RobotService);
-  const cacheFile = path.join(dataFolder, 'config.json');
   const polling = {
-    robot,
+    robot: link.client(RobotService),
     partId,
     version,
-    cacheFile,
+    cacheFile: path.join(dataFolder, 'config.json'),
     wanted,
     contact,
     pollMs,
@@ -80,40 +68,19 @@ export async function openMachine({
   };
   await loadCachedConfig(polling);
 
-  const store = new PackageStore(path.join(dataFolder, 'packages'));
-  const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(await store.open());
-  const wantedPackages = new Cell(wanted.get().packages);
-  const packageLog = log.child('packages');
-  const packageAttempts = new Attempts(clock);
-  const packages = packageReconciler({
-    packages: link.client(PackageService),
-    downloadHeaders: link.downloadHeaders,
-    fetch: link.fetch,
-    store,
-    installed,
-    attempts: packageAttempts,
-    clock,
-    log: packageLog,
-  });
-
-  const running = new RunningResources();
-  const spool = new CaptureSpool();
-  const captureFolder = path.join(dataFolder, 'captures');
-  const resourceLog = log.child('resources');
-  const factory = { running, engine, spool, captureFolder, clock, log: resourceLog };
-  const attempts = new Attempts(clock);
-  const goal = new Cell<Want>({ revision: 0, resources: [], packages: installed.get() });
-  const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
-  const resources = resourceReconciler({ running, start, attempts, progress, log: resourceLog });
-
+  const packages = await openPackages(deps, wanted);
+  const { installed } = packages;
+  const resources = openResources(deps, installed);
+  const { running, attempts, goal, progress } = resources;
   const uploading = {
     dataSync: link.client(DataSyncService),
     partId,
-    spool,
-    folders: () => captureFolders(captureFolder, wanted.get()),
+    spool: resources.spool,
+    folders: () => captureFolders(resources.captureFolder, wanted.get()),
     clock,
     log: log.child('captures'),
   };
+  const packageAttempts = packages.attempts;
   const reporter = new ResourceReporter({ wanted, goal, installed, running, attempts, packageAttempts, clock });
   const status = statusReader({ wanted, progress, contact, running, reporter, queue, programFile, clock });
   return {
@@ -130,10 +97,9 @@ export async function openMachine({
       try {
         await Promise.all([
           pollConfig(polling, signal),
-          follow(wanted, (config) => wantedPackages.set(config.packages), signal),
-          converge(packages, wantedPackages, { clock, log: packageLog }, signal),
+          packages.run(signal),
           followGoal({ config: wanted, installed }, goal, signal),
-          converge(resources, goal, { clock, log: resourceLog }, signal),
+          resources.run(signal),
           uploadCaptures(uploading, signal),
         ]);
       } finally {
@@ -141,6 +107,49 @@ export async function openMachine({
       }
     },
   };
+}
+
+/** Brings the installed packages to those of the configuration. */
+async function openPackages({ link, dataFolder, clock, log: parent }: Deps, wanted: Cell<MachineConfig>) {
+  const log = parent.child('packages');
+  const store = new PackageStore(path.join(dataFolder, 'packages'));
+  const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(await store.open());
+  const wantedPackages = new Cell(wanted.get().packages);
+  const attempts = new Attempts(clock);
+  const reconciler = packageReconciler({
+    packages: link.client(PackageService),
+    downloadHeaders: link.downloadHeaders,
+    fetch: link.fetch,
+    store,
+    installed,
+    attempts,
+    clock,
+    log,
+  });
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await Promise.all([
+      follow(wanted, (config) => wantedPackages.set(config.packages), signal),
+      converge(reconciler, wantedPackages, { clock, log }, signal),
+    ]);
+  };
+  return { installed, attempts, run };
+}
+
+/** Brings the running resources to `goal`. */
+function openResources(deps: Deps, installed: Cell<ReadonlyMap<string, InstalledPackage>>) {
+  const { engine, clock } = deps;
+  const log = deps.log.child('resources');
+  const running = new RunningResources();
+  const spool = new CaptureSpool();
+  const captureFolder = path.join(deps.dataFolder, 'captures');
+  const attempts = new Attempts(clock);
+  const goal = new Cell<Want>({ revision: 0, resources: [], packages: installed.get() });
+  const progress = new Cell<Progress>({ revision: 0, isChanging: false });
+  const factory = { running, engine, spool, captureFolder, clock, log };
+  const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
+  const reconciler = resourceReconciler({ running, start, attempts, progress, log });
+  const run = (signal: AbortSignal): Promise<void> => converge(reconciler, goal, { clock, log }, signal);
+  return { running, spool, captureFolder, attempts, goal, progress, run };
 }
 
 async function follow<T>(cell: Cell<T>, use: (value: T) => void, signal: AbortSignal): Promise<void> {

@@ -23,6 +23,7 @@ import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createCloudLink } from './cloud/link.ts';
+import type { CloudLink } from './cloud/link.ts';
 import { flushToAgent, handOverLogs } from './cloud/log-handover.ts';
 import { serverFetch } from './cloud/server-fetch.ts';
 import { flushLogs, LogQueue, uploadLogs } from './cloud/log-upload.ts';
@@ -77,7 +78,6 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
 
   const { partId } = credentials;
   const link = createCloudLink(credentials, serverFetch(process.env, credentials));
-  const socketFile = process.env[machineEnvironment.logSocket] || undefined;
   const engine = createModelEngine(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
@@ -85,25 +85,11 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
   process.stdout.write(`${ready}\n${publicReadyLine(http.url)}\n`);
 
-  const logging = {
-    robot: link.client(RobotService),
-    partId,
-    host: os.hostname(),
-    bootId: crypto.randomUUID(),
-    queue,
-    clock,
-    random: Math.random,
-  };
+  const socketFile = process.env[machineEnvironment.logSocket] || undefined;
+  const { sendLogs, flush } = logSender({ queue, link, partId, socketFile });
   const failed = new AbortController(); // a failed loop ends all others
   const signal = AbortSignal.any([signalled, failed.signal]);
-  const handover = socketFile === undefined ? undefined : { ...logging, socketFile, told: { dropped: 0 } };
-  const way = { isAgent: handover !== undefined };
-  const sendLogs = async (): Promise<void> => {
-    if (handover && (await handOverLogs(handover, signal))) return;
-    way.isAgent = false;
-    await uploadLogs(logging, signal);
-  };
-  const loops = [machine.run(signal), sendLogs()];
+  const loops = [machine.run(signal), sendLogs(signal)];
   try {
     await Promise.all(loops);
   } catch (error) {
@@ -115,10 +101,40 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     await http.close();
     log.info('stopped');
     const limit = { what: 'sending the last log lines', clock };
-    await within(flushMs, limit, (until) =>
-      handover && way.isAgent ? flushToAgent(handover, until) : flushLogs(logging, until),
-    ).catch(() => {}); // stdout contains the lines, too
+    await within(flushMs, limit, flush).catch(() => {}); // stdout contains the lines, too
   }
+}
+
+interface LogParts {
+  readonly queue: LogQueue;
+  readonly link: CloudLink;
+  readonly partId: string;
+  /** The agent's socket for log lines, if an agent started this program. */
+  readonly socketFile: string | undefined;
+}
+
+/** Sends log lines to the agent, or to the management server if there is no agent that accepts them. */
+function logSender({ queue, link, partId, socketFile }: LogParts) {
+  const logging = {
+    robot: link.client(RobotService),
+    partId,
+    host: os.hostname(),
+    bootId: crypto.randomUUID(),
+    queue,
+    clock,
+    random: Math.random,
+  };
+  const handover = socketFile === undefined ? undefined : { ...logging, socketFile, logged: { dropped: 0 } };
+  const way = { isAgent: handover !== undefined };
+  return {
+    sendLogs: async (signal: AbortSignal): Promise<void> => {
+      if (handover && (await handOverLogs(handover, signal))) return;
+      way.isAgent = false;
+      await uploadLogs(logging, signal);
+    },
+    flush: (until: AbortSignal): Promise<void> =>
+      handover && way.isAgent ? flushToAgent(handover, until) : flushLogs(logging, until),
+  };
 }
 
 /** @throws Refusal when the folder is not writable or another server uses it. */

@@ -8,7 +8,7 @@ import type { Detection, ImageAnnotations } from '../src/annotations.ts';
 import type { Reading } from '../src/resources/prediction.ts';
 import type { Model } from '../src/resources/resource.ts';
 import { RunningResources } from '../src/resources/running.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { colourImage } from './colour-images.ts';
 
 const box = (score: number, [left = 0, top = 0, right = 0, bottom = 0]: readonly number[]): Detection => ({
   label: 'cup',
@@ -50,13 +50,13 @@ test('what a model finds becomes annotations that the management server takes', 
 
 test('an image is kept whatever becomes of its prediction', async () => {
   await using folder = await tempFolder();
-  const bytes = await colourPicture('red');
+  const bytes = await colourImage('red');
   const clock = new FakeClock();
   const { log } = captureLog(clock);
   const running = new RunningResources();
-  const picture = async () => ({ bytes, format: 'jpeg' as const, source: 'a.jpg' });
+  const image = async () => ({ bytes, format: 'jpeg' as const, source: 'a.jpg' });
   const stop = async () => {};
-  await running.put('cam', '1', { offer: { is: 'camera', camera: { picture } }, stop });
+  await running.put('cam', '1', { offer: { is: 'camera', camera: { image } }, stop });
   const spool = new CaptureSpool();
   const engine = { load: () => Promise.reject(new Error('not asked')) };
   const captureFolder = folder.path;

@@ -6,12 +6,12 @@ import { chmod, chown, copyFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tarGz } from './archives.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { colourImage } from './colour-images.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
-const nobody = 65_534;
+const otherUid = 65_534;
 
 /** Builds the release file if its sources have changed. */
 function releaseFile(): { file: string; version: string } {
@@ -32,14 +32,14 @@ test('the release file alone, in an empty folder, run by a user who may read not
   await chmod(folder.path, 0o755);
   await mkdir(folder.file('data'), { mode: 0o700 });
   const isRoot = process.getuid?.() === 0;
-  if (isRoot) await chown(folder.file('data'), nobody, nobody);
+  if (isRoot) await chown(folder.file('data'), otherUid, otherUid);
   // Runs without HOME and, if the test is root, as a user that owns no files.
-  const as = isRoot ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : [];
+  const as = isRoot ? ['setpriv', `--reuid=${otherUid}`, `--regid=${otherUid}`, '--clear-groups'] : [];
   const command = ['env', '-i', ...as, program];
 
   const [first = '', ...rest] = command;
-  const told = spawnSync(first, [...rest, '--version'], { cwd: folder.path, encoding: 'utf8' });
-  assert.deepEqual(parseVersionLine(told.stdout), { version, binaryName: 'platform-server' }, told.stderr);
+  const reported = spawnSync(first, [...rest, '--version'], { cwd: folder.path, encoding: 'utf8' });
+  assert.deepEqual(parseVersionLine(reported.stdout), { version, binaryName: 'platform-server' }, reported.stderr);
 
   const onnx = await readFile(path.join(import.meta.dirname, 'fixtures', 'colours.onnx'));
   const archive = await tarGz([
@@ -54,7 +54,7 @@ test('the release file alone, in an empty folder, run by a user who may read not
   });
   await using server = await startServer({ cloud, folder: folder.path, command });
   assert.equal(server.ready.version, version);
-  const predict = async () => server.json('/models/m/predict', { method: 'POST', body: await colourPicture('blue') });
+  const predict = async () => server.json('/models/m/predict', { method: 'POST', body: await colourImage('blue') });
   const { body } = await server.until('a prediction', predict, ({ status }) => status === 200);
   assert.deepEqual([body['label'], body['version']], ['blue', '1']);
 

@@ -112,7 +112,7 @@ async function world() {
   };
 }
 
-test('a server that holds its answers is asked once a minute, and news comes at once', async () => {
+test('long polls are sent once a minute, and a change arrives at once', async () => {
   await using w = await world();
   const calls = await w.pass(20 * minute);
   assert.ok(calls >= 21 && calls <= 23, `${calls} calls in twenty minutes of 55 s each`);
@@ -123,7 +123,7 @@ test('a server that holds its answers is asked once a minute, and news comes at 
   assert.ok(after <= 12, `${after} calls in the ten minutes after`);
 });
 
-test('a server that does not hold is asked as often as the command line says, also after one that did', async () => {
+test('a server without long polls is polled at the interval of the command line, also after one with long polls', async () => {
   await using w = await world();
   await w.pass(5 * minute);
   w.server.holds = false;
@@ -155,7 +155,7 @@ test('offline: asked again at moments of its own, never in a row, and whole agai
   assert.ok(after >= 10 && after <= 12, `${after} calls in ten minutes`);
 });
 
-test('a server that has news all the time is asked five times a second at most', async () => {
+test('a server with constant changes is polled at most five times a second', async () => {
   await using w = await world();
   const calls = { n: 0 };
   for (; calls.n < 50; calls.n++) {

@@ -24,7 +24,7 @@ for (const [what, output] of [
   ['a full disk', ''],
   ['a full disk that its lines go to', '>> "$1/out"'],
 ] as const)
-  test(`it starts on ${what}, answers, and ends when it is asked to`, { skip: !canMount }, async () => {
+  test(`it starts on ${what}, answers, and ends on SIGTERM`, { skip: !canMount }, async () => {
     await using folder = await tempFolder();
     const [disk, config] = [folder.file('disk'), folder.file('platform.json')];
     mkdirSync(disk);

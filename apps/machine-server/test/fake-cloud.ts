@@ -133,7 +133,7 @@ function addRoutes(router: Parameters<Parameters<typeof connectNodeAdapter>[0]['
     dataCaptureUpload: (request, { requestHeader }) => {
       allow(requestHeader, request.metadata?.partId);
       const code = cloud.uploadFailures.shift();
-      if (code !== undefined) throw new ConnectError('told to fail', code);
+      if (code !== undefined) throw new ConnectError('set to fail', code);
       cloud.uploads.push(request);
       return { binaryDataId: `org/location/${cloud.uploads.length}` };
     },

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { serveHttp } from '../src/http/server.ts';
-import { maxPictureBytes } from '../src/pictures/picture.ts';
+import { maxImageBytes } from '../src/images/image.ts';
 import type { Camera, Model, Offer } from '../src/resources/resource.ts';
 import { RunningResources } from '../src/resources/running.ts';
 
@@ -20,9 +20,9 @@ const model: Model = {
   },
 };
 const brokenCamera: Camera = {
-  picture: () => Promise.reject(new PlatformError('CAMERA_FAILED', { name: 'cam', problem: 'dark' })),
+  image: () => Promise.reject(new PlatformError('CAMERA_FAILED', { name: 'cam', problem: 'dark' })),
 };
-const camera: Camera = { picture: async () => ({ bytes: Buffer.from('picture'), format: 'png', source: 'p.png' }) };
+const camera: Camera = { image: async () => ({ bytes: Buffer.from('image'), format: 'png', source: 'p.png' }) };
 
 async function serving(offers: Record<string, Offer>) {
   const running = new RunningResources();
@@ -79,11 +79,11 @@ test('every answer, good or bad, is JSON with a status that fits', async () => {
   assert.equal(server.lines.find(({ message }) => message === 'request failed')?.fields['error'], 'a broken sensor');
   const status = parseRestartStatus(await (await fetch(`${server.url}/restart_status`)).text());
   assert.deepEqual(status, { restartAllowed: true, doesNotHandleNeedsRestart: true, revision: 3 });
-  const picture = await fetch(`${server.url}/cameras/cam/picture`);
-  assert.deepEqual([picture.headers.get('content-type'), await picture.text()], ['image/png', 'picture']);
+  const image = await fetch(`${server.url}/cameras/cam/picture`);
+  assert.deepEqual([image.headers.get('content-type'), await image.text()], ['image/png', 'image']);
 });
 
-test('two models: the camera has to be told which', async () => {
+test('with two models, a prediction by camera must name the model', async () => {
   await using server = await serving({ ...offers, other: { is: 'model', model } });
   const response = await fetch(`${server.url}/cameras/cam/predict`, { method: 'POST' });
   assert.deepEqual([response.status, /name it in the body/.test(await response.text())], [400, true]);
@@ -105,15 +105,15 @@ function raw(url: string, headers: Record<string, string>, body?: Buffer): Promi
 
 test('too large a body is refused, announced or not', async () => {
   await using server = await serving(offers);
-  const announced = await raw(server.url, { 'content-length': String(maxPictureBytes + 1) });
+  const announced = await raw(server.url, { 'content-length': String(maxImageBytes + 1) });
   assert.deepEqual([announced.status, /BLOB_TOO_LARGE/.test(announced.text)], [413, true]);
-  const chunked = await raw(server.url, { 'transfer-encoding': 'chunked' }, Buffer.alloc(maxPictureBytes + 1));
+  const chunked = await raw(server.url, { 'transfer-encoding': 'chunked' }, Buffer.alloc(maxImageBytes + 1));
   assert.deepEqual([chunked.status, /BLOB_TOO_LARGE/.test(chunked.text)], [413, true]);
-  const atLimit = await raw(server.url, {}, Buffer.alloc(maxPictureBytes));
+  const atLimit = await raw(server.url, {}, Buffer.alloc(maxImageBytes));
   assert.equal(atLimit.status, 200);
 });
 
-test('a name that somebody else pointed here is refused', async () => {
+test('a foreign host name that resolves to loopback is refused', async () => {
   await using server = await serving(offers);
   const body = Buffer.from('x');
   for (const host of ['evil.example', 'evil.example:80', '10.0.0.1']) {

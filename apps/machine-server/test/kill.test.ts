@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { tarGz } from './archives.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { colourImage } from './colour-images.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { serverCommand, startServer } from './server-process.ts';
 
@@ -24,16 +24,16 @@ async function killAfter(lines: number, of: Parameters<typeof serverCommand>[0])
   assert.equal(signal, 'SIGKILL');
 }
 
-test('killed at any line of its log, it goes on: the model answers, no picture is lost', async () => {
+test('killed at any line of its log, it goes on: the model answers, no image is lost', async () => {
   await using folder = await tempFolder();
   await using cloud = await fakeCloud();
   const onnx = await readFile(path.join(import.meta.dirname, 'fixtures', 'colours.onnx'));
-  const pictures = folder.file('pictures');
-  await mkdir(pictures);
-  await writeFile(path.join(pictures, 'a.jpg'), await colourPicture('green'));
+  const images = folder.file('images');
+  await mkdir(images);
+  await writeFile(path.join(images, 'a.jpg'), await colourImage('green'));
   const attributes = { model_path: '${packages.c}/colours.onnx', label_path: '${packages.c}/labels.txt' };
   const wanted = (version: number, services: { name: string; type: string; attributes: object }[]) => ({
-    components: [{ name: 'cam', type: 'camera', model: 'folder', attributes: { path: pictures } }],
+    components: [{ name: 'cam', type: 'camera', model: 'folder', attributes: { path: images } }],
     services: [{ name: 'm', type: 'mlmodel', model: 'onnx_cpu', attributes }, ...services] as never[],
     packages: [{ name: 'c', package: 'org/colours', version: String(version), type: 'ml_model' }],
   });
@@ -56,7 +56,7 @@ test('killed at any line of its log, it goes on: the model answers, no picture i
   }
   cloud.setConfig(9, wanted(8, []));
   await using server = await startServer({ cloud, folder: folder.path });
-  const predict = async () => server.json('/models/m/predict', { method: 'POST', body: await colourPicture('blue') });
+  const predict = async () => server.json('/models/m/predict', { method: 'POST', body: await colourImage('blue') });
   const answer = await server.until('the newest model', predict, ({ body }) => body['version'] === '8');
   assert.equal(answer.body['label'], 'blue 8');
   await server.until(

@@ -26,7 +26,7 @@ const codeOf = (ask: Promise<unknown>) =>
     (error: unknown) => ConnectError.from(error).code,
   );
 
-test('a wrong secret is asked about once a call, and being offline is told as such', async () => {
+test('a wrong secret causes one sign-in a call, and being offline is reported as such', async () => {
   await using cloud = await fakeCloud();
   const robot = linkTo(cloud, 'wrong').client(RobotService);
   assert.equal(await codeOf(robot.config({ id: cloud.partId })), Code.Unauthenticated);

@@ -88,7 +88,7 @@ test('its lines go to the agent, numbered without a gap, the last ones at its en
   assert.deepEqual(cloud.logs, []);
 });
 
-test('where nobody answers at the socket, the management server gets the lines', async () => {
+test('without an agent at the socket, the management server gets the lines', async () => {
   await using folder = await tempFolder();
   const clock = {
     ...systemClock,
@@ -100,7 +100,7 @@ test('where nobody answers at the socket, the management server gets the lines',
     socketFile: folder.file('none.sock'),
     bootId: 'b',
     queue: new LogQueue(),
-    told: { dropped: 0 },
+    logged: { dropped: 0 },
     clock,
   };
   assert.equal(await handOverLogs(parts, new AbortController().signal), false);

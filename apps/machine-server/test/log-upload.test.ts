@@ -24,7 +24,7 @@ function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = [], bad?
     robot: {
       log: async ({ logs = [] }: { logs?: { sequence?: bigint }[] }) => {
         const answer = answers.shift() ?? 'ok';
-        if (typeof answer === 'number') throw new ConnectError('told so', answer);
+        if (typeof answer === 'number') throw new ConnectError('set to fail', answer);
         if (bad && logs.some(({ sequence }) => bad.lines.includes(Number(sequence))))
           throw new ConnectError('a bad line', bad.code);
         batches.push(logs.map(({ sequence }) => Number(sequence)));

@@ -69,7 +69,7 @@ test('each kind of resource, with everything given and with the least', () => {
   assert.equal(byApi.resources[0]?.is, 'fake sensor');
 });
 
-test('each mistake is told by its path, and all the rest runs', () => {
+test('each mistake is reported by its path, and all the rest runs', () => {
   const good = part('sensor', 'fake', {}, 'good');
   const rows: [ReturnType<typeof part>, string, RegExp][] = [
     [part('camera', 'folder'), 'components[1].attributes.path', /must be given: a text/],
@@ -82,8 +82,8 @@ test('each mistake is told by its path, and all the rest runs', () => {
     [part('camera', 'http', { url: 'ftp://h' }), 'components[1].attributes.url', /http/],
     [part('sensor', 'fake', { readings: [] }), 'components[1].attributes.readings', /an object/],
     [part('arm', 'fake'), 'components[1]', /runs no arm "fake"/],
-    [part('sensor', 'fake', {}, ''), 'components[1].name', /"" is no name/],
-    [part('sensor', 'fake', {}, '../x'), 'components[1].name', /is no name/],
+    [part('sensor', 'fake', {}, ''), 'components[1].name', /"" is not a valid name/],
+    [part('sensor', 'fake', {}, '../x'), 'components[1].name', /is not a valid name/],
     [part('sensor', 'fake', {}, 'good'), 'components[1].name', /"good" is taken/],
     [
       part('data_manager', '', { camera: 'c', dataset_ids: [1] }),
@@ -107,7 +107,7 @@ test('each mistake is told by its path, and all the rest runs', () => {
   }
 });
 
-test('a resource that uses what nobody has is told and runs', () => {
+test('a resource with an unknown reference is reported and runs', () => {
   const { resources, problems } = read({
     components: [part('sensor', 'fake', {}, 'cam')],
     services: [part('vision', 'classifier', { camera: 'cam', mlmodel: 'net' })],
@@ -139,6 +139,6 @@ test('packages: names, versions and types that could harm are refused', () => {
 });
 
 test('the maintenance sensor is known by its last name', () => {
-  const maintenance = { sensorName: { name: 'remote/door' }, maintenanceAllowedKey: 'open' };
-  assert.deepEqual(read({ maintenance }).maintenance, { sensor: 'door', key: 'open' });
+  const maintenance = { sensorName: { name: 'remote/hatch' }, maintenanceAllowedKey: 'open' };
+  assert.deepEqual(read({ maintenance }).maintenance, { sensor: 'hatch', key: 'open' });
 });

@@ -10,8 +10,8 @@ import sharp from 'sharp';
 import { createModelEngine } from '../src/resources/model-engine.ts';
 import { loadModel, readLabels } from '../src/resources/model.ts';
 import type { Prediction } from '../src/resources/resource.ts';
-import { colourPicture, colours } from './colour-pictures.ts';
-import type { Colour } from './colour-pictures.ts';
+import { colourImage, colours } from './colour-images.ts';
+import type { Colour } from './colour-images.ts';
 
 const fixtures = path.join(import.meta.dirname, 'fixtures');
 const modelPath = path.join(fixtures, 'colours.onnx');
@@ -24,13 +24,13 @@ function single(prediction: Prediction): Extract<Prediction, { task: 'single_lab
   return prediction;
 }
 
-test('a model tells colours, whatever form and shape the picture has', async () => {
+test('a model classifies colours, whatever format and shape the image has', async () => {
   const origin = { model: 'colours', version: '3' };
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath, origin }, { engine, clock });
   for (const colour of Object.keys(colours) as Colour[]) {
     for (const format of ['jpeg', 'png'] as const) {
-      const bytes = await colourPicture(colour, { width: 200, height: 77, format });
-      const { label, score, probabilities, milliseconds, ...rest } = single(await model.predict(bytes, 'picture'));
+      const bytes = await colourImage(colour, { width: 200, height: 77, format });
+      const { label, score, probabilities, milliseconds, ...rest } = single(await model.predict(bytes, 'image'));
       assert.equal(label, colour);
       assert.ok(score > 0.9 && score === probabilities[colour], `${colour}: ${score}`);
       const sum = Object.values(probabilities).reduce((a, b) => a + b, 0);
@@ -41,16 +41,16 @@ test('a model tells colours, whatever form and shape the picture has', async () 
   await release();
 });
 
-test('predictions are those of the picture as sharp would have prepared it', async () => {
+test('predictions are those of the image as sharp would have prepared it', async () => {
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
   const network = await engine.load(await readFile(modelPath), ['probability']);
   for (let seed = 1; seed <= 6; seed++) {
     const colour = (Object.keys(colours) as Colour[])[seed % 3] ?? 'red';
-    const bytes = await colourPicture(colour, { width: 100 + 37 * seed, height: 80 + 11 * seed, seed });
+    const bytes = await colourImage(colour, { width: 100 + 37 * seed, height: 80 + 11 * seed, seed });
     const { width, height } = network;
     const prepared = await sharp(bytes).resize(width, height, { fit: 'fill' }).removeAlpha().raw().toBuffer();
     const wanted = (await network.run(prepared))('probability');
-    const got = Object.values(single(await model.predict(bytes, 'picture')).probabilities);
+    const got = Object.values(single(await model.predict(bytes, 'image')).probabilities);
     assert.equal(got.indexOf(Math.max(...got)), wanted.indexOf(Math.max(...wanted)));
     for (const [i, p] of wanted.entries()) assert.ok(Math.abs(p - (got[i] ?? 0)) < 0.01, `${p} and ${got[i]}`);
   }
@@ -61,10 +61,10 @@ test('predictions are those of the picture as sharp would have prepared it', asy
 test('predictions asked for at once and a release among them do not disturb each other', async () => {
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
   const asked = (Object.keys(colours) as Colour[]).map(async (colour) => {
-    return [colour, single(await model.predict(await colourPicture(colour), 'picture'))] as const;
+    return [colour, single(await model.predict(await colourImage(colour), 'image'))] as const;
   });
   for (const [colour, { label }] of await Promise.all(asked)) assert.equal(label, colour);
-  const last = model.predict(await colourPicture('blue'), 'picture');
+  const last = model.predict(await colourImage('blue'), 'image');
   const gone = release();
   assert.equal(single(await last).label, 'blue');
   await gone;

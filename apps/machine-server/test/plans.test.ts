@@ -39,7 +39,7 @@ test('resources: from what runs to what is wanted', () => {
   ][] = [
     ['nothing wanted, nothing there', [0, []], [0, []], ''],
     ['the first', [1, [camera('a')]], [0, []], 'start a'],
-    ['all there, revision not told', [1, [camera('a')]], [0, [['a', keyWith(camera('a'))]]], 'settle 1'],
+    ['all there, revision not reported', [1, [camera('a')]], [0, [['a', keyWith(camera('a'))]]], 'settle 1'],
     ['all there', [1, [camera('a')]], [1, [['a', keyWith(camera('a'))]]], ''],
     ['another folder', [2, [camera('a', '/b')]], [1, [['a', keyWith(camera('a'))]]], 'replace a'],
     ['one gone, one new', [2, [camera('b')]], [1, [['a', keyWith(camera('a'))]]], 'stop a, start b'],
@@ -49,7 +49,7 @@ test('resources: from what runs to what is wanted', () => {
     ['a model with a newer package', [1, [net], '2'], [1, [['net', keyWith(net, '1')]]], 'replace net'],
     ['the package went away', [2, [net]], [1, [['net', keyWith(net, '1')]]], 'stop net'],
     ['what failed rests', [1, [net], '2'], [1, [['net', keyWith(net, '1')]], [keyWith(net, '2')]], ''],
-    ['what failed keeps the revision from nobody', [2, [net], '2'], [1, [], [keyWith(net, '2')]], 'settle 2'],
+    ['a failed resource does not delay the revision', [2, [net], '2'], [1, [], [keyWith(net, '2')]], 'settle 2'],
   ];
   for (const [name, [revision, resources, installed], [had, running, failed = []], steps] of rows) {
     const want = { revision, resources, packages: packagesAt(installed) };
@@ -97,15 +97,15 @@ test('packages: from what lies there to what is wanted', () => {
 
 test('restart: only a boolean true of the maintenance sensor allows it', () => {
   const rows: [SensorAnswer, boolean, RegExp][] = [
-    [{ at: 'read', readings: { open: true } }, true, /door\.open is true/],
+    [{ at: 'read', readings: { open: true } }, true, /hatch\.open is true/],
     [{ at: 'read', readings: { open: false } }, false, /is false/],
     [{ at: 'read', readings: { open: 1 } }, false, /must be true or false, it is 1/],
     [{ at: 'read', readings: {} }, false, /it is absent/],
     [{ at: 'failed', problem: 'unplugged' }, false, /unplugged/],
-    [{ at: 'missing' }, true, /no sensor named "door"/],
+    [{ at: 'missing' }, true, /no sensor named "hatch"/],
   ];
   for (const [answer, allowed, reading] of rows) {
-    const got = maintenanceReading('door', 'open', answer);
+    const got = maintenanceReading('hatch', 'open', answer);
     assert.equal(got.allowed, allowed);
     assert.match(got.reading, reading);
     assert.deepEqual([mayRestart(false, got), mayRestart(true, got)], [allowed, false]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ModelDescription } from '@platform/contract/model-output';
-import { checkOutputs, findingsFrom, readOutputs } from '../src/resources/prediction.ts';
+import { checkOutputs, resultsAbove, readOutputs } from '../src/resources/prediction.ts';
 import type { Reading } from '../src/resources/prediction.ts';
 
 const outputs =
@@ -87,7 +87,7 @@ test('outputs become labels or boxes as the metadata of the model file says', ()
 test('labels, thresholds and outputs have to fit each other', () => {
   const task = 'object_detection';
   const rows: [ModelDescription, Record<string, number[]>, RegExp][] = [
-    [{ task: 'single_label_classification' }, { probability: [1] }, /tells 1 classes, labels\.txt names 2/],
+    [{ task: 'single_label_classification' }, { probability: [1] }, /has 1 classes, labels\.txt names 2/],
     [
       { task: 'multi_label_classification', thresholds: [0.5] },
       { probability },
@@ -105,7 +105,7 @@ test('a log line holds what is found with the least score', () => {
   const single: Reading = { task: 'single_label_classification', label: 'cup', score: 0.5, probabilities };
   const several: Reading = { ...single, task: 'multi_label_classification', labels: [{ label: 'cup', score: 0.5 }] };
   const boxes: Reading = { task: 'object_detection', detections: [plate, cup] };
-  const rows: [Reading, number, ReturnType<typeof findingsFrom>][] = [
+  const rows: [Reading, number, ReturnType<typeof resultsAbove>][] = [
     [single, 0.5, { label: 'cup', score: 0.5 }],
     [single, 0.6, undefined],
     [several, 0, { labels: [{ label: 'cup', score: 0.5 }] }],
@@ -114,5 +114,5 @@ test('a log line holds what is found with the least score', () => {
     [boxes, 0.7, { detections: [plate] }],
     [boxes, 0.8, undefined],
   ];
-  for (const [reading, least, wanted] of rows) assert.deepEqual(findingsFrom(reading, least), wanted);
+  for (const [reading, least, wanted] of rows) assert.deepEqual(resultsAbove(reading, least), wanted);
 });

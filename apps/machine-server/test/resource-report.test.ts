@@ -34,7 +34,7 @@ function reporting(given: WantedConfig) {
   return { clock, wanted, installed, goal, attempts, packageAttempts, reporter, put, shown };
 }
 
-const sensor = { name: 'door', type: 'sensor', model: 'fake' };
+const sensor = { name: 'hatch', type: 'sensor', model: 'fake' };
 const camera = { name: 'cam', type: 'camera', model: 'folder', attributes: { path: '/p' } };
 const model = {
   name: 'net',
@@ -48,7 +48,7 @@ const look = { name: 'look', type: 'vision', model: 'classifier', attributes: { 
 test('an entry is ready when it runs as configured, and waits before', async () => {
   const on = reporting({ components: [sensor], packages: [item] });
   assert.deepEqual(on.shown(), ['components[0] waiting', 'packages[0] waiting RESOURCE_WAITS']);
-  await on.put('door');
+  await on.put('hatch');
   on.installed.set(new Map([['m', { name: 'm', id: 'org/m', version: '3', folder: '/f' }]]));
   assert.deepEqual(on.shown(), ['components[0] ready', 'packages[0] ready']);
   on.installed.set(new Map([['m', { name: 'm', id: 'org/m', version: '2', folder: '/f' }]]));
@@ -58,7 +58,7 @@ test('an entry is ready when it runs as configured, and waits before', async () 
 test('an entry that was left out, and one that names what is missing, has failed at the place that is wrong', async () => {
   const on = reporting({ components: [{ ...camera, model: 'webcam' }, sensor], services: [look] });
   await on.put('look', () => new Error('it runs, and finds no camera'));
-  await on.put('door');
+  await on.put('hatch');
   assert.deepEqual(on.shown(), [
     'components[0].model failed RESOURCE_UNKNOWN',
     'components[1] ready',
@@ -133,7 +133,7 @@ test('it knows exactly what it reports to know', () => {
       );
     }
   for (const { type, model: one, references } of platformServerKnowledge.models) {
-    const attributes = Object.fromEntries(references.map(({ attribute }) => [attribute, 'nobody']));
+    const attributes = Object.fromEntries(references.map(({ attribute }) => [attribute, 'unknown']));
     const { problems } = readMachineConfig(
       create(RobotConfigSchema, { services: [{ name: 'x', type, model: one, attributes }] }),
     );
@@ -145,7 +145,7 @@ test('it knows exactly what it reports to know', () => {
   }
 });
 
-test('how long a state lasts does not change because somebody sets the clock', async () => {
+test('how long a state lasts does not change when the wall clock is set', async () => {
   const on = reporting({ components: [sensor], packages: [item] });
   on.clock.jumpWall(Date.UTC(2051, 0, 1) - on.clock.wall());
   const age = () => on.clock.wall() - (on.reporter.read().report.resources[0]?.sinceWall ?? Number.NaN);

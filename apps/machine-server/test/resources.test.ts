@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { Attempts } from '../src/attempts.ts';
 import type { MachineConfig, ResourceSpec } from '../src/machine-config.ts';
 import { emptyConfig } from '../src/machine-config.ts';
-import { maxPictureBytes } from '../src/pictures/picture.ts';
+import { maxImageBytes } from '../src/images/image.ts';
 import type { InstalledPackage, RunnableSpec, Want } from '../src/plans/resources.ts';
 import { folderCamera, httpCamera } from '../src/resources/cameras.ts';
 import { followGoal, resourceReconciler, resourceStatus } from '../src/resources/reconciler.ts';
@@ -20,26 +20,26 @@ import { RunningResources } from '../src/resources/running.ts';
 import { repeat } from '../src/resources/task.ts';
 import { LogQueue } from '../src/cloud/log-upload.ts';
 import { statusReader } from '../src/status.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { colourImage } from './colour-images.ts';
 
 const never = new AbortController().signal;
 
-test('a folder is shown picture by picture, by time or by look', async () => {
+test('a folder camera returns image by image, by time or by call', async () => {
   await using folder = await tempFolder();
-  const jpeg = await colourPicture('red');
+  const jpeg = await colourImage('red');
   await writeFile(folder.file('b.JPG'), jpeg);
-  await writeFile(folder.file('a.png'), await colourPicture('red', { format: 'png' }));
+  await writeFile(folder.file('a.png'), await colourImage('red', { format: 'png' }));
   await writeFile(folder.file('notes.txt'), 'x');
   const clock = new FakeClock();
   const byTime = folderCamera({ name: 'c', folder: folder.path, intervalMs: 2000, clock });
   const seen: string[] = [];
   for (let second = 0; second < 6; second++) {
-    seen.push((await byTime.picture(never)).source);
+    seen.push((await byTime.image(never)).source);
     await clock.advance(1000);
   }
   assert.deepEqual(seen, ['a.png', 'a.png', 'b.JPG', 'b.JPG', 'a.png', 'a.png']);
   const byLook = folderCamera({ name: 'c', folder: folder.path, intervalMs: 0, clock });
-  const looks = [await byLook.picture(never), await byLook.picture(never), await byLook.picture(never)];
+  const looks = [await byLook.image(never), await byLook.image(never), await byLook.image(never)];
   assert.deepEqual(
     looks.map(({ source, format }) => `${source} ${format}`),
     ['a.png png', 'b.JPG jpeg', 'a.png png'],
@@ -55,25 +55,25 @@ const failsWith = (message: RegExp) => (error: Error) => {
 
 const folderAt = (path: string) => folderCamera({ name: 'c', folder: path, intervalMs: 0, clock: new FakeClock() });
 
-test('a folder without a picture says what is wrong', async () => {
+test('a folder without an image is refused with the reason', async () => {
   await using folder = await tempFolder();
-  await assert.rejects(folderAt(folder.path).picture(never), failsWith(/holds no \.jpg or \.png/));
-  await assert.rejects(folderAt(folder.file('none')).picture(never), failsWith(/ENOENT/));
-  await writeFile(folder.file('a.jpg'), 'not a picture');
-  await assert.rejects(folderAt(folder.path).picture(never), failsWith(/a\.jpg is neither JPEG nor PNG/));
-  await writeFile(folder.file('a.jpg'), Buffer.alloc(maxPictureBytes + 1));
-  await assert.rejects(folderAt(folder.path).picture(never), failsWith(/limit is/));
+  await assert.rejects(folderAt(folder.path).image(never), failsWith(/holds no \.jpg or \.png/));
+  await assert.rejects(folderAt(folder.file('none')).image(never), failsWith(/ENOENT/));
+  await writeFile(folder.file('a.jpg'), 'not an image');
+  await assert.rejects(folderAt(folder.path).image(never), failsWith(/a\.jpg is neither JPEG nor PNG/));
+  await writeFile(folder.file('a.jpg'), Buffer.alloc(maxImageBytes + 1));
+  await assert.rejects(folderAt(folder.path).image(never), failsWith(/limit is/));
 });
 
-test('an address: its picture, or what it did instead', async () => {
-  const jpeg = await colourPicture('blue');
+test('an HTTP camera returns the image of its URL, or its failure', async () => {
+  const jpeg = await colourImage('blue');
   const answers: Record<string, RequestListener> = {
     '/good.jpg': (_, response) => response.end(jpeg),
     '/gone': (_, response) => response.writeHead(404).end(),
     '/page': (_, response) => response.end('<html>'),
     '/large': (_, response) => {
       response.write(jpeg);
-      response.end(Buffer.alloc(maxPictureBytes));
+      response.end(Buffer.alloc(maxImageBytes));
     },
     '/silent': () => {},
   };
@@ -82,20 +82,20 @@ test('an address: its picture, or what it did instead', async () => {
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const clock = new FakeClock();
-  const picture = (path: string) => httpCamera({ name: 'c', url: base + path, clock }).picture(never);
-  const { bytes, format, source } = await picture('/good.jpg');
+  const image = (path: string) => httpCamera({ name: 'c', url: base + path, clock }).image(never);
+  const { bytes, format, source } = await image('/good.jpg');
   assert.deepEqual([Buffer.from(bytes), format, source], [jpeg, 'jpeg', 'good.jpg']);
-  await assert.rejects(picture('/gone'), failsWith(/status 404/));
-  await assert.rejects(picture('/page'), failsWith(/page is neither/));
-  await assert.rejects(picture('/large'), failsWith(/more than 16777216 bytes/));
-  const silent = assert.rejects(picture('/silent'), failsWith(/longer than 10000 ms/));
+  await assert.rejects(image('/gone'), failsWith(/status 404/));
+  await assert.rejects(image('/page'), failsWith(/page is neither/));
+  await assert.rejects(image('/large'), failsWith(/more than 16777216 bytes/));
+  const silent = assert.rejects(image('/silent'), failsWith(/longer than 10000 ms/));
   await clock.advance(10_000);
   await silent;
   server.closeAllConnections();
   server.close();
 });
 
-test('what is done again and again tells the beginning and the end of a failure, not each turn', async () => {
+test('a repeated task logs the beginning and the end of a failure, not each turn', async () => {
   const clock = new FakeClock();
   const { log, text } = captureLog(clock);
   const turns = ['ok', 'dark', 'dark', 'dark', 'cold', 'ok', 'ok'];
@@ -235,10 +235,10 @@ test('restart status: not while a configuration is put in effect, not without th
   progress.set({ revision: 2, isChanging: false });
   assert.equal(await isAllowed(), true);
 
-  wanted.set({ ...wanted.get(), maintenance: { sensor: 'door', key: 'closed' } });
+  wanted.set({ ...wanted.get(), maintenance: { sensor: 'hatch', key: 'closed' } });
   assert.equal(await isAllowed(), true);
   const sensor = async (readings: () => Promise<Record<string, unknown>>) =>
-    sensors.put('door', 'k', { offer: { is: 'sensor', sensor: { readings } }, stop: async () => {} });
+    sensors.put('hatch', 'k', { offer: { is: 'sensor', sensor: { readings } }, stop: async () => {} });
   await sensor(async () => ({ closed: true }));
   assert.equal(await isAllowed(), true);
   await sensor(() => Promise.reject(new Error('unplugged')));

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tarGz } from './archives.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { colourImage } from './colour-images.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
 
@@ -23,13 +23,13 @@ const model = {
 };
 const usePackage = (version: string) => ({ name: 'colours', package: 'org/colours', version, type: 'ml_model' });
 
-test('a machine: its model, a new version of it, a bad one, pictures captured on the way, offline and on again', async () => {
+test('a machine: its model, a new version of it, a bad one, images captured on the way, offline and on again', async () => {
   await using folder = await tempFolder();
   await using cloud = await fakeCloud();
-  const pictures = folder.file('pictures');
-  await mkdir(pictures);
-  await writeFile(path.join(pictures, 'a.jpg'), await colourPicture('green'));
-  const camera = { name: 'camera-1', type: 'camera', model: 'folder', attributes: { path: pictures } };
+  const images = folder.file('images');
+  await mkdir(images);
+  await writeFile(path.join(images, 'a.jpg'), await colourImage('green'));
+  const camera = { name: 'camera-1', type: 'camera', model: 'folder', attributes: { path: images } };
   cloud.archives.set('org/colours/1', { bytes: await modelArchive('red\ngreen\nblue\n') });
   cloud.setConfig(1, { components: [camera], services: [model], packages: [usePackage('1')] });
 
@@ -38,14 +38,14 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
 
   // The model arrives and makes predictions.
   const predict = async () =>
-    server.json('/models/classifier/predict', { method: 'POST', body: await colourPicture('blue') });
+    server.json('/models/classifier/predict', { method: 'POST', body: await colourImage('blue') });
   const first = await server.until('a prediction', predict, ({ status }) => status === 200);
   assert.deepEqual([first.body['label'], first.body['model'], first.body['version']], ['blue', 'colours', '1']);
   const seen = await server.json('/cameras/camera-1/predict', { method: 'POST' });
   assert.deepEqual([seen.body['label'], seen.body['picture']], ['green', 'a.jpg']);
-  const picture = await fetch(`${server.ready.url}/cameras/camera-1/picture`);
-  assert.equal(picture.headers.get('content-type'), 'image/jpeg');
-  assert.deepEqual(Buffer.from(await picture.arrayBuffer()), await colourPicture('green'));
+  const image = await fetch(`${server.ready.url}/cameras/camera-1/picture`);
+  assert.equal(image.headers.get('content-type'), 'image/jpeg');
+  assert.deepEqual(Buffer.from(await image.arrayBuffer()), await colourImage('green'));
   const status = await server.json('/restart_status');
   assert.deepEqual([status.body['restart_allowed'], status.body['revision']], [true, 1]);
 
@@ -86,7 +86,7 @@ test('a machine: its model, a new version of it, a bad one, pictures captured on
   assert.equal(new Set(names).size, names.length);
   const [upload] = cloud.uploads;
   assert.deepEqual([upload?.metadata?.tags, upload?.metadata?.datasetIds], [['yard'], ['d1']]);
-  assert.deepEqual(Buffer.from(upload?.sensorContents[0]?.data.value as Uint8Array), await colourPicture('green'));
+  assert.deepEqual(Buffer.from(upload?.sensorContents[0]?.data.value as Uint8Array), await colourImage('green'));
 
   // The server stops on request; its log has arrived, numbered without a gap.
   await server.until(
@@ -108,7 +108,7 @@ test('without its cloud, a machine starts with what it had', async () => {
   await using cloud = await fakeCloud();
   cloud.archives.set('org/colours/1', { bytes: await modelArchive('red\ngreen\nblue\n') });
   cloud.setConfig(7, { services: [model], packages: [usePackage('1')] });
-  const predict = { method: 'POST', body: await colourPicture('red') };
+  const predict = { method: 'POST', body: await colourImage('red') };
   {
     await using server = await startServer({ cloud, folder: folder.path });
     // Another vendor's agent waits for this line and then polls for restarts.

@@ -3,15 +3,15 @@ import { Cell } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { extensions } from '../pictures/picture.ts';
-import type { PictureFormat } from '../pictures/picture.ts';
+import { extensions } from '../images/image.ts';
+import type { ImageFormat } from '../images/image.ts';
 import type { ImageAnnotations } from '../annotations.ts';
 
 /** Record beside an image until its upload; keys as in the file. */
 export interface CaptureRecord {
   /** Unique on this machine and equal in every attempt, so that the server recognizes a repeated upload. */
   readonly file_name: string;
-  readonly format: PictureFormat;
+  readonly format: ImageFormat;
   readonly camera: string;
   /** Milliseconds since 1970. */
   readonly taken_ms: number;
@@ -145,10 +145,10 @@ async function prepare(folder: string): Promise<number> {
   const names = await entries(folder);
   let size = 0;
   for (const name of names) {
-    const isPicture = /\.(jpg|png)$/.test(name);
-    if (name.endsWith('.tmp') || (isPicture && !names.includes(`${name}.json`))) {
+    const isImage = /\.(jpg|png)$/.test(name);
+    if (name.endsWith('.tmp') || (isImage && !names.includes(`${name}.json`))) {
       await rm(path.join(folder, name), { force: true });
-    } else if (isPicture) {
+    } else if (isImage) {
       size += (await stat(path.join(folder, name))).size;
     }
   }

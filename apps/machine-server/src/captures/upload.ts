@@ -9,7 +9,7 @@ import type {
 } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import type { Clock, Log } from '@platform/kit';
 import { changedOr } from '@platform/kit';
-import { extensions, mimeTypes } from '../pictures/picture.ts';
+import { extensions, mimeTypes } from '../images/image.ts';
 import type { CaptureRecord, CaptureSpool, SpooledCapture } from './spool.ts';
 
 interface Deps {
@@ -88,7 +88,7 @@ async function upload(capture: SpooledCapture, deps: Deps, signal: AbortSignal):
     };
     await dataSync.dataCaptureUpload({ metadata, sensorContents: [contents] }, { signal, timeoutMs: callTimeoutMs });
     await spool.done(capture);
-    log.info('picture uploaded', { file, camera: record.camera });
+    log.info('image uploaded', { file, camera: record.camera });
     return 'sent';
   } catch (error) {
     if (signal.aborted) return 'unreachable';
@@ -120,11 +120,11 @@ async function failed(error: unknown, capture: SpooledCapture, { spool, log }: D
   const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
   const { code, rawMessage: problem } = ConnectError.from(error);
   if (isGone || code === Code.InvalidArgument) {
-    log.error('picture refused, it is kept in the folder "failed"', { file, problem });
+    log.error('image refused, it is kept in the folder "failed"', { file, problem });
     await spool.fail(capture, problem);
     return 'refused';
   }
   const isUnreachable = [Code.Unavailable, Code.DeadlineExceeded, Code.Unauthenticated, Code.Unknown].includes(code);
-  if (!isUnreachable) log.warn('picture not uploaded yet', { file, code: Code[code], problem });
+  if (!isUnreachable) log.warn('image not uploaded yet', { file, code: Code[code], problem });
   return isUnreachable ? 'unreachable' : 'later';
 }

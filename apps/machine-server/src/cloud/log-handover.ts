@@ -2,7 +2,7 @@ import { logSocketVersion, parseLogAnswer, type SocketLine } from '@platform/con
 import { boundedFields, cutText } from '@platform/contract/log-limits';
 import type { Clock } from '@platform/kit';
 import { connect, type Socket } from 'node:net';
-import { tellDropped, type LogQueue, type NumberedLine } from './log-upload.ts';
+import { logDropped, type LogQueue, type NumberedLine } from './log-upload.ts';
 
 /** An agent listens on the socket that it names. Without an answer in this time, lines go to the management server. */
 const firstAnswerMs = 10_000;
@@ -18,7 +18,7 @@ export interface HandoverParts {
   bootId: string;
   queue: LogQueue;
   /** Number of lost lines already reported. */
-  told: { dropped: number };
+  logged: { dropped: number };
   clock: Clock;
 }
 
@@ -60,7 +60,7 @@ const isOver = (work: Promise<unknown>): Promise<boolean> =>
 
 /** Uses one connection. @returns whether the agent answered. */
 async function converse(
-  { socketFile, bootId, queue, told, clock }: HandoverParts,
+  { socketFile, bootId, queue, logged, clock }: HandoverParts,
   signal: AbortSignal,
 ): Promise<boolean> {
   const over = new AbortController();
@@ -96,7 +96,7 @@ async function converse(
       continue;
     }
     if (queue.filled.get() !== seen[0] || queue.emptied.get() !== seen[1]) continue;
-    tellDropped(queue, told, clock);
+    logDropped(queue, logged, clock);
     if (queue.filled.get() !== seen[0]) continue;
     await eitherChanged(queue, socket, over.signal);
   }

@@ -98,13 +98,13 @@ interface Batches {
 /** Sends lines in batches, in order and exactly once: a batch without a response is repeated with the same numbers. */
 export async function uploadLogs(deps: Deps, signal: AbortSignal): Promise<void> {
   const { queue, clock, random } = deps;
-  const told = { dropped: 0 };
+  const logged = { dropped: 0 };
   const batches: Batches = { most: batchSize, failures: 0 };
   while (!signal.aborted) {
     if (queue.size === 0) await changedOr(queue.filled, Infinity, clock, signal);
     if (signal.aborted) break;
     const outcome = await sendBatch(deps, batches, signal);
-    if (outcome === 'taken') tellDropped(queue, told, clock);
+    if (outcome === 'taken') logDropped(queue, logged, clock);
     // The jitter spreads machines that lost their server in the same second.
     await clock.sleep(outcome === 'not taken' ? pauseAfterErrorMs * (0.5 + random()) : pauseMs, signal);
   }
@@ -167,10 +167,10 @@ async function sendLines(
   await robot.log({ id: partId, logs }, { signal, timeoutMs: callTimeoutMs });
 }
 
-export function tellDropped(queue: LogQueue, told: { dropped: number }, clock: Clock): void {
-  const lines = queue.dropped - told.dropped;
+export function logDropped(queue: LogQueue, logged: { dropped: number }, clock: Clock): void {
+  const lines = queue.dropped - logged.dropped;
   if (lines === 0) return;
-  told.dropped = queue.dropped;
+  logged.dropped = queue.dropped;
   const message = 'log lines were dropped: too many waited for the management server, or it refused them';
   queue.push({ time: clock.wall(), level: 'warn', logger: 'platform-server.log', message, fields: { lines } });
 }

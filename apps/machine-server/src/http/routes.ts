@@ -4,7 +4,7 @@ import type { RestartStatus } from '@platform/contract/machine';
 import { resourceReportJson } from '@platform/contract/resource-report';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Log } from '@platform/kit';
-import { maxPictureBytes, mimeTypes } from '../pictures/picture.ts';
+import { maxImageBytes, mimeTypes } from '../images/image.ts';
 import type { RunningResources } from '../resources/running.ts';
 
 export interface Answer {
@@ -40,11 +40,11 @@ const routes: Readonly<Record<string, Route>> = {
   'GET resource_status': async (_ask, _name, deps) => json(200, resourceReportJson(deps.resourceReport())),
   'POST models/*/predict': async ({ body }, name, { running }) => {
     running.get('model', name); // reject an unknown model before reading up to 16 MB
-    const bytes = await body(maxPictureBytes);
+    const bytes = await body(maxImageBytes);
     return json(200, await running.get('model', name).model.predict(bytes, 'in the request'));
   },
   'GET cameras/*/picture': async ({ signal }, name, { running }) => {
-    const { bytes, format } = await running.get('camera', name).camera.picture(signal);
+    const { bytes, format } = await running.get('camera', name).camera.image(signal);
     return { status: 200, contentType: mimeTypes[format], body: bytes };
   },
   'POST cameras/*/predict': async ({ signal, body }, name, { running }) => {
@@ -55,7 +55,7 @@ const routes: Readonly<Record<string, Route>> = {
       throw new PlatformError('INVALID_ARGUMENT', { field: 'model', limit });
     }
     running.get('model', model);
-    const { bytes, source } = await camera.picture(signal);
+    const { bytes, source } = await camera.image(signal);
     return json(200, { ...(await running.get('model', model).model.predict(bytes, source)), picture: source });
   },
 };

@@ -3,8 +3,8 @@ import { errorText, within } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { maxPictureBytes, pictureFormat } from '../pictures/picture.ts';
-import type { Camera, CameraPicture } from './resource.ts';
+import { maxImageBytes, imageFormat } from '../images/image.ts';
+import type { Camera, CameraImage } from './resource.ts';
 
 const fetchTimeoutMs = 10_000;
 
@@ -17,15 +17,15 @@ export function folderCamera(of: { name: string; folder: string; intervalMs: num
   const start = clock.now();
   const turn = { looks: 0 };
   return {
-    picture: async () => {
-      const files = await reading(name, async () => (await readdir(folder)).filter(isPictureName).toSorted());
+    image: async () => {
+      const files = await reading(name, async () => (await readdir(folder)).filter(isImageName).toSorted());
       const count = intervalMs > 0 ? Math.floor((clock.now() - start) / intervalMs) : turn.looks++;
       const file = files[count % files.length];
       if (file === undefined) throw cameraFailed(name, `${folder} holds no .jpg or .png file`);
       const full = path.join(folder, file);
       const bytes = await reading(name, async () => {
         const { size } = await stat(full);
-        if (size > maxPictureBytes) throw new Error(`${full} has ${size} bytes, the limit is ${maxPictureBytes}`);
+        if (size > maxImageBytes) throw new Error(`${full} has ${size} bytes, the limit is ${maxImageBytes}`);
         return readFile(full);
       });
       return withFormat(name, bytes, file);
@@ -33,12 +33,12 @@ export function folderCamera(of: { name: string; folder: string; intervalMs: num
   };
 }
 
-const isPictureName = (file: string): boolean => /\.(jpe?g|png)$/i.test(file);
+const isImageName = (file: string): boolean => /\.(jpe?g|png)$/i.test(file);
 
 /** The image that a GET of `url` returns. */
 export function httpCamera({ name, url, clock }: { name: string; url: string; clock: Clock }): Camera {
   return {
-    picture: async (signal) => {
+    image: async (signal) => {
       const get = async (until: AbortSignal) => {
         const response = await fetch(url, { signal: until });
         if (!response.ok) throw new Error(`it answered with HTTP status ${response.status}`);
@@ -55,14 +55,14 @@ async function limitedBody(response: Response): Promise<Uint8Array> {
   let size = 0;
   for await (const part of response.body ?? []) {
     size += part.length;
-    if (size > maxPictureBytes) throw new Error(`its picture has more than ${maxPictureBytes} bytes`);
+    if (size > maxImageBytes) throw new Error(`its image has more than ${maxImageBytes} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts);
 }
 
-function withFormat(name: string, bytes: Uint8Array, source: string): CameraPicture {
-  const format = pictureFormat(bytes);
+function withFormat(name: string, bytes: Uint8Array, source: string): CameraImage {
+  const format = imageFormat(bytes);
   if (format === undefined) throw cameraFailed(name, `${source || 'the answer'} is neither JPEG nor PNG`);
   return { bytes, format, source };
 }

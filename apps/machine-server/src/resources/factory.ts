@@ -5,7 +5,7 @@ import type { RunnableSpec } from '../plans/resources.ts';
 import { folderCamera, httpCamera } from './cameras.ts';
 import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
-import { annotationsFrom, findingsFrom } from './prediction.ts';
+import { annotationsFrom, resultsAbove } from './prediction.ts';
 import type { ImageAnnotations } from '../annotations.ts';
 import type { Camera, Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
@@ -52,12 +52,12 @@ export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Prom
 function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running, clock, log: parent }: FactoryDeps) {
   const log = parent.child(spec.name);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
-    const { bytes, source } = await running.get('camera', spec.camera).camera.picture(signal);
+    const { bytes, source } = await running.get('camera', spec.camera).camera.image(signal);
     const prediction = await running.get('model', spec.model).model.predict(bytes, source);
-    const findings = findingsFrom(prediction, spec.minimumScore);
-    if (findings === undefined) return;
+    const results = resultsAbove(prediction, spec.minimumScore);
+    if (results === undefined) return;
     const { model, version, milliseconds } = prediction;
-    log.info('prediction', { camera: spec.camera, picture: source, ...findings, model, version, milliseconds });
+    log.info('prediction', { camera: spec.camera, picture: source, ...results, model, version, milliseconds });
   });
 }
 
@@ -66,7 +66,7 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
   const log = deps.log.child(spec.name);
   const folder = spoolFolder(deps.captureFolder, spec);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
-    const { bytes, format, source } = await running.get('camera', spec.camera).camera.picture(signal);
+    const { bytes, format, source } = await running.get('camera', spec.camera).camera.image(signal);
     const taken = clock.wall();
     const annotating = annotate(spec, { bytes, source }, running);
     // A failed prediction must not lose the image.
@@ -79,7 +79,7 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
       dataset_ids: spec.datasetIds,
       ...(annotations && { annotations }),
     });
-    log.debug('picture captured', { file: record.file_name });
+    log.debug('image captured', { file: record.file_name });
     await annotating;
   });
 }

@@ -38,7 +38,7 @@ export function createModelEngine(wasm: () => Promise<Uint8Array>): ModelEngine 
 async function load(onnx: Uint8Array, outputs: readonly string[]): Promise<Network> {
   const session = await ort.InferenceSession.create(onnx);
   try {
-    const { height, width } = pictureSize(session);
+    const { height, width } = imageSize(session);
     const missing = outputs.find((name) => !session.outputNames.includes(name));
     if (missing !== undefined) throw new Error(`it has no output named "${missing}"`);
     const last = { run: Promise.resolve<unknown>(undefined) };
@@ -72,7 +72,7 @@ async function run(
   };
 }
 
-function pictureSize(session: ort.InferenceSession): { height: number; width: number } {
+function imageSize(session: ort.InferenceSession): { height: number; width: number } {
   const input = session.inputMetadata.find(({ name }) => name === 'image');
   const wanted = 'an input "image" of type uint8 and shape [1, height, width, 3]';
   if (!input?.isTensor) throw new Error(`it needs ${wanted}`);

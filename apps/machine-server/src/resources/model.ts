@@ -6,8 +6,8 @@ import type { Clock } from '@platform/kit';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ModelOrigin } from '../plans/resources.ts';
-import { decodePicture } from '../pictures/decoder.ts';
-import { resize } from '../pictures/resize.ts';
+import { decodeImage } from '../images/decoder.ts';
+import { resize } from '../images/resize.ts';
 import type { ModelEngine, Network } from './model-engine.ts';
 import { readModelMetadata } from './model-metadata.ts';
 import { checkOutputs, readOutputs } from './prediction.ts';
@@ -57,7 +57,7 @@ function modelOf(network: Network, reader: OutputReader, origin: ModelOrigin, cl
     labels: reader.labels,
     predict: async (bytes, name) => {
       const start = clock.now();
-      const { rgb } = resize(decodePicture(bytes, name), network.width, network.height);
+      const { rgb } = resize(decodeImage(bytes, name), network.width, network.height);
       const reading = readOutputs(await network.run(rgb), reader);
       return { ...reading, ...origin, milliseconds: Math.round((clock.now() - start) * 10) / 10 };
     },

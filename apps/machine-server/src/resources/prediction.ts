@@ -31,7 +31,7 @@ export function checkOutputs(outputs: Outputs, { labels, description }: OutputRe
       throw new Error(`its outputs do not fit each other: ${boxes} scores, ${categories} categories, ${corners} edges`);
   } else {
     const classes = outputs('probability').length;
-    if (classes !== labels.length) throw new Error(`it tells ${classes} classes, ${labelPath} names ${labels.length}`);
+    if (classes !== labels.length) throw new Error(`it has ${classes} classes, ${labelPath} names ${labels.length}`);
   }
   // The shape of a detector's outputs does not depend on the number of labels.
   if (own && own.length !== labels.length)
@@ -114,7 +114,7 @@ const hasArea = (box: Detection): boolean =>
   box.x_min_normalized < box.x_max_normalized && box.y_min_normalized < box.y_max_normalized;
 
 /** Results with at least this score, for logs; undefined if there are none. */
-export function findingsFrom(reading: Reading, minimumScore: number): Readonly<Record<string, unknown>> | undefined {
+export function resultsAbove(reading: Reading, minimumScore: number): Readonly<Record<string, unknown>> | undefined {
   const isEnough = ({ score }: ScoredLabel): boolean => score >= minimumScore;
   switch (reading.task) {
     case 'single_label_classification':

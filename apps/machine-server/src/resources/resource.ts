@@ -1,18 +1,18 @@
 import type { ModelOrigin } from '../plans/resources.ts';
-import type { PictureFormat } from '../pictures/picture.ts';
+import type { ImageFormat } from '../images/image.ts';
 import type { Reading } from './prediction.ts';
 
 /** An image from a camera. */
-export interface CameraPicture {
+export interface CameraImage {
   readonly bytes: Uint8Array;
-  readonly format: PictureFormat;
+  readonly format: ImageFormat;
   /** File name or URL, for logs. */
   readonly source: string;
 }
 
 export interface Camera {
   /** @throws PlatformError CAMERA_FAILED */
-  picture(signal: AbortSignal): Promise<CameraPicture>;
+  image(signal: AbortSignal): Promise<CameraImage>;
 }
 
 export interface Sensor {

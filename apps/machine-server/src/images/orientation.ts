@@ -1,4 +1,4 @@
-import type { Picture } from './picture.ts';
+import type { Image } from './image.ts';
 
 /**
  * EXIF orientation (tag 0x0112): 1 is upright, 2 to 8 as in the standard.
@@ -46,17 +46,17 @@ const sources: Readonly<Record<number, (x: number, y: number, w: number, h: numb
 };
 
 /** Rotates and mirrors the image to its upright orientation. */
-export function upright(picture: Picture, orientation: number): Picture {
+export function upright(image: Image, orientation: number): Image {
   const source = sources[orientation];
-  if (source === undefined) return picture;
-  const { width: w, height: h } = picture;
+  if (source === undefined) return image;
+  const { width: w, height: h } = image;
   const [width, height] = orientation >= 5 ? [h, w] : [w, h];
-  const rgb = new Uint8Array(picture.rgb.length);
+  const rgb = new Uint8Array(image.rgb.length);
   for (let y = 0, to = 0; y < height; y++) {
     for (let x = 0; x < width; x++, to += 3) {
       const [sx, sy] = source(x, y, w, h);
       const from = (sy * w + sx) * 3;
-      rgb.set(picture.rgb.subarray(from, from + 3), to);
+      rgb.set(image.rgb.subarray(from, from + 3), to);
     }
   }
   return { width, height, rgb };

@@ -5,20 +5,20 @@ import type { DecodedPng } from 'fast-png';
 import jpeg from 'jpeg-js';
 import { inflateSync } from 'node:zlib';
 import { exifOrientation, upright } from './orientation.ts';
-import { maxPictureBytes, maxPicturePixels, pictureFormat } from './picture.ts';
-import type { Picture } from './picture.ts';
+import { maxImageBytes, maxImagePixels, imageFormat } from './image.ts';
+import type { Image } from './image.ts';
 
 /**
- * Decodes a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels on white, as the trainers do.
+ * Decodes a JPEG or PNG file of at most `maxImageBytes` into upright RGB pixels on white, as the trainers do.
  *
  * @param name - name of the image for errors.
  * @throws PlatformError INVALID_PICTURE for any other format, and for a broken or too large file.
  */
-export function decodePicture(bytes: Uint8Array, name: string): Picture {
+export function decodeImage(bytes: Uint8Array, name: string): Image {
   const invalid = (problem: string, cause?: unknown) => new PlatformError('INVALID_PICTURE', { name, problem }, cause);
-  if (bytes.length > maxPictureBytes) throw invalid(`it has ${bytes.length} bytes, the limit is ${maxPictureBytes}`);
+  if (bytes.length > maxImageBytes) throw invalid(`it has ${bytes.length} bytes, the limit is ${maxImageBytes}`);
   try {
-    switch (pictureFormat(bytes)) {
+    switch (imageFormat(bytes)) {
       case 'jpeg':
         return upright(decodeJpeg(bytes), exifOrientation(bytes));
       case 'png':
@@ -31,18 +31,18 @@ export function decodePicture(bytes: Uint8Array, name: string): Picture {
   }
 }
 
-function decodeJpeg(bytes: Uint8Array): Picture {
+function decodeJpeg(bytes: Uint8Array): Image {
   const { width, height, data } = jpeg.decode(bytes, {
     useTArray: true,
     formatAsRGBA: false,
     tolerantDecoding: false,
-    maxResolutionInMP: maxPicturePixels / 1e6,
+    maxResolutionInMP: maxImagePixels / 1e6,
     maxMemoryUsageInMB: 1024,
   });
   return { width, height, rgb: data };
 }
 
-function readPng(bytes: Uint8Array): Picture {
+function readPng(bytes: Uint8Array): Image {
   checkPngSize(bytes);
   const png = decodePng(bytes, { checkCrc: true });
   const { width, height } = png;
@@ -85,12 +85,12 @@ function checkPngSize(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const width = view.getUint32(16);
   const height = view.getUint32(20);
-  if (width * height > maxPicturePixels) throw new Error(`it has ${width} × ${height} pixels, too many`);
+  if (width * height > maxImagePixels) throw new Error(`it has ${width} × ${height} pixels, too many`);
   const parts: Uint8Array[] = [];
   for (let at = 8; at + 8 <= bytes.length;) {
     const length = view.getUint32(at);
     if (view.getUint32(at + 4) === 0x49444154) parts.push(bytes.subarray(at + 8, at + 8 + length)); // IDAT
     at += 12 + length;
   }
-  inflateSync(Buffer.concat(parts), { maxOutputLength: maxPicturePixels * 8 });
+  inflateSync(Buffer.concat(parts), { maxOutputLength: maxImagePixels * 8 });
 }

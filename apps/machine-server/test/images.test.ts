@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
-import { decodePicture } from '../src/pictures/decoder.ts';
-import { exifOrientation } from '../src/pictures/orientation.ts';
-import { maxPictureBytes } from '../src/pictures/picture.ts';
-import { resize } from '../src/pictures/resize.ts';
-import { colourPicture } from './colour-pictures.ts';
+import { decodeImage } from '../src/images/decoder.ts';
+import { exifOrientation } from '../src/images/orientation.ts';
+import { maxImageBytes } from '../src/images/image.ts';
+import { resize } from '../src/images/resize.ts';
+import { colourImage } from './colour-images.ts';
 
 /** Largest and mean difference of two images, in steps of 0 to 255. */
 function difference(a: Uint8Array, b: Uint8Array): { most: number; mean: number } {
@@ -23,13 +23,13 @@ function difference(a: Uint8Array, b: Uint8Array): { most: number; mean: number 
 }
 
 const asSharp = (bytes: Uint8Array, side?: number): Promise<Buffer> => {
-  const picture = sharp(bytes).autoOrient();
-  const sized = side === undefined ? picture : picture.resize(side, side, { fit: 'fill' });
+  const image = sharp(bytes).autoOrient();
+  const sized = side === undefined ? image : image.resize(side, side, { fit: 'fill' });
   return sized.flatten({ background: '#fff' }).toColourspace('srgb').raw().toBuffer();
 };
 
 test('what sharp sees in a file is what we see', async () => {
-  const base = sharp(await colourPicture('green', { format: 'png' }));
+  const base = sharp(await colourImage('green', { format: 'png' }));
   const rows: [string, Buffer, most: number][] = [
     ['jpeg 4:4:4', await base.clone().jpeg({ chromaSubsampling: '4:4:4', quality: 95 }).toBuffer(), 4],
     ['progressive jpeg', await base.clone().jpeg({ progressive: true, chromaSubsampling: '4:4:4' }).toBuffer(), 4],
@@ -43,7 +43,7 @@ test('what sharp sees in a file is what we see', async () => {
     ['16 bit png', await base.clone().toColourspace('rgb16').png().toBuffer(), 1],
   ];
   for (const [name, bytes, most] of rows) {
-    const { width, height, rgb } = decodePicture(bytes, name);
+    const { width, height, rgb } = decodeImage(bytes, name);
     assert.deepEqual([width, height], [120, 90], name);
     const wanted = await asSharp(bytes);
     const got = difference(rgb, wanted);
@@ -52,16 +52,16 @@ test('what sharp sees in a file is what we see', async () => {
 });
 
 test('every EXIF orientation is turned upright', async () => {
-  const bytes = await colourPicture('blue', { width: 64, height: 40 });
+  const bytes = await colourImage('blue', { width: 64, height: 40 });
   for (let orientation = 1; orientation <= 8; orientation++) {
     const held = await sharp(bytes).withMetadata({ orientation }).jpeg({ chromaSubsampling: '4:4:4' }).toBuffer();
     assert.equal(exifOrientation(held), orientation);
-    const { rgb } = decodePicture(held, 'held');
+    const { rgb } = decodeImage(held, 'held');
     assert.ok(difference(rgb, await asSharp(held)).mean < 1, `orientation ${orientation}`);
   }
 });
 
-test('a resized picture is what sharp makes of it with fit "fill"', async () => {
+test('a resized image is what sharp makes of it with fit "fill"', async () => {
   const rows: [width: number, height: number, side: number][] = [
     [640, 480, 160],
     [120, 300, 160],
@@ -70,8 +70,8 @@ test('a resized picture is what sharp makes of it with fit "fill"', async () => 
     [160, 160, 160],
   ];
   for (const [width, height, side] of rows) {
-    const bytes = await colourPicture('red', { width, height, format: 'png' });
-    const { rgb } = resize(decodePicture(bytes, 'picture'), side, side);
+    const bytes = await colourImage('red', { width, height, format: 'png' });
+    const { rgb } = resize(decodeImage(bytes, 'image'), side, side);
     const { most, mean } = difference(rgb, await asSharp(bytes, side));
     assert.ok(mean < 1 && most <= 24, `${width} × ${height} to ${side}: mean ${mean}, most ${most}`);
   }
@@ -98,9 +98,9 @@ function roughPng(width: number, height: number, pixels: Uint8Array): Buffer {
   ]);
 }
 
-test('what is no picture is refused with its name and a reason', async () => {
-  const jpeg = await colourPicture('red');
-  const png = await colourPicture('red', { format: 'png' });
+test('a file that is not an image is refused with its name and a reason', async () => {
+  const jpeg = await colourImage('red');
+  const png = await colourImage('red', { format: 'png' });
   const hugeJpeg = Buffer.from(jpeg);
   const frame = hugeJpeg.indexOf(Buffer.from([0xff, 0xc0]));
   hugeJpeg.writeUInt16BE(60_000, frame + 5);
@@ -115,11 +115,11 @@ test('what is no picture is refused with its name and a reason', async () => {
     ['png of 3600 megapixels', roughPng(60_000, 60_000, deflateSync(Buffer.alloc(1000)))],
     ['png that unpacks to 400 MB', roughPng(10, 10, deflateSync(Buffer.alloc(400_000_000)))],
     ['png with wrong checksums', roughPng(2, 2, deflateSync(Buffer.alloc(14)))],
-    ['too large a file', Buffer.concat([jpeg, Buffer.alloc(maxPictureBytes)])],
+    ['too large a file', Buffer.concat([jpeg, Buffer.alloc(maxImageBytes)])],
   ];
   for (const [name, bytes] of rows) {
     assert.throws(
-      () => decodePicture(bytes, name),
+      () => decodeImage(bytes, name),
       (error: Error) => errorCodeOf(error) === 'INVALID_PICTURE' && error.message.includes(name),
       name,
     );

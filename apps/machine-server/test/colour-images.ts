@@ -9,7 +9,7 @@ export const colours = {
 export type Colour = keyof typeof colours;
 
 /** Creates an image mostly of one colour, with a patch of another colour, and with noise that makes resizing matter. */
-export async function colourPicture(
+export async function colourImage(
   colour: Colour,
   { width = 120, height = 90, format = 'jpeg', seed = 1 } = {},
 ): Promise<Buffer> {
@@ -23,6 +23,6 @@ export async function colourPicture(
     const shade = ((noise >>> 16) % 40) - 20;
     for (const [at, value] of [r, g, b].entries()) rgb[i * 3 + at] = Math.max(0, Math.min(255, value + shade));
   }
-  const picture = sharp(rgb, { raw: { width, height, channels: 3 } });
-  return format === 'jpeg' ? picture.jpeg({ quality: 92 }).toBuffer() : picture.png().toBuffer();
+  const image = sharp(rgb, { raw: { width, height, channels: 3 } });
+  return format === 'jpeg' ? image.jpeg({ quality: 92 }).toBuffer() : image.png().toBuffer();
 }

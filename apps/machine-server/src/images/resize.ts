@@ -1,4 +1,4 @@
-import type { Picture } from './picture.ts';
+import type { Image } from './image.ts';
 
 /** Resampling kernel: its radius in pixels of the coarser side, and its weight at a distance. */
 interface Kernel {
@@ -17,34 +17,34 @@ interface Taps {
  * as in training, so this matches libvips. It reduces with Lanczos. If a side grows, it then uses cubic interpolation
  * for both sides, with pixel centres shifted by half a pixel.
  */
-export function resize(picture: Picture, width: number, height: number): Picture {
-  if (picture.width === width && picture.height === height) return picture;
-  const reduced = { width: Math.min(picture.width, width), height: Math.min(picture.height, height) };
-  const small = resample(picture, reduced, (from, to) => taps(from, to, lanczos, (i) => ((i + 0.5) * from) / to - 0.5));
+export function resize(image: Image, width: number, height: number): Image {
+  if (image.width === width && image.height === height) return image;
+  const reduced = { width: Math.min(image.width, width), height: Math.min(image.height, height) };
+  const small = resample(image, reduced, (from, to) => taps(from, to, lanczos, (i) => ((i + 0.5) * from) / to - 0.5));
   if (small.width === width && small.height === height) return small;
   return resample(small, { width, height }, (from, to) => taps(from, to, cubic, (i) => (i * from) / to - 0.5));
 }
 
 function resample(
-  picture: Picture,
+  image: Image,
   { width, height }: { width: number; height: number },
   tapsOf: (from: number, to: number) => Taps,
-): Picture {
-  const across = tapsOf(picture.width, width);
-  const down = tapsOf(picture.height, height);
-  const rows = new Float32Array(picture.height * width * 3);
-  for (let y = 0, to = 0; y < picture.height; y++) {
+): Image {
+  const across = tapsOf(image.width, width);
+  const down = tapsOf(image.height, height);
+  const rows = new Float32Array(image.height * width * 3);
+  for (let y = 0, to = 0; y < image.height; y++) {
     for (let x = 0; x < width; x++) {
       const weights = across.weights[x]!;
-      let from = (y * picture.width + across.first[x]!) * 3;
+      let from = (y * image.width + across.first[x]!) * 3;
       let r = 0;
       let g = 0;
       let b = 0;
       for (let k = 0; k < weights.length; k++) {
         const weight = weights[k]!;
-        r += weight * picture.rgb[from++]!;
-        g += weight * picture.rgb[from++]!;
-        b += weight * picture.rgb[from++]!;
+        r += weight * image.rgb[from++]!;
+        g += weight * image.rgb[from++]!;
+        b += weight * image.rgb[from++]!;
       }
       rows[to++] = r;
       rows[to++] = g;
