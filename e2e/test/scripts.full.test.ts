@@ -91,7 +91,7 @@ test('the script of the guide: uploaded, refused when it cannot run, run, follow
     lines.some((line) => line === `Script ${script} ${version}: 3 files.`),
     lines.join('\n'),
   );
-  assert.ok(lines.includes('30 pictures of bear, corn') && lines.includes('saved model.onnx'));
+  assert.ok(lines.includes('30 images of bear, corn') && lines.includes('saved model.onnx'));
   assert.ok(job.metrics.length >= 40, `${job.metrics.length} metrics`);
 
   await using folder = await tempFolder();

@@ -121,7 +121,7 @@ test('it exits 0 with nothing but a link, a pipe and scratch files: failed, and 
   const training = `
 os.symlink("/etc/passwd", out + "/model.onnx"); os.mkfifo(out + "/pipe")
 os.mkdir(out + "/tmp"); open(out + "/tmp/x", "w").close()`;
-  await failed(await at().submit(training), 'SCRIPT_FAILED', /"model\.onnx" is a link.*"pipe" is no regular file/);
+  await failed(await at().submit(training), 'SCRIPT_FAILED', /"model\.onnx" is a link.*"pipe" is not a regular file/);
 });
 test('links and odd names beside a model are left out with a line', async () => {
   const s = at();

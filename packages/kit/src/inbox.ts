@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts';
 
-const nobody = (): void => {};
+const noReader = (): void => {};
 
 /** A queue of events, in order, for one reader. */
 export class Inbox<E> {
   readonly #queue: E[] = [];
-  #wake = nobody;
+  #wake = noReader;
 
   readonly push = (event: E): void => {
     this.#queue.push(event);
@@ -28,7 +28,7 @@ export class Inbox<E> {
         this.#wake = resolve;
       });
       await Promise.race([pushed, clock.sleep(ms, stop.signal)]);
-      this.#wake = nobody;
+      this.#wake = noReader;
       signal.removeEventListener('abort', end);
       end();
     }

@@ -48,7 +48,7 @@ test('goes on until nothing is to be done, rests, and follows a new goal at once
   assert.deepEqual([clock.pending, want.listeners, new Set(settled)], [0, 0, new Set(['well'])]);
 });
 
-test('the same plan twice is no progress: it waits longer each time instead of spinning', async () => {
+test('the same plan twice makes no progress: it waits longer each time instead of spinning', async () => {
   const { clock, world, stop, text, settled, done } = start(1, () => {});
   await clock.advance(3_500); // tries at 0, 1 and 3 s; each looks twice
   assert.equal(world.looks, 6);

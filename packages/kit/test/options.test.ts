@@ -102,7 +102,7 @@ test('help shows every option with its default and variable', () => {
   );
 });
 
-test('words that are no option go to the rest, and all after --', () => {
+test('arguments other than options go to the rest, as does everything after --', () => {
   const withRest = { words: { type: 'rest', description: 'Words.' }, debug: table.debug } satisfies OptionTable;
   const got = options(withRest, { argv: ['a', '--debug', 'b', '--', '--c'], env: {} });
   assert.deepEqual(got, { words: ['a', 'b', '--c'], debug: true });

@@ -10,7 +10,7 @@ const shell = (script: string, more: object = {}) => spawnGroup({ command: '/bin
 const firstLine = async (group: ProcessGroup): Promise<string> =>
   String((await once(createInterface({ input: group.stdout! }), 'line'))[0]);
 
-test('outputs are piped, the exit is told', async () => {
+test('outputs are piped, and the exit is returned', async () => {
   const group = await shell('echo out; echo err >&2; exit 3');
   const err = createInterface({ input: group.stderr! });
   assert.deepEqual(await Promise.all([firstLine(group), once(err, 'line')]), ['out', ['err']]);

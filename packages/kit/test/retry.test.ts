@@ -27,8 +27,14 @@ const rows: [name: string, fails: number, more: Partial<RetryOptions>, at: numbe
   ['the span has a limit', 4, { firstMs: 100, maxMs: 200 }, [0, 50, 150, 250, 350], 'well'],
   ['the last attempt gives its error', 9, { attempts: 2, firstMs: 100 }, [0, 50], 'attempt 2'],
   ['not retryable', 9, { isRetryable: () => false }, [0], 'attempt 1'],
-  ['told to wait', 1, { isRetryable: () => ({ afterMs: 5000 }) }, [0, 5000], 'well'],
-  ['told to wait less than the jitter', 1, { isRetryable: () => ({ afterMs: 10 }), firstMs: 100 }, [0, 50], 'well'],
+  ['a wait that the error requests', 1, { isRetryable: () => ({ afterMs: 5000 }) }, [0, 5000], 'well'],
+  [
+    'a requested wait shorter than the jitter',
+    1,
+    { isRetryable: () => ({ afterMs: 10 }), firstMs: 100 },
+    [0, 50],
+    'well',
+  ],
 ];
 for (const [name, fails, more, at, result] of rows) {
   test(`retry: ${name}`, async () => assert.deepEqual(await times(fails, more), { at, result, pending: 0 }));
@@ -55,6 +61,6 @@ test('isAbort knows the error of an aborted signal', async () => {
   assert.equal(isAbort(new Error('x')), false);
 });
 
-test('assertNever names the stranger', () => {
+test('assertNever names the unexpected value', () => {
   assert.throws(() => assertNever({ at: 'nowhere' } as never), /unexpected {"at":"nowhere"}/);
 });

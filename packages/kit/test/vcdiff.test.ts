@@ -113,7 +113,8 @@ test('empty files, equal files, nothing in common', async () => {
 test('a patch by xdelta3', async () => {
   const before = Buffer.from(
     'grcO7n8aUDm+8H7CNH8GbtCPXcdRJEfjQEMAAmtuVFWUoGVoXWTEmAu41FRKhyGpmgGtIZ61nPahXvbxWh2DC7fOCda7wATnF1xk' +
-      'PH3ssLWA7De8lxLdLmquuUuujS+fopxaKEye91IYKc8QebCA6ddKHBD8q2pCQ9M2Vt6+TB7XlkjoVuj5ovWMlfDOSznBW/+tXC37' +
+      'PH3ssLWA7De8lxLdLmquuUuujS+fopxaKE' +
+      'ye91IYKc8QebCA6ddKHBD8q2pCQ9M2Vt6+TB7XlkjoVuj5ovWMlfDOSznBW/+tXC37' +
       'i7ggthGcuo/4h5auWwXygKaM7ZO2soyw0bNY5rqrSFVlufSQKNVX15qKDmRR4VxwXBXxc1QbRDiiXPdjEtTus8IkaHm/ALPPjtE6' +
       'vxKaMJetlrRC1tG970hQw/RlRC6zAMM3pkimwNvdc/yV9cLEUYWa/oDUCqOd+5JJ9Aw+432WFEXIBvWMfPISffqJT5KW/PM8CECZ' +
       'kKyXDe2zuEMSAYHpN2EH29r2xfPIZJfuIZsB3ZLxn0lU9P6pTtkYI3WIKyANqtsjz/kZPz5wOESV4ExdXtNSIm0WN8Ikjx08zEQF' +
@@ -145,7 +146,7 @@ test('damaged patches are refused: every byte changed, every length cut, bytes l
   const tally = { refused: 0, harmless: 0 };
   const attempt = async (patch: Uint8Array, what: string): Promise<void> => {
     try {
-      // A change that means the same is no damage; a wrong file must never come out.
+      // A change that means the same does no damage; a wrong file must never come out.
       assert.ok((await applied(before, patch, { limitBytes: 100_000 })).equals(after), `${what}: a wrong file`);
       tally.harmless++;
     } catch (error) {
@@ -182,7 +183,7 @@ test('no damage takes more memory or time than a window: sizes are refused befor
     ['a number without end', [...start, 0, ...Array.from({ length: 9 }, () => 0xff)], /number is too long/],
     ['an empty window', [...start, 0, 6, 0, 0, 0, 0, 0], /an empty window/],
     ['secondary compression', [0xd6, 0xc3, 0xc4, 0, 1, 2], /secondary compression/],
-    ['a web page', [...Buffer.from('<!doctype html>')], /no VCDIFF patch/],
+    ['a web page', [...Buffer.from('<!doctype html>')], /not a VCDIFF patch/],
     ['nothing', [], /ends too early/],
   ];
   for (const [name, bytes, problem] of rows) {
@@ -196,7 +197,7 @@ test('no damage takes more memory or time than a window: sizes are refused befor
   await assert.rejects(applied(before, patchOf(before, after), { limitBytes: 19 }), /larger than expected/);
 });
 
-test('another old file is noticed; a disk that fails is no damaged patch', async () => {
+test('another old file is detected; a failing disk is not reported as a damaged patch', async () => {
   const random = seededRandom(13);
   const before = noise(20_000, random);
   const after = Buffer.concat([before.subarray(9_000), noise(500, random), before.subarray(0, 9_000)]);

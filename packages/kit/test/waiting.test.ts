@@ -85,15 +85,15 @@ test('within: the answer in time, the time-out, the end from outside; nothing is
   assert.equal(await within(100, { what: 'x', clock, signal }, async () => 7), 7);
   assert.deepEqual([clock.pending, listeners(signal)], [0, 0]);
 
-  let told: unknown;
+  let reason: unknown;
   const late = within(100, { what: 'the answer', clock, signal }, async (inner) => {
-    inner.addEventListener('abort', () => (told = inner.reason));
+    inner.addEventListener('abort', () => (reason = inner.reason));
     await new Promise(() => {});
   });
   const failed = assert.rejects(late, { name: 'TimeoutError', message: 'the answer took longer than 100 ms' });
   await clock.advance(100);
   await failed;
-  assert.ok(told instanceof TimeoutError);
+  assert.ok(reason instanceof TimeoutError);
   assert.deepEqual([clock.pending, listeners(signal)], [0, 0]);
 
   const ended = within(100, { what: 'x', clock, signal }, (inner) => clock.sleep(1e9, inner).then(() => inner.aborted));

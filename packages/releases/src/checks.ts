@@ -51,7 +51,7 @@ export function checkRoot(bytes: Uint8Array, previous: Uint8Array | undefined, n
       refuse(`root: a key of the server may not sign ${role}, too`);
   }
   if (!String(signed.unrecognizedFields[installerKeyField]).startsWith('-----BEGIN PUBLIC KEY-----\n'))
-    refuse(`root: ${installerKeyField} is no public key in PEM form`);
+    refuse(`root: ${installerKeyField} is not a public key in PEM form`);
   if (before) reading('root, by the keys of the root before it', () => before.verifyDelegate('root', document));
   reading('root, by its own keys', () => document.verifyDelegate('root', document));
 }
@@ -69,7 +69,7 @@ export function checkTargets(root: Uint8Array, bytes: Uint8Array, previous: Uint
   const before = previous === undefined ? undefined : readTargets(previous).signed;
   const wanted = (before?.version ?? 0) + 1;
   if (signed.version !== wanted) {
-    refuse(`targets: version ${signed.version}, expected ${wanted}; somebody else may have published meanwhile`);
+    refuse(`targets: version ${signed.version}, expected ${wanted}; another publisher may have published meanwhile`);
   }
   checkExpiry('targets', signed.expires, now, validMs.targets);
   if (signed.delegations) refuse('targets: delegations are not supported');

@@ -78,7 +78,7 @@ function publicHalf(pem: string, name: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (error) {
-    throw new PlatformError('SIGNING_KEY_UNREADABLE', { name, problem: 'it is no public key in PEM form' }, error);
+    throw new PlatformError('SIGNING_KEY_UNREADABLE', { name, problem: 'it is not a public key in PEM form' }, error);
   }
 }
 
@@ -91,7 +91,7 @@ function open(pem: string, name: string, passphrase: string | undefined): KeyObj
       ? passphrase === undefined
         ? 'it is locked with a passphrase'
         : 'the passphrase does not open it'
-      : 'it is no PKCS#8 private key in PEM form';
+      : 'it is not a PKCS#8 private key in PEM form';
     throw new PlatformError('SIGNING_KEY_UNREADABLE', { name, problem }, error);
   }
 }

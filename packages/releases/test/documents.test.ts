@@ -58,7 +58,7 @@ test('what a server takes as the next root document', () => {
     ['a key more', next({ root: { keys: [...roles.root.keys, other.publicKey], threshold: 2 } }), /^taken$/],
     ['two of its signers', next({}, { keys: ring.root.slice(1) }), /^taken$/],
     ['one of its signers', next({}, { keys: ring.root.slice(0, 1) }), /by the keys of the root before it.*1\/2/],
-    ['nobody we know', next({}, { keys: [other, key()] }), /by the keys of the root before it.*0\/2/],
+    ['only unknown signers', next({}, { keys: [other, key()] }), /by the keys of the root before it.*0\/2/],
     [
       'new keys that did not sign',
       next({ root: { keys: [key().publicKey, key().publicKey], threshold: 2 } }),
@@ -74,7 +74,7 @@ test('what a server takes as the next root document', () => {
       next({ targets: { keys: [online.publicKey], threshold: 1 } }),
       /may not sign targets/,
     ],
-    ['no installer key', next({ installerKey: '' }), /no public key in PEM form/],
+    ['no installer key', next({ installerKey: '' }), /not a public key in PEM form/],
     ['expired', next({}, { now: start - 400 * day }), /expired on/],
     ['valid for ten years', next({}, { now: start + 3_650 * day }), /longer than 365 days/],
     ['a list in its place', targets, /expected 'root', got targets/],
@@ -123,7 +123,7 @@ test('what a server takes as the next list of files', () => {
     ['not the key of the list', next([file], { keys: [key()] }), /0\/1 keys/],
     ['the key of the server', next([file], { keys: [online] }), /0\/1 keys/],
     ['an old one', next([file], { version: 1 }), /version 1, expected 2/],
-    ['a version left out', next([file], { version: 4 }), /somebody else may have published/],
+    ['a version left out', next([file], { version: 4 }), /another publisher may have published/],
     ['expired', next([file], { now: start - 100 * day }), /expired on/],
     ['valid for years', next([file], { now: start + 900 * day }), /longer than 90 days/],
     ['a path that says something else', next([{ ...file, path: 'platform-agent/2.0.0/linux-amd64' }]), /not described/],
@@ -195,12 +195,12 @@ test('the server signs when it is time: a week of hours', () => {
   assert.ok((counts.get('timestamp')?.length ?? 0) <= 7 * 24 + 2);
   assert.equal(readTimestamp(served.timestamp!).signed.version, counts.get('timestamp')?.length);
 
-  const stranger = key();
-  assert.throws(() => renewed(served, stranger, start), { code: 'ONLINE_KEY_UNKNOWN' });
+  const newOnlineKey = key();
+  assert.throws(() => renewed(served, newOnlineKey, start), { code: 'ONLINE_KEY_UNKNOWN' });
   // Let in by a new root, it signs all anew, in versions that go on.
-  const next = nextRoot(root, ring, start, (roles) => ({ ...roles, online: [stranger.publicKey] }));
+  const next = nextRoot(root, ring, start, (roles) => ({ ...roles, online: [newOnlineKey.publicKey] }));
   const before = readTimestamp(served.timestamp!).signed.version;
-  const fresh = renewed({ ...served, root: next }, stranger, start + 7 * day);
+  const fresh = renewed({ ...served, root: next }, newOnlineKey, start + 7 * day);
   assert.ok(fresh.snapshot && fresh.timestamp);
   assert.equal(readTimestamp(fresh.timestamp).signed.version, before + 1);
   readRoot(next).verifyDelegate('timestamp', readTimestamp(fresh.timestamp));
@@ -229,7 +229,7 @@ test('SHA256SUMS: programs and the root document, signed by the installer key al
   });
 });
 
-test('too few keys: said before anything is sent', () => {
+test('too few keys: the error comes before anything is sent', () => {
   const code = 'SIGNING_KEYS_MISSING';
   const none = { ...ring, root: [], targets: [] };
   assert.throws(() => firstRoot({ ...ring, root: ring.root.slice(0, 1) }, 2, online.publicKey, start), { code });

@@ -40,7 +40,7 @@ const below = (folder: string): Entry[] => project.map((entry) => ({ ...entry, n
 function* pieces(bytes: Buffer, size = 1000): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
-const said = (pattern: RegExp) => (error: unknown) => {
+const isRefusal = (pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PlatformError, String(error));
   assert.equal(error.code, 'SCRIPT_ARCHIVE_INVALID');
   assert.match(error.message, pattern);
@@ -118,18 +118,18 @@ for (const [name, entries, pattern] of bad) {
   test(`an archive is refused and leaves nothing: ${name}`, async () => {
     await using folder = await tempFolder();
     const bytes = await packed(entries);
-    await assert.rejects(checkScriptArchive(pieces(bytes), small), said(pattern));
-    await assert.rejects(unpackScriptArchive(pieces(bytes), folder.file('in', 'src'), small), said(pattern));
+    await assert.rejects(checkScriptArchive(pieces(bytes), small), isRefusal(pattern));
+    await assert.rejects(unpackScriptArchive(pieces(bytes), folder.file('in', 'src'), small), isRefusal(pattern));
     assert.deepEqual(await readdir(folder.file('in')), []);
   });
 }
 
-test('bytes that are no archive, and archives that end early, are named', async () => {
+test('bytes that are not an archive and archives that end early are refused with the reason', async () => {
   const whole = await packed([...project, { name: 'x', content: Buffer.alloc(3000, 1) }]);
-  await assert.rejects(checkScriptArchive([Buffer.from('PK\u0003\u0004 not a tar')]), said(/not a \.tar\.gz/));
-  await assert.rejects(checkScriptArchive([]), said(/no file|not a \.tar\.gz/));
-  await assert.rejects(checkScriptArchive([whole.subarray(0, whole.length - 30)]), said(/damaged/));
-  await assert.rejects(checkScriptArchive([gzipSync(Buffer.alloc(2048, 7))]), said(/damaged/));
+  await assert.rejects(checkScriptArchive([Buffer.from('PK\u0003\u0004 not a tar')]), isRefusal(/not a \.tar\.gz/));
+  await assert.rejects(checkScriptArchive([]), isRefusal(/no file|not a \.tar\.gz/));
+  await assert.rejects(checkScriptArchive([whole.subarray(0, whole.length - 30)]), isRefusal(/damaged/));
+  await assert.rejects(checkScriptArchive([gzipSync(Buffer.alloc(2048, 7))]), isRefusal(/damaged/));
 });
 
 /** A header that announces more than follows: `size` bytes of zeros, compressed by a factor of a thousand. */
@@ -155,7 +155,7 @@ for (const [name, bytes] of [
     const before = process.memoryUsage().rss;
     await assert.rejects(
       unpackScriptArchive(pieces(bytes), folder.file('in', 'src')),
-      said(/larger than 100 MiB|Header exceeds max size|no file|compression bomb/),
+      isRefusal(/larger than 100 MiB|Header exceeds max size|no file|compression bomb/),
     );
     assert.deepEqual(await readdir(folder.file('in')), []);
     assert.ok(process.memoryUsage().rss - before < 500 * 2 ** 20);
@@ -195,5 +195,5 @@ test('a folder is packed to bytes that depend on its content alone, and unpacks 
     'setup.py',
   ]);
   await symlink('/etc/passwd', `${script}/link`);
-  await assert.rejects(packScriptFolder(script), said(/a symbolic link/));
+  await assert.rejects(packScriptFolder(script), isRefusal(/a symbolic link/));
 });

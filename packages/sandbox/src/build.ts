@@ -203,10 +203,10 @@ function demand({ end, lastLines }: SandboxResult, what: string, signal: AbortSi
   signal.throwIfAborted();
   if (end.is === 'broken') throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem });
   // pip's last ERROR line describes the cause better than the lines after it.
-  const said = lastLines.findLast((line) => line.startsWith('ERROR:')) ?? lastLines.at(-1);
+  const reason = lastLines.findLast((line) => line.startsWith('ERROR:')) ?? lastLines.at(-1);
   const how = end.is === 'exited' ? `exit code ${end.code}` : end.is === 'signaled' ? end.signal : end.is;
   throw new PlatformError('SCRIPT_BUILD_FAILED', {
-    problem: `${what} (${how})${said === undefined ? '' : `: ${said}`}`,
+    problem: `${what} (${how})${reason === undefined ? '' : `: ${reason}`}`,
   });
 }
 

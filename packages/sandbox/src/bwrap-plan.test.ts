@@ -7,7 +7,7 @@ const root: HostLayout = {
   isRoot: true,
   system: [{ path: '/bin', target: 'usr/bin' }, { path: '/lib' }],
 };
-const person: HostLayout = { ...root, isRoot: false };
+const user: HostLayout = { ...root, isRoot: false };
 const plan: SandboxPlan = {
   mounts: [
     { from: '/jobs/1/src', to: '/job/src', mode: 'ro' },
@@ -48,9 +48,14 @@ const rows: [string, string, RegExp, boolean][] = [
     /--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_SETPCAP/,
     true,
   ],
-  ['a person needs a user namespace', text(person), /--unshare-user --uid 1900000001 --gid 1900000001/, true],
-  ['and has no rights to give up', text(person), /setpriv|cap-add/, false],
-  ['it dies with the runner', text(person), /--die-with-parent --new-session/, true],
+  [
+    'a user other than root needs a user namespace',
+    text(user),
+    /--unshare-user --uid 1900000001 --gid 1900000001/,
+    true,
+  ],
+  ['and has no rights to give up', text(user), /setpriv|cap-add/, false],
+  ['it dies with the runner', text(user), /--die-with-parent --new-session/, true],
   [
     'system folders as they are',
     text(root),
@@ -70,7 +75,7 @@ const rows: [string, string, RegExp, boolean][] = [
   ['the root is closed at last', text(root), /\/job\/out .*--remount-ro \/dev --remount-ro \/ /, true],
   [
     'limits are set inside',
-    text(person),
+    text(user),
     /-- \/usr\/bin\/prlimit --nproc=64 --fsize=5000 --core=0 --nofile=4096 -- \/usr\/bin\/python3 -m/,
     true,
   ],

@@ -92,7 +92,7 @@ function ask(python: string, env: Record<string, string | undefined>): Answer | 
   try {
     return JSON.parse(done.stdout) as Answer;
   } catch {
-    return `${python} is no Python 3.8 or later: ${done.stderr.trim().split('\n').at(-1) ?? ''}`;
+    return `${python} is not Python 3.8 or later: ${done.stderr.trim().split('\n').at(-1) ?? ''}`;
   }
 }
 

@@ -15,7 +15,7 @@ const rows: [name: string, evidence: Partial<MemoryEvidence>, expected: RegExp |
   ['failed, nothing was killed', { oomKills: 0, lastLines: ['ValueError: x'] }, undefined],
   ['killed, and not for memory', { exitCode: 137, oomKills: 0, hostOomKills: 4 }, undefined],
   ['killed by the host, no group', { exitCode: 137, hostOomKills: 1 }, /killed one of its processes/],
-  ['killed by somebody, no group', { exitCode: 137 }, undefined],
+  ['killed by another process, no group', { exitCode: 137 }, undefined],
   ['a data loader was killed by the host', { hostOomKills: 1, lastLines: [loader] }, /killed one/],
   ['a process pool was killed by the host', { hostOomKills: 1, lastLines: [...traceback, pool] }, /killed one/],
   ['another program was killed by the host', { hostOomKills: 1, lastLines: ['ValueError: x'] }, undefined],

@@ -16,12 +16,12 @@ const rows: [string, string[], string[]][] = [
   ['colours and titles of terminals go', ['\u001b[1;31mred\u001b[0m \u001b]0;title\u0007x\n'], ['red x']],
   ['what cannot be shown is marked', ['a\u0000b\u0007c\u202ed\n'], ['a�b�c�d']],
   ['tabs stay', ['a\tb\n'], ['a\tb']],
-  ['nothing is no line', [], []],
+  ['an empty output has no lines', [], []],
 ];
 for (const [name, chunks, wanted] of rows) {
   test(`lines: ${name}`, () => assert.deepEqual(linesOf(...chunks.map(bytes)), wanted));
 }
-test('lines: a letter in two pieces stays whole, bytes that are no text are marked', () => {
+test('lines: a letter in two pieces stays whole, invalid UTF-8 is marked', () => {
   const letter = bytes('ü');
   assert.deepEqual(linesOf(letter.subarray(0, 1), letter.subarray(1), bytes('\n')), ['ü']);
   assert.deepEqual(linesOf(Buffer.from([0x61, 0xff, 0x62, 0x0a])), ['a�b']);
@@ -38,7 +38,7 @@ test('lines: half of a letter beyond the basic plane does not remain at the cut'
   assert.ok(line.isWellFormed());
 });
 
-test('cap: more lines than allowed in a second are dropped, and their number is said before the next one', () => {
+test('cap: more lines than allowed in a second are dropped, and a line with their number comes before the next one', () => {
   const cap = new LineCap({ linesPerSecond: 2, bytes: 1000 });
   const kept = ['a', 'b', 'c', 'd'].flatMap((line) => cap.take(line, 0));
   assert.deepEqual(kept, ['a', 'b']);

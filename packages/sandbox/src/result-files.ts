@@ -28,7 +28,7 @@ export async function resultFiles(folder: string): Promise<ResultFiles> {
       else if (entry.isSymbolicLink()) leave(name, 'is a link');
       else if (entry.isDirectory() && depth === resultFileLimits.depth) leave(name, 'lies too deep');
       else if (entry.isDirectory()) await enter(name, depth + 1);
-      else if (!entry.isFile()) leave(name, 'is no regular file');
+      else if (!entry.isFile()) leave(name, 'is not a regular file');
       else {
         const pathProblem = resultPathProblem(name);
         if (pathProblem === undefined) paths.push(name);

@@ -346,11 +346,11 @@ class Run {
   #endOf(code: number | null, signalName: string | null, isAborted: boolean): SandboxEnd {
     if (this.#outcome) return this.#outcome;
     const { exitCode } = this.#status;
-    const said = this.#lastLines.at(-1);
-    if (exitCode === undefined || isLaunchFailure(exitCode, said)) {
+    const lastLine = this.#lastLines.at(-1);
+    if (exitCode === undefined || isLaunchFailure(exitCode, lastLine)) {
       if (isAborted) return { is: 'stopped' };
       const how = signalName === null ? `it ended with code ${code}` : `it was ended by ${signalName}`;
-      return { is: 'broken', problem: said === undefined ? how : `${how}: ${said}` };
+      return { is: 'broken', problem: lastLine === undefined ? how : `${how}: ${lastLine}` };
     }
     if (exitCode === 0) return { is: 'exited', code: 0 };
     const why = memoryFailure({

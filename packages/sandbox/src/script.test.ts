@@ -59,7 +59,7 @@ test('a script that ended well without a child that was killed for memory', () =
   assert.equal(memoryLoss({ ...result, oomKills: 0 }, limits), undefined);
 });
 
-test('a script is called by contract; its values are no words of a shell', () => {
+test('a script is called by contract; a shell does not interpret its values', () => {
   assert.deepEqual(scriptWords('/job/dataset.jsonl', { epochs: '3', label: '$(x) "y"' }), [
     '-m',
     'model.training',

@@ -147,11 +147,11 @@ export interface ScriptFailure {
 
 /** The failure; undefined after a success and after a requested stop. */
 export function scriptFailure({ end, lastLines }: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
-  const said = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
+  const lastOutput = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
   const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure => ({
     cause,
     code: error.code,
-    message: `${error.what} ${error.remedy}${cause === 'script' ? said : ''}`,
+    message: `${error.what} ${error.remedy}${cause === 'script' ? lastOutput : ''}`,
   });
   const failed = (problem: string): ScriptFailure => of('script', new PlatformError('SCRIPT_FAILED', { problem }));
   switch (end.is) {

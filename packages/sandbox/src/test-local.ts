@@ -136,13 +136,13 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
     const line = parseObject(text);
     const image = line?.['image_path'];
     if (!line || typeof image !== 'string')
-      throw invalid(`line ${index + 1} of the dataset file`, 'it is no JSON object with image_path');
+      throw invalid(`line ${index + 1} of the dataset file`, 'it is not a JSON object with image_path');
     const found = await foundIn(root, image);
     if (found === undefined) missing++;
     lines.push(JSON.stringify({ ...line, image_path: found ?? image }));
   }
   if (lines.length === 0) throw invalid('dataset-file', 'it has no line');
-  if (missing > 0) onLine('about', `${missing} of ${lines.length} pictures are not in ${datasetRoot}.`);
+  if (missing > 0) onLine('about', `${missing} of ${lines.length} images are not in ${datasetRoot}.`);
   return `${lines.join('\n')}\n`;
 }
 

@@ -62,7 +62,7 @@ test('the example trains, its result lies in the folder asked for, its source st
   const { result, lines } = tried(folder, root, { args: { epochs: '5' }, container: 'tf:2.16' });
   assert.deepEqual(await result, { files: ['labels.txt', 'model.onnx'], container: 'np:2', stopped: false });
   assert.equal(await readFile(folder.file('out', 'labels.txt'), 'utf8'), 'blue\nred');
-  assert.ok(lines.includes('out 24 pictures of blue, red'), lines.join('\n'));
+  assert.ok(lines.includes('out 24 images of blue, red'), lines.join('\n'));
   assert.ok(lines.some((line) => line.startsWith('about This computer has no container tf:2.16 (it has np:2)')));
   assert.ok(lines.some((line) => line.startsWith('about Sandbox: bubblewrap')));
   assert.equal(lines.filter((line) => line.includes('"epoch"')).length, 5);
@@ -92,7 +92,7 @@ test('a script that fails: its own words, the code and what to do', async () => 
   });
 });
 
-test('stopped by the person: the script is told, and nothing is kept', async () => {
+test('stopped by the user: the script gets a signal, and nothing is kept', async () => {
   await using folder = await tempFolder();
   const root = await dataset(folder);
   const stop = new AbortController();
@@ -107,7 +107,7 @@ test('stopped by the person: the script is told, and nothing is kept', async () 
   assert.deepEqual(await readdir(folder.file('out')), []);
 });
 
-test('what is wrong with the call is said before anything runs', async () => {
+test('invalid arguments are refused before anything runs', async () => {
   await using folder = await tempFolder();
   const root = await dataset(folder);
   await mkdir(folder.file('empty'));

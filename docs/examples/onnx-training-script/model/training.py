@@ -93,7 +93,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.update(asked=True))
 
     pictures, classes, labels, held_out = read_dataset(flags.dataset_file, flags.side)
-    print(f"{len(pictures)} pictures of {', '.join(labels)}")
+    print(f"{len(pictures)} images of {', '.join(labels)}")
     flat = pictures.reshape(len(pictures), -1)
     mean = flat.mean(axis=0)
     train, check = flat[~held_out] - mean, flat[held_out] - mean

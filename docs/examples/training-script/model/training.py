@@ -59,7 +59,7 @@ def main():
     labels = sorted({label for _, label, _ in pictures})
     if len(labels) < 2:
         sys.exit(f"two labels are needed, the dataset has {labels}")
-    print(f"{len(pictures)} pictures of {', '.join(labels)}")
+    print(f"{len(pictures)} images of {', '.join(labels)}")
 
     means, seen, held_out = {}, {}, []
     for done, (path, label, is_held_out) in enumerate(pictures, start=1):

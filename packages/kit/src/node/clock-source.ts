@@ -6,7 +6,7 @@ const answerMs = 10_000;
 export const isSystemClockSynchronized = (): Promise<boolean> =>
   new Promise((resolve) => {
     const args = ['show', '--property=NTPSynchronized', '--value'];
-    execFile('timedatectl', args, { timeout: answerMs }, (error, said) =>
-      resolve(error === null && said.trim() === 'yes'),
+    execFile('timedatectl', args, { timeout: answerMs }, (error, output) =>
+      resolve(error === null && output.trim() === 'yes'),
     );
   });

@@ -8,6 +8,8 @@ const windowBytes = 4 << 20;
 const blockBytes = 16;
 /** Shorter copies are not smaller than the bytes themselves. */
 const leastGoingOn = 5;
+/** A continued copy of this length is taken without a search for a longer one. */
+const enoughBytes = 64;
 const leastRun = 24;
 
 /**
@@ -56,6 +58,64 @@ class BlockIndex {
   }
 }
 
+interface Match {
+  /** Position in the old file. */
+  from: number;
+  length: number;
+}
+
+/** Finds copies for one window, whose positions it is given in ascending order. */
+class MatchFinder {
+  readonly #before: Uint8Array;
+  readonly #after: Uint8Array;
+  readonly #end: number;
+  readonly #index: BlockIndex;
+  #hash = 0;
+  /** Start of the block of `#hash`. */
+  #hashed = -2;
+
+  constructor(before: Uint8Array, after: Uint8Array, end: number, index: BlockIndex) {
+    this.#before = before;
+    this.#after = after;
+    this.#end = end;
+    this.#index = index;
+  }
+
+  /** The longer of two matches: where the last copy continues, or at an indexed block. Undefined: none is worth it. */
+  find(at: number, lastShift: number): Match | undefined {
+    const continued = at + lastShift;
+    const length = this.#matchLength(continued, at);
+    const inPlace = length >= leastGoingOn ? { from: continued, length } : undefined;
+    if (length >= enoughBytes || at + blockBytes > this.#end) return inPlace;
+    const from = this.#index.find(this.#hashAt(at));
+    const moved = this.#matchLength(from, at);
+    return moved >= blockBytes && moved > (inPlace?.length ?? 0) ? { from, length: moved } : inPlace;
+  }
+
+  /** The hash of the block that begins here, computed from the previous one if that began a byte before. */
+  #hashAt(at: number): number {
+    const after = this.#after;
+    if (this.#hashed === at - 1) {
+      const gone = Math.imul(after[at - 1] ?? 0, firstPower);
+      this.#hash = (Math.imul((this.#hash - gone) | 0, power) + (after[at + blockBytes - 1] ?? 0)) | 0;
+    } else {
+      this.#hash = 0;
+      for (let i = at; i < at + blockBytes; i++) this.#hash = (Math.imul(this.#hash, power) + (after[i] ?? 0)) | 0;
+    }
+    this.#hashed = at;
+    return this.#hash;
+  }
+
+  #matchLength(old: number, now: number): number {
+    const [before, after] = [this.#before, this.#after];
+    if (old < 0) return 0;
+    const most = Math.min(before.length - old, this.#end - now);
+    let length = 0;
+    while (length < most && before[old + length] === after[now + length]) length++;
+    return length;
+  }
+}
+
 function* encodeWindow(
   before: Uint8Array,
   after: Uint8Array,
@@ -64,49 +124,21 @@ function* encodeWindow(
   index: BlockIndex,
 ): Generator<Uint8Array> {
   const writer = new WindowWriter(before.length);
+  const finder = new MatchFinder(before, after, end, index);
   /** The window is written up to here. */
   let done = start;
   /** Old position minus new position of the last copy. */
   let shift = 0;
   let at = start;
-  let hash = 0;
-  let hashed = -2; // start of the block of `hash`
 
-  const matchLength = (old: number, now: number): number => {
-    const most = Math.min(before.length - old, end - now);
-    let length = 0;
-    while (length < most && before[old + length] === after[now + length]) length++;
-    return length;
-  };
   const flush = (to: number): void => {
     if (to > done) writer.add(after.subarray(done, to));
     done = to;
   };
 
   while (at < end) {
-    let best = 0;
-    let from = -1;
-    const goesOn = at + shift;
-    if (goesOn >= 0 && goesOn < before.length && before[goesOn] === after[at]) {
-      const length = matchLength(goesOn, at);
-      if (length >= leastGoingOn) [best, from] = [length, goesOn];
-    }
-    if (best < 64 && at + blockBytes <= end) {
-      if (hashed === at - 1) {
-        const gone = after[at - 1] ?? 0;
-        hash = (Math.imul((hash - Math.imul(gone, firstPower)) | 0, power) + (after[at + blockBytes - 1] ?? 0)) | 0;
-      } else {
-        hash = 0;
-        for (let i = at; i < at + blockBytes; i++) hash = (Math.imul(hash, power) + (after[i] ?? 0)) | 0;
-      }
-      hashed = at;
-      const old = index.find(hash);
-      if (old >= 0 && before[old] === after[at]) {
-        const length = matchLength(old, at);
-        if (length >= blockBytes && length > best) [best, from] = [length, old];
-      }
-    }
-    if (from < 0) {
+    const match = finder.find(at, shift);
+    if (!match) {
       const same = runLength(after, at, end);
       if (same >= leastRun) {
         flush(at);
@@ -117,16 +149,17 @@ function* encodeWindow(
       }
       continue;
     }
+    let { from, length } = match;
     // The bytes before the block may match, too.
     while (at > done && from > 0 && before[from - 1] === after[at - 1]) {
       at--;
       from--;
-      best++;
+      length++;
     }
     flush(at);
-    writer.copy(from, best);
+    writer.copy(from, length);
     shift = from - at;
-    at = done = at + best;
+    at = done = at + length;
   }
   flush(end);
   yield* writer.finish(after.subarray(start, end));

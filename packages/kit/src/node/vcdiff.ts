@@ -41,7 +41,7 @@ export async function applyPatch({
   const input = new Input(unpacked(patch));
   try {
     const magic = await input.take(5);
-    if (magic[0] !== 0xd6 || magic[1] !== 0xc3 || magic[2] !== 0xc4 || magic[3] !== 0) refuse('it is no VCDIFF patch');
+    if (magic[0] !== 0xd6 || magic[1] !== 0xc3 || magic[2] !== 0xc4 || magic[3] !== 0) refuse('not a VCDIFF patch');
     const header = magic[4] ?? 0;
     if ((header & 3) !== 0) refuse('it uses secondary compression or a code table of its own');
     if (header > 7) refuse('unknown flags of the file');
@@ -200,12 +200,17 @@ async function readWindow(
   const codesLength = await input.integer();
   const addressesLength = await input.integer();
   const checksumLength = (flags & flag.checksum) !== 0 ? 4 : 0;
-  const told = dataLength + codesLength + addressesLength + checksumLength;
+  const sectionsLength = dataLength + codesLength + addressesLength + checksumLength;
   const headLength = 1 + [length, dataLength, codesLength, addressesLength].reduce((n, v) => n + integerBytes(v), 0);
   // A byte of data produces at least one byte of the new file. Codes and addresses need less than two bytes each,
   // except in tiny files.
   const mostLength = 2 * length + 64;
-  if (dataLength > length || codesLength > mostLength || addressesLength > mostLength || encoded !== told + headLength)
+  if (
+    dataLength > length ||
+    codesLength > mostLength ||
+    addressesLength > mostLength ||
+    encoded !== sectionsLength + headLength
+  )
     refuse('the lengths of its sections do not fit');
   const sum = checksumLength > 0 ? await input.take(4) : undefined;
   return {

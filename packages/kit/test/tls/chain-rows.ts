@@ -72,12 +72,12 @@ export const chainRows: Readonly<Record<string, ChainRow>> = {
     is: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   },
   'no certificate': { chain: ({ root }) => ({ sent: [], trusted: [root] }), is: 'UNABLE_TO_GET_ISSUER_CERT' },
-  'more certificates than anybody sends': {
+  'more certificates than any server sends': {
     chain: ({ leaf, middle, root }) => ({ sent: [leaf, middle, ...Array<Issued>(9).fill(root)], trusted: [root] }),
     is: 'CERT_CHAIN_TOO_LONG',
   },
-  'a signature of somebody else': { leaf: { isForged: true }, is: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY' },
-  'an intermediate that somebody else signed': { middle: { isForged: true }, is: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY' },
+  'a signature by another key': { leaf: { isForged: true }, is: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY' },
+  'an intermediate signed by another key': { middle: { isForged: true }, is: 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY' },
   'signed itself': {
     chain: ({ root }) => {
       const own = issue({ ...long, dns: ['cloud.test'] });
@@ -99,7 +99,10 @@ export const chainRows: Readonly<Record<string, ChainRow>> = {
     },
     is: 'CERT_HAS_EXPIRED',
   },
-  'an intermediate that is no authority': { middle: { authority: undefined, keyUsage: undefined }, is: 'INVALID_CA' },
+  'an intermediate without the right to issue certificates': {
+    middle: { authority: undefined, keyUsage: undefined },
+    is: 'INVALID_CA',
+  },
   'a server that issues for others': {
     chain: ({ leaf, middle, root }) => {
       const victim = issue({ ...long, name: 'victim', by: leaf, dns: ['cloud.test'] });
@@ -120,8 +123,8 @@ export const chainRows: Readonly<Record<string, ChainRow>> = {
   'for nothing that it names': { leaf: { extendedKeyUsage: undefined, keyUsage: undefined }, is: 0 },
   'by an authority for clients': { middle: { extendedKeyUsage: [clientAuth] }, is: 'INVALID_PURPOSE' },
   'a key for signing lists': { leaf: { keyUsage: [crlSign] }, is: 'INVALID_PURPOSE' },
-  'an extension that nobody knows': { leaf: { riddle: true }, is: 'UNHANDLED_CRITICAL_EXTENSION' },
-  'an authority with such an extension': { middle: { riddle: true }, is: 'UNHANDLED_CRITICAL_EXTENSION' },
+  'an unknown critical extension': { leaf: { riddle: true }, is: 'UNHANDLED_CRITICAL_EXTENSION' },
+  'an authority with an unknown critical extension': { middle: { riddle: true }, is: 'UNHANDLED_CRITICAL_EXTENSION' },
   'RSA of 2048 bits': { leaf: { key: 'rsa-2048' }, middle: { key: 'rsa-2048' }, is: 0 },
   'RSA of 1024 bits': { leaf: { key: 'rsa-1024' }, is: 'EE_KEY_TOO_SMALL' },
   'an authority with RSA of 1024 bits': { middle: { key: 'rsa-1024' }, is: 'EE_KEY_TOO_SMALL' },

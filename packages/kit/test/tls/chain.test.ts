@@ -1,4 +1,4 @@
-// Certificates are verified by our own code while nobody vouches for the clock of a machine: each row in both runtimes.
+// Our own code verifies certificates while the clock of a machine is unproven: each row runs in both runtimes.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';

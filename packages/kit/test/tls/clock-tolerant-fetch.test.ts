@@ -47,11 +47,11 @@ async function open(server: Server): Promise<Open> {
   };
 }
 
-/** A server with this certificate; what it was asked is in `asked`. */
+/** A server with this certificate. It records its requests. */
 async function site(of: Partial<Issue> & { from: number; to: number }, date: () => number = () => now) {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const answer: RequestListener = (request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers['accept-encoding']}`);
+    requests.push(`${request.method} ${request.url} ${request.headers['accept-encoding']}`);
     response.setHeader('date', new Date(date()).toUTCString());
     if (request.url === '/moved') response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
     else if (request.url === '/large') response.end(large);
@@ -63,7 +63,7 @@ async function site(of: Partial<Issue> & { from: number; to: number }, date: () 
   };
   const { cert, key } = issue({ name: 'site', by: authority, ...names, ...of });
   const server = await open(createHttps({ cert, key }, answer));
-  return { ...server, url: `https://127.0.0.1:${server.port}`, asked };
+  return { ...server, url: `https://127.0.0.1:${server.port}`, requests };
 }
 
 async function probe(program: string, order: ProbeOrder, env: Record<string, string> = {}): Promise<ProbeOutcome[]> {
@@ -105,11 +105,11 @@ for (const [name, program] of [
     assert.equal(await outcomeFor(server.url, server.url), 200);
     assert.equal(await outcomeFor(late.url, late.url), 200, 'and the clock is wrong');
     assert.equal(await outcomeFor(known.url, known.url), 200, 'the server has moved to a public authority');
-    const stranger = issue({ name: 'Own root', from: at(-9000), to: at(30_000), authority: true });
-    assert.match(String(await outcomeFor(server.url, server.url, stranger.cert)), /UNABLE_TO_|CERT_|SELF_SIGNED/);
+    const otherRoot = issue({ name: 'Own root', from: at(-9000), to: at(30_000), authority: true });
+    assert.match(String(await outcomeFor(server.url, server.url, otherRoot.cert)), /UNABLE_TO_|CERT_|SELF_SIGNED/);
     // Node has no trust for single servers.
     if (program === bun) assert.match(String(await outcomeFor(server.url, known.url)), /UNABLE_TO_|SELF_SIGNED/);
-    assert.equal(late.asked.length, 2);
+    assert.equal(late.requests.length, 2);
   });
 
   test(`${name}: a clock that is behind or ahead, and a server that is right`, async () => {
@@ -127,7 +127,7 @@ for (const [name, program] of [
         { ...hello, proven },
         { status: 200, bytes: large.length, sha256: sha256(large), proven },
       ]);
-      assert.deepEqual(server.asked, ['POST /a?b=c identity', 'POST /a?b=c identity', 'GET /large identity']);
+      assert.deepEqual(server.requests, ['POST /a?b=c identity', 'POST /a?b=c identity', 'GET /large identity']);
     }
   });
 
@@ -148,14 +148,14 @@ for (const [name, program] of [
       ],
     ];
     for (const [row, of, order] of rows) {
-      const asked: string[] = [];
+      const requests: string[] = [];
       const { cert, key } = issue(of);
-      await using server = await open(createHttps({ cert, key }, (r, a) => (asked.push(r.url ?? ''), a.end())));
+      await using server = await open(createHttps({ cert, key }, (r, a) => (requests.push(r.url ?? ''), a.end())));
       const url = `https://127.0.0.1:${server.port}/`;
       const [got] = await probe(program, { floor: at(-2000), ...order, calls: [{ url, body: 'secret' }] });
       assert.match(got?.error ?? '', /^(CERT_|DEPTH_ZERO|UNABLE_TO_|SELF_SIGNED|ERR_TLS_CERT)/, row);
       assert.equal(got?.proven, undefined, row);
-      assert.deepEqual(asked, [], row);
+      assert.deepEqual(requests, [], row);
     }
   });
 
@@ -203,10 +203,10 @@ for (const [name, program] of [
 
   test(`${name}: by the proxy of the environment`, async () => {
     await using server = await site({ from: at(1000), to: at(1090) });
-    const asked: string[] = [];
+    const requests: string[] = [];
     const front = createHttp();
     front.on('connect', (incoming: IncomingMessage, socket: Socket) => {
-      asked.push(`${incoming.url} ${incoming.headers['proxy-authorization']}`);
+      requests.push(`${incoming.url} ${incoming.headers['proxy-authorization']}`);
       const onward = connect(server.port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
       socket.pipe(onward).pipe(socket);
       for (const s of [socket, onward]) s.on('error', () => {});
@@ -217,11 +217,14 @@ for (const [name, program] of [
     const [got] = await probe(program, { floor: at(-2000), calls: [{ url, body: 'hello' }] }, env);
     assert.equal(got?.sha256, hello.sha256);
     const sign = `Basic ${Buffer.from('me:pw').toString('base64')}`;
-    assert.ok(asked.length > 0 && asked.every((line) => line === `localhost:${server.port} ${sign}`), asked.join());
-    const before = asked.length;
+    assert.ok(
+      requests.length > 0 && requests.every((line) => line === `localhost:${server.port} ${sign}`),
+      requests.join(),
+    );
+    const before = requests.length;
     const [direct] = await probe(program, { floor: at(-2000), calls: [{ url: `${server.url}/`, body: 'hello' }] }, env);
     assert.equal(direct?.sha256, hello.sha256);
-    assert.equal(asked.length, before, 'this machine is not called by a proxy');
+    assert.equal(requests.length, before, 'this machine is not called by a proxy');
   });
 }
 

@@ -139,7 +139,7 @@ function checkServer(server: Certificate): void {
 
 /** @param between - the certificates between this one and the server's. */
 function checkAuthority(one: Certificate, between: readonly Certificate[]): void {
-  if (!one.isAuthority) throw refused('INVALID_CA', 'it is no authority', one);
+  if (!one.isAuthority) throw refused('INVALID_CA', 'it is not a certificate authority', one);
   if (one.keyUsage && !one.keyUsage.has(bit.keyCertSign)) {
     throw refused('INVALID_CA', 'its key must not sign certificates', one);
   }

@@ -26,59 +26,40 @@ export interface TolerantFetchParts extends ClockEvidence {
   fetch?: typeof fetch;
 }
 
-const askSynchronizedMs = 60_000;
+const synchronizedCacheMs = 60_000;
 const mostOrigins = 16;
 /** How far an operator may set a clock back. */
 const slackMs = 3_600_000;
+
+/** Validity period of certificates, ms since 1970. */
+interface Validity {
+  readonly from: number;
+  readonly until: number;
+}
 
 /**
  * A fetch that reaches an https server even if the clock of this machine is wrong. A synchronized clock alone decides.
  * Otherwise there are two cases: the clock lies before the floor, or the runtime refuses a certificate. Then this code
  * verifies the certificates at the time max(floor, latest notBefore), on its own connection, before it sends anything.
  */
-export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
-  const { clock, env, fetch: plain = fetch, trusted, proven } = of;
+export function clockTolerantFetch(parts: TolerantFetchParts): typeof fetch {
+  const { clock, fetch: plain = fetch, trusted, proven } = parts;
   const send = trusted ? trustingFetch(trusted, plain) : plain;
-  /** Origins whose certificates are not valid at the system's time, with their validity period. */
-  const outside = new Map<string, { from: number; until: number }>();
-  const synchronized = { is: false, at: -Infinity };
-  const isSynchronized = async (): Promise<boolean> => {
-    if (clock.now() - synchronized.at >= askSynchronizedMs) {
-      Object.assign(synchronized, { is: await of.isSynchronized(), at: clock.now() });
-    }
-    return synchronized.is;
-  };
-  const isWithin = ({ from, until }: { from: number; until: number }): boolean =>
-    clock.wall() >= from && clock.wall() <= until;
-
-  const verified = async (request: Request, floor: number, judge: (chain: VerifiedChain) => void) => {
-    const { fetchVerified } = await import('./verified-fetch.ts');
-    const found: { chain?: VerifiedChain } = {};
-    const answer = await fetchVerified(request, {
-      floor,
-      env,
-      authorities: authoritiesFor(trusted, new URL(request.url).origin),
-      judge: (chain) => {
-        judge(chain);
-        found.chain = chain;
-      },
-    });
-    const { time, until } = found.chain!;
-    const date = dateOf(answer);
-    proven(date >= time && date <= until ? date : time, clock.wall() < floor - slackMs || !isWithin(found.chain!));
-    return { answer, chain: found.chain! };
-  };
+  /** Origins whose certificates are not valid at the system's time. */
+  const outside = new Map<string, Validity>();
+  const isSynchronized = cachedFor(synchronizedCacheMs, clock, parts.isSynchronized);
+  const isWithin = ({ from, until }: Validity): boolean => clock.wall() >= from && clock.wall() <= until;
 
   return async (input, init) => {
     const { origin, protocol } = new URL(input instanceof Request ? input.url : String(input));
     if (protocol !== 'https:') return send(input, init);
-    const isGivenUp = (): boolean =>
+    const isAborted = (): boolean =>
       (init?.signal ?? (input instanceof Request ? input.signal : null))?.aborted === true;
-    const floor = await of.floor();
+    const floor = await parts.floor();
     const known = outside.get(origin);
     const isBefore = clock.wall() < floor - slackMs;
     if ((isBefore || (known && !isWithin(known))) && !(await isSynchronized())) {
-      return (await verified(new Request(input, init), floor, () => {})).answer;
+      return (await fetchAtProvenTime(parts, new Request(input, init), floor, () => {})).answer;
     }
     outside.delete(origin);
     try {
@@ -89,8 +70,8 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
       if (!Number.isNaN(date)) proven(Math.min(date, clock.wall()), false);
       return answer;
     } catch (error) {
-      if (isGivenUp() || !isCertificateError(error) || (await isSynchronized())) throw error;
-      const { answer, chain } = await verified(new Request(input, init), floor, (found) => {
+      if (isAborted() || !isCertificateError(error) || (await isSynchronized())) throw error;
+      const { answer, chain } = await fetchAtProvenTime(parts, new Request(input, init), floor, (found) => {
         // The dates are valid now, so the runtime refuses it for another reason.
         if (isWithin(found)) throw error;
       }).catch(() => Promise.reject(error as Error));
@@ -98,6 +79,40 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
       outside.set(origin, { from: chain.from, until: chain.until });
       return answer;
     }
+  };
+}
+
+/** Verifies the certificates by our own code, sends the request, and reports the time that the server proved. */
+async function fetchAtProvenTime(
+  { clock, env, trusted, proven }: TolerantFetchParts,
+  request: Request,
+  floor: number,
+  checkChain: (chain: VerifiedChain) => void,
+): Promise<{ answer: Response; chain: VerifiedChain }> {
+  const { fetchVerified } = await import('./verified-fetch.ts');
+  const found: { chain?: VerifiedChain } = {};
+  const answer = await fetchVerified(request, {
+    floor,
+    env,
+    authorities: authoritiesFor(trusted, new URL(request.url).origin),
+    checkChain: (chain) => {
+      checkChain(chain);
+      found.chain = chain;
+    },
+  });
+  const chain = found.chain!;
+  const date = dateOf(answer);
+  const isClockRefuted = clock.wall() < floor - slackMs || clock.wall() < chain.from || clock.wall() > chain.until;
+  proven(date >= chain.time && date <= chain.until ? date : chain.time, isClockRefuted);
+  return { answer, chain };
+}
+
+/** Calls `read` again only after `ms`. */
+function cachedFor<T>(ms: number, clock: Pick<Clock, 'now'>, read: () => Promise<T>): () => Promise<T> {
+  let cached: { value: T; at: number } | undefined;
+  return async () => {
+    if (cached === undefined || clock.now() - cached.at >= ms) cached = { value: await read(), at: clock.now() };
+    return cached.value;
   };
 }
 

@@ -17,7 +17,7 @@ export function readDer(bytes: Uint8Array): Der[] {
     let length = bytes[at++] ?? 0x80;
     if (length >= 0x80) {
       const count = length & 0x7f;
-      if (count === 0 || count > 4 || at + count > bytes.length) throw new Error('a length that is no DER');
+      if (count === 0 || count > 4 || at + count > bytes.length) throw new Error('a length that DER does not allow');
       length = 0;
       for (let i = 0; i < count; i++) length = length * 256 + bytes[at++]!;
     }

@@ -5,17 +5,22 @@ import type { VerifiedChain } from './chain.ts';
 /**
  * A fetch over its own connection; see `connectVerified`. It follows no redirects and decompresses nothing.
  *
- * @param judge - receives the verified chain before anything is sent; an exception ends the call.
+ * @param checkChain - receives the verified chain before anything is sent; an exception ends the call.
  */
 export async function fetchVerified(
   sent: Request,
-  { floor, env, authorities, judge }: Omit<ConnectionParts, 'url'> & { judge: (chain: VerifiedChain) => void },
+  {
+    floor,
+    env,
+    authorities,
+    checkChain,
+  }: Omit<ConnectionParts, 'url'> & { checkChain: (chain: VerifiedChain) => void },
 ): Promise<Response> {
   const url = new URL(sent.url);
   const { signal } = sent;
   const { socket, chain } = await connectVerified({ url, floor, env, authorities }, signal);
   try {
-    judge(chain);
+    checkChain(chain);
     const body = sent.body ? new Uint8Array(await sent.arrayBuffer()) : undefined;
     const headers = Object.fromEntries(sent.headers);
     Object.assign(headers, { host: url.host, 'accept-encoding': 'identity', connection: 'close' });
