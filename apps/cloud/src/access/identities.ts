@@ -6,7 +6,7 @@ import { gathered } from '../database/gathered.ts';
 import { isUuid } from '@platform/contract/names';
 import type { Caller, ScriptCaller } from './rules/permissions.ts';
 import { findKey, grantsOf } from './store/keys.ts';
-import { readPartIdentities } from './store/part-identities.ts';
+import { type PartIdentity, readPartIdentities } from './store/part-identities.ts';
 import { findSession } from './store/sessions.ts';
 
 /** A known identity with the hashes of its secrets; a session has none. */
@@ -45,63 +45,59 @@ export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Iden
     if (loaded && epoch.count === before) cache.set(name, loaded);
     return loaded;
   };
-  /** Not cached: the key ends with the attempt of its job, at any moment. */
-  const scriptKey = async (id: string): Promise<Identity | undefined> => {
-    const found = await scriptOf(id);
-    return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
-  };
-
   return {
     known: (kind, id) => cache.get(`${kind} ${id}`),
     async apiKey(id) {
       if (!isUuid(id)) return undefined;
-      const known = await cached(`api_key ${id.toLowerCase()}`, async () => {
-        const key = await findKey(db, id);
-        if (!key) return undefined;
-        const caller: Caller = {
-          kind: 'api_key',
-          id: key.id,
-          name: key.name,
-          grants: await grantsOf(db, 'api_key', key.id),
-        };
-        return { caller, proofs: new Map([[proofOf(key.keyHash), key.keyHash]]) };
-      });
-      return known ?? scriptKey(id);
+      const known = await cached(`api_key ${id.toLowerCase()}`, () => readKey(db, id));
+      // Not cached: the key ends with the attempt of its job, at any moment.
+      return known ?? readScriptKey(scriptOf, id);
     },
     async part(id) {
       if (!isUuid(id)) return undefined;
       return cached(`part ${id.toLowerCase()}`, async () => {
         const part = await partOf(id.toLowerCase());
-        if (!part) return undefined;
-        return {
-          caller: {
-            kind: 'part',
-            id: part.id,
-            name: part.machineName,
-            orgId: part.orgId,
-            machineId: part.machineId,
-            locationId: part.locationId,
-            grants: [],
-          },
-          proofs: new Map(part.secretHashes.map((secretHash) => [proofOf(secretHash), secretHash])),
-        };
+        return part && partIdentity(part);
       });
     },
     async session(tokenHash) {
-      const found = await cached(`session ${tokenHash.toString('hex')}`, async () => {
-        const row = await findSession(db, tokenHash, clock.wall());
-        if (!row) return undefined;
-        const caller: Caller = {
-          kind: 'person',
-          id: row.id,
-          name: row.name,
-          grants: await grantsOf(db, 'person', row.id),
-          byKeyId: row.byKeyId ?? undefined,
-        };
-        return { caller, proofs: new Map(), expiresOn: row.expiresOn };
-      });
+      const name = `session ${tokenHash.toString('hex')}`;
+      const found = await cached(name, () => readSession(db, tokenHash, clock.wall()));
       return found?.expiresOn !== undefined && found.expiresOn > clock.wall() ? found : undefined;
     },
+  };
+}
+
+async function readKey(db: Database, id: string): Promise<Identity | undefined> {
+  const key = await findKey(db, id);
+  if (!key) return undefined;
+  const grants = await grantsOf(db, 'api_key', key.id);
+  return {
+    caller: { kind: 'api_key', id: key.id, name: key.name, grants },
+    proofs: new Map([[proofOf(key.keyHash), key.keyHash]]),
+  };
+}
+
+async function readScriptKey(scriptOf: FindScript, id: string): Promise<Identity | undefined> {
+  const found = await scriptOf(id);
+  return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
+}
+
+function partIdentity({ id, machineName, orgId, machineId, locationId, secretHashes }: PartIdentity): Identity {
+  return {
+    caller: { kind: 'part', id, name: machineName, orgId, machineId, locationId, grants: [] },
+    proofs: new Map(secretHashes.map((secretHash) => [proofOf(secretHash), secretHash])),
+  };
+}
+
+async function readSession(db: Database, tokenHash: Buffer, now: number): Promise<Identity | undefined> {
+  const row = await findSession(db, tokenHash, now);
+  if (!row) return undefined;
+  const grants = await grantsOf(db, 'person', row.id);
+  return {
+    caller: { kind: 'person', id: row.id, name: row.name, grants, byKeyId: row.byKeyId ?? undefined },
+    proofs: new Map(),
+    expiresOn: row.expiresOn,
   };
 }
 

@@ -23,51 +23,67 @@ const endMs = 1_000;
 
 type Connected = { client: Client; heart: Heartbeat };
 
+type Listeners = ReadonlyMap<string, ReadonlySet<Listener>>;
+
+async function connectListeners(
+  connection: Connection,
+  listeners: Listeners,
+  clock: Clock,
+  log: Log,
+): Promise<Connected> {
+  const client = new Client({ ...clientConfig(connection, serverSessions), ...patience });
+  client.on('error', (error) => log.warn('lost the notification connection', { error: errorText(error) }));
+  client.on('notification', ({ channel, payload }) => {
+    for (const listener of listeners.get(channel) ?? []) listener(payload ?? '');
+  });
+  try {
+    await client.connect();
+    for (const channel of listeners.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
+  } catch (error) {
+    cut(client);
+    throw error;
+  }
+  return { client, heart: heartbeat(client, clock, 'listen heartbeat') };
+}
+
+async function endSoon(client: Client, clock: Clock): Promise<void> {
+  await Promise.race([client.end().catch(() => {}), clock.sleep(endMs)]);
+  cut(client);
+}
+
+/** Waits until the connection ends; an abort ends it. */
+async function ended(client: Client, clock: Clock, stop: AbortSignal): Promise<void> {
+  const end = () => void endSoon(client, clock);
+  if (stop.aborted) end();
+  else stop.addEventListener('abort', end, { once: true });
+  await new Promise<void>((resolve) => client.once('end', () => resolve()));
+  stop.removeEventListener('abort', end);
+}
+
 export async function openNotifications(connection: Connection, clock: Clock, log: Log): Promise<Notifications> {
   const listeners = new Map<string, Set<Listener>>();
   const stop = new AbortController();
   const current: { heart: Heartbeat | undefined } = { heart: undefined };
 
-  const connect = async (): Promise<Connected> => {
-    const client = new Client({ ...clientConfig(connection, serverSessions), ...patience });
-    client.on('error', (error) => log.warn('lost the notification connection', { error: errorText(error) }));
-    client.on('notification', ({ channel, payload }) => {
-      for (const listener of listeners.get(channel) ?? []) listener(payload ?? '');
-    });
-    try {
-      await client.connect();
-      for (const channel of listeners.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
-    } catch (error) {
-      cut(client);
-      throw error;
+  const connect = (): Promise<Connected> => connectListeners(connection, listeners, clock, log);
+  /** @returns undefined: stopped. */
+  const reconnect = async (): Promise<Connected | undefined> => {
+    while (!stop.signal.aborted) {
+      await clock.sleep(againMs, stop.signal);
+      const next = await connect().catch((error: unknown) => {
+        log.warn('the notification connection cannot be made', { error: errorText(error) });
+      });
+      if (next) return next;
     }
-    return { client, heart: heartbeat(client, clock, 'listen heartbeat') };
-  };
-
-  const endSoon = async (client: Client): Promise<void> => {
-    await Promise.race([client.end().catch(() => {}), clock.sleep(endMs)]);
-    cut(client);
+    return undefined;
   };
   const keep = async (first: Connected): Promise<void> => {
-    for (let { client, heart } = first; ;) {
-      current.heart = heart;
-      const stopped = () => void endSoon(client);
-      if (stop.signal.aborted) stopped();
-      else stop.signal.addEventListener('abort', stopped, { once: true });
-      await new Promise<void>((resolve) => client.once('end', () => resolve()));
-      stop.signal.removeEventListener('abort', stopped);
+    for (let connected: Connected | undefined = first; connected;) {
+      current.heart = connected.heart;
+      await ended(connected.client, clock, stop.signal);
       current.heart = undefined;
-      for (;;) {
-        if (stop.signal.aborted) return;
-        await clock.sleep(againMs, stop.signal);
-        const next = await connect().catch((error: unknown) => {
-          log.warn('the notification connection cannot be made', { error: errorText(error) });
-        });
-        if (!next) continue;
-        ({ client, heart } = next);
-        for (const set of listeners.values()) for (const listener of set) listener(undefined);
-        break;
-      }
+      connected = await reconnect();
+      if (connected) for (const set of listeners.values()) for (const listener of set) listener(undefined);
     }
   };
   const kept = keep(await connect());

@@ -3,6 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
 import {
+  type CloudConfig,
   CloudConfigSchema,
   type RobotConfig,
   RobotConfigSchema,
@@ -83,17 +84,7 @@ export function machineConfigs(of: {
       const message = create(RobotConfigSchema, {
         ...config,
         revisionNumber: BigInt(saved?.revision ?? 0),
-        cloud: create(CloudConfigSchema, {
-          id: part.id,
-          fqdn: partAddress(part.name, part.locationId, 'platform.local'),
-          localFqdn: partAddress(part.name, part.locationId, 'local'),
-          signalingAddress: new URL(baseUrl).host,
-          // This server issues no certificates to machines, so the machine must not request one.
-          signalingInsecure: true,
-          primaryOrgId: part.orgId,
-          locationId: part.locationId,
-          machineId: part.machineId,
-        }),
+        cloud: cloudConfig(part, baseUrl),
       });
       const bytes = toBinary(RobotConfigSchema, message);
       message.revision = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
@@ -103,3 +94,16 @@ export function machineConfigs(of: {
     },
   };
 }
+
+const cloudConfig = (part: PartRow, baseUrl: string): CloudConfig =>
+  create(CloudConfigSchema, {
+    id: part.id,
+    fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+    localFqdn: partAddress(part.name, part.locationId, 'local'),
+    signalingAddress: new URL(baseUrl).host,
+    // This server issues no certificates to machines, so the machine must not request one.
+    signalingInsecure: true,
+    primaryOrgId: part.orgId,
+    locationId: part.locationId,
+    machineId: part.machineId,
+  });

@@ -46,16 +46,7 @@ export const robotRoutes =
   (deps: RobotDeps) =>
   (router: ConnectRouter): void => {
     const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
-    /** Parts without a waiting restart: their machines poll every few seconds. */
-    const unwanted = new LRUCache<string, true>({ max: 200_000 });
-    const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
-    const epoch = { count: 0 };
-    changes.subscribe((kind, key) => {
-      if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;
-      epoch.count++;
-      if (key === undefined) unwanted.clear();
-      else unwanted.delete(key);
-    });
+    const takeRestart = requestedRestarts(db, changes);
 
     router.service(RobotService, {
       async config({ id, knownRevision, wait }, context) {
@@ -88,12 +79,8 @@ export const robotRoutes =
             answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
           ),
         };
-        if (unwanted.has(part)) return answer;
-        const before = epoch.count;
         const taken = await takeRestart(part);
-        if (taken !== undefined) changes.tell('restart', part);
-        else if (epoch.count === before) unwanted.set(part, true);
-        if (taken === undefined || taken === 'expired') return answer;
+        if (taken === undefined) return answer;
         return { ...answer, mustRestart: true, requestedAgo: durationFromMs(Math.round(taken.agoMs)) };
       },
       async log({ id, logs: entries }, context) {
@@ -116,3 +103,25 @@ export const robotRoutes =
       },
     });
   };
+
+/** @returns takes the requested restart of a part; undefined: none is requested, or the request expired. */
+function requestedRestarts(db: Database, changes: Changes): (partId: string) => Promise<{ agoMs: number } | undefined> {
+  /** Parts without a requested restart: their machines poll every few seconds. */
+  const withoutRequest = new LRUCache<string, true>({ max: 200_000 });
+  const takeOne = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
+  const epoch = { count: 0 };
+  changes.subscribe((kind, key) => {
+    if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;
+    epoch.count++;
+    if (key === undefined) withoutRequest.clear();
+    else withoutRequest.delete(key);
+  });
+  return async (partId) => {
+    if (withoutRequest.has(partId)) return undefined;
+    const before = epoch.count;
+    const taken = await takeOne(partId);
+    if (taken !== undefined) changes.tell('restart', partId);
+    else if (epoch.count === before) withoutRequest.set(partId, true);
+    return taken === 'expired' ? undefined : taken;
+  };
+}

@@ -124,25 +124,24 @@ const secretChanged = ({ id }: KeyRow, ended: readonly string[]) => [
 
 const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
 
-export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Changes; clock: Clock }) => {
-  const create = async (
-    trx: Database,
-    record: Record,
-    of: { orgId: string; name: string; grants: readonly Grant<Role>[] },
-    more: JsonObject = {},
-  ) => {
-    const created = await insertKey(trx, of);
-    const { orgId, name } = of;
-    const grants = of.grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`);
-    await record({
-      orgId,
-      action: 'create key',
-      subject: created.id,
-      details: { name, grants, ...more },
-    });
-    return created;
-  };
-  return {
+type KeyCalls = Partial<ServiceImpl<typeof AppService>>;
+
+type NewKey = { orgId: string; name: string; grants: readonly Grant<Role>[] };
+
+async function createRecorded(trx: Database, record: Record, key: NewKey, more: JsonObject = {}) {
+  const created = await insertKey(trx, key);
+  const { orgId, name } = key;
+  const grants = key.grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`);
+  await record({ orgId, action: 'create key', subject: created.id, details: { name, grants, ...more } });
+  return created;
+}
+
+type KeyDeps = { db: Database; changes: Changes; clock: Clock };
+
+export const keyCalls = (deps: KeyDeps) => ({ ...creatingCalls(deps), ...listingCalls(deps), ...changingCalls(deps) });
+
+const creatingCalls = ({ db, changes, clock }: KeyDeps) =>
+  ({
     async createKey({ authorizations, name }, context) {
       const caller = callerOf(context);
       const grants = withoutRepeats(await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked))));
@@ -154,15 +153,19 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
       }
       const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
       const { orgId } = first;
-      return audited({ db }, caller, (trx, record) => create(trx, record, { orgId, name: keyName, grants }));
+      return audited({ db }, caller, (trx, record) => createRecorded(trx, record, { orgId, name: keyName, grants }));
     },
     async createKeyFromExistingKeyAuthorizations({ id }, context) {
       const caller = callerOf(context);
       return audited({ db, changes }, caller, async (trx, record) => {
         const { id: copyOf, orgId, name, grants } = await managedKey(trx, caller, id);
-        return create(trx, record, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
+        return createRecorded(trx, record, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
       });
     },
+  }) satisfies KeyCalls;
+
+const listingCalls = ({ db }: KeyDeps) =>
+  ({
     async listKeys({ orgId }, context) {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, orgId);
@@ -175,6 +178,10 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
       const { rows, isCut } = await listKeys(db, machine.orgId, machine.id);
       return { apiKeys: rows.map(keyMessage), truncated: isCut };
     },
+  }) satisfies KeyCalls;
+
+const changingCalls = ({ db, changes }: KeyDeps) =>
+  ({
     async deleteKey({ id }, context) {
       const caller = callerOf(context);
       await audited({ db, changes }, caller, async (trx, record) => {
@@ -213,8 +220,7 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
         return { id: found.id, name: newName };
       });
     },
-  } satisfies Partial<ServiceImpl<typeof AppService>>;
-};
+  }) satisfies KeyCalls;
 
 /** RFC 3339, in whole seconds. */
 const timeText = (ms: number): string => {

@@ -45,7 +45,16 @@ const locationMessage = (row: LocationRow) => ({
   robotCount: row.machineCount,
 });
 
-export const organizationCalls = ({ db }: { db: Database }) =>
+type OrganizationDeps = { db: Database };
+type Calls = Partial<ServiceImpl<typeof AppService>>;
+
+export const organizationCalls = (deps: OrganizationDeps) => ({
+  ...ownOrganizationCalls(deps),
+  ...locationReads(deps),
+  ...locationChanges(deps),
+});
+
+const ownOrganizationCalls = ({ db }: OrganizationDeps) =>
   ({
     async listOrganizations(_, context) {
       const caller = callerOf(context);
@@ -69,6 +78,10 @@ export const organizationCalls = ({ db }: { db: Database }) =>
       }
       return { organization: organizationMessage(await organizationFor(db, caller, id)) };
     },
+  }) satisfies Calls;
+
+const locationReads = ({ db }: OrganizationDeps) =>
+  ({
     async listLocations({ organizationId }, context) {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, organizationId);
@@ -80,6 +93,10 @@ export const organizationCalls = ({ db }: { db: Database }) =>
       const caller = callerOf(context);
       return { location: locationFrom(await readableLocation(db, caller, locationId), caller) };
     },
+  }) satisfies Calls;
+
+const locationChanges = ({ db }: OrganizationDeps) =>
+  ({
     async createLocation({ organizationId, name, parentLocationId }, context) {
       const caller = callerOf(context);
       const organization = await organizationFor(db, caller, organizationId);
@@ -135,4 +152,4 @@ export const organizationCalls = ({ db }: { db: Database }) =>
       }
       return {};
     },
-  }) satisfies Partial<ServiceImpl<typeof AppService>>;
+  }) satisfies Calls;

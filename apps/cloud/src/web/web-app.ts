@@ -42,13 +42,10 @@ const compressors: Readonly<Record<'br' | 'gzip', (bytes: Buffer) => Promise<Buf
   gzip: (bytes) => promisify(gzip)(bytes),
 };
 
-/**
- * Serves the web app at all paths of its pages. Files with a hash in their name are cached permanently; the page is
- * revalidated each time.
- */
-export const webRoutes = (folder: string | undefined): Route[] => {
+/** Reads files of the web app and caches them until they change. */
+function webFiles(folder: string | undefined): (name: string) => Promise<WebFile | undefined> {
   const files = new Map<string, WebFile>();
-  const load = async (name: string): Promise<WebFile | undefined> => {
+  return async (name) => {
     if (folder === undefined) return undefined;
     const file = path.join(folder, path.normalize(`/${name}`));
     const found = await stat(file).catch(() => undefined);
@@ -68,15 +65,25 @@ export const webRoutes = (folder: string | undefined): Route[] => {
     files.set(file, made);
     return made;
   };
-  const bodyOf = async (file: WebFile, accepted: string): Promise<[Encoding, Buffer]> => {
-    const plain = file.bodies.get('identity') ?? Buffer.alloc(0);
-    if (!compressible.test(file.type) || plain.length < 1024) return ['identity', plain];
-    const encoding = (['br', 'gzip'] as const).find((name) => accepted.includes(name));
-    if (!encoding) return ['identity', plain];
-    const body = file.bodies.get(encoding) ?? (await compressors[encoding](plain));
-    file.bodies.set(encoding, body);
-    return [encoding, body];
-  };
+}
+
+/** @param accepted - the request's `accept-encoding`. */
+async function encodedBody(file: WebFile, accepted: string): Promise<[Encoding, Buffer]> {
+  const plain = file.bodies.get('identity') ?? Buffer.alloc(0);
+  if (!compressible.test(file.type) || plain.length < 1024) return ['identity', plain];
+  const encoding = (['br', 'gzip'] as const).find((name) => accepted.includes(name));
+  if (!encoding) return ['identity', plain];
+  const body = file.bodies.get(encoding) ?? (await compressors[encoding](plain));
+  file.bodies.set(encoding, body);
+  return [encoding, body];
+}
+
+/**
+ * Serves the web app at all paths of its pages. Files with a hash in their name are cached permanently; the page is
+ * revalidated each time.
+ */
+export const webRoutes = (folder: string | undefined): Route[] => {
+  const load = webFiles(folder);
   return [
     {
       methods: ['GET', 'HEAD'],
@@ -91,7 +98,7 @@ export const webRoutes = (folder: string | undefined): Route[] => {
         const file = found ?? (isPage || isBrowsing ? await load('index.html') : undefined);
         if (!file)
           return sendText(response, 404, isPage ? 'The web app is not built into this server.\n' : 'not found\n');
-        const [encoding, body] = await bodyOf(file, String(request.headers['accept-encoding'] ?? ''));
+        const [encoding, body] = await encodedBody(file, String(request.headers['accept-encoding'] ?? ''));
         const headers = {
           'content-type': file.type,
           etag: file.etag,
