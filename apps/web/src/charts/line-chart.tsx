@@ -17,6 +17,48 @@ const colorOf = (name: string): string => getComputedStyle(document.documentElem
 
 const showLast = (plot: uPlot): void => plot.setLegend({ idx: Math.max(0, (plot.data[0]?.length ?? 0) - 1) });
 
+interface ChartLines {
+  names: readonly string[];
+  isShare: boolean;
+}
+
+/** The appearance of the chart in the colors of the current theme. */
+function chartOptions({ names, isShare }: ChartLines, width: number): uPlot.Options {
+  const axis: uPlot.Axis = {
+    stroke: colorOf('--text-soft'),
+    grid: { stroke: colorOf('--line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui',
+  };
+  return {
+    width,
+    height: heightPx,
+    cursor: { y: false, points: { size: 6 } },
+    legend: { live: true },
+    // Without a pointer over the drawing the legend shows the newest values.
+    hooks: { setCursor: [(plot) => typeof plot.cursor.idx !== 'number' && showLast(plot)] },
+    scales: { x: { time: false }, y: isShare ? { range: [0, 1] } : {} },
+    axes: [
+      { ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100] },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => (isShare ? percent(tick, 0) : String(tick))) },
+    ],
+    series: [
+      { label: 'epoch', value: (_: uPlot, value: number | null) => String(value ?? '–') },
+      ...names.map((label, at) => ({
+        label,
+        stroke: colorOf(lineColors[at % lineColors.length] ?? '--accent'),
+        width: 2,
+        spanGaps: true,
+        points: { show: true, size: 5 },
+        value: (_: uPlot, value: number | null | undefined) =>
+          value === null || value === undefined ? '–' : formatValue(value, isShare),
+      })),
+    ],
+  };
+}
+
+const formatValue = (value: number, isShare: boolean): string => (isShare ? percent(value) : value.toFixed(3));
+
 /** Lines over epochs. The table below it is for users who cannot see the chart. */
 export function LineChart({ title, series, isShare }: LineChartProps) {
   const holder = useRef<HTMLDivElement>(null);
@@ -26,48 +68,9 @@ export function LineChart({ title, series, isShare }: LineChartProps) {
   useEffect(() => {
     const place = holder.current;
     if (place === null) return undefined;
-    const show = (value: number | null | undefined): string =>
-      value === null || value === undefined ? '–' : isShare ? percent(value) : value.toFixed(3);
     const draw = (): void => {
       chart.current?.destroy();
-      const axis: uPlot.Axis = {
-        stroke: colorOf('--text-soft'),
-        grid: { stroke: colorOf('--line'), width: 1 },
-        ticks: { show: false },
-        font: '12px system-ui',
-      };
-      chart.current = new uPlot(
-        {
-          width: place.clientWidth,
-          height: heightPx,
-          cursor: { y: false, points: { size: 6 } },
-          legend: { live: true },
-          // Without a pointer over the drawing the legend shows the newest values.
-          hooks: { setCursor: [(plot) => typeof plot.cursor.idx !== 'number' && showLast(plot)] },
-          scales: { x: { time: false }, y: isShare ? { range: [0, 1] } : {} },
-          axes: [
-            { ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100] },
-            {
-              ...axis,
-              size: 56,
-              values: (_, ticks) => ticks.map((tick) => (isShare ? percent(tick, 0) : String(tick))),
-            },
-          ],
-          series: [
-            { label: 'epoch', value: (_: uPlot, value: number | null) => String(value ?? '–') },
-            ...names.split('\n').map((label, at) => ({
-              label,
-              stroke: colorOf(lineColors[at % lineColors.length] ?? '--accent'),
-              width: 2,
-              spanGaps: true,
-              points: { show: true, size: 5 },
-              value: (_: uPlot, value: number | null) => show(value),
-            })),
-          ],
-        },
-        [[]],
-        place,
-      );
+      chart.current = new uPlot(chartOptions({ names: names.split('\n'), isShare }, place.clientWidth), [[]], place);
     };
     draw();
     const dark = window.matchMedia('(prefers-color-scheme: dark)');
@@ -106,6 +109,6 @@ const summary = (series: Series, isShare: boolean): string =>
   series.lines
     .map(({ name, values }) => {
       const last = values.findLast((value) => value !== null);
-      return `${name} ${last === null || last === undefined ? 'unknown' : isShare ? percent(last) : last.toFixed(3)}`;
+      return `${name} ${last === null || last === undefined ? 'unknown' : formatValue(last, isShare)}`;
     })
     .join(', ');

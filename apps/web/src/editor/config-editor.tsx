@@ -3,7 +3,9 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
+import type { Diagnostic } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
+import type { Extension } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import type { ConfigProblem } from '../view/config-problems.ts';
@@ -30,6 +32,44 @@ interface ConfigEditorProps {
   onSave: () => void;
 }
 
+interface EditorEvents {
+  onChange: (text: string) => void;
+  onSave: () => void;
+}
+const extensionsOf = (schema: JsonSchema, { onChange, onSave }: EditorEvents): Extension => [
+  lineNumbers(),
+  foldGutter(),
+  lintGutter(),
+  history(),
+  drawSelection(),
+  indentOnInput(),
+  bracketMatching(),
+  closeBrackets(),
+  highlightActiveLine(),
+  EditorState.tabSize.of(2),
+  json(),
+  schemaHints(schema),
+  theme,
+  keymap.of([
+    { key: 'Mod-s', preventDefault: true, run: () => (onSave(), true) },
+    ...closeBracketsKeymap,
+    ...completionKeymap,
+    ...historyKeymap,
+    ...foldKeymap,
+    ...defaultKeymap,
+  ]),
+  EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON', tabindex: '0' }),
+  EditorView.updateListener.of((update) => update.docChanged && onChange(update.state.doc.toString())),
+];
+
+const severities = { bad: 'error', warn: 'warning' } as const;
+
+const diagnosticOf = (text: string, { place, path, tone, message, remedy }: ConfigProblem): Diagnostic => ({
+  ...firstLine(text, place ?? findRange(text, path)),
+  severity: tone === 'bad' || tone === 'warn' ? severities[tone] : 'info',
+  message: [message, remedy].filter(Boolean).join(' '),
+});
+
 export function ConfigEditor({ initial, schema, problems, target, onChange, onSave }: ConfigEditorProps) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useRef<EditorView>(null);
@@ -38,36 +78,10 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
 
   useEffect(() => {
     if (holder.current === null) return undefined;
+    const extensions = extensionsOf(schema, { onChange: (text) => changed(text), onSave: () => save() });
     const view = new EditorView({
       parent: holder.current,
-      state: EditorState.create({
-        doc: initial,
-        extensions: [
-          lineNumbers(),
-          foldGutter(),
-          lintGutter(),
-          history(),
-          drawSelection(),
-          indentOnInput(),
-          bracketMatching(),
-          closeBrackets(),
-          highlightActiveLine(),
-          EditorState.tabSize.of(2),
-          json(),
-          schemaHints(schema),
-          theme,
-          keymap.of([
-            { key: 'Mod-s', preventDefault: true, run: () => (save(), true) },
-            ...closeBracketsKeymap,
-            ...completionKeymap,
-            ...historyKeymap,
-            ...foldKeymap,
-            ...defaultKeymap,
-          ]),
-          EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON', tabindex: '0' }),
-          EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
-        ],
-      }),
+      state: EditorState.create({ doc: initial, extensions }),
     });
     editor.current = view;
     return () => view.destroy();
@@ -77,17 +91,8 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
     const view = editor.current;
     if (view === null) return;
     const text = view.state.doc.toString();
-    const marks = problems.map((problem) => ({
-      ...firstLine(text, problem.place ?? findRange(text, problem.path)),
-      severity:
-        problem.tone === 'bad'
-          ? ('error' as const)
-          : problem.tone === 'warn'
-            ? ('warning' as const)
-            : ('info' as const),
-      message: [problem.message, problem.remedy].filter(Boolean).join(' '),
-    }));
-    const inside = marks.filter(({ to }) => to <= text.length);
+    const diagnostics = problems.map((problem) => diagnosticOf(text, problem));
+    const inside = diagnostics.filter(({ to }) => to <= text.length);
     view.dispatch(setDiagnostics(view.state, inside));
   }, [problems]);
 

@@ -5,9 +5,10 @@ import type {
   CreateKeyResponse,
 } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
-import { ConfirmDialog, FormFooter, FormDialog } from '../parts/dialogs.tsx';
+import { ConfirmDialog, FormDialog, ModalDialog } from '../parts/dialogs.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
 import { PlusIcon } from '../parts/icons.tsx';
 import { FailureNote, Note, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -116,7 +117,6 @@ const roles = [
 function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const field = useId();
   const [name, setName] = useState('');
   const [role, setRole] = useState<string>('owner');
   const creation = useMutation(AppService.method.createKey, { onSuccess: onCreated });
@@ -136,53 +136,27 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
       ],
     });
   return (
-    <FormDialog title="Create an API key" isOpen onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <div className="field">
-          <label htmlFor={`${field}-name`}>Name</label>
-          <input
-            id={`${field}-name`}
-            className="input"
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            autoComplete="off"
-            maxLength={128}
-            placeholder="what it is for"
-            required
-          />
-        </div>
-        <RoleField value={role} onChange={setRole} />
-        {creation.error && <FailureNote error={creation.error} />}
-        <FormFooter verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
-      </form>
+    <FormDialog
+      title="Create an API key"
+      verb="Create"
+      isDisabled={name.trim() === '' || creation.isPending}
+      error={creation.error}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onChange={setName} maxLength={128} isRequired placeholder="what it is for" />
+      <SelectField
+        label="Rights"
+        value={role}
+        onChange={setRole}
+        options={roles.map((one) => ({ value: one.role, text: one.text }))}
+      />
     </FormDialog>
   );
 }
 
-function RoleField({ value, onChange }: { value: string; onChange: (role: string) => void }) {
-  const field = useId();
-  return (
-    <div className="field">
-      <label htmlFor={`${field}-role`}>Rights</label>
-      <select id={`${field}-role`} className="select" value={value} onChange={(event) => onChange(event.target.value)}>
-        {roles.map((one) => (
-          <option key={one.role} value={one.role}>
-            {one.text}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
-}
-
 const NewKey = ({ created, onClose }: { created: CreateKeyResponse; onClose: () => void }) => (
-  <FormDialog title="The key was created" isOpen onClose={onClose}>
+  <ModalDialog title="The key was created" isOpen onClose={onClose}>
     <Note tone="warn">
       <p>Copy it now: it is shown only this once.</p>
     </Note>
@@ -195,5 +169,5 @@ const NewKey = ({ created, onClose }: { created: CreateKeyResponse; onClose: () 
         I have copied it
       </button>
     </div>
-  </FormDialog>
+  </ModalDialog>
 );

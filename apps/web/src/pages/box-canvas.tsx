@@ -30,57 +30,64 @@ const cursors: Readonly<Record<Corner, string>> = {
   'bottom left': 'nesw-resize',
 };
 
-/** The image with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
-export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
+interface DragTargets {
+  onSelect: BoxCanvasProps['onSelect'];
+  onDraw: BoxCanvasProps['onDraw'];
+  onChange: BoxCanvasProps['onChange'];
+}
+
+/** What the pointer draws, moves or resizes on the canvas; the end of a drag is reported. */
+function useBoxDrag({ onSelect, onDraw, onChange }: DragTargets) {
   const area = useRef<HTMLDivElement>(null);
   const [drag, setDrag] = useState<Drag>();
+  return {
+    area,
+    drag,
+    pointOf: (event: PointerEvent): Point => {
+      const place = area.current?.getBoundingClientRect();
+      if (!place) return { x: 0, y: 0 };
+      return { x: (event.clientX - place.left) / place.width, y: (event.clientY - place.top) / place.height };
+    },
+    begin: (event: PointerEvent, next: Drag): void => {
+      if (event.button !== 0) return;
+      event.stopPropagation();
+      area.current?.setPointerCapture(event.pointerId);
+      setDrag(next);
+    },
+    moveTo: (to: Point): void => setDrag(drag && dragTo(drag, to)),
+    end: (): void => {
+      if (!drag) return;
+      setDrag(undefined);
+      if (drag.at === 'drawing') {
+        const frame = frameBetween(drag.from, drag.to);
+        if (frame) onDraw(frame);
+        else onSelect(undefined);
+      } else if (!isSame(drag.frame, drag.box)) onChange(drag.box, drag.frame);
+    },
+    cancel: (): void => setDrag(undefined),
+  };
+}
+
+function dragTo(drag: Drag, to: Point): Drag {
+  if (drag.at === 'drawing') return { ...drag, to };
+  if (drag.at === 'resizing') return { ...drag, frame: moveCorner(drag.box, drag.corner, to) };
+  return { ...drag, frame: moveFrame(drag.box, to.x - drag.from.x, to.y - drag.from.y) };
+}
+
+/** The image with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
+export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
+  const { area, drag, pointOf, begin, moveTo, end, cancel } = useBoxDrag({ onSelect, onDraw, onChange });
   const [ratio, setRatio] = useState<number>();
-  const [pressed, setPressed] = useState<{ box: Box; frame: Frame }>();
-
-  const pointOf = (event: PointerEvent): Point => {
-    const place = area.current?.getBoundingClientRect();
-    if (!place) return { x: 0, y: 0 };
-    return { x: (event.clientX - place.left) / place.width, y: (event.clientY - place.top) / place.height };
-  };
-  const begin = (event: PointerEvent, next: Drag): void => {
-    if (event.button !== 0) return;
-    event.stopPropagation();
-    area.current?.setPointerCapture(event.pointerId);
-    setDrag(next);
-  };
-  const move = (event: PointerEvent): void => {
-    if (!drag) return;
-    const to = pointOf(event);
-    if (drag.at === 'drawing') setDrag({ ...drag, to });
-    else if (drag.at === 'moving')
-      setDrag({ ...drag, frame: moveFrame(drag.box, to.x - drag.from.x, to.y - drag.from.y) });
-    else setDrag({ ...drag, frame: moveCorner(drag.box, drag.corner, to) });
-  };
-  const end = (): void => {
-    if (!drag) return;
-    setDrag(undefined);
-    if (drag.at === 'drawing') {
-      const frame = frameBetween(drag.from, drag.to);
-      if (frame) onDraw(frame);
-      else onSelect(undefined);
-    } else if (!isSame(drag.frame, drag.box)) onChange(drag.box, drag.frame);
-  };
-  /** The frame to draw: during a move it differs from the saved one. */
-  const shown = (box: Box): Frame => {
-    if (drag && drag.at !== 'drawing' && drag.box.id === box.id) return drag.frame;
-    return pressed?.box.id === box.id ? pressed.frame : box;
-  };
   const drawing = drag?.at === 'drawing' ? frameBetween(drag.from, drag.to) : undefined;
-
   return (
     <div
       className="box-canvas"
       ref={area}
       style={ratio === undefined ? {} : { width: `min(100%, calc(76dvh * ${ratio.toFixed(4)}))` }}
       onPointerDown={(event) => begin(event, { at: 'drawing', from: pointOf(event), to: pointOf(event) })}
-      onPointerMove={move}
+      onPointerMove={(event) => drag && moveTo(pointOf(event))}
       onPointerUp={end}
-      onPointerCancel={() => setDrag(undefined)}
+      onPointerCancel={cancel}
     >
       <img
         src={source}
@@ -88,49 +95,77 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
         draggable={false}
         onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => setRatio(naturalWidth / naturalHeight)}
       />
-      {boxes.map((box, at) => {
-        const isSelected = box.id === selected;
-        const frame = shown(box);
-        return (
-          <div
-            key={box.id}
-            className={isSelected ? 'box box-selected' : 'box'}
-            style={placed(frame)}
-            role="button"
-            tabIndex={0}
-            aria-pressed={isSelected}
-            aria-label={`Box ${at + 1}: ${isolateText(box.label)}${box.confidence === undefined ? '' : `, ${percent(box.confidence, 0)} confidence`}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
-            onFocus={() => onSelect(box.id)}
-            onPointerDown={(event) => {
-              event.currentTarget.focus({ preventScroll: true });
-              begin(event, { at: 'moving', box, from: pointOf(event), frame: box });
-            }}
-            onKeyDown={(event) => {
-              if (event.key === 'Delete' || event.key === 'Backspace') return onRemove(box);
-              const next = nudgeFrame(frame, event.key, event.shiftKey);
-              if (!next) return;
-              event.preventDefault();
-              setPressed({ box, frame: next });
-            }}
-            onKeyUp={() => {
-              if (pressed?.box.id === box.id) onChange(box, pressed.frame);
-              setPressed(undefined);
-            }}
-          >
-            <span className="box-label">{withConfidence(box)}</span>
-            {isSelected &&
-              corners.map((corner) => (
-                <span
-                  key={corner}
-                  className={`box-corner box-${corner.replace(' ', '-')}`}
-                  style={{ cursor: cursors[corner] }}
-                  onPointerDown={(event) => begin(event, { at: 'resizing', box, corner, frame: box })}
-                />
-              ))}
-          </div>
-        );
-      })}
+      {boxes.map((box, at) => (
+        <CanvasBox
+          key={box.id}
+          box={box}
+          number={at + 1}
+          dragged={drag && drag.at !== 'drawing' && drag.box.id === box.id ? drag.frame : undefined}
+          isSelected={box.id === selected}
+          onSelect={() => onSelect(box.id)}
+          onMove={(event) => begin(event, { at: 'moving', box, from: pointOf(event), frame: box })}
+          onResize={(event, corner) => begin(event, { at: 'resizing', box, corner, frame: box })}
+          onChange={(frame) => onChange(box, frame)}
+          onRemove={() => onRemove(box)}
+        />
+      ))}
       {drawing && <div className="box box-selected" style={placed(drawing)} />}
+    </div>
+  );
+}
+
+interface CanvasBoxProps {
+  box: Box;
+  number: number;
+  /** The frame during a drag, which differs from the saved one. */
+  dragged: Frame | undefined;
+  isSelected: boolean;
+  onSelect: () => void;
+  onMove: (event: PointerEvent) => void;
+  onResize: (event: PointerEvent, corner: Corner) => void;
+  onChange: (frame: Frame) => void;
+  onRemove: () => void;
+}
+function CanvasBox({ box, number, dragged, isSelected, onSelect, onMove, onResize, ...edits }: CanvasBoxProps) {
+  /** The frame while an arrow key is held; it is saved when the key is released. */
+  const [nudged, setNudged] = useState<Frame>();
+  const frame = dragged ?? nudged ?? box;
+  return (
+    <div
+      className={isSelected ? 'box box-selected' : 'box'}
+      style={placed(frame)}
+      role="button"
+      tabIndex={0}
+      aria-pressed={isSelected}
+      aria-label={`Box ${number}: ${isolateText(box.label)}${box.confidence === undefined ? '' : `, ${percent(box.confidence, 0)} confidence`}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
+      onFocus={onSelect}
+      onBlur={() => setNudged(undefined)}
+      onPointerDown={(event) => {
+        event.currentTarget.focus({ preventScroll: true });
+        onMove(event);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Delete' || event.key === 'Backspace') return edits.onRemove();
+        const next = nudgeFrame(frame, event.key, event.shiftKey);
+        if (!next) return;
+        event.preventDefault();
+        setNudged(next);
+      }}
+      onKeyUp={() => {
+        if (nudged) edits.onChange(nudged);
+        setNudged(undefined);
+      }}
+    >
+      <span className="box-label">{withConfidence(box)}</span>
+      {isSelected &&
+        corners.map((corner) => (
+          <span
+            key={corner}
+            className={`box-corner box-${corner.replace(' ', '-')}`}
+            style={{ cursor: cursors[corner] }}
+            onPointerDown={(event) => onResize(event, corner)}
+          />
+        ))}
     </div>
   );
 }

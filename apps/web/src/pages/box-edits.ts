@@ -1,3 +1,4 @@
+import type { Transport } from '@connectrpc/connect';
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useRef, useState } from 'react';
@@ -23,6 +24,23 @@ interface State {
   error: unknown;
 }
 
+/** @returns the edit as the server saved it: a new box has an ID. */
+async function saveEdit(transport: Transport, binaryDataId: string, edit: BoxEdit): Promise<BoxEdit> {
+  if (edit.do === 'add') {
+    const request = { binaryDataId, ...wire(edit.box) };
+    const { bboxId } = await callUnaryMethod(transport, addBoundingBoxToImageByID, request);
+    return { do: 'add', box: { ...edit.box, id: bboxId } };
+  }
+  if (edit.do === 'remove')
+    await callUnaryMethod(transport, removeBoundingBoxFromImageByID, { binaryDataId, bboxId: edit.box.id });
+  else {
+    const clearConfidence = edit.after.confidence === undefined;
+    const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence };
+    await callUnaryMethod(transport, updateBoundingBox, request);
+  }
+  return edit;
+}
+
 /**
  * The boxes of one image. An edit shows at once; the server saves the edits in their order. An edit that the server
  * refuses is reverted.
@@ -37,27 +55,11 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
     setState(latest.current);
   };
 
-  /** @returns the edit as the server saved it: a new box has an ID. */
-  const keep = async (edit: BoxEdit): Promise<BoxEdit> => {
-    if (edit.do === 'add') {
-      const request = { binaryDataId, ...wire(edit.box) };
-      const { bboxId } = await callUnaryMethod(transport, addBoundingBoxToImageByID, request);
-      return { do: 'add', box: { ...edit.box, id: bboxId } };
-    }
-    if (edit.do === 'remove')
-      await callUnaryMethod(transport, removeBoundingBoxFromImageByID, { binaryDataId, bboxId: edit.box.id });
-    else {
-      const clearConfidence = edit.after.confidence === undefined;
-      const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence };
-      await callUnaryMethod(transport, updateBoundingBox, request);
-    }
-    return edit;
-  };
   const run = async (edit: BoxEdit, after: (done: readonly BoxEdit[], kept: BoxEdit) => readonly BoxEdit[]) => {
     // A new box shows when it has its ID, which every later edit of it needs.
     const isShown = edit.do !== 'add';
     update(({ boxes, unsaved = 0 }) => ({ boxes: isShown ? applyEdit(boxes, edit) : boxes, unsaved: unsaved + 1 }));
-    const mine = queue.current.then(() => keep(edit));
+    const mine = queue.current.then(() => saveEdit(transport, binaryDataId, edit));
     queue.current = mine.catch(() => {}); // reported below
     try {
       const kept = await mine;

@@ -2,10 +2,10 @@ import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useId, useState } from 'react';
-import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
+import { useState } from 'react';
+import { FormDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
-import { FailureNote } from '../parts/messages.tsx';
+import { TextField } from '../parts/fields.tsx';
 import { pagesKey } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
 import { isolateText } from '../view/user-text.ts';
@@ -22,7 +22,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   const machine = creation.data?.machine;
   if (machine) {
     return (
-      <FormDialog
+      <ModalDialog
         title={`${isolateText(machine.name)} was created`}
         lead="The agent on the machine signs in with this file."
         isOpen
@@ -42,52 +42,28 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
             Open the machine
           </Link>
         </div>
-      </FormDialog>
+      </ModalDialog>
     );
   }
-  const submit = (): void => creation.mutate({ organizationId, name: name.trim() });
   return (
     <FormDialog
       title="Create machine"
       lead="A machine has a name, credentials and a configuration."
-      isOpen
+      verb={creation.isPending ? 'Creating …' : 'Create'}
+      isDisabled={name.trim() === '' || creation.isPending}
+      error={creation.error}
+      onSubmit={() => creation.mutate({ organizationId, name: name.trim() })}
       onClose={onClose}
     >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <NameField value={name} onChange={setName} />
-        {creation.error && <FailureNote error={creation.error} />}
-        <FormFooter
-          verb={creation.isPending ? 'Creating …' : 'Create'}
-          isDisabled={name.trim() === '' || creation.isPending}
-          onClose={onClose}
-        />
-      </form>
-    </FormDialog>
-  );
-}
-
-function NameField({ value, onChange }: { value: string; onChange: (name: string) => void }) {
-  const field = useId();
-  return (
-    <div className="field">
-      <label htmlFor={field}>Name</label>
-      <input
-        id={field}
-        className="input"
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
         maxLength={128}
-        autoComplete="off"
+        isRequired
         placeholder="for example press-3"
-        required
+        hint="It can be any text that identifies the machine to you."
       />
-      <p className="field-hint">It can be any text that identifies the machine to you.</p>
-    </div>
+    </FormDialog>
   );
 }

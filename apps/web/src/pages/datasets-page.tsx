@@ -58,7 +58,7 @@ export function DatasetsPage() {
           <DatasetTable datasets={datasets} organizationId={organizationId} />
         )}
       </div>
-      <ShowMore list={list} what="datasets" />
+      <ShowMore list={list} text="Show more datasets" />
       {isCreating && <CreateDataset onClose={() => setCreating(false)} />}
     </div>
   );

@@ -2,10 +2,9 @@ import { useMutation } from '@connectrpc/connect-query';
 import { AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useState } from 'react';
-import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
-import { FailureNote } from '../parts/messages.tsx';
+import { FormDialog } from '../parts/dialogs.tsx';
 import { visibilityTexts } from '../view/scripts.ts';
-import { SelectField, TextField } from './submit-fields.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
 
 const visibilities = [Visibility.PRIVATE, Visibility.PUBLIC, Visibility.PUBLIC_UNLISTED] as const;
 
@@ -35,30 +34,27 @@ export function EditItem({ item, onClose }: { item: RegistryItem; onClose: () =>
       }),
     });
   return (
-    <FormDialog title={item.name} isOpen onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
-        <TextField
-          label="Description"
-          value={description}
-          onChange={setDescription}
-          problem={isUndescribed ? 'Whatever others can see needs a description.' : undefined}
-        />
-        <TextField label="Page about it" value={url} onChange={setUrl} placeholder="https://" />
-        <SelectField
-          label="Visible to"
-          value={String(visibility)}
-          onChange={(value) => setVisibility(visibilities.find((one) => String(one) === value) ?? visibility)}
-          options={visibilities.map((one) => ({ value: String(one), text: visibilityWords[one] ?? '' }))}
-        />
-        {change.error && <FailureNote error={change.error} />}
-        <FormFooter verb="Save" isDisabled={isUndescribed || change.isPending} onClose={onClose} />
-      </form>
+    <FormDialog
+      title={item.name}
+      verb="Save"
+      isDisabled={isUndescribed || change.isPending}
+      error={change.error}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="Description"
+        value={description}
+        onChange={setDescription}
+        problem={isUndescribed ? 'Whatever others can see needs a description.' : undefined}
+      />
+      <TextField label="Page about it" value={url} onChange={setUrl} placeholder="https://" />
+      <SelectField
+        label="Visible to"
+        value={String(visibility)}
+        onChange={(value) => setVisibility(visibilities.find((one) => String(one) === value) ?? visibility)}
+        options={visibilities.map((one) => ({ value: String(one), text: visibilityWords[one] ?? '' }))}
+      />
     </FormDialog>
   );
 }

@@ -12,7 +12,7 @@ import { withConfidence } from '../view/boxes.ts';
 import { captureTagsOf } from '../view/image-labels.ts';
 import { isolateText } from '../view/user-text.ts';
 import { useLabelCounts } from './label-counts.ts';
-import { SelectField, TextField } from './submit-fields.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
 
 const noSplit = '';
 const splitTexts = { train: 'training', validation: 'validation', test: 'test' } as const;

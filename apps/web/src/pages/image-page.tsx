@@ -16,7 +16,7 @@ import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
 import { ImageLabels } from './image-labels.tsx';
 import { useLabelCounts } from './label-counts.ts';
-import { TextField } from './submit-fields.tsx';
+import { TextField } from '../parts/fields.tsx';
 import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
 

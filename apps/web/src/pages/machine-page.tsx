@@ -4,7 +4,7 @@ import { getRouteApi, Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { DropdownMenu } from 'radix-ui';
 import { useState } from 'react';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
-import { ConfirmDialog, FormDialog } from '../parts/dialogs.tsx';
+import { ConfirmDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { BackIcon, ChevronIcon } from '../parts/icons.tsx';
 import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -138,12 +138,12 @@ function MachineMenu({ machine }: { machine: MachineView }) {
 function Credentials({ partId, name, onClose }: { partId: string; name: string; onClose: () => void }) {
   const query = useQuery(FleetService.method.getCredentials, { partId }, { gcTime: 0, staleTime: Infinity });
   return (
-    <FormDialog title={`Credentials of ${isolateText(name)}`} isOpen onClose={onClose}>
+    <ModalDialog title={`Credentials of ${isolateText(name)}`} isOpen onClose={onClose}>
       {query.error && <FailureNote error={query.error} />}
       {query.isPending && <Loading />}
       {query.data && (
         <CredentialsHint credentials={query.data.credentialsJson} scriptCommand={query.data.installScriptCommand} />
       )}
-    </FormDialog>
+    </ModalDialog>
   );
 }

@@ -59,7 +59,7 @@ export function MachinesPage() {
           <MachineTable machines={machines} />
         )}
       </div>
-      <ShowMore list={list} what="machines" />
+      <ShowMore list={list} text="Show more machines" />
       {isCreating && (
         <Suspense>
           <CreateMachine onClose={() => setCreating(false)} />

@@ -5,7 +5,7 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { FormDialog } from '../parts/dialogs.tsx';
+import { ModalDialog } from '../parts/dialogs.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
@@ -23,7 +23,8 @@ import { isolateText } from '../view/user-text.ts';
 const refreshMs = 5000;
 const pageSize = 500;
 
-export function ModelsPage() {
+/** The organization's models, their descriptions in the registry, and the scores of the jobs that made them. */
+function useModels() {
   const { organization } = useSession();
   const { organizationId } = organization;
   const list = usePagedList(
@@ -41,10 +42,18 @@ export function ModelsPage() {
     { organizationId, status: TrainingStatus.COMPLETED, pageSize: 1000 },
     { refetchInterval: refreshMs, retry: false },
   );
+  return {
+    list,
+    registry,
+    models: list.pages && listModels(list.pages.flatMap((page) => page.packages)),
+    scores: readScores(jobs.data?.jobs ?? []),
+  };
+}
+
+export function ModelsPage() {
+  const { list, registry, models, scores } = useModels();
   const [shown, setShown] = useState<ModelVersion>();
   const [edited, setEdited] = useState<RegistryItem>();
-  const models = list.pages && listModels(list.pages.flatMap((page) => page.packages));
-  const scores = readScores(jobs.data?.jobs ?? []);
   const itemOf = (name: string): RegistryItem | undefined => registry.data?.items.find((item) => item.name === name);
   const close = (): void => {
     setEdited(undefined);
@@ -76,69 +85,79 @@ export function ModelsPage() {
         <section key={name} className="card" aria-label={name}>
           <div className="card-head">
             <h2>{name}</h2>
-            <ItemWords item={itemOf(name)} onEdit={setEdited} />
+            <ItemActions item={itemOf(name)} onEdit={setEdited} />
             <span className="soft small">{formatCount(versions.length, 'version')}</span>
           </div>
-          <table className="table table-cards">
-            <thead>
-              <tr>
-                <th scope="col">Version</th>
-                <th scope="col" className="number">
-                  Size
-                </th>
-                <th scope="col">Made from</th>
-                <th scope="col">Published</th>
-                <th scope="col">
-                  <span className="hidden-text">Use</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {versions.map((version, at) => (
-                <tr key={version.version}>
-                  <td className="lead">
-                    <span className="row">
-                      <strong className="break">{version.version}</strong>
-                      {at === 0 && <span className="badge is-good">latest</span>}
-                    </span>
-                  </td>
-                  <td data-label="Size" className="number">
-                    {bytes(version.sizeBytes)}
-                  </td>
-                  <td data-label="Made from">
-                    <Origin origin={version.origin} score={scores.get(version.origin?.jobId ?? '')} />
-                  </td>
-                  <td data-label="Published">
-                    <Ago at={version.created} />
-                  </td>
-                  <td data-label="">
-                    <button type="button" className="button button-small" onClick={() => setShown(version)}>
-                      Use<span className="hidden-text"> version {version.version}</span>
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <VersionTable versions={versions} scores={scores} onUse={setShown} />
         </section>
       ))}
-      <ShowMore list={list} what="versions" />
+      <ShowMore list={list} text="Show more versions" />
       {shown && (
-        <FormDialog
+        <ModalDialog
           title={`${shown.name} ${isolateText(shown.version)}`}
           isOpen
           onClose={() => setShown(undefined)}
           isWide
         >
           <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />
-        </FormDialog>
+        </ModalDialog>
       )}
       {edited && <EditItem item={edited} onClose={close} />}
     </div>
   );
 }
 
-const ItemWords = ({ item, onEdit }: { item: RegistryItem | undefined; onEdit: (item: RegistryItem) => void }) =>
+interface VersionTableProps {
+  /** The newest first. */
+  versions: readonly ModelVersion[];
+  scores: ReturnType<typeof readScores>;
+  onUse: (version: ModelVersion) => void;
+}
+const VersionTable = ({ versions, scores, onUse }: VersionTableProps) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Version</th>
+        <th scope="col" className="number">
+          Size
+        </th>
+        <th scope="col">Made from</th>
+        <th scope="col">Published</th>
+        <th scope="col">
+          <span className="hidden-text">Use</span>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {versions.map((version, at) => (
+        <tr key={version.version}>
+          <td className="lead">
+            <span className="row">
+              <strong className="break">{version.version}</strong>
+              {at === 0 && <span className="badge is-good">latest</span>}
+            </span>
+          </td>
+          <td data-label="Size" className="number">
+            {bytes(version.sizeBytes)}
+          </td>
+          <td data-label="Made from">
+            <Origin origin={version.origin} score={scores.get(version.origin?.jobId ?? '')} />
+          </td>
+          <td data-label="Published">
+            <Ago at={version.created} />
+          </td>
+          <td data-label="">
+            <button type="button" className="button button-small" onClick={() => onUse(version)}>
+              Use<span className="hidden-text"> version {version.version}</span>
+            </button>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const ItemActions = ({ item, onEdit }: { item: RegistryItem | undefined; onEdit: (item: RegistryItem) => void }) =>
   item && (
     <>
       <span className="badge">{visibilityTexts[item.visibility]}</span>

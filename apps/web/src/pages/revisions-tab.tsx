@@ -2,7 +2,7 @@ import { useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { lazy, Suspense, useState } from 'react';
-import { FormDialog } from '../parts/dialogs.tsx';
+import { ModalDialog } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -120,7 +120,7 @@ function Changes({ partId, revision, onClose }: { partId: string; revision: bigi
   );
   const error = after.error ?? before.error;
   return (
-    <FormDialog
+    <ModalDialog
       title={`Revision ${revision}`}
       lead={hasBefore ? `What it changed against revision ${revision - 1n}.` : 'The first one.'}
       isOpen
@@ -135,6 +135,6 @@ function Changes({ partId, revision, onClose }: { partId: string; revision: bigi
           !error && <Loading />
         )}
       </Suspense>
-    </FormDialog>
+    </ModalDialog>
   );
 }

@@ -4,7 +4,7 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
-import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
+import { FormDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { BackIcon, PlusIcon, RunnerIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Note, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -12,7 +12,7 @@ import { Badge } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
 import { joinCommand, runnerView } from '../view/runners.ts';
 import type { RunnerView } from '../view/runners.ts';
-import { TextField } from './submit-fields.tsx';
+import { TextField } from '../parts/fields.tsx';
 
 const refreshMs = 3000;
 
@@ -125,7 +125,7 @@ function AddRunner({ onClose }: { onClose: () => void }) {
   const creation = useMutation(AppService.method.createKey);
   if (creation.data)
     return (
-      <FormDialog
+      <ModalDialog
         title="Start the runner"
         lead="On that host, in a checkout of this repository (Linux). The key is shown this once."
         isOpen
@@ -143,32 +143,32 @@ function AddRunner({ onClose }: { onClose: () => void }) {
             I have copied it
           </button>
         </div>
-      </FormDialog>
+      </ModalDialog>
     );
   return (
-    <FormDialog title="Add runner" lead="It signs in with an API key of its own." isOpen onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          creation.mutate({
-            name: name.trim(),
-            authorizations: [
-              {
-                authorizationType: 'role',
-                authorizationId: 'organization_runner',
-                resourceType: 'organization',
-                resourceId: organizationId,
-                organizationId,
-              },
-            ],
-          });
-        }}
-      >
-        <TextField label="Name of the key" value={name} onChange={setName} />
-        {creation.error && <FailureNote error={creation.error} />}
-        <FormFooter verb="Create key" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
-      </form>
+    <FormDialog
+      title="Add runner"
+      lead="It signs in with an API key of its own."
+      verb="Create key"
+      isDisabled={name.trim() === '' || creation.isPending}
+      error={creation.error}
+      onSubmit={() =>
+        creation.mutate({
+          name: name.trim(),
+          authorizations: [
+            {
+              authorizationType: 'role',
+              authorizationId: 'organization_runner',
+              resourceType: 'organization',
+              resourceId: organizationId,
+              organizationId,
+            },
+          ],
+        })
+      }
+      onClose={onClose}
+    >
+      <TextField label="Name of the key" value={name} onChange={setName} />
     </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
 import { ConfigDiff } from '../editor/config-diff.tsx';
-import { FormDialog } from '../parts/dialogs.tsx';
+import { ModalDialog } from '../parts/dialogs.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import type { ConfigProblem } from '../view/config-problems.ts';
 import { isolateText } from '../view/user-text.ts';
@@ -29,7 +29,7 @@ export const SaveDialog = ({
   onSave,
   onClose,
 }: SaveDialogProps) => (
-  <FormDialog
+  <ModalDialog
     title="Save this configuration?"
     lead={`${isolateText(machineName)} applies it as soon as it is online. Every saved revision can be loaded again.`}
     isOpen
@@ -54,5 +54,5 @@ export const SaveDialog = ({
         {isSaving ? 'Saving …' : 'Save'}
       </button>
     </div>
-  </FormDialog>
+  </ModalDialog>
 );

@@ -96,41 +96,45 @@ const ScriptCard = ({ script, onEdit }: { script: ScriptView; onEdit: () => void
         </span>
       </p>
     )}
-    <table className="table table-cards">
-      <thead>
-        <tr>
-          <th scope="col">Version</th>
-          <th scope="col">Published</th>
-          <th scope="col">
-            <span className="hidden-text">Package</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {script.versions.map(({ version, created }, at) => (
-          <tr key={version}>
-            <td className="lead">
-              <span className="row">
-                <strong className="break">{version}</strong>
-                {at === 0 && <span className="badge is-good">latest</span>}
-              </span>
-            </td>
-            <td data-label="Published">
-              <Ago at={created} />
-            </td>
-            <td data-label="">
-              <a
-                className="button button-small"
-                href={`/packages/${script.organizationId}/${encodeURIComponent(script.name)}/${encodeURIComponent(version)}.tar.gz`}
-                download={`${script.name}-${version}.tar.gz`}
-              >
-                <DownloadIcon />
-                Download<span className="hidden-text"> version {version}</span>
-              </a>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <VersionTable script={script} />
   </section>
+);
+
+const VersionTable = ({ script }: { script: ScriptView }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Version</th>
+        <th scope="col">Published</th>
+        <th scope="col">
+          <span className="hidden-text">Package</span>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {script.versions.map(({ version, created }, at) => (
+        <tr key={version}>
+          <td className="lead">
+            <span className="row">
+              <strong className="break">{version}</strong>
+              {at === 0 && <span className="badge is-good">latest</span>}
+            </span>
+          </td>
+          <td data-label="Published">
+            <Ago at={created} />
+          </td>
+          <td data-label="">
+            <a
+              className="button button-small"
+              href={`/packages/${script.organizationId}/${encodeURIComponent(script.name)}/${encodeURIComponent(version)}.tar.gz`}
+              download={`${script.name}-${version}.tar.gz`}
+            >
+              <DownloadIcon />
+              Download<span className="hidden-text"> version {version}</span>
+            </a>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
 );

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { formatCount } from '../view/quantities.ts';
-import { TextField } from './submit-fields.tsx';
+import { TextField } from '../parts/fields.tsx';
 
 interface SelectionBarProps {
   datasetId: string;

@@ -98,7 +98,7 @@ function Releases() {
         </EmptyState>
       )}
       {releases && releases.length > 0 && <ReleaseTable releases={releases} />}
-      <ShowMore list={list} what="releases" />
+      <ShowMore list={list} text="Show more releases" />
     </section>
   );
 }

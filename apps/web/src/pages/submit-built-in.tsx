@@ -10,7 +10,8 @@ import { judge } from '../view/material.ts';
 import { versionStamp } from '../view/times.ts';
 import { modelNameProblem } from '../view/training-jobs.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
-import { LimitFields, limitsProblem, resourcesOf, SelectField, TextField, useLimits } from './submit-fields.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
+import { LimitFields, limitsProblem, resourcesOf, useLimits } from './submit-limits.tsx';
 import type { SubmitProps } from './submit-page.tsx';
 
 const frameworks = {

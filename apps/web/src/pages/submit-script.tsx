@@ -13,7 +13,8 @@ import { argumentLines, listScripts } from '../view/scripts.ts';
 import type { ScriptView } from '../view/scripts.ts';
 import { versionStamp } from '../view/times.ts';
 import { modelNameProblem } from '../view/training-jobs.ts';
-import { LimitFields, limitsProblem, resourcesOf, SelectField, TextField, useLimits } from './submit-fields.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
+import { LimitFields, limitsProblem, resourcesOf, useLimits } from './submit-limits.tsx';
 import type { SubmitProps } from './submit-page.tsx';
 
 const uploadCommand = 'npm run -s platform -- training-script upload --path FOLDER --name NAME';

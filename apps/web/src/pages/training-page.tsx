@@ -1,13 +1,8 @@
-import { create } from '@bufbuild/protobuf';
-import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
-import {
-  ListTrainingJobsRequestSchema,
-  MLTrainingService,
-} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { PlusIcon, RunnerIcon, TrainingIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
+import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
@@ -24,19 +19,12 @@ export function TrainingPage() {
   const { organizationId } = organization;
   const { status: word = 'all' } = route.useSearch();
   const filter = statusFilters[word] ?? statusFilters['all'];
-  const transport = useTransport();
-  const list = useInfiniteQuery({
-    queryKey: ['training-jobs', organizationId, filter?.status],
-    initialPageParam: '',
-    refetchInterval: refreshMs,
-    queryFn: ({ pageParam, signal }) => {
-      const request = { organizationId, status: filter?.status ?? 0, pageSize, pageToken: pageParam };
-      const message = create(ListTrainingJobsRequestSchema, request);
-      return callUnaryMethod(transport, MLTrainingService.method.listTrainingJobs, message, { signal });
-    },
-    getNextPageParam: (page) => page.nextPageToken || undefined,
-  });
-  const jobs = list.data?.pages.flatMap((page) => page.jobs.map(jobView));
+  const list = usePagedList(
+    MLTrainingService.method.listTrainingJobs,
+    (pageToken) => ({ organizationId, status: filter?.status ?? 0, pageSize, pageToken }),
+    { refreshMs },
+  );
+  const jobs = list.pages?.flatMap((page) => page.jobs.map(jobView));
   return (
     <div className="page">
       <title>Training · Platform</title>
@@ -71,18 +59,7 @@ export function TrainingPage() {
           <JobTable jobs={jobs} />
         )}
       </div>
-      {list.hasNextPage && (
-        <div className="row">
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
-            {list.isFetchingNextPage ? 'Loading …' : 'Show older jobs'}
-          </button>
-        </div>
-      )}
+      <ShowMore list={list} text="Show older jobs" />
     </div>
   );
 }

@@ -2,10 +2,10 @@ import { ReleaseService } from '@platform/contract/gen/platform/release/v1/relea
 import { versionOf, withVersion } from '@platform/contract/version-pin';
 import type { ProgramName } from '@platform/contract/version-pin';
 import { useState } from 'react';
-import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
+import { FormDialog } from '../parts/dialogs.tsx';
 import { usePagedList } from '../parts/paged-list.tsx';
 import { otherChoice, versionChoices } from '../view/version-choices.ts';
-import { SelectField, TextField } from './submit-fields.tsx';
+import { SelectField, TextField } from '../parts/fields.tsx';
 
 interface VersionMenusProps {
   /** JSON. */
@@ -64,30 +64,27 @@ interface OtherVersionProps {
   onClose: () => void;
 }
 function OtherVersion({ label, onChoose, onClose }: OtherVersionProps) {
-  const [choice, setWish] = useState('');
+  const [choice, setChoice] = useState('');
   const isUrl = /^(https?|file):/i.test(choice.trim());
   return (
-    <FormDialog title={label} isOpen onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onChoose(choice.trim());
-        }}
-      >
-        <TextField
-          label="Version or address"
-          value={choice}
-          onChange={setWish}
-          placeholder="https://builds.example/program#sha256=…"
-          hint={
-            isUrl
-              ? 'No release key signs such a file: saving it needs an owner, is taken as consent, and is recorded.'
-              : 'A version such as 1.4.0, or the address of a file: https://…, or file:///… on the machine.'
-          }
-        />
-        <FormFooter verb="Choose" isDisabled={choice.trim() === ''} onClose={onClose} />
-      </form>
+    <FormDialog
+      title={label}
+      verb="Choose"
+      isDisabled={choice.trim() === ''}
+      onSubmit={() => onChoose(choice.trim())}
+      onClose={onClose}
+    >
+      <TextField
+        label="Version or address"
+        value={choice}
+        onChange={setChoice}
+        placeholder="https://builds.example/program#sha256=…"
+        hint={
+          isUrl
+            ? 'No release key signs such a file: saving it needs an owner, is taken as consent, and is recorded.'
+            : 'A version such as 1.4.0, or the address of a file: https://…, or file:///… on the machine.'
+        }
+      />
     </FormDialog>
   );
 }

@@ -1,8 +1,9 @@
 import { AlertDialog, Dialog } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { CrossIcon } from './icons.tsx';
+import { FailureNote } from './messages.tsx';
 
-interface FormDialogProps {
+interface ModalDialogProps {
   title: string;
   /** One sentence under the title. */
   lead?: string;
@@ -13,7 +14,7 @@ interface FormDialogProps {
 }
 
 /** A dialog with a title and a close button. */
-export function FormDialog({ title, lead, isOpen, onClose, isWide = false, children }: FormDialogProps) {
+export function ModalDialog({ title, lead, isOpen, onClose, isWide = false, children }: ModalDialogProps) {
   return (
     <Dialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
       <Dialog.Portal>
@@ -36,24 +37,41 @@ export function FormDialog({ title, lead, isOpen, onClose, isWide = false, child
   );
 }
 
-/** The buttons of a form in a dialog: Cancel, and the verb that submits it. */
-export const FormFooter = ({
-  verb,
-  isDisabled,
-  onClose,
-}: {
+interface FormDialogProps {
+  title: string;
+  lead?: string;
+  /** The text of the button that submits. */
   verb: string;
   isDisabled: boolean;
+  /** The failure of the last submission. */
+  error?: unknown;
+  onSubmit: () => void;
   onClose: () => void;
-}) => (
-  <div className="dialog-footer">
-    <button type="button" className="button" onClick={onClose}>
-      Cancel
-    </button>
-    <button type="submit" className="button button-main" disabled={isDisabled}>
-      {verb}
-    </button>
-  </div>
+  children: ReactNode;
+}
+
+/** A form in a dialog: its fields, the failure of the last submission, Cancel, and the button that submits. */
+export const FormDialog = ({ title, lead, verb, isDisabled, error, onSubmit, onClose, children }: FormDialogProps) => (
+  <ModalDialog title={title} {...(lead === undefined ? {} : { lead })} isOpen onClose={onClose}>
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+      {error ? <FailureNote error={error} /> : null}
+      <div className="dialog-footer">
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" className="button button-main" disabled={isDisabled}>
+          {verb}
+        </button>
+      </div>
+    </form>
+  </ModalDialog>
 );
 
 interface ConfirmDialogProps {

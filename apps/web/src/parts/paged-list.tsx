@@ -46,11 +46,12 @@ export function usePagedList<I extends DescMessage, O extends DescMessage>(
   };
 }
 
-export const ShowMore = ({ list, what }: { list: Omit<PagedList<unknown>, 'pages'>; what: string }) =>
+/** @param text - the text of the button, for example "Show more datasets". */
+export const ShowMore = ({ list, text }: { list: Omit<PagedList<unknown>, 'pages' | 'error'>; text: string }) =>
   list.hasMore && (
     <div className="row">
       <button type="button" className="button" disabled={list.isLoadingMore} onClick={list.showMore}>
-        {list.isLoadingMore ? 'Loading …' : `Show more ${what}`}
+        {list.isLoadingMore ? 'Loading …' : text}
       </button>
     </div>
   );

@@ -1,74 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { JobResourcesSchema } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import type { ReactNode } from 'react';
-import { useId, useState } from 'react';
-
-interface TextFieldProps {
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-  problem?: string | undefined;
-  hint?: ReactNode;
-  placeholder?: string;
-  list?: readonly string[];
-}
-export function TextField({ label, value, onChange, problem, hint, placeholder, list }: TextFieldProps) {
-  const id = useId();
-  const words = problem ?? hint;
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        className="input"
-        value={value}
-        autoComplete="off"
-        placeholder={placeholder}
-        onChange={(event) => onChange(event.target.value)}
-        aria-invalid={problem !== undefined}
-        {...(words === undefined ? {} : { 'aria-describedby': `${id}-hint` })}
-        {...(list === undefined ? {} : { list: `${id}-list` })}
-      />
-      {list && (
-        <datalist id={`${id}-list`}>
-          {list.map((one) => (
-            <option key={one} value={one} />
-          ))}
-        </datalist>
-      )}
-      {words !== undefined && (
-        <p id={`${id}-hint`} className={problem === undefined ? 'field-hint' : 'field-wrong'}>
-          {words}
-        </p>
-      )}
-    </div>
-  );
-}
-
-interface SelectFieldProps {
-  label: string;
-  value: string;
-  options: readonly { value: string; text: string }[];
-  onChange: (value: string) => void;
-  hint?: ReactNode;
-}
-export function SelectField({ label, value, options, onChange, hint }: SelectFieldProps) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} className="select" value={value} onChange={(event) => onChange(event.target.value)}>
-        {options.map((one) => (
-          <option key={one.value} value={one.value}>
-            {one.text}
-          </option>
-        ))}
-      </select>
-      {hint !== undefined && <p className="field-hint">{hint}</p>}
-    </div>
-  );
-}
+import { useState } from 'react';
+import { TextField } from '../parts/fields.tsx';
 
 export interface Limits {
   gpus: string;
