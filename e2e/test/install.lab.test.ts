@@ -56,7 +56,7 @@ test('one line installs, a second time changes nothing, uninstall leaves nothing
     await t.test('uninstall', async () => {
       const removal = `${site.scriptCommand.replaceAll('/install.sh', '/uninstall.sh')} | sh`;
       const { seconds } = await timed(async () => {
-        assert.match(await machine.must(removal, 300), /told the management server/);
+        assert.match(await machine.must(removal, 300), /notified the management server/);
       });
       assert.equal(await mainPid(machine, 'platform-agent'), 0);
       assert.equal((await machine.exec('pgrep -f /opt/[p]latform')).stdout, '');

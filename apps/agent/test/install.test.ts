@@ -152,11 +152,11 @@ test('uninstall reports to the management server that the agent is removed, and 
     return { stdout, stderr };
   };
   const heard = await uninstalled(server.url);
-  assert.match(heard.stdout, /^ {2}told the management server$/m);
+  assert.match(heard.stdout, /^ {2}notified the management server$/m);
   assert.equal(cloud.calls.get('goodbye'), 1);
   const alone = await uninstalled('http://127.0.0.1:1');
   assert.doesNotMatch(alone.stdout, /told/);
-  assert.match(alone.stderr, /^The management server could not be told: the app shows this machine as offline/m);
+  assert.match(alone.stderr, /^The management server could not be notified: the app shows this machine as offline/m);
 });
 
 test('uninstall puts back what install replaced, keeps credentials when asked, and leaves files of others', async () => {
@@ -324,7 +324,7 @@ const refused: [
     [],
     (url) => ({ ...key, PLATFORM_URL: url }),
     4,
-    /it is no program/,
+    /it is not a program/,
   ],
 ];
 const key = { PLATFORM_API_KEY_ID: 'k1', PLATFORM_API_KEY: 'v1', PLATFORM_PART_ID: partId };

@@ -39,7 +39,7 @@ async function until<T>(
     }
     await systemClock.sleep(100);
   }
-  const log = (await readFile(folder.file('keeper.log'), 'utf8')).slice(-4000);
+  const log = (await readFile(folder.file('supervisor.log'), 'utf8')).slice(-4000);
   throw new Error(`${what} did not happen; last: ${JSON.stringify(last) ?? String(last)}\n${log}`);
 }
 
@@ -56,15 +56,15 @@ test('without systemd: started again after a kill and a handover, back from a ve
   const credentialsFile = folder.file('platform.json');
   const credentials = { cloud: { app_address: server.url, id: cloud.partId, secret: cloud.secret } };
   await writeFile(credentialsFile, JSON.stringify(credentials));
-  await using keeper = await spawnGroup({
+  await using supervisor = await spawnGroup({
     command: good.file,
     args: ['supervise', '--root', folder.file('agent'), '--config', credentialsFile],
-    logFile: folder.file('keeper.log'),
+    logFile: folder.file('supervisor.log'),
   }).then((group) => ({ ...group, [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) }));
 
   const serverPid = await until(folder, 'the machine server runs', (s) => s.server.at === 'running' && s.server.pid);
   const first = await until(folder, 'the agent tells its process', (s) => s.agent.pid ?? undefined);
-  assert.notEqual(first, keeper.pid);
+  assert.notEqual(first, supervisor.pid);
   process.kill(first, 'SIGKILL');
   const other = (than: number) => (s: AgentStatus) => s.agent.pid !== than && (s.agent.pid ?? undefined);
   const adopted = () => until(folder, 'the server is adopted', (s) => s.server.at === 'running' && s.server.pid);
@@ -84,7 +84,7 @@ test('without systemd: started again after a kill and a handover, back from a ve
   const quarantined = await until(folder, 'the bad version is quarantined', (s) =>
     s.programs.agent.quarantined.find(({ version }) => version === bad.version),
   );
-  assert.match(quarantined.reason, /did not prove itself in 3 starts/);
+  assert.match(quarantined.reason, /did not pass the health check in 3 starts/);
   assert.match(quarantined.exit?.reason ?? '', /^exit [1-9]/);
   assert.match(quarantined.exit?.lines.join('\n') ?? '', /this program was made to crash/);
   const back = await until(
@@ -96,10 +96,14 @@ test('without systemd: started again after a kill and a handover, back from a ve
   await until(folder, 'the server was never touched', (s) => s.server.pid === serverPid && s.server.at === 'running');
 
   const startTime = processStartTime(back) ?? '';
-  process.kill(keeper.pid, 'SIGTERM'); // the supervisor alone, as when a container stops
-  assert.deepEqual(await keeper.exited, { code: 0, signal: null }, await readFile(folder.file('keeper.log'), 'utf8'));
+  process.kill(supervisor.pid, 'SIGTERM'); // the supervisor alone, as when a container stops
+  assert.deepEqual(
+    await supervisor.exited,
+    { code: 0, signal: null },
+    await readFile(folder.file('supervisor.log'), 'utf8'),
+  );
   assert.equal(isAlive({ pid: back, startTime }), false);
-  const log = await readFile(folder.file('keeper.log'), 'utf8');
+  const log = await readFile(folder.file('supervisor.log'), 'utf8');
   assert.equal(log.split('this program was made to crash').length - 1, 3);
-  assert.match(log, /platform agent ends because="stopped by its keeper"/);
+  assert.match(log, /platform agent ends because="stopped by its supervisor"/);
 });

@@ -9,7 +9,7 @@ import { fileDisk } from '../src/os/file-disk.ts';
 import { posixFileSystem } from '../src/os/posix/file-system.ts';
 import type { Web } from '../src/os/ports.ts';
 import type { Condition } from '../src/health/conditions.ts';
-import { lateTold } from '../src/versions/trust/late.ts';
+import { reportExpiredMetadata } from '../src/versions/trust/expired.ts';
 import type { ReleaseTime } from '../src/versions/trust/release-time.ts';
 import { releaseTrust } from '../src/versions/trust/trust.ts';
 import { program, Repository } from './release-repository.ts';
@@ -37,7 +37,7 @@ export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
   const { log, text } = captureLog(clock);
   const time: ReleaseTime = { now: start + hour, isTrusted: true, certain: 0 };
   const troubles = new Cell<readonly Condition[]>([]);
-  const late = lateTold(troubles);
+  const late = reportExpiredMetadata(troubles);
   const machine = (appAddress = server.url) =>
     releaseTrust({ disk, web, appAddress, time: () => time, late, clock, log });
   const check = async (target: Target, change: { platform?: string; sha256?: string; target?: string } = {}) => {

@@ -55,7 +55,7 @@ const serverStartsOf = (rig: Rig, id: string): number =>
   rig.transcript.filter((line) => line.includes('the machine server was started') && line.includes(id.slice(0, -13)))
     .length;
 
-test('update_keeps_server_pid: a good agent takes over, proves itself, and the server never stops', () =>
+test('update_keeps_server_pid: a good agent takes over, passes the health check, and the server never stops', () =>
   runs(async (rig) => {
     const before = rig.machine.processes.running;
     await update(rig, 'agent', '1.1.0');
@@ -69,7 +69,7 @@ test('update_keeps_server_pid: a good agent takes over, proves itself, and the s
     assert.deepEqual(rig.starts, ['1.0.0', '1.1.0']);
   }));
 
-const inStarts = /^it did not prove itself in 3 starts$/;
+const inStarts = /^it did not pass the health check in 3 starts$/;
 /** `exit`: the exit reason of its last start, and its last line. */
 const bad: [program: Program, behaviour: Behaviour, starts: number, reason: RegExp, exit?: [RegExp, string?]][] = [
   ['agent', 'crash', 3, inStarts, [/^exit 1$/, 'it hurts ***']],
@@ -174,7 +174,7 @@ test('crashes and power cuts of one trial are counted apart: three crashes are t
     assert.deepEqual([seen.starts, statusOf(rig, 'agent')?.quarantined[0]?.reason], [5, trialReason]);
   }));
 
-test('a management server that is away during a trial: nobody could reach it, so the version is tried again', () =>
+test('a management server that is away during a trial: no agent could reach it, so the version is tried again', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('agent', '1.1.0');
     use();
@@ -359,7 +359,7 @@ test('without agent_auto_restart a new agent is used from the next restart on', 
     assert.deepEqual([statusOf(rig, 'agent')?.runningVersion, rig.starts], ['1.1.0', ['1.0.0', '1.1.0']]);
   }));
 
-test('offline: a version that an operator gives from a file proves itself without the cloud, if the old one had none', () =>
+test('offline: a version that an operator gives from a file passes the health check without the cloud, if the old one had none', () =>
   runs(async (rig) => {
     rig.cloud.isUp = false;
     await passes(rig, 2 * hour);
@@ -373,10 +373,10 @@ test('offline: a version that an operator gives from a file proves itself withou
       hour,
     );
     assert.equal(rig.inUse('agent'), `customURL+${id}`);
-    assert.match(rig.transcript.join('\n'), /the version has proved itself/);
+    assert.match(rig.transcript.join('\n'), /the version passed the health check/);
   }));
 
-test('the gate is renewed by an agent that has proved itself, not by one on trial', () =>
+test('the gate is renewed by an agent that has passed the health check, not by one on trial', () =>
   runs(async (rig) => {
     const text = () => new TextDecoder().decode(rig.machine.files.get('lib/gate')?.bytes);
     rig.machine.files.put('lib/gate', Buffer.from('an older one'), 0o755);

@@ -262,7 +262,7 @@ for (const [kind, make] of [
     ['an own server', 'server', agent.subarray(0, 64), undefined],
     ['an own server that is a script', 'server', Buffer.from('#!/bin/sh\n'), undefined],
     ['a script as agent', 'agent', Buffer.from('#!/bin/sh\n'), /does not say/],
-    ['a web page', 'server', Buffer.from('<html>not found</html>'), /it is no program/],
+    ['a web page', 'server', Buffer.from('<html>not found</html>'), /it is not a program/],
   ];
   for (const [name, program, bytes, refusal] of wrong) {
     on(`what a file is, is seen in it: ${name}`, async (f) => {

@@ -8,7 +8,7 @@ import { lookAround } from '../install/look.ts';
 import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts';
 import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
-import { wishOf } from '../install/wish.ts';
+import { desiredInstallation } from '../install/desired.ts';
 import { useProxiesOf } from '../os/proxies.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { agentUnit } from '../install/unit.ts';
@@ -57,8 +57,8 @@ export async function install(given: Given, io: Io): Promise<number> {
   }
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
-  const { wish, places } = wishOf(given, io.env);
-  const { root, credentialsFile } = wish;
+  const { desired, places } = desiredInstallation(given, io.env);
+  const { root, credentialsFile } = desired;
   const found = await lookAround(places, { system, clock, log });
   const facts = given.leavesOthers ? { ...found, others: [] } : found;
   const outcome: Outcome = {
@@ -76,21 +76,21 @@ export async function install(given: Given, io: Io): Promise<number> {
   };
 
   const asked = askedFor(given, facts.credentials.at === 'usable' ? facts.credentials.appAddress : undefined);
-  outcome.refusals = refusalsOf(facts, { ...wish, credentials: asked && { text: '', partId: asked.partId } });
+  outcome.refusals = refusalsOf(facts, { ...desired, credentials: asked && { text: '', partId: asked.partId } });
   if (outcome.refusals.length > 0) {
     if (!given.json) for (const { what, remedy } of outcome.refusals) io.note(`${what} ${remedy}`);
     return end(exitCodes.refused);
   }
 
   useProxiesOf(process.env);
-  if (asked) wish.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given, clock));
-  const steps = stepsOf(facts, wish);
+  if (asked) desired.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given, clock));
+  const steps = stepsOf(facts, desired);
   if (given.dryRun) {
     outcome.steps = steps.map(stepText);
     tell(steps.length === 0 ? 'Everything is so already.' : ['This would be done:', ...outcome.steps].join('\n  '));
     return end(exitCodes.done);
   }
-  const used = foundCredentials(wish.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
+  const used = foundCredentials(desired.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
   const appAddress = used.at === 'usable' ? used.appAddress : '';
   const named = used.at === 'usable' ? trustedBy(used) : undefined;
   const isStaged = steps.some((step) => step.do === 'stage');
@@ -114,7 +114,7 @@ export async function install(given: Given, io: Io): Promise<number> {
   if (isStaged && given.offline && given.trustedRoot !== undefined) {
     await (await import('../install/verify.ts')).pinTrustedRoot({ root, system }, given.trustedRoot);
   }
-  const said = (text: string): void => {
+  const report = (text: string): void => {
     outcome.is_changed = true;
     outcome.steps.push(text);
     tell(`  ${text}`);
@@ -124,14 +124,14 @@ export async function install(given: Given, io: Io): Promise<number> {
   const parts = {
     root,
     credentialsFile,
-    unitFile: wish.unitFile,
+    unitFile: desired.unitFile,
     candidate,
     target,
     isOnline,
     system,
     clock,
     log,
-    said,
+    report,
   };
   await applySteps(steps, parts).catch((error: unknown) => {
     if (!(error instanceof StepFailed)) throw error;
@@ -142,7 +142,7 @@ export async function install(given: Given, io: Io): Promise<number> {
     });
   });
 
-  if (!wish.usesSystemd || !wish.isStarted) {
+  if (!desired.usesSystemd || !desired.isStarted) {
     tell(
       steps.length === 0
         ? 'Everything is so already.'

@@ -23,7 +23,7 @@ import type { HeardTime } from '../clock/device-time.ts';
 import { openProvenTime } from '../clock/proven-time.ts';
 import { tolerantFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { deviceFetch } from '../versions/device-fetch.ts';
-import { lateTold } from '../versions/trust/late.ts';
+import { reportExpiredMetadata } from '../versions/trust/expired.ts';
 import { childFetcher } from '../versions/fetch-child.ts';
 import { setTrouble } from '../health/troubles.ts';
 import type { Fetcher } from '../versions/ports.ts';
@@ -90,7 +90,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const refuted = new Cell<number | undefined>(undefined);
   const proven = await openProvenTime(device.disk, clock);
   const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
-  const late = lateTold(troubles);
+  const late = reportExpiredMetadata(troubles);
   // Only the built program can start itself again; from source, this process fetches.
   const fetcher: Fetcher =
     selfId === undefined

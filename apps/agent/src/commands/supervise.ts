@@ -7,8 +7,8 @@ import { lockFolder, onSignals, spareLock, stderrSink, systemClock } from '@plat
 import { candidateOf } from '../install/look.ts';
 import { placeSelf } from '../install/self.ts';
 import { startChild } from '../supervisor/child.ts';
-import { keepAgent } from '../supervisor/keeper.ts';
-import { keeperLimits } from '../supervisor/limits.ts';
+import { superviseAgent } from '../supervisor/supervise.ts';
+import { supervisionLimits } from '../supervisor/limits.ts';
 import { machineBootId } from '../os/boot-id.ts';
 import { system } from '../composition/system.ts';
 import { windows } from '../composition/windows.ts';
@@ -41,18 +41,18 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   }
   const createJob = process.platform === 'win32' ? windows.createJob : undefined;
   const args = ['run', '--root', root, '--config', path.resolve(given.config)];
-  await keepAgent(
+  await superviseAgent(
     {
       files,
-      start: (program, told) =>
+      start: (program, notify) =>
         startChild(
           path.join(root, program),
           args,
-          { cwd: root, watchdogMs: keeperLimits.watchdog, output: 'inherit', createJob },
-          told,
+          { cwd: root, watchdogMs: supervisionLimits.watchdog, output: 'inherit', createJob },
+          notify,
         ),
       mask: () => maskOf(path.resolve(given.config)),
-      limits: keeperLimits,
+      limits: supervisionLimits,
       boot: machineBootId(),
       clock,
       log,

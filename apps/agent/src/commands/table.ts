@@ -171,7 +171,7 @@ export const commands: readonly Command[] = [
     about: 'Not for people: the service manager of Windows starts this.',
     table: placeOptions,
     isHidden: true,
-    load: async () => (await import('./windows-keeper.ts')).keepOnWindows,
+    load: async () => (await import('./windows-supervise.ts')).superviseOnWindows,
   }),
   command({
     name: 'take-over',

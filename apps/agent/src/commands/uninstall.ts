@@ -40,7 +40,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
   if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
 
-  const { done, left, isServerTold } = await removeAll(
+  const { done, left, isServerNotified } = await removeAll(
     {
       root,
       credentialsFile: given.keepCredentials ? undefined : credentialsFile,
@@ -50,11 +50,11 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
     system,
   );
   if (given.json) {
-    io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));
+    io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerNotified }));
   } else {
     for (const line of done) io.out(`  ${line}`);
     for (const line of left) io.note(line);
-    if (!isServerTold) io.note(notTold);
+    if (!isServerNotified) io.note(serverNotNotified);
     io.out(
       left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
     );
@@ -62,8 +62,8 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   return left.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-export const notTold =
-  'The management server could not be told: the app shows this machine as offline until it is deleted there.';
+export const serverNotNotified =
+  'The management server could not be notified: the app shows this machine as offline until it is deleted there.';
 
 /** An agent that systemd does not stop would create its folders again. */
 async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io: Io): Promise<void> {

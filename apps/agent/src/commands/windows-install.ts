@@ -32,7 +32,7 @@ export async function installHere(
   const root = path.resolve(given.root);
   const credentialsFile = path.resolve(given.config);
   const steps: string[] = [];
-  const said = (text: string): void => {
+  const report = (text: string): void => {
     steps.push(text);
     if (!given.json) io.out(`  ${text}`);
   };
@@ -58,7 +58,7 @@ export async function installHere(
     system,
     clock,
     log,
-    said,
+    report,
   });
   if (given.json) io.out(JSON.stringify({ is_changed: true, version: candidate.version, steps }));
   return exitCodes.done;
@@ -69,7 +69,7 @@ export async function uninstallHere(
   io: Io,
 ): Promise<number> {
   const [root, file] = [path.resolve(given.root), path.resolve(given.config)];
-  const { done, left, isServerTold } = await uninstallOnWindows(
+  const { done, left, isServerNotified } = await uninstallOnWindows(
     {
       root,
       credentialsFile: given.keepCredentials ? undefined : file,
@@ -77,7 +77,7 @@ export async function uninstallHere(
     },
     { windows, clock: io.clock },
   );
-  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));
+  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerNotified }));
   else for (const line of done) io.out(`  ${line}`);
   for (const line of left) io.note(line);
   return left.length === 0 ? exitCodes.done : exitCodes.failed;

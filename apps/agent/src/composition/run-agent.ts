@@ -167,7 +167,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     wanted,
     actual,
     restarts,
-    vitals,
+    health: vitals,
     isReached,
     trust,
     patches,

@@ -3,7 +3,7 @@ import type { Clock, Log } from '@platform/kit';
 import { rootMark } from '../server/process.ts';
 import { memoryLimits } from '../health/watchdog.ts';
 import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit } from '../install/unit.ts';
-import { keeperOf } from '../supervisor/kept.ts';
+import { parentSupervisor } from '../supervisor/parent.ts';
 import { linuxDevice } from '../os/linux/device.ts';
 import { ownMemory } from '../os/linux/memory.ts';
 import { forgetStart } from '../os/linux/program-pages.ts';
@@ -40,8 +40,8 @@ export async function thisMachine(of: {
   log: Log;
 }): Promise<ThisMachine> {
   const { root, env, orphaned, trace, clock, log } = of;
-  const keeper = keeperOf(env, orphaned);
-  const supervisor = keeper ?? (await linuxSupervisor(env, log));
+  const parent = parentSupervisor(env, orphaned);
+  const supervisor = parent ?? (await linuxSupervisor(env, log));
   const units = { unit: serverUnit, agentUnit, relayUnit, stopMs: serverStopSeconds * 1000 };
   const device =
     process.platform === 'win32'
@@ -55,9 +55,9 @@ export async function thisMachine(of: {
           trace,
           log,
         });
-  if (keeper) device.host.isKept = true;
+  if (parent) device.host.isKept = true;
   const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
-  return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes, forgetStart };
+  return { device, supervisor, stopped: parent?.stopped, ownMemory, memoryLimitBytes, forgetStart };
 }
 
 /** The command line that starts this program again: as one file, or from source by its runtime. */

@@ -29,7 +29,7 @@ export interface ApplyParts {
   system: System;
   clock: Clock;
   log: Log;
-  said: (text: string) => void;
+  report: (text: string) => void;
 }
 
 /** A step that failed. Earlier steps are not undone. */
@@ -57,7 +57,7 @@ export async function applySteps(steps: readonly Step[], parts: ApplyParts): Pro
       const outside = outsideFile(step, parts);
       if (outside !== undefined) changes = await recordBefore(root, { ...changes, credentialsFile, unitFile }, outside);
       await apply(step, parts);
-      parts.said(stepText(step));
+      parts.report(stepText(step));
     } catch (error) {
       throw error instanceof StepFailed ? error : new StepFailed(step, errorText(error));
     }
@@ -101,7 +101,7 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
       return;
     case 'link':
       return placeLink(step.file, step.target);
-    case 'forgive':
+    case 'clear-quarantine':
       await store.clearQuarantine();
       return;
     case 'use':

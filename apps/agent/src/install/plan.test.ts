@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Facts, FoundFile } from './facts.ts';
-import { neededBytes, refusalsOf, stepsOf, type InstallWish, type Step } from './plan.ts';
+import { neededBytes, refusalsOf, stepsOf, type DesiredInstallation, type Step } from './plan.ts';
 
-const wish: InstallWish = {
+const desired: DesiredInstallation = {
   root: '/opt/platform',
   credentialsFile: '/etc/platform.json',
   credentials: undefined,
@@ -23,9 +23,9 @@ const wish: InstallWish = {
 };
 const file = (text: string, mode: number): FoundFile => ({ is: 'file', text, mode: 0o100000 | mode });
 const laidDown: [string, FoundFile][] = [
-  [wish.gateFile, file('gate', 0o755)],
-  [wish.unitFile, file('unit', 0o644)],
-  [wish.linkFile, { is: 'link', target: wish.linkTarget }],
+  [desired.gateFile, file('gate', 0o755)],
+  [desired.unitFile, file('unit', 0o644)],
+  [desired.linkFile, { is: 'link', target: desired.linkTarget }],
 ];
 const one = '1.0.0-aaaaaaaaaaaa';
 const two = '2.0.0-bbbbbbbbbbbb';
@@ -71,7 +71,7 @@ const short = (step: Step): string => {
   return 'id' in step ? `${step.do} ${step.id}` : step.do;
 };
 
-const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: string[]][] = [
+const plans: [name: string, facts: Facts, desired: Partial<DesiredInstallation>, steps: string[]][] = [
   ['everything is so already', installed, {}, []],
   [
     'a bare machine: laid down first, switched, then started',
@@ -80,9 +80,9 @@ const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: str
     [
       'make-folders',
       `stage ${one}`,
-      `write ${wish.gateFile}`,
-      `write ${wish.unitFile}`,
-      `link ${wish.linkFile}`,
+      `write ${desired.gateFile}`,
+      `write ${desired.unitFile}`,
+      `link ${desired.linkFile}`,
       `use ${one} before null`,
       'reload',
       'enable',
@@ -96,9 +96,9 @@ const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: str
     [
       'make-folders',
       `stage ${one}`,
-      `write ${wish.gateFile}`,
-      `write ${wish.unitFile}`,
-      `link ${wish.linkFile}`,
+      `write ${desired.gateFile}`,
+      `write ${desired.unitFile}`,
+      `link ${desired.linkFile}`,
       `use ${one} before null`,
       'enable',
     ],
@@ -117,51 +117,56 @@ const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: str
   ],
   [
     'a changed unit',
-    { ...installed, files: without(wish.unitFile, [wish.unitFile, file('old', 0o644)]) },
+    { ...installed, files: without(desired.unitFile, [desired.unitFile, file('old', 0o644)]) },
     {},
-    [`write ${wish.unitFile}`, 'reload', 'restart'],
+    [`write ${desired.unitFile}`, 'reload', 'restart'],
   ],
   [
     'a unit that others may write',
-    { ...installed, files: without(wish.unitFile, [wish.unitFile, file('unit', 0o666)]) },
+    { ...installed, files: without(desired.unitFile, [desired.unitFile, file('unit', 0o666)]) },
     {},
-    [`write ${wish.unitFile}`, 'reload', 'restart'],
+    [`write ${desired.unitFile}`, 'reload', 'restart'],
   ],
-  ['a lost gate: no restart for it', { ...installed, files: without(wish.gateFile) }, {}, [`write ${wish.gateFile}`]],
+  [
+    'a lost gate: no restart for it',
+    { ...installed, files: without(desired.gateFile) },
+    {},
+    [`write ${desired.gateFile}`],
+  ],
   [
     'a link to something else',
-    { ...installed, files: without(wish.linkFile, [wish.linkFile, { is: 'link', target: '/x' }]) },
+    { ...installed, files: without(desired.linkFile, [desired.linkFile, { is: 'link', target: '/x' }]) },
     {},
-    [`link ${wish.linkFile}`],
+    [`link ${desired.linkFile}`],
   ],
   [
     'credentials that others can read: closed, and no restart for it',
-    { ...installed, files: new Map([...laidDown, [wish.credentialsFile, file('{}', 0o644)]]) },
+    { ...installed, files: new Map([...laidDown, [desired.credentialsFile, file('{}', 0o644)]]) },
     {},
-    [`write ${wish.credentialsFile}`],
+    [`write ${desired.credentialsFile}`],
   ],
   [
-    'credentials that are somebody else’s',
+    'credentials of another machine',
     {
       ...installed,
-      files: new Map([...laidDown, [wish.credentialsFile, file('{}', 0o600)]]),
-      exposed: [{ path: wish.credentialsFile, because: 'owner 1000, mode 600' }],
+      files: new Map([...laidDown, [desired.credentialsFile, file('{}', 0o600)]]),
+      exposed: [{ path: desired.credentialsFile, because: 'owner 1000, mode 600' }],
     },
     {},
-    [`write ${wish.credentialsFile}`],
+    [`write ${desired.credentialsFile}`],
   ],
-  ['new proxies', installed, { environmentText: 'a="b"\n' }, [`write ${wish.environmentFile}`, 'reload', 'restart']],
+  ['new proxies', installed, { environmentText: 'a="b"\n' }, [`write ${desired.environmentFile}`, 'reload', 'restart']],
   [
     'new credentials',
     installed,
     { credentials: { text: '{"new": 1}', partId: 'part' } },
-    [`write ${wish.credentialsFile}`, 'restart'],
+    [`write ${desired.credentialsFile}`, 'restart'],
   ],
   [
     'a version that failed here, by force',
     { ...installed, candidate: candidate(two), stored: [one, two], quarantine: 'it crashed' },
     { isForced: true },
-    [`use ${two} before ${one}`, `forgive ${two}`, 'hand-over'],
+    [`use ${two} before ${one}`, `clear-quarantine ${two}`, 'hand-over'],
   ],
   ['a stopped agent', { ...installed, unit: { ...installed.unit, isActive: false } }, {}, ['start']],
   ['one that is not started at boot', { ...installed, unit: { ...installed.unit, isEnabled: false } }, {}, ['enable']],
@@ -173,25 +178,25 @@ const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: str
       'stop-other',
       'make-folders',
       `stage ${one}`,
-      `write ${wish.gateFile}`,
-      `write ${wish.unitFile}`,
-      `link ${wish.linkFile}`,
+      `write ${desired.gateFile}`,
+      `write ${desired.unitFile}`,
+      `link ${desired.linkFile}`,
       `use ${one} before null`,
     ],
   ],
 ];
 for (const [name, facts, change, steps] of plans) {
-  test(`plan: ${name}`, () => assert.deepEqual(stepsOf(facts, { ...wish, ...change }).map(short), steps));
+  test(`plan: ${name}`, () => assert.deepEqual(stepsOf(facts, { ...desired, ...change }).map(short), steps));
 }
 
-const refused: [facts: Partial<Facts>, wish: Partial<InstallWish>, codes: string[]][] = [
+const refused: [facts: Partial<Facts>, desired: Partial<DesiredInstallation>, codes: string[]][] = [
   [{}, {}, []],
   [{ isRoot: false }, {}, ['NOT_ROOT']],
   [{ isRoot: false }, { usesSystemd: false }, []],
   [{}, { unusableProxies: ['https_proxy=socks5://p: no.'] }, ['PROXY_UNSUPPORTED']],
   [{ exposed: [{ path: '/opt', because: 'owner 1000, mode 755' }] }, {}, ['EXPOSED']],
   [{ exposed: [{ path: '/opt', because: 'owner 1000, mode 755' }] }, { usesSystemd: false }, []],
-  [{ exposed: [{ path: wish.credentialsFile, because: 'owner 1000, mode 600' }] }, {}, []],
+  [{ exposed: [{ path: desired.credentialsFile, because: 'owner 1000, mode 600' }] }, {}, []],
   [{ platform: 'darwin/arm64' }, {}, ['NOT_LINUX']],
   [{ userlandBits: 32 }, {}, ['USERLAND_32_BIT']],
   [{ userlandBits: undefined }, {}, []],
@@ -200,7 +205,7 @@ const refused: [facts: Partial<Facts>, wish: Partial<InstallWish>, codes: string
   [{ freeBytes: neededBytes - 1, stored: [] }, {}, ['DISK_FULL']],
   [{ freeBytes: neededBytes, stored: [] }, {}, []],
   [{ freeBytes: 0 }, {}, []], // the version is stored already
-  [{ candidate: { ...candidate(one), refusal: 'it is no program' } }, {}, ['PROGRAM_UNUSABLE']],
+  [{ candidate: { ...candidate(one), refusal: 'it is not a program' } }, {}, ['PROGRAM_UNUSABLE']],
   [{ others: [{ unit: 'viam-agent.service', file: '/etc/x', isActive: true }] }, {}, ['OTHER_AGENT']],
   [{ others: [{ unit: 'viam-agent.service', file: '/etc/x', isActive: true }] }, { isReplacing: true }, []],
   [{ quarantine: 'it crashed' }, {}, ['QUARANTINED']],
@@ -220,7 +225,7 @@ const refused: [facts: Partial<Facts>, wish: Partial<InstallWish>, codes: string
 ];
 for (const [facts, change, codes] of refused) {
   test(`refusals: ${Object.keys({ ...facts, ...change }).join(', ') || 'none'} → ${codes.join(', ') || 'none'}`, () => {
-    const list = refusalsOf({ ...installed, ...facts }, { ...wish, ...change });
+    const list = refusalsOf({ ...installed, ...facts }, { ...desired, ...change });
     assert.deepEqual(
       list.map(({ code }) => code),
       codes,

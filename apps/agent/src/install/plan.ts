@@ -1,7 +1,7 @@
 import { unusableRemedy } from '../os/proxies.ts';
 import type { Facts } from './facts.ts';
 
-export interface InstallWish {
+export interface DesiredInstallation {
   root: string;
   credentialsFile: string;
   /** Credentials that the management server returned for this installation; undefined: use the existing ones. */
@@ -31,7 +31,7 @@ export type Step =
   | { do: 'make-folders'; root: string }
   | { do: 'write'; what: string; file: string; text: string; mode: number; keepsOld: boolean }
   | { do: 'stage'; id: string }
-  | { do: 'forgive'; id: string }
+  | { do: 'clear-quarantine'; id: string }
   | { do: 'use'; id: string; before: string | null }
   | { do: 'link'; file: string; target: string }
   | { do: 'reload' }
@@ -49,10 +49,10 @@ export interface Refusal {
 export const neededBytes = 450 * 1_000_000;
 
 /** The reasons against an installation; empty: it is possible. */
-export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
+export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[] {
   const list: Refusal[] = [];
   const refuse = (code: string, what: string, remedy: string): void => void list.push({ code, what, remedy });
-  if (!facts.isRoot && wish.usesSystemd) {
+  if (!facts.isRoot && desired.usesSystemd) {
     refuse('NOT_ROOT', 'Only root can install a service.', 'Run the same command with sudo.');
   }
   if (!facts.platform.startsWith('linux/')) {
@@ -65,7 +65,7 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
       'Install a 64-bit image of the operating system.',
     );
   }
-  if (wish.usesSystemd && wish.isStarted && !facts.isSystemdRunning) {
+  if (desired.usesSystemd && desired.isStarted && !facts.isSystemdRunning) {
     refuse(
       'NO_SYSTEMD',
       'systemd does not run on this machine.',
@@ -75,12 +75,12 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
   if (facts.freeBytes < neededBytes && !facts.stored.includes(facts.candidate.id)) {
     refuse(
       'DISK_FULL',
-      `${Math.floor(facts.freeBytes / 1e6)} MB are free for ${wish.root}; ${neededBytes / 1e6} MB are needed.`,
+      `${Math.floor(facts.freeBytes / 1e6)} MB are free for ${desired.root}; ${neededBytes / 1e6} MB are needed.`,
       'Make room, or choose a folder on another disk with --root.',
     );
   }
-  for (const { path, because } of wish.usesSystemd ? facts.exposed : []) {
-    if (path === wish.credentialsFile) continue; // a step corrects it
+  for (const { path, because } of desired.usesSystemd ? facts.exposed : []) {
+    if (path === desired.credentialsFile) continue; // a step corrects it
     refuse(
       'EXPOSED',
       `${path} can be changed by others than root (${because}): the agent runs as root, so they could do everything.`,
@@ -94,22 +94,22 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
       'Download platform-agent for this machine, and run its own install command.',
     );
   }
-  if (facts.quarantine !== undefined && !wish.isForced) {
+  if (facts.quarantine !== undefined && !desired.isForced) {
     refuse(
       'QUARANTINED',
       `Version ${facts.candidate.version} failed on this machine: ${facts.quarantine}.`,
       'Install another version, or use --force to try this one again.',
     );
   }
-  if (facts.strayPid !== undefined && wish.usesSystemd) {
+  if (facts.strayPid !== undefined && desired.usesSystemd) {
     refuse(
       'AGENT_RUNNING',
-      `An agent that systemd does not know of runs for ${wish.root}, process ${facts.strayPid}.`,
+      `An agent that systemd does not know of runs for ${desired.root}, process ${facts.strayPid}.`,
       'Stop it first: two agents cannot share a folder.',
     );
   }
-  for (const text of wish.unusableProxies) refuse('PROXY_UNSUPPORTED', text, unusableRemedy);
-  if (!wish.isReplacing) {
+  for (const text of desired.unusableProxies) refuse('PROXY_UNSUPPORTED', text, unusableRemedy);
+  if (!desired.isReplacing) {
     for (const { unit, file, isActive } of facts.others) {
       refuse(
         'OTHER_AGENT',
@@ -119,24 +119,24 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
     }
   }
   const { credentials } = facts;
-  if (!wish.credentials && credentials.at !== 'usable') {
+  if (!desired.credentials && credentials.at !== 'usable') {
     refuse(
       'NO_CREDENTIALS',
       credentials.at === 'none'
-        ? `There are no credentials: ${wish.credentialsFile} does not exist.`
-        : `The credentials in ${wish.credentialsFile} cannot be used: ${credentials.problem}.`,
+        ? `There are no credentials: ${desired.credentialsFile} does not exist.`
+        : `The credentials in ${desired.credentialsFile} cannot be used: ${credentials.problem}.`,
       'Set PLATFORM_API_KEY_ID, PLATFORM_API_KEY, PLATFORM_PART_ID and PLATFORM_URL, or copy the credentials of this machine to that file.',
     );
   }
   if (
-    wish.credentials &&
+    desired.credentials &&
     credentials.at === 'usable' &&
-    credentials.partId !== wish.credentials.partId &&
-    !wish.isForced
+    credentials.partId !== desired.credentials.partId &&
+    !desired.isForced
   ) {
     refuse(
       'OTHER_CREDENTIALS',
-      `${wish.credentialsFile} holds the credentials of another machine (part ${credentials.partId}).`,
+      `${desired.credentialsFile} holds the credentials of another machine (part ${credentials.partId}).`,
       'Use --force to replace them; the old ones are kept beside them as .old.',
     );
   }
@@ -144,7 +144,7 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
 }
 
 /** The steps to the desired state; empty if it is reached. */
-export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
+export function stepsOf(facts: Facts, desired: DesiredInstallation): Step[] {
   const steps: Step[] = [];
   const { candidate, unit, files } = facts;
   const write = (what: string, file: string, text: string, mode: number, keepsOld = false): void => {
@@ -152,16 +152,16 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
     if (found?.is === 'file' && found.text === text && (found.mode & 0o777) === mode) return;
     steps.push({ do: 'write', what, file, text, mode, keepsOld });
   };
-  if (wish.isReplacing) {
+  if (desired.isReplacing) {
     for (const other of facts.others) steps.push({ do: 'stop-other', unit: other.unit });
   }
   const isNew = facts.installed !== candidate.id;
   if (!facts.stored.includes(candidate.id)) {
-    steps.push({ do: 'make-folders', root: wish.root }, { do: 'stage', id: candidate.id });
+    steps.push({ do: 'make-folders', root: desired.root }, { do: 'stage', id: candidate.id });
   }
-  if (wish.credentials) write('the credentials', wish.credentialsFile, wish.credentials.text, 0o600, true);
-  else if (facts.credentials.at === 'usable' && areOpen(facts, wish)) {
-    const { credentialsFile: file } = wish;
+  if (desired.credentials) write('the credentials', desired.credentialsFile, desired.credentials.text, 0o600, true);
+  else if (facts.credentials.at === 'usable' && areOpen(facts, desired)) {
+    const { credentialsFile: file } = desired;
     steps.push({
       do: 'write',
       what: 'the credentials anew, for root alone,',
@@ -172,24 +172,25 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
     });
   }
   const beforeUnit = steps.length;
-  write('the gate', wish.gateFile, wish.gateText, 0o755);
+  write('the gate', desired.gateFile, desired.gateText, 0o755);
   // Without proxies in this shell, those of an earlier installation stay.
-  if (wish.environmentText !== '') write('the proxies', wish.environmentFile, wish.environmentText, 0o600);
-  write('the unit', wish.unitFile, wish.unitText, 0o644);
-  const isUnitNew = steps.slice(beforeUnit).some((step) => step.do === 'write' && step.file !== wish.gateFile);
-  const link = files.get(wish.linkFile);
-  if (link?.is !== 'link' || link.target !== wish.linkTarget) {
-    steps.push({ do: 'link', file: wish.linkFile, target: wish.linkTarget });
+  if (desired.environmentText !== '') write('the proxies', desired.environmentFile, desired.environmentText, 0o600);
+  write('the unit', desired.unitFile, desired.unitText, 0o644);
+  const isUnitNew = steps.slice(beforeUnit).some((step) => step.do === 'write' && step.file !== desired.gateFile);
+  const link = files.get(desired.linkFile);
+  if (link?.is !== 'link' || link.target !== desired.linkTarget) {
+    steps.push({ do: 'link', file: desired.linkFile, target: desired.linkTarget });
   }
   if (isNew) steps.push({ do: 'use', id: candidate.id, before: facts.installed });
   // After `use`: with the quarantine entry, `use` finds another version to roll back to.
-  if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
-  if (!wish.usesSystemd) return steps;
+  if (facts.quarantine !== undefined) steps.push({ do: 'clear-quarantine', id: candidate.id });
+  if (!desired.usesSystemd) return steps;
   const areCredentialsNew =
-    wish.credentials !== undefined && steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
+    desired.credentials !== undefined &&
+    steps.some((step) => step.do === 'write' && step.file === desired.credentialsFile);
   if (facts.isSystemdRunning && (isUnitNew || unit.needsReload)) steps.push({ do: 'reload' });
   if (!unit.isEnabled) steps.push({ do: 'enable' });
-  if (!wish.isStarted) return steps;
+  if (!desired.isStarted) return steps;
   if (!unit.isActive) steps.push({ do: 'start' });
   else if (isUnitNew || areCredentialsNew) steps.push({ do: 'restart' });
   else if (isNew) steps.push({ do: 'hand-over' });
@@ -197,7 +198,7 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
 }
 
 /** Other users can read or change the credentials, for example because the file was moved from a home folder. */
-function areOpen({ files, exposed }: Facts, { credentialsFile }: InstallWish): boolean {
+function areOpen({ files, exposed }: Facts, { credentialsFile }: DesiredInstallation): boolean {
   const found = files.get(credentialsFile);
   const isReadable = found?.is === 'file' && (found.mode & 0o077) !== 0;
   return isReadable || exposed.some(({ path }) => path === credentialsFile);
@@ -214,7 +215,7 @@ export function stepText(step: Step): string {
       return `write ${step.what} to ${step.file}`;
     case 'stage':
       return `store version ${step.id}`;
-    case 'forgive':
+    case 'clear-quarantine':
       return `forget that version ${step.id} failed here`;
     case 'use':
       return step.before === null ? `use version ${step.id}` : `use version ${step.id} in place of ${step.before}`;

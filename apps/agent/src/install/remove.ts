@@ -24,13 +24,13 @@ export interface Removed {
   /** What could not be removed, and why. */
   left: string[];
   /** The management server has received the removal. */
-  isServerTold: boolean;
+  isServerNotified: boolean;
 }
 
 /** Stops and removes everything that `install` created. It continues after a failure and returns all of them. */
 export async function removeAll(of: Removal, system: Programs): Promise<Removed> {
   const { root, credentialsFile } = of;
-  const result: Removed = { done: [], left: [], isServerTold: false };
+  const result: Removed = { done: [], left: [], isServerNotified: false };
   const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {
     try {
       if (await work()) result.done.push(done);
@@ -47,8 +47,8 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
       return systemctl('stop', serverUnit);
     });
   }
-  result.isServerTold = await of.sayGoodbye();
-  if (result.isServerTold) result.done.push('told the management server');
+  result.isServerNotified = await of.sayGoodbye();
+  if (result.isServerNotified) result.done.push('notified the management server');
   for (const change of (changes?.paths ?? []).toReversed()) {
     await attempt(`${change.before.kind === 'none' ? 'removed' : 'restored'} ${change.path}`, async () => {
       await restore(change);

@@ -33,8 +33,8 @@ export async function systemUnit(
     async reload() {
       const { text } = await system.run('systemctl', 'show', '-P', 'NeedDaemonReload', agentUnit);
       if (text !== 'yes') return;
-      const said = await system.run('systemctl', 'daemon-reload');
-      if (said.code !== 0) throw new Error(said.text);
+      const reload = await system.run('systemctl', 'daemon-reload');
+      if (reload.code !== 0) throw new Error(reload.text);
     },
   };
 }

@@ -10,6 +10,6 @@ export const windowsPlaces = {
 
 export const serviceName = 'platform-agent';
 /** Relative to the root: a copy of the first installed agent, which supervises the later versions. */
-export const keeperPath = 'lib/platform-agent-keeper.exe';
+export const supervisorPath = 'lib/platform-agent-keeper.exe';
 /** Relative to the root: the log of the supervisor and the agents. */
 export const agentLog = 'log/agent.log';

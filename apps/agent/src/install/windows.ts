@@ -3,7 +3,7 @@ import { copyFile, lstat, mkdir, readdir, rename, rm, rmdir, stat, unlink } from
 import path from 'node:path';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, Usage } from '@platform/kit/node';
-import { keeperPath, serviceName } from './windows-places.ts';
+import { supervisorPath, serviceName } from './windows-places.ts';
 import { WindowsError, type WindowsService } from '../os/windows-ports.ts';
 import type { Candidate } from './facts.ts';
 import { ours } from './remove.ts';
@@ -45,12 +45,12 @@ export interface WindowsParts {
   system: System;
   clock: Clock;
   log: Log;
-  said: (text: string) => void;
+  report: (text: string) => void;
 }
 
 /** Installs the files and the service, and restarts it if `isStarted`. It is safe to repeat. */
 export async function installOnWindows(parts: WindowsParts): Promise<void> {
-  const { root, credentialsFile, credentials, candidate, system, clock, log, said } = parts;
+  const { root, credentialsFile, credentials, candidate, system, clock, log, report } = parts;
   const service = patient(await parts.windows.windowsService(serviceName), clock);
   const before = await service.state();
   await mkdir(root, { recursive: true });
@@ -58,7 +58,7 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
   if (credentials !== undefined) {
     await mkdir(path.dirname(credentialsFile), { recursive: true });
     await atomicWrite(credentialsFile, credentials, { mode: 0o600 });
-    said(`wrote ${credentialsFile}`);
+    report(`wrote ${credentialsFile}`);
   }
   await closeToOthers(credentialsFile, true, system);
   const id = await placeSelf(candidate, {
@@ -67,23 +67,23 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
     clock,
     log,
   });
-  said(`stored and chose version ${id}`);
-  const keeper = path.join(root, keeperPath);
-  if (!(await isThere(keeper))) {
-    await copyFile(candidate.file, `${keeper}.tmp`);
-    await rename(`${keeper}.tmp`, keeper);
+  report(`stored and chose version ${id}`);
+  const supervisorFile = path.join(root, supervisorPath);
+  if (!(await isThere(supervisorFile))) {
+    await copyFile(candidate.file, `${supervisorFile}.tmp`);
+    await rename(`${supervisorFile}.tmp`, supervisorFile);
   }
   await service.install({
     displayName: 'Platform agent',
     description: 'Keeps the machine server of this machine installed, running and up to date.',
-    commandLine: `"${keeper}" service --root "${root}" --config "${credentialsFile}"`,
+    commandLine: `"${supervisorFile}" service --root "${root}" --config "${credentialsFile}"`,
     restartMs,
   });
-  said(before === 'absent' ? `made the service ${serviceName}` : `the service ${serviceName} is there`);
+  report(before === 'absent' ? `made the service ${serviceName}` : `the service ${serviceName} is there`);
   if (!parts.isStarted) return;
   await stopService(service, clock);
   await startService(service, clock);
-  said(`started the service ${serviceName}`);
+  report(`started the service ${serviceName}`);
 }
 
 const isThere = (file: string): Promise<boolean> =>
@@ -117,7 +117,7 @@ export interface Uninstalled {
   done: string[];
   left: string[];
   /** The management server has received the removal. */
-  isServerTold: boolean;
+  isServerNotified: boolean;
 }
 
 export async function uninstallOnWindows(
@@ -125,15 +125,15 @@ export async function uninstallOnWindows(
   { windows, clock }: { windows: WindowsCalls; clock: Clock },
 ): Promise<Uninstalled> {
   const { root, credentialsFile } = of;
-  const result: Uninstalled = { done: [], left: [], isServerTold: false };
+  const result: Uninstalled = { done: [], left: [], isServerNotified: false };
   const service = patient(await windows.windowsService(serviceName), clock);
   if ((await service.state()) !== 'absent') {
     await stopService(service, clock);
     await service.remove();
     result.done.push(`removed the service ${serviceName}`);
   }
-  result.isServerTold = await of.sayGoodbye();
-  if (result.isServerTold) result.done.push('told the management server');
+  result.isServerNotified = await of.sayGoodbye();
+  if (result.isServerNotified) result.done.push('notified the management server');
   await removeRoot(root, result, { windows, clock });
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });

@@ -24,8 +24,10 @@ export interface Trial {
 export const mostStarts = 3;
 /** Power cuts and requested restarts during a trial. The limit also stops a version that crashes the machine. */
 export const mostCuts = 5;
-export const trialReason = `it did not prove itself in ${mostStarts} starts`;
-export const cutsReason = `it was cut short ${mostCuts + 1} times, by a power cut or a restart, before it had proved itself`;
+export const trialReason = `it did not pass the health check in ${mostStarts} starts`;
+/** Whether a recorded reason is `trialReason`, in this or an earlier wording. */
+export const isTrialReason = (reason: string): boolean => /^it did not .+ in \d+ starts$/.test(reason);
+export const cutsReason = `it was cut short ${mostCuts + 1} times, by a power cut or a restart, before it had passed the health check`;
 /** How often a file that the disk damaged during its trial is fetched again. */
 export const mostRefetches = 2;
 export const damagedReason = `its file was damaged on the disk ${mostRefetches + 1} times`;

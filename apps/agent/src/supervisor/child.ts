@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { systemClock } from '@platform/kit/node';
 import type { Job } from '../os/windows-ports.ts';
-import type { KeptAgent } from './keeper.ts';
-import { isTold, stopWord, watchdogVariable } from './words.ts';
+import type { AgentProcess } from './supervise.ts';
+import { isStateMessage, stopMessage, watchdogVariable } from './messages.ts';
 
 const lastLinesMs = 500;
 const tailCharacters = 8_192;
@@ -19,8 +19,8 @@ export async function startChild(
     /** On Windows, a job object ends the agent's children with it; elsewhere a machine server outlives its agent. */
     createJob: (() => Promise<Job>) | undefined;
   },
-  told: (line: string) => void,
-): Promise<KeptAgent> {
+  notify: (line: string) => void,
+): Promise<AgentProcess> {
   const child = spawn(file, [...args], {
     cwd: of.cwd,
     env: { ...process.env, [watchdogVariable]: String(of.watchdogMs) },
@@ -46,7 +46,7 @@ export async function startChild(
   await once(child, 'spawn'); // rejects with the error event
   child.on('error', () => undefined); // a message that cannot be delivered; the exit event follows anyway
   child.on('message', (message: unknown) => {
-    if (isTold(message)) for (const line of message.tell.split('\n')) told(line);
+    if (isStateMessage(message)) for (const line of message.tell.split('\n')) notify(line);
   });
   const pid = child.pid ?? 0;
   const job = await of.createJob?.();
@@ -60,7 +60,7 @@ export async function startChild(
     pid,
     exited,
     lines: () => tail.lines(),
-    askToStop: () => void (child.connected && child.send(stopWord)),
+    askToStop: () => void (child.connected && child.send(stopMessage)),
     kill: () => (job ? job.end() : void child.kill('SIGKILL')),
   };
 }

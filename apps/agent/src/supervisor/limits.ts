@@ -2,7 +2,7 @@ import type { KeptLimits } from '../machines/kept-agent.ts';
 import { agentStopSeconds } from '../install/unit.ts';
 
 /** As in the agent's systemd unit. */
-export const keeperLimits: KeptLimits = {
+export const supervisionLimits: KeptLimits = {
   ready: 90_000,
   watchdog: 60_000,
   pause: 5_000,

@@ -15,7 +15,7 @@ const rows: [
   id: string | undefined,
   reason?: string,
 ][] = [
-  ['the version on trial crashed, then the gate took it back', crash, undefined, bad, 'exit 70'],
+  ['the version on trial crashed, then the gate rolled it back', crash, undefined, bad, 'exit 70'],
   [
     'the agent that was back was restarted a moment later',
     { reason: undefined, lines: ['ends'], words: [] },
@@ -30,18 +30,21 @@ const rows: [
     'exit 70',
   ],
   ['the supervisor noted another version', { ...crash, id: self }, '1.0.0', undefined, 'exit 70'],
-  ['nobody knows how', { reason: undefined, lines: [], words: [] }, '1.0.0', undefined],
+  ['the reason is unknown', { reason: undefined, lines: [], words: [] }, '1.0.0', undefined],
 ];
+const reasons = [trialReason, 'it did not prove itself in 3 starts']; // the second one: of an earlier gate
 for (const [name, previous, crashed, id, reason] of rows) {
   test(`how the agent before ended: ${name}`, async () => {
-    const found = await agentExitBefore({
-      bad: async () => [{ id: bad, clearance: 0, since, reason: trialReason }],
-      previousRun: async () => previous,
-      crashed,
-      selfId: self,
-      startedWall: (since + 10) * 1000,
-      mask: (text) => text,
-    });
-    assert.deepEqual([found?.id, found?.exit.reason], [id, reason]);
+    for (const gateReason of reasons) {
+      const found = await agentExitBefore({
+        bad: async () => [{ id: bad, clearance: 0, since, reason: gateReason }],
+        previousRun: async () => previous,
+        crashed,
+        selfId: self,
+        startedWall: (since + 10) * 1000,
+        mask: (text) => text,
+      });
+      assert.deepEqual([found?.id, found?.exit.reason], [id, reason]);
+    }
   });
 }

@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { machineBootId } from '../os/boot-id.ts';
 import type { Device, Disk, Programs } from '../os/ports.ts';
-import type { Late } from './trust/refresh.ts';
+import type { ExpiredDocument } from './trust/refresh.ts';
 import { isClockSynchronized } from '../clock/proven-time.ts';
 import { releaseTime, type ReleaseTime } from './trust/release-time.ts';
 import { releaseTrust } from './trust/trust.ts';
@@ -15,7 +15,7 @@ export interface DeviceFetchParts {
   appAddress: string;
   system: Programs;
   /** Receives a document that looks expired by a clock that is not trusted; undefined: none does. */
-  late: (document: Late | undefined) => void;
+  late: (document: ExpiredDocument | undefined) => void;
   clock: Clock;
   log: Log;
 }

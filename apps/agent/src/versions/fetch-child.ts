@@ -2,16 +2,16 @@ import type { Writable } from 'node:stream';
 import { isErrorCode, PlatformError, type ErrorData } from '@platform/contract/errors';
 import { errorText, type Log } from '@platform/kit';
 import { spawnGroup } from '@platform/kit/node';
-import type { Late } from './trust/refresh.ts';
+import type { ExpiredDocument } from './trust/refresh.ts';
 import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
 
 // Downloads, signatures and patches run in a process of their own, which ends with the file. An idle agent does not
 // hold their memory, and their code cannot stop it. The process reads its task from stdin and writes JSON lines to
 // stdout.
 
-type Told =
+type ChildMessage =
   | { is: 'progress'; progress: Progress }
-  | { is: 'late'; document?: Late }
+  | { is: 'late'; document?: ExpiredDocument }
   | { is: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; fields: Record<string, unknown> }
   | { is: 'fetched'; fetched: Fetched }
   | { is: 'failed'; code: string; text: string; data: ErrorData };
@@ -36,7 +36,7 @@ export function childFetcher(of: {
   appAddress: string;
   authority?: string | undefined;
   /** See DeviceFetchParts. */
-  late: (document: Late | undefined) => void;
+  late: (document: ExpiredDocument | undefined) => void;
   log: Log;
 }): Fetcher {
   const { command, args, env, root, appAddress, authority, late, log } = of;
@@ -48,15 +48,15 @@ export function childFetcher(of: {
       signal.addEventListener('abort', stop, { once: true });
       if (signal.aborted) stop();
       let isOver = false;
-      let end: Extract<Told, { is: 'fetched' | 'failed' }> | undefined;
+      let end: Extract<ChildMessage, { is: 'fetched' | 'failed' }> | undefined;
       try {
         const lastWords = collected(child.stderr);
         await hand(child.stdin, { root, appAddress, ...(authority !== undefined && { authority }), task });
-        for await (const told of toldBy(child.stdout)) {
-          if (told.is === 'progress') tell(told.progress);
-          else if (told.is === 'late') late(told.document);
-          else if (told.is === 'log') log[told.level](told.message, told.fields);
-          else end = told;
+        for await (const message of readMessages(child.stdout)) {
+          if (message.is === 'progress') tell(message.progress);
+          else if (message.is === 'late') late(message.document);
+          else if (message.is === 'log') log[message.level](message.message, message.fields);
+          else end = message;
         }
         const { code, signal: by } = await child.exited;
         isOver = true;
@@ -80,10 +80,10 @@ export async function runFetchChild(
   say: (line: string) => void,
   work: (
     order: FetchOrder,
-    on: { log: Log; tell: (progress: Progress) => void; late: (document: Late | undefined) => void },
+    on: { log: Log; tell: (progress: Progress) => void; late: (document: ExpiredDocument | undefined) => void },
   ) => Promise<Fetched>,
 ): Promise<number> {
-  const tell = (told: Told): void => say(JSON.stringify(told));
+  const tell = (message: ChildMessage): void => say(JSON.stringify(message));
   const log = logTo(tell);
   try {
     const order = JSON.parse(await text(input)) as FetchOrder;
@@ -101,7 +101,7 @@ export async function runFetchChild(
   }
 }
 
-function logTo(tell: (told: Told) => void): Log {
+function logTo(tell: (message: ChildMessage) => void): Log {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, fields: Record<string, unknown> = {}) =>
@@ -117,7 +117,7 @@ function hand(stdin: Writable | null, order: FetchOrder): Promise<void> {
   });
 }
 
-async function* toldBy(stdout: AsyncIterable<Buffer> | null): AsyncGenerator<Told> {
+async function* readMessages(stdout: AsyncIterable<Buffer> | null): AsyncGenerator<ChildMessage> {
   let rest = '';
   for await (const chunk of stdout ?? []) {
     rest += chunk.toString('utf8');
@@ -125,17 +125,17 @@ async function* toldBy(stdout: AsyncIterable<Buffer> | null): AsyncGenerator<Tol
     rest = lines.pop() ?? '';
     if (rest.length > lineLimit) throw new Error('the process that downloads says too long a line');
     for (const line of lines) {
-      const told = parsed(line);
-      if (told) yield told;
+      const message = parseMessage(line);
+      if (message) yield message;
     }
   }
 }
 
 /** Lines in another format are ignored. */
-function parsed(line: string): Told | undefined {
+function parseMessage(line: string): ChildMessage | undefined {
   try {
-    const told = JSON.parse(line) as Told;
-    return typeof told === 'object' && told !== null && typeof told.is === 'string' ? told : undefined;
+    const message = JSON.parse(line) as ChildMessage;
+    return typeof message === 'object' && message !== null && typeof message.is === 'string' ? message : undefined;
   } catch {
     return undefined;
   }

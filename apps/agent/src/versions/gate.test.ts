@@ -67,23 +67,23 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'no more starts',
     { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n` },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n` },
   ],
   [
     'no more starts, and the way back lies ready',
     { versions: [a, b], link: b, back: a, trial: `${a} ${b} 3 4 7 cloud\n` },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n` },
   ],
   [
     'no more starts, and a way back to another',
     { versions: [a, b, c], link: b, back: c, trial: `${a} ${b} 3 4 7 cloud\n` },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n` },
   ],
   ['a way back that is left over', { versions: [a, b], link: b, back: a }, { link: b }],
   [
     'no more starts, and another bad one',
     { versions: [a, b], link: b, trial: `${a} ${b} 9 0 7 local\n`, bad: `${c} 0 5 it hangs\n${b} 0 6 earlier\n` },
-    { link: a, bad: `${c} 0 5 it hangs\n${b} 0 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${c} 0 5 it hangs\n${b} 0 NOW it did not pass the health check in 3 starts\n` },
   ],
   [
     'a line of three words',
@@ -113,7 +113,7 @@ const rows: [name: string, before: Before, after: After][] = [
     { link: b, trial: `${a} ${b} 2 0 7 cloud b2 3\n` },
   ],
   [
-    'it was asked to stop',
+    'a stop was requested',
     { versions: [a, b], link: b, trial: `${a} ${b} 3 0 7 cloud interrupted 0\n` },
     { link: b, trial: `${a} ${b} 3 0 7 cloud b2 1\n` },
   ],
@@ -135,7 +135,7 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'a machine that does not say which start it is: a failure',
     { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud b1 0\n`, boot: '' },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n` },
   ],
   [
     'a machine that did not say it the last time: a failure',
@@ -161,7 +161,7 @@ const rows: [name: string, before: Before, after: After][] = [
   ['an empty trial', { versions: [a, b], link: b, trial: '' }, { link: b }],
   ['rubbish', { versions: [a, b], link: b, trial: '\0\0\0\0\0\0' }, { link: b }],
   ['rubbish of a kind', { versions: [a, b], link: b, trial: `../../x ${b} 0\n` }, { link: b }],
-  ['starts that are no number', { versions: [a, b], link: b, trial: `${a} ${b} many 0 7 local\n` }, { link: b }],
+  ['starts that are not a number', { versions: [a, b], link: b, trial: `${a} ${b} many 0 7 local\n` }, { link: b }],
   ['the link is gone: the previous one', { versions: [a, b, c], previous: `${b}\n` }, { link: b }],
   ['its version is gone: the previous one', { versions: [a, b], link: c, previous: `${a}\n` }, { link: a }],
   ['its file is empty: the previous one', { versions: [a, b, c], empty: c, link: c, previous: `${a}\n` }, { link: a }],
@@ -211,7 +211,7 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'no more starts, and it is whole',
     { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n`, sums: { [b]: b }, damaged: `${b}\n` },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n` },
   ],
   ['it ends again and again, and is whole', { versions: [a, b], link: b, starts: 3, sums: { [b]: b } }, { link: b }],
   [
@@ -224,12 +224,12 @@ const rows: [name: string, before: Before, after: After][] = [
     { versions: [a, b], link: b, starts: 2, sums: { [b]: 'something else' } },
     { link: b },
   ],
-  ['nobody knows what it should be', { versions: [a, b], link: b, starts: 3 }, { link: b }],
+  ['its checksum is unknown', { versions: [a, b], link: b, starts: 3 }, { link: b }],
   ['its sum is rubbish', { versions: [a, b], link: b, starts: 3, sums: { [b]: '' } }, { link: b }],
   [
     'it failed: its unit goes with it',
     { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud b2 0\n`, unit: 'new', unitBefore: 'old' },
-    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n`, unit: 'old' },
+    { link: a, bad: `${b} 4 NOW it did not pass the health check in 3 starts\n`, unit: 'old' },
   ],
   [
     'it is still tried: its unit stays',

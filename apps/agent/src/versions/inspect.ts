@@ -96,7 +96,7 @@ function noteOf(tail: Buffer): BuildNote | undefined {
 /** Why this file must not be used as that program on that platform; undefined: it may. */
 export function refusalOf(found: Inspected, program: Program, platform: string): string | undefined {
   const name = nameOf(program);
-  if (found.kind === 'other') return 'it is no program';
+  if (found.kind === 'other') return 'it is not a program';
   if (found.platform !== undefined && found.platform !== platform) {
     return `it is a program for ${found.platform}, and this machine is ${platform}`;
   }

@@ -7,7 +7,7 @@ import { operatorOf } from './operator.ts';
 import { readPins, type Pins } from './pins.ts';
 import { programStore } from './store.ts';
 
-test('two people at once: neither undoes what the other did', async () => {
+test('two operators at once: neither undoes what the other did', async () => {
   const clock = new FakeClock();
   const { device } = new SimDevice(clock).session();
   const { log } = captureLog(clock);
@@ -20,13 +20,13 @@ test('two people at once: neither undoes what the other did', async () => {
     urgent: new Cell({}),
     again: () => {},
   });
-  const wishes = () => Object.fromEntries(Object.entries(pins.get()).map(([program, { wish }]) => [program, wish]));
+  const pinned = () => Object.fromEntries(Object.entries(pins.get()).map(([program, { wish }]) => [program, wish]));
   await Promise.all([operator.pin('agent', 'https://a/x'), operator.pin('server', 'https://b/y')]);
-  assert.deepEqual(wishes(), { agent: 'https://a/x', server: 'https://b/y' });
+  assert.deepEqual(pinned(), { agent: 'https://a/x', server: 'https://b/y' });
   assert.deepEqual(await readPins(device.disk, log), pins.get());
 
   // A refusal in between does not block the next request.
   const [refused, done] = await Promise.allSettled([operator.pin('agent', '9.9.9'), operator.pin('server', null)]);
   assert.deepEqual([refused.status, done.status], ['rejected', 'fulfilled']);
-  assert.deepEqual(wishes(), { agent: 'https://a/x' });
+  assert.deepEqual(pinned(), { agent: 'https://a/x' });
 });

@@ -64,12 +64,12 @@ export interface ProgramVersion extends Reconciler<Goal, Have, Step> {
   refresh(): Promise<void>;
 }
 
-const toldOf: Record<UpdateAttempt['at'], string> = {
+const attemptTexts: Record<UpdateAttempt['at'], string> = {
   downloading: 'downloading',
   staged: 'stored',
   trying: 'the new version is on trial',
   healthy: 'the new version is in use',
-  reverted: 'the new version was taken back',
+  reverted: 'the new version was rolled back',
   failed: 'failed',
   superseded: 'another version is desired before this one was proven',
 };
@@ -135,7 +135,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     const next = nextAttempt(last, have, clock.wall(), seen.desired);
     if (next !== last && next) {
       await attempts.set(program, next);
-      log.info(toldOf[next.at], { id: next.id, ...(next.reason !== '' && { reason: next.reason }) });
+      log.info(attemptTexts[next.at], { id: next.id, ...(next.reason !== '' && { reason: next.reason }) });
     }
     const aboutOf = (id: string | null) => installed.find((one) => one.id === id)?.about;
     const isUnsigned = (id: string | null): boolean => aboutOf(id)?.target === '';
@@ -189,13 +189,13 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     const isRepeated = before?.version === shown && before.id === known && before.at === 'failed';
     // Persisted only when the attempt ends: repeated failures must not wear out the disk.
     publish({ lastUpdate: isRepeated ? { ...attempt, sinceWall: before.sinceWall } : attempt });
-    let told = clock.now();
+    let published = clock.now();
     try {
       const got = await parts.fetcher.fetch(
         { ...release, program, platform: parts.platform },
         ({ bytes, ofBytes }) => {
-          if (clock.now() - told < progressMs) return; // each change triggers a report to the management server
-          told = clock.now();
+          if (clock.now() - published < progressMs) return; // each change triggers a report to the management server
+          published = clock.now();
           publish({ lastUpdate: { ...attempt, downloadedBytes: bytes, sizeBytes: ofBytes } });
         },
         signal,

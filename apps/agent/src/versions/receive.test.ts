@@ -6,7 +6,7 @@ import { SimDevice } from '../os/sim/device.ts';
 import { heldAfter } from './backoff.ts';
 import type { Progress } from './ports.ts';
 import { problemOfUrl, receive, type ReceiveParts, type Wanting } from './receive.ts';
-import { judge, type Verdict } from './plans/trial.ts';
+import { evaluateTrial, type TrialOutcome } from './plans/trial.ts';
 
 const bytes = new Uint8Array(10_000).fill(7);
 const none = new AbortController().signal;
@@ -25,7 +25,7 @@ function world() {
     machine,
     parts,
     /** Runs a download to its end while time passes. */
-    async get(want: Partial<Wanting>, told: Progress[] = []) {
+    async get(want: Partial<Wanting>, progress: Progress[] = []) {
       const whole = {
         url: 'https://r/x',
         sha256: '',
@@ -34,7 +34,7 @@ function world() {
         what: 'platform-server 1.2.0',
         ...want,
       };
-      const work = receive(whole, parts, (progress) => told.push(progress), none);
+      const work = receive(whole, parts, (step) => progress.push(step), none);
       const state = { isOver: false };
       void work.catch(() => {}).finally(() => (state.isOver = true));
       for (let i = 0; i < 500 && !state.isOver; i++) await clock.advance(1_000);
@@ -127,13 +127,13 @@ test('a download that is silent, or as good as silent, is ended; the next one go
   w.parts.web = slow(59_000, 1);
   await assert.rejects(w.get({}), /slower than 1 KiB a second/);
   w.parts.web = real;
-  const told: Progress[] = [];
-  const { found } = await w.get({}, told);
+  const progress: Progress[] = [];
+  const { found } = await w.get({}, progress);
   assert.equal(found.sizeBytes, bytes.length);
-  assert.ok((told[0]?.bytes ?? 0) > 5_000, 'it went on');
+  assert.ok((progress[0]?.bytes ?? 0) > 5_000, 'it went on');
 });
 
-test('endless_body: never more than was told, or than a gigabyte', async () => {
+test('endless_body: never more than was announced, or than a gigabyte', async () => {
   const w = world();
   const endless: ReceiveParts['web'] = {
     async ask() {
@@ -147,7 +147,7 @@ test('endless_body: never more than was told, or than a gigabyte', async () => {
   await assert.rejects(w.get({ sizeBytes: 3 * 2 ** 20 }), /larger than 3145728 bytes/);
 });
 
-test('enospc_at_each_write: a full disk is said as such', async () => {
+test('enospc_at_each_write: a full disk is reported as such', async () => {
   const w = world();
   w.machine.files.capacityBytes = 60 * 2 ** 20;
   w.machine.releases.files.set('https://r/x', bytes);
@@ -168,7 +168,7 @@ test('a refused download waits a minute, doubling to six hours, and begins anew 
   assert.equal(heldAfter(held, 'b', 0, () => 1, 600_000).until, 600_000);
 });
 
-const verdicts: [name: string, now: number, doneSince: number | null, open: string[], verdict: Verdict][] = [
+const outcomes: [name: string, now: number, doneSince: number | null, open: string[], outcome: TrialOutcome][] = [
   ['just begun', 0, null, ['a', 'b'], { at: 'waiting', until: 600_000 }],
   ['a moment before', 599_999, null, ['a'], { at: 'waiting', until: 600_000 }],
   ['too late', 600_000, null, ['a', 'b'], { at: 'failed', reason: 'after 10 minutes: a; b' }],
@@ -176,10 +176,13 @@ const verdicts: [name: string, now: number, doneSince: number | null, open: stri
   ['all done for long enough', 650_000, 350_000, [], { at: 'proven' }],
   ['undone again', 500_000, 350_000, ['a'], { at: 'waiting', until: 600_000 }],
 ];
-for (const [name, now, doneSince, open, verdict] of verdicts) {
+for (const [name, now, doneSince, open, outcome] of outcomes) {
   test(`a trial: ${name}`, () => {
     const duties = ['a', 'b'].map((what) => ({ what, isDone: !open.includes(what) }));
-    assert.deepEqual(judge({ now, since: 0, duties, doneSince }, { withinMs: 600_000, steadyMs: 300_000 }), verdict);
+    assert.deepEqual(
+      evaluateTrial({ now, since: 0, duties, doneSince }, { withinMs: 600_000, steadyMs: 300_000 }),
+      outcome,
+    );
   });
 }
 
@@ -222,7 +225,7 @@ test('a part without a known hash is gone on with while the machine runs, not af
   assert.deepEqual([await hashed.whole(), hashed.asked], [true, ['bytes=5000-', undefined]]);
 });
 
-test('a server that answers with another part than was asked for is asked for the whole file', async () => {
+test('a server that answers with another range than the requested one gets a request for the whole file', async () => {
   for (const range of [undefined, 'bytes 0-4999/10000', 'bytes 6000-9999/10000', 'rubbish']) {
     const w = await interrupted({});
     const { web } = w.parts;
@@ -239,7 +242,7 @@ test('a server that answers with another part than was asked for is asked for th
   }
 });
 
-test('a part of a file that nobody asked for is no file', async () => {
+test('an unrequested part of a file is not used', async () => {
   const w = world();
   w.machine.releases.answers.set('https://r/x', { status: 206, headers: { 'content-range': 'bytes 0-9/100' } });
   await assert.rejects(w.get({}), { code: 'DOWNLOAD_FAILED' });

@@ -49,7 +49,7 @@ const isLoopback = ({ hostname }: URL): boolean =>
 
 /** Why a URL must not be used for a download; undefined: it may. Plain http needs a hash, except on loopback. */
 export function problemOfUrl(text: string, hasHash: boolean): string | undefined {
-  if (!URL.canParse(text)) return 'it is no address';
+  if (!URL.canParse(text)) return 'it is not a URL';
   const url = new URL(text);
   if (url.protocol === 'https:' || url.protocol === 'file:') return undefined;
   if (url.protocol !== 'http:') return `${url.protocol} is not supported: use https, http or file`;
@@ -191,7 +191,7 @@ async function receiveOnce(
       stop.abort();
       return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk, or sends another range
     }
-    if (isElsewhere) throw new Error('a part of it came, and not the one that was asked for');
+    if (isElsewhere) throw new Error('the server sent another range than the requested one');
     if (answer.status !== 200 && answer.status !== 206) {
       const wait = retryAfter(answer.headers, clock.wall());
       throw new PlatformError('DOWNLOAD_FAILED', {
@@ -218,7 +218,7 @@ async function receiveOnce(
       if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp, boot })));
       let bytes = had;
       let synced = had;
-      let told = -Infinity;
+      let reported = -Infinity;
       let logged = clock.now();
       let pace = { at: clock.now(), bytes };
       const body = answer.body[Symbol.asyncIterator]();
@@ -238,8 +238,8 @@ async function receiveOnce(
           await checkSpace(files, 0, room); // other programs write, too, and a source may not state its size
         }
         const now = clock.now();
-        if (now - told >= progressMs) tell({ bytes, ofBytes });
-        if (now - told >= progressMs) told = now;
+        if (now - reported >= progressMs) tell({ bytes, ofBytes });
+        if (now - reported >= progressMs) reported = now;
         if (now - logged >= loggedMs) {
           logged = now;
           log.info('downloading', { url, bytes, ofBytes });

@@ -10,7 +10,7 @@ import {
   addBad,
   endTrial,
   forgetDamage,
-  forgiveBad,
+  releaseFromQuarantine,
   goBack,
   layBack,
   linkedId,
@@ -83,7 +83,7 @@ export interface ProgramStore {
   revert(reason: string): Promise<void>;
   quarantine(id: string, reason: string, clearance: number): Promise<void>;
   /** Releases the matching versions from quarantine and returns them. */
-  forgive(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
+  releaseFromQuarantine(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
   /** Returns false if the quarantine was empty. */
   clearQuarantine(): Promise<boolean>;
   remove(id: string): Promise<void>;
@@ -355,7 +355,7 @@ export function programStore(
         await addBad(files, program, { id, clearance, since: seconds(), reason });
       }),
 
-    forgive: (isMeant) => inTurn(() => forgiveBad(files, program, isMeant)),
+    releaseFromQuarantine: (isMeant) => inTurn(() => releaseFromQuarantine(files, program, isMeant)),
 
     clearQuarantine: () =>
       inTurn(async () => {

@@ -104,7 +104,11 @@ export async function addBad(files: FileSystem, program: Program, bad: Bad): Pro
 }
 
 /** Returns the removed entries. */
-export async function forgiveBad(files: FileSystem, program: Program, isMeant: (bad: Bad) => boolean): Promise<Bad[]> {
+export async function releaseFromQuarantine(
+  files: FileSystem,
+  program: Program,
+  isMeant: (bad: Bad) => boolean,
+): Promise<Bad[]> {
   const path = statePath(program, 'bad');
   const all = readBadLines(await textOf(files, path));
   const gone = all.filter(isMeant);

@@ -1,7 +1,7 @@
 import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import { unreached } from '../state/trial-file.ts';
-import { agentTrialMs, judge, serverSteadyMs, type Evidence, type TrialLimits } from './plans/trial.ts';
+import { agentTrialMs, evaluateTrial, serverSteadyMs, type Evidence, type TrialLimits } from './plans/trial.ts';
 import type { ProgramStore } from './store.ts';
 import type { Program } from './layout.ts';
 import { sliceOf } from './program-version.ts';
@@ -35,28 +35,28 @@ export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promis
       const isDone = seen.duties.every((duty) => duty.isDone);
       const key = `${trial.to} ${seen.since}`;
       if (!isDone || done?.key !== key) done = isDone ? { key, since: clock.now() } : undefined;
-      const verdict = judge({ ...seen, now: clock.now(), doneSince: done?.since ?? null }, parts.limits());
+      const outcome = evaluateTrial({ ...seen, now: clock.now(), doneSince: done?.since ?? null }, parts.limits());
       const open = seen.duties.filter((duty) => !duty.isDone).map((duty) => duty.what);
       log.debug('pass', {
         by: `${program}-trial`,
         observed: { id: trial.to, starts: trial.starts, open },
-        did: [verdict.at],
+        did: [outcome.at],
       });
-      if (verdict.at === 'waiting') until = verdict.until;
+      if (outcome.at === 'waiting') until = outcome.until;
       else {
         try {
-          if (verdict.at === 'proven') {
+          if (outcome.at === 'proven') {
             await store.confirm();
-            log.info('the version has proved itself', { id: trial.to, starts: trial.starts });
+            log.info('the version passed the health check', { id: trial.to, starts: trial.starts });
           } else {
-            await store.revert(verdict.reason);
+            await store.revert(outcome.reason);
             log.error('the version has failed: the one before it is back', {
               id: trial.to,
               back: trial.from,
-              reason: verdict.reason,
+              reason: outcome.reason,
             });
           }
-          await parts.ended(verdict.at);
+          await parts.ended(outcome.at);
         } catch (error) {
           if (signal.aborted) return;
           log.warn('the end of a trial was not written', { error });
@@ -97,7 +97,7 @@ export const serverLimits = (wanted: Wanted): TrialLimits => ({
   steadyMs: serverSteadyMs,
 });
 
-export interface AgentVitals {
+export interface AgentHealth {
   /** Reported to the supervisor of this agent. */
   isReady: boolean;
   /** Watchdog notifications sent. */
@@ -111,7 +111,7 @@ const neededTicks = 3;
  * version did.
  */
 export function agentEvidence(
-  { self, since, vitals, isReached }: { self: string | null; since: number; vitals: AgentVitals; isReached: boolean },
+  { self, since, health, isReached }: { self: string | null; since: number; health: AgentHealth; isReached: boolean },
   actual: Actual,
 ): ReturnType<TrialParts['evidence']> {
   const { trial } = actual.agentInstall;
@@ -121,8 +121,8 @@ export function agentEvidence(
   return {
     since,
     duties: [
-      { what: 'it did not get ready', isDone: vitals.isReady },
-      { what: 'its watchdog was not fed', isDone: vitals.ticks >= neededTicks },
+      { what: 'it did not get ready', isDone: health.isReady },
+      { what: 'its watchdog was not fed', isDone: health.ticks >= neededTicks },
       { what: 'it did not take the machine server over', isDone: isInCharge },
       { what: unreached, isDone: trial.needs === 'local' || isReached },
     ],

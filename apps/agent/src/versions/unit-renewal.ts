@@ -148,7 +148,7 @@ export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troub
         }
         const isOurs = await isWritten(now);
         if (isOurs === false) {
-          const message = `${place.gatePath} was changed by somebody, so it was not renewed for this version of the agent.`;
+          const message = `${place.gatePath} was changed after it was written, so it was not renewed for this version of the agent.`;
           const remedy =
             'Put changes into a drop-in (systemctl edit platform-agent) and run `platform-agent install`, which writes the unit anew.';
           return report('UNIT_CHANGED', message, remedy);

@@ -45,7 +45,7 @@ export interface UpdatesParts {
   actual: Cell<Actual>;
   /** Counts the requested restarts of the server. */
   restarts: Cell<number>;
-  vitals: Cell<Vitals>;
+  health: Cell<Vitals>;
   isReached: Cell<boolean>;
   /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;
@@ -159,7 +159,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     async beginStart() {
       const { id, outcome } = await server.store.beginStart();
       if (outcome === 'reverted') {
-        server.log.error('the new version did not prove itself: the one before it is back', { id });
+        server.log.error('the new version did not pass the health check: the previous one is restored', { id });
       }
       if (outcome !== 'normal') await server.version.refresh();
       return id;
@@ -193,7 +193,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
             reach.lastAt = clock.now();
             continue;
           }
-          if (reach.isFirst) await forgiveUnreached();
+          if (reach.isFirst) await releaseUnreached();
           reach.isFirst = false;
           // Retry failed downloads after a random delay: all machines of a server reconnect at the same time.
           const failed = programNames.filter((program) => programs[program].version.isHeld());
@@ -206,12 +206,12 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
        * Releases versions from quarantine whose only failure was not to reach the management server. Applies only if
        * this agent needed long to reach it, too.
        */
-      const forgiveUnreached = async (): Promise<void> => {
+      const releaseUnreached = async (): Promise<void> => {
         if (clock.now() - parts.startedAt < usualReachMs) return;
         const isMeant = (bad: Bad) =>
           wasOnlyUnreached(bad) && Math.abs(bad.since * 1000 - startedWall) < justBeforeMs && bad.id !== selfId;
-        for (const { id } of await agent.store.forgive(isMeant).catch(() => [])) {
-          agent.log.info('nobody reached the management server: the version is tried again', { id });
+        for (const { id } of await agent.store.releaseFromQuarantine(isMeant).catch(() => [])) {
+          agent.log.info('the management server was unreachable: the version is tried again', { id });
           again('agent');
         }
       };
@@ -255,7 +255,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       const self = () => ({
         self: selfId,
         since: parts.startedAt,
-        vitals: parts.vitals.get(),
+        health: parts.health.get(),
         isReached: isReached.get(),
       });
       const work = [
@@ -288,7 +288,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
               ...agent,
               evidence: () => agentEvidence(self(), actual.get()),
               limits: agentLimits,
-              watched: [parts.vitals, isReached],
+              watched: [parts.health, isReached],
               ended: endedOf(agent),
             },
             signal,

@@ -102,7 +102,7 @@ const rows: [name: string, goal: Goal, have: Have, steps: string][] = [
     `activate ${b}`,
   ],
   [
-    'taken back while it runs: away with it, whatever it does',
+    'rolled back while it runs: restart, whatever it does',
     goal(b11),
     have({ versions: sized(a, b), linked: a, running: b, quarantined: [bad(b)] }),
     `restart ${b} ${a}`,
@@ -270,9 +270,9 @@ const went: [name: string, before: UpdateAttempt['at'], have: Partial<Have>, aft
     ['started', 'staged', { linked: b, running: b, trial: trial(a, b) }, 'trying'],
     ['proven', 'trying', { linked: b, running: b }, 'healthy'],
     ['the first there is', 'staged', { linked: b, running: b }, 'healthy'],
-    ['taken back', 'trying', { linked: a, running: a, quarantined: [bad(b)] }, 'reverted it hurts'],
+    ['rolled back', 'trying', { linked: a, running: a, quarantined: [bad(b)] }, 'reverted it hurts'],
     [
-      'taken back before this agent saw it start',
+      'rolled back before this agent saw it start',
       'staged',
       { linked: a, running: a, quarantined: [bad(b)] },
       'reverted it hurts',

@@ -16,7 +16,7 @@ export interface TrialLimits {
   steadyMs: number;
 }
 
-export type Verdict = { at: 'waiting'; until: number } | { at: 'proven' } | { at: 'failed'; reason: string };
+export type TrialOutcome = { at: 'waiting'; until: number } | { at: 'proven' } | { at: 'failed'; reason: string };
 
 const minutes = (ms: number): string => {
   const count = Math.round(ms / 60_000);
@@ -24,7 +24,10 @@ const minutes = (ms: number): string => {
 };
 
 /** Whether a version passes the health check. */
-export function judge({ now, since, duties, doneSince }: Evidence, { withinMs, steadyMs }: TrialLimits): Verdict {
+export function evaluateTrial(
+  { now, since, duties, doneSince }: Evidence,
+  { withinMs, steadyMs }: TrialLimits,
+): TrialOutcome {
   const open = duties.filter(({ isDone }) => !isDone).map(({ what }) => what);
   if (doneSince !== null && open.length === 0) {
     return now - doneSince >= steadyMs ? { at: 'proven' } : { at: 'waiting', until: doneSince + steadyMs };

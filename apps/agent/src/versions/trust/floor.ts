@@ -24,7 +24,7 @@ export function parseFloor(value: unknown): Floor {
     return of as Record<string, unknown>;
   };
   const number = (of: unknown): number => {
-    if (!Number.isSafeInteger(of)) throw new Error('a version is no number');
+    if (!Number.isSafeInteger(of)) throw new Error('a version is not a number');
     return of as number;
   };
   const text = (of: unknown): string => {

@@ -18,13 +18,13 @@ export interface RefreshParts {
   appAddress: string;
   time: () => ReleaseTime;
   /** Receives a document that looks expired by a clock that is not trusted; undefined: none does. */
-  late: (document: Late | undefined) => void;
+  late: (document: ExpiredDocument | undefined) => void;
   clock: Clock;
   log: Log;
 }
 
 /** A document that may have expired. */
-export interface Late {
+export interface ExpiredDocument {
   role: string;
   expires: string;
 }

@@ -24,8 +24,8 @@ interface Row {
 const rows: Record<string, Row> = {
   'a clock in 1970': { system: 0, is: [sourceWall, false, sourceWall] },
   '1970, and what was seen last': { system: 5, lastSeen: real, is: [real, false, sourceWall] },
-  '1970, and what a time server said': { system: 5, lastSeen: real, proven: real, is: [real, false, real] },
-  'nobody vouches for it': { system: real, is: [real, false, sourceWall] },
+  '1970, and the time of a time server': { system: 5, lastSeen: real, proven: real, is: [real, false, real] },
+  'no source confirms it': { system: real, is: [real, false, sourceWall] },
   'a time server does': { system: real, isSynchronized: true, is: [real, true, sourceWall], keeps: real },
   'minutes later it is not written again': {
     system: real + 60_000,
@@ -34,7 +34,7 @@ const rows: Record<string, Row> = {
     is: [real + 60_000, true, real],
   },
   'a clock that was set back': { system: real - 30 * day, proven: real, is: [real, false, real] },
-  '2038, and nobody vouches for it': { system: 2 ** 31 * 1000, is: [sourceWall, false, sourceWall] },
+  '2038, and no source confirms it': { system: 2 ** 31 * 1000, is: [sourceWall, false, sourceWall] },
   '2038, by a time server': {
     system: 2 ** 31 * 1000,
     isSynchronized: true,

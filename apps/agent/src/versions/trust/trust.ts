@@ -59,7 +59,7 @@ export async function pinRoot(disk: Disk, bytes: Uint8Array): Promise<void> {
   try {
     void read(bytes);
   } catch (error) {
-    const problem = `it is no root document: ${error instanceof Error ? error.message : String(error)}`;
+    const problem = `it is not a root document: ${error instanceof Error ? error.message : String(error)}`;
     throw new PlatformError('RELEASE_UNTRUSTED', { target: 'root.json', problem }, error);
   }
   const own = await disk.read(rootFile).catch(() => undefined);

@@ -4,14 +4,14 @@ import { agentUnit, unitEnvironmentFile, unitText } from './unit.ts';
 import { gateText } from '../versions/gate.ts';
 import { gatePath } from '../versions/layout.ts';
 import type { Places } from './look.ts';
-import type { InstallWish } from './plan.ts';
+import type { DesiredInstallation } from './plan.ts';
 import { proxiesOf } from './proxies.ts';
 
 const adminUnits = '/etc/systemd/system';
 const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
 
 /** The desired installation according to the command line, before the machine is inspected. */
-export function wishOf(
+export function desiredInstallation(
   given: {
     root: string;
     config: string;
@@ -23,12 +23,12 @@ export function wishOf(
     replace: boolean;
   },
   env: Readonly<Record<string, string | undefined>>,
-): { wish: InstallWish; places: Places } {
+): { desired: DesiredInstallation; places: Places } {
   const root = path.resolve(given.root);
   const credentialsFile = path.resolve(given.config);
   const unitFile = path.join(path.resolve(given.unitFolder ?? adminUnits), agentUnit);
   const at = (name: string) => path.join(root, name);
-  const wish: InstallWish = {
+  const desired: DesiredInstallation = {
     root,
     credentialsFile,
     credentials: undefined,
@@ -51,8 +51,8 @@ export function wishOf(
     credentialsFile,
     unitFile,
     unitFolders: given.unitFolder === undefined ? unitFolders : [path.resolve(given.unitFolder)],
-    files: [credentialsFile, unitFile, wish.gateFile, wish.environmentFile, wish.linkFile],
+    files: [credentialsFile, unitFile, desired.gateFile, desired.environmentFile, desired.linkFile],
     binary: path.resolve(given.binary ?? process.execPath),
   };
-  return { wish, places };
+  return { desired, places };
 }

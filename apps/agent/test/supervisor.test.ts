@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import { keepAgent, type KeptAgent } from '../src/supervisor/keeper.ts';
+import { superviseAgent, type AgentProcess } from '../src/supervisor/supervise.ts';
 import { readKeptExit } from '../src/supervisor/exit-file.ts';
 import { fileDisk } from '../src/os/file-disk.ts';
 import { simFileSystem } from '../src/os/sim/file-system.ts';
@@ -47,7 +47,7 @@ class Machine {
     const stop = new AbortController();
     const { clock } = this;
     const log = createLog({ name: 'keeper', clock, level: 'error', sink: () => undefined });
-    const done = keepAgent(
+    const done = superviseAgent(
       {
         files: simFileSystem(this.files),
         start: (program, told) => this.#start(program.split('/')[1] ?? '', told),
@@ -64,7 +64,7 @@ class Machine {
 
   linked = () => linkedId(simFileSystem(this.files), 'agent');
 
-  async #start(id: string, told: (line: string) => void): Promise<KeptAgent> {
+  async #start(id: string, told: (line: string) => void): Promise<AgentProcess> {
     this.starts.push(id);
     const does = this.behaviours.get(id);
     if (does === 'cannot start') throw new Error('ENOEXEC');
@@ -128,7 +128,7 @@ for (const behaviour of ['crashes', 'never ready', 'falls silent', 'cannot start
     assert.deepEqual(machine.starts, [fresh, fresh, fresh, old]);
     assert.equal(await machine.linked(), old);
     const bad = new TextDecoder().decode(machine.files.get(statePath('agent', 'bad'))?.bytes);
-    assert.match(bad, new RegExp(`^${fresh} 0 \\d+ it did not prove itself in 3 starts\n$`));
+    assert.match(bad, new RegExp(`^${fresh} 0 \\d+ it did not pass the health check in 3 starts\n$`));
     const exit = await readKeptExit(simDisk(machine));
     assert.deepEqual([exit.id, exit.reason], ends[behaviour] ?? [undefined, undefined]);
     assert.deepEqual(exit.lines, behaviour === 'crashes' ? ['it hurts ***'] : []);

@@ -8,7 +8,7 @@ import { forgetKeptExit, writeKeptExit } from './exit-file.ts';
 import { hasProgram, linkedId } from '../versions/switch.ts';
 
 /** A process of the agent. */
-export interface KeptAgent {
+export interface AgentProcess {
   readonly pid: number;
   /** "exit 3", "signal SIGKILL". */
   readonly exited: Promise<string>;
@@ -19,10 +19,10 @@ export interface KeptAgent {
   kill(): void;
 }
 
-export interface KeeperParts {
+export interface SupervisionParts {
   files: FileSystem;
-  /** Starts the program at this path below the root; `told` gets lines as in sd_notify(3). @throws Error */
-  start(program: string, told: (line: string) => void): Promise<KeptAgent>;
+  /** Starts the program at this path below the root; `notify` gets lines as in sd_notify(3). @throws Error */
+  start(program: string, notify: (line: string) => void): Promise<AgentProcess>;
   limits: machine.KeptLimits;
   /** Differs after each boot of the machine, or each start of the supervisor. */
   boot: string;
@@ -40,14 +40,14 @@ export interface KeeperParts {
  *
  * Returns after `signal`, when the agent has exited.
  */
-export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promise<void> {
+export async function superviseAgent(parts: SupervisionParts, signal: AbortSignal): Promise<void> {
   const { files, limits, clock, log } = parts;
   const inbox = new Inbox<machine.KeptEvent>();
   const end = new AbortController();
-  let agent: KeptAgent | undefined;
+  let agent: AgentProcess | undefined;
   let starts = 0; // since the last watchdog message
 
-  const told = (line: string): void => {
+  const notify = (line: string): void => {
     if (line === 'READY=1') inbox.push({ is: 'ready' });
     else if (line === 'WATCHDOG=1') {
       starts = 0;
@@ -57,7 +57,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
   let state = machine.waitingAt(clock.now());
   /** Why it is being killed; empty: it is not. */
   let killed = '';
-  const untilExit = async (id: string, started: KeptAgent): Promise<void> => {
+  const untilExit = async (id: string, started: AgentProcess): Promise<void> => {
     const how = await started.exited;
     log.info('the agent has ended', { id, how });
     const isAsked = state.at === 'stopping' && killed === '';
@@ -88,7 +88,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
       if (id === undefined || !(await hasProgram(files, 'agent', id)))
         throw new Error('no version of the agent is installed here');
       if (outcome !== 'normal') log.warn('the version on trial was looked at', { outcome, id });
-      const started = await parts.start(programPath('agent', id), told);
+      const started = await parts.start(programPath('agent', id), notify);
       agent = started;
       killed = '';
       log.info('the agent was started', { id, pid: started.pid });

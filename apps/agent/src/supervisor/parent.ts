@@ -1,8 +1,8 @@
-import { isStopWord, watchdogVariable } from './words.ts';
+import { isStopMessage, watchdogVariable } from './messages.ts';
 import type { Supervisor } from '../os/supervisor.ts';
 
 /** The supervisor that started this agent. */
-export interface Keeper extends Supervisor {
+export interface ParentSupervisor extends Supervisor {
   /** Aborts when the supervisor requests a stop. */
   readonly stopped: AbortSignal;
 }
@@ -12,14 +12,17 @@ export interface Keeper extends Supervisor {
  *
  * @param lost - called when the supervisor has died: the next one starts its own agent.
  */
-export function keeperOf(env: Record<string, string | undefined>, lost: () => void): Keeper | undefined {
+export function parentSupervisor(
+  env: Record<string, string | undefined>,
+  lost: () => void,
+): ParentSupervisor | undefined {
   const watchdogMs = Number(env[watchdogVariable]);
   delete env[watchdogVariable];
   const hasChannel = process.send !== undefined;
   if (!hasChannel || !(watchdogMs > 0)) return undefined;
   const stop = new AbortController();
   process.on('message', (message: unknown) => {
-    if (isStopWord(message)) stop.abort(new Error('stopped by its keeper'));
+    if (isStopMessage(message)) stop.abort(new Error('stopped by its supervisor'));
   });
   process.once('disconnect', lost);
   return {

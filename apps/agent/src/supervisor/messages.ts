@@ -4,13 +4,13 @@
 export const watchdogVariable = 'PLATFORM_AGENT_KEEPER_WATCHDOG_MS';
 
 /** From the agent, lines as in sd_notify(3). */
-export interface Told {
+export interface StateMessage {
   tell: string;
 }
 /** To the agent: a request to stop. */
-export const stopWord = { stop: true } as const;
+export const stopMessage = { stop: true } as const;
 
-export const isTold = (message: unknown): message is Told =>
+export const isStateMessage = (message: unknown): message is StateMessage =>
   typeof message === 'object' && message !== null && 'tell' in message && typeof message.tell === 'string';
-export const isStopWord = (message: unknown): boolean =>
+export const isStopMessage = (message: unknown): boolean =>
   typeof message === 'object' && message !== null && 'stop' in message && message.stop === true;

@@ -1,12 +1,12 @@
 import { clearTrouble, setTrouble, type Troubles } from '../../health/troubles.ts';
-import type { Late } from './refresh.ts';
+import type { ExpiredDocument } from './refresh.ts';
 
 const code = 'METADATA_EXPIRED';
 
 /** Sets a condition for a document that looks expired. A later check that finds none clears it. */
-export const lateTold =
+export const reportExpiredMetadata =
   (troubles: Troubles) =>
-  (document: Late | undefined): void => {
+  (document: ExpiredDocument | undefined): void => {
     if (!document) return clearTrouble(troubles, code);
     const { role, expires } = document;
     const message = `A release was fetched though its signed ${role} document looks expired (${expires}): no time server sets the clock of this machine, so it decides nothing.`;

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { createLog } from '@platform/kit';
 import { lockFolder, systemClock } from '@platform/kit/node';
 import { startChild } from '../supervisor/child.ts';
-import { keepAgent } from '../supervisor/keeper.ts';
-import { keeperLimits } from '../supervisor/limits.ts';
+import { superviseAgent } from '../supervisor/supervise.ts';
+import { supervisionLimits } from '../supervisor/limits.ts';
 import { agentLog, serviceName } from '../install/windows-places.ts';
 import { system } from '../composition/system.ts';
 import { windows } from '../composition/windows.ts';
@@ -15,7 +15,7 @@ import { exitCodes } from './exit-codes.ts';
 const lastWordMs = 500;
 
 /** Started by the service manager of Windows: keeps the agent running and rolls failed versions back. */
-export async function keepOnWindows(given: { config: string; root: string }, _io: Io): Promise<number> {
+export async function superviseOnWindows(given: { config: string; root: string }, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const manager = await windows.startedService(serviceName);
   const clock = systemClock;
@@ -26,22 +26,22 @@ export async function keepOnWindows(given: { config: string; root: string }, _io
     await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'));
     manager.tell('running');
     const args = ['run', '--root', root, '--config', path.resolve(given.config)];
-    const watchdogMs = keeperLimits.watchdog;
-    await keepAgent(
+    const watchdogMs = supervisionLimits.watchdog;
+    await superviseAgent(
       {
         files: system.files(root),
-        start: (program, told) =>
+        start: (program, notify) =>
           startChild(
             path.join(root, program),
             args,
             { cwd: root, watchdogMs, output: file.forChild(), createJob: windows.createJob },
-            told,
+            notify,
           ),
-        limits: keeperLimits,
+        limits: supervisionLimits,
         boot: randomUUID(), // it starts with the machine, and lives as long
         clock,
         log,
-        publish: ({ at }) => void (at === 'stopping' && manager.tell('stopping', keeperLimits.stop)),
+        publish: ({ at }) => void (at === 'stopping' && manager.tell('stopping', supervisionLimits.stop)),
       },
       manager.stopped,
     );
