@@ -14,13 +14,14 @@ import {
   requireMember,
   requireReader,
 } from '../access/rules/permissions.ts';
-import type { DatumKey, Filter } from './store/binary-data.ts';
+import type { Database } from '../database/database.ts';
+import { type DatumKey, type Filter, findKeys } from './store/binary-data.ts';
 import { usOf } from '../rpc/protobuf-times.ts';
 
 /** Purpose of the access, which decides the required right. */
-export type Purpose = 'look' | 'change';
-const requireFor = { look: requireReader, change: requireMember } as const;
-const mayFor = { look: isReader, change: isMember } as const;
+export type Purpose = 'read' | 'change';
+const requireFor = { read: requireReader, change: requireMember } as const;
+const mayFor = { read: isReader, change: isMember } as const;
 
 /**
  * Converts a filter and limits it to the organizations that the caller may access.
@@ -127,3 +128,7 @@ export function inOrder<T extends DatumKey>(keys: readonly NamedDatum[], found: 
     return datum;
   });
 }
+
+/** The data's keys. Reads only keys, because there may be many. @throws PlatformError BINARY_DATA_NOT_FOUND */
+export const existingKeys = async (db: Database, keys: readonly NamedDatum[]): Promise<DatumKey[]> =>
+  inOrder(keys, await findKeys(db, keys));

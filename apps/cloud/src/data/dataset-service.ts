@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ConnectRouter } from '@connectrpc/connect';
+import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import type { Clock } from '@platform/kit';
@@ -54,88 +54,105 @@ async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dat
   return dataset;
 }
 
+/** Calls that list datasets. */
+const listCalls = ({ db }: { db: Database }) =>
+  ({
+    async listDatasetsByOrganizationID({ organizationId, type, pageSize, pageToken }, context) {
+      const caller = callerOf(context);
+      const page = pageOf({ pageSize, pageToken }, readDatasetToken);
+      requireReader(caller, check.filled('organization_id', organizationId));
+      const of = { ...(type !== undefined && { type: typeName(type) }), ...page };
+      const { rows, next } = await datasetsOf(db, [organizationId], of);
+      return { datasets: rows.filter((row) => mayList(caller, row)).map(message), ...moreAfter(next) };
+    },
+
+    // A public command-line tool sends no IDs to list everything that the key may see.
+    async listDatasetsByIDs({ ids, pageSize, pageToken }, context) {
+      const caller = callerOf(context);
+      const page = pageOf({ pageSize, pageToken }, readDatasetToken);
+      const orgIds = [...new Set(memberships(caller).map(({ orgId }) => orgId))];
+      const { rows, next } =
+        ids.length > 0 ? { rows: await findDatasets(db, ids), next: undefined } : await datasetsOf(db, orgIds, page);
+      const listed = rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row));
+      return { datasets: listed.map(message), ...moreAfter(next) };
+    },
+  }) satisfies Partial<ServiceImpl<typeof DatasetService>>;
+
+/** Calls that create, rename and delete a dataset. */
+const editCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
+  ({
+    async createDataset({ name, organizationId, type }, context) {
+      requireMember(callerOf(context), check.filled('organization_id', organizationId));
+      const dataset: Dataset = {
+        orgId: organizationId,
+        id: randomUUID(),
+        name: check.newName('name', name),
+        type: typeName(type ?? DatasetType.BINARY_DATA),
+        createdOn: clock.wall(),
+      };
+      await createDataset(db, dataset);
+      return { id: dataset.id };
+    },
+
+    async deleteDataset({ id }, context) {
+      const caller = callerOf(context);
+      await deleteDataset(db, await ownDataset(db, id, caller), caller);
+      return {};
+    },
+
+    async renameDataset({ id, name }, context) {
+      const dataset = await ownDataset(db, id, callerOf(context));
+      await renameDataset(db, dataset, check.newName('name', name));
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof DatasetService>>;
+
+const mergeCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
+  ({
+    async mergeDatasets({ datasetIds, name, organizationId }, context) {
+      const caller = callerOf(context);
+      requireMember(caller, check.filled('organization_id', organizationId));
+      const sources: Dataset[] = [];
+      for (const id of datasetIds) sources.push(await ownDataset(db, id, caller));
+      const type = requireMergeable(sources, organizationId);
+      const merged: Dataset = {
+        orgId: organizationId,
+        id: randomUUID(),
+        name: check.newName('name', name),
+        type,
+        createdOn: clock.wall(),
+      };
+      await mergeDatasets(db, merged, sources);
+      return { datasetId: merged.id };
+    },
+  }) satisfies Partial<ServiceImpl<typeof DatasetService>>;
+
+/**
+ * Checks that the datasets are of one organization and one type.
+ *
+ * @returns their type
+ * @throws PlatformError INVALID_ARGUMENT, DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH
+ */
+function requireMergeable(sources: readonly Dataset[], orgId: string): Dataset['type'] {
+  const [first] = sources;
+  if (!first) {
+    const limit = 'it must not be empty';
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'dataset_ids', value: '', limit });
+  }
+  const foreign = sources.find((dataset) => dataset.orgId !== orgId);
+  if (foreign) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: foreign.id });
+  const mixed = sources.find((dataset) => dataset.type !== first.type);
+  if (!mixed) return first.type;
+  throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId: mixed.id, type: mixed.type, wanted: first.type });
+}
+
 export const datasetRoutes =
   (deps: { db: Database; clock: Clock; addresses: Addresses; secrets: Secrets }) =>
   (router: ConnectRouter): void => {
-    const { db, clock } = deps;
     router.service(DatasetService, {
+      ...listCalls(deps),
+      ...editCalls(deps),
+      ...mergeCalls(deps),
       ...sequenceExportCalls(deps),
-
-      async createDataset({ name, organizationId, type }, context) {
-        requireMember(callerOf(context), check.filled('organization_id', organizationId));
-        const dataset: Dataset = {
-          orgId: organizationId,
-          id: randomUUID(),
-          name: check.newName('name', name),
-          type: typeName(type ?? DatasetType.BINARY_DATA),
-          createdOn: clock.wall(),
-        };
-        await createDataset(db, dataset);
-        return { id: dataset.id };
-      },
-
-      async deleteDataset({ id }, context) {
-        const caller = callerOf(context);
-        await deleteDataset(db, await ownDataset(db, id, caller), caller);
-        return {};
-      },
-
-      async renameDataset({ id, name }, context) {
-        const dataset = await ownDataset(db, id, callerOf(context));
-        await renameDataset(db, dataset, check.newName('name', name));
-        return {};
-      },
-
-      async listDatasetsByOrganizationID({ organizationId, type, pageSize, pageToken }, context) {
-        const caller = callerOf(context);
-        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
-        requireReader(caller, check.filled('organization_id', organizationId));
-        const of = { ...(type !== undefined && { type: typeName(type) }), ...page };
-        const { rows, next } = await datasetsOf(db, [organizationId], of);
-        return { datasets: rows.filter((row) => mayList(caller, row)).map(message), ...moreAfter(next) };
-      },
-
-      // A public command-line tool sends no IDs to list everything that the key may see.
-      async listDatasetsByIDs({ ids, pageSize, pageToken }, context) {
-        const caller = callerOf(context);
-        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
-        const orgIds = [...new Set(memberships(caller).map(({ orgId }) => orgId))];
-        const { rows, next } =
-          ids.length > 0 ? { rows: await findDatasets(db, ids), next: undefined } : await datasetsOf(db, orgIds, page);
-        const listed = rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row));
-        return { datasets: listed.map(message), ...moreAfter(next) };
-      },
-
-      async mergeDatasets({ datasetIds, name, organizationId }, context) {
-        const caller = callerOf(context);
-        requireMember(caller, check.filled('organization_id', organizationId));
-        if (datasetIds.length === 0)
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'dataset_ids',
-            value: '',
-            limit: 'it must not be empty',
-          });
-        const from: Dataset[] = [];
-        for (const id of datasetIds) from.push(await ownDataset(db, id, caller));
-        const foreign = from.find((dataset) => dataset.orgId !== organizationId);
-        if (foreign) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: foreign.id });
-        const [first] = from;
-        const mixed = from.find((dataset) => dataset.type !== first?.type);
-        if (mixed)
-          throw new PlatformError('DATASET_TYPE_MISMATCH', {
-            datasetId: mixed.id,
-            type: mixed.type,
-            wanted: first?.type ?? '',
-          });
-        const into: Dataset = {
-          orgId: organizationId,
-          id: randomUUID(),
-          name: check.newName('name', name),
-          type: first?.type ?? 'binary_data',
-          createdOn: clock.wall(),
-        };
-        await mergeDatasets(db, into, from);
-        return { datasetId: into.id };
-      },
     });
   };

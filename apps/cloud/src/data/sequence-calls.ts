@@ -34,10 +34,36 @@ const mostTags = 100;
 /** Limit of the sequences that one call adds or removes. */
 const mostNamed = 1000;
 
-/** Calls on sequences, which are time ranges of a machine part's captures, and on their datasets. */
-export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
+/** Calls that read sequences, which are time ranges of a machine part's captures. */
+export const sequenceReadCalls = (deps: { db: Database; addresses: Addresses }) => {
   const { db } = deps;
   return {
+    async getSequence({ id }, context) {
+      return { sequence: message(await ownSequence(db, id, callerOf(context))) };
+    },
+
+    async listSequences({ organizationId: orgId, ...request }, context) {
+      requireMember(callerOf(context), check.filled('organization_id', orgId));
+      const { rows, next } = await sequencesOf(db, { orgId }, placed(request));
+      return { sequences: rows.map(message), nextPageToken: next ? sequenceToken(next) : '' };
+    },
+
+    async getSequenceBinaryData({ sequenceId, ...request }, context) {
+      const sequence = await ownSequence(db, sequenceId, callerOf(context));
+      const { rows, isCut } = await sequenceData(db, sequence, placed(request));
+      const baseUrl = baseUrlOf(deps, context);
+      const last = rows.at(-1);
+      return {
+        data: rows.map((datum) => ({ metadata: binaryMetadata(datum, baseUrl) })),
+        nextPageToken: isCut && last ? sequenceToken({ us: last.timeRequestedUs, id: last.id }) : '',
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof DataService>>;
+};
+
+/** Calls that create, change and delete sequences. */
+export const sequenceEditCalls = ({ db }: { db: Database }) =>
+  ({
     async createSequence({ partId, resources, sequenceTags, startTime, endTime }, context) {
       const caller = callerOf(context);
       const absent = () => new PlatformError('PART_NOT_FOUND', { partId });
@@ -49,10 +75,6 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
       const of = { ...resourcesOf(resources), tags: tagsOf(sequenceTags), ...range };
       await insertSequence(db, { orgId: part.orgId, id, partId: part.id, ...of });
       return { id };
-    },
-
-    async getSequence({ id }, context) {
-      return { sequence: message(await ownSequence(db, id, callerOf(context))) };
     },
 
     async updateSequence({ id, fieldMask, ...sent }, context) {
@@ -85,13 +107,11 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
       await deleteSequence(db, await ownSequence(db, id, caller), caller);
       return {};
     },
+  }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
-    async listSequences({ organizationId: orgId, ...request }, context) {
-      requireMember(callerOf(context), check.filled('organization_id', orgId));
-      const { rows, next } = await sequencesOf(db, { orgId }, placed(request));
-      return { sequences: rows.map(message), nextPageToken: next ? sequenceToken(next) : '' };
-    },
-
+/** Calls on the datasets of sequences. */
+export const sequenceDatasetCalls = ({ db }: { db: Database }) =>
+  ({
     async sequencesByDatasetID({ datasetId, countOnly, ...request }, context) {
       const dataset = await sequenceDataset(db, datasetId, callerOf(context));
       const page = placed(request);
@@ -99,17 +119,6 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
       if (countOnly) return { count };
       const { rows, next } = await sequencesOf(db, { orgId: dataset.orgId, datasetId: dataset.id }, page);
       return { sequences: rows.map(message), nextPageToken: next ? sequenceToken(next) : '', count };
-    },
-
-    async getSequenceBinaryData({ sequenceId, ...request }, context) {
-      const sequence = await ownSequence(db, sequenceId, callerOf(context));
-      const { rows, isCut } = await sequenceData(db, sequence, placed(request));
-      const baseUrl = baseUrlOf(deps, context);
-      const last = rows.at(-1);
-      return {
-        data: rows.map((datum) => ({ metadata: binaryMetadata(datum, baseUrl) })),
-        nextPageToken: isCut && last ? sequenceToken({ us: last.timeRequestedUs, id: last.id }) : '',
-      };
     },
 
     async addSequencesToDataset({ datasetId, sequenceIds }, context) {
@@ -122,8 +131,7 @@ export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
       await removeSequences(db, dataset, namedOf(sequenceIds));
       return {};
     },
-  } satisfies Partial<ServiceImpl<typeof DataService>>;
-};
+  }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
 /** A JavaScript number cannot represent the last second of year 9999 in µs and would round it to year 10000. */
 const lastUs = 253_402_300_799_000_000;
@@ -158,7 +166,7 @@ export async function sequenceDataset(db: Database, id: string, caller: Caller):
   if (!dataset) throw absent();
   requireMember(caller, dataset.orgId, absent);
   if (dataset.type === 'sequence_data') return dataset;
-  throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId: id, type: 'pictures and files', wanted: 'sequences' });
+  throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId: id, type: 'images and files', wanted: 'sequences' });
 }
 
 const invalid = (field: string, value: string | number, limit: string): PlatformError =>

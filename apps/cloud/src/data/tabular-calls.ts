@@ -28,7 +28,7 @@ import {
   type Readings,
 } from './store/tabular-data.ts';
 
-type Asked = {
+type SeriesRequest = {
   partId: string;
   resourceName: string;
   resourceSubtype: string;
@@ -43,14 +43,14 @@ const dayMs = 24 * 3_600_000;
 /** Rows per statement, so that other statements do not wait long. */
 const deletedAtOnce = 5_000;
 
-/** Calls on sensor readings that machines captured. */
-export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
+/** Calls that page through readings by a filter. */
+export const readingPageCalls = ({ db }: { db: Database }) =>
   ({
     async tabularDataByFilter({ dataRequest, countOnly }, context) {
       const caller = callerOf(context);
       // Readings belong to no dataset, and a script may only read its dataset.
       if (caller.kind === 'script') throw new PlatformError('PERMISSION_DENIED', { resource: 'captured data' });
-      const filter = readFilter(dataRequest?.filter, caller, 'look');
+      const filter = readFilter(dataRequest?.filter, caller, 'read');
       const isOfImages = filter.mimeTypes.length > 0 || filter.boxLabels.length > 0 || filter.datasetId !== '';
       if (countOnly) {
         const { count, sizeBytes } = isOfImages ? { count: 0, sizeBytes: 0 } : await countReadings(db, filter);
@@ -72,16 +72,20 @@ export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
         last: end ? dataToken({ us: end.timeRequestedUs, id: end.id }) : last,
       };
     },
+  }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
+/** Calls that delete readings. */
+export const readingDeletionCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
+  ({
     async deleteTabularData({ organizationId, deleteOlderThanDays: days, filter: sent }, context) {
       const caller = callerOf(context);
       const orgId = check.filled('organization_id', organizationId);
       const { tagsFilter, locationIds = [], robotId = '', partId = '', method = '' } = sent ?? {};
       const named = { organizationIds: [orgId], locationIds, robotId, partId, method };
       const component = { componentType: sent?.componentType ?? '', componentName: sent?.componentName ?? '' };
-      const asked = create(FilterSchema, { ...named, ...component, ...(tagsFilter && { tagsFilter }) });
+      const matching = create(FilterSchema, { ...named, ...component, ...(tagsFilter && { tagsFilter }) });
       const filter = {
-        ...readFilter(asked, caller, 'change'),
+        ...readFilter(matching, caller, 'change'),
         ...(days > 0 && { untilUs: Math.max(clock.wall() - days * dayMs, 0) * 1000 }),
       };
       let deleted = 0;
@@ -89,12 +93,16 @@ export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
         for (let some = deletedAtOnce; some === deletedAtOnce; deleted += some)
           some = await deleteReadings(db, filter, deletedAtOnce);
       } finally {
-        const details = { olderThanDays: days, deleted, ...(sent && { filter: toJson(FilterSchema, asked) }) };
+        const details = { olderThanDays: days, deleted, ...(sent && { filter: toJson(FilterSchema, matching) }) };
         await audit(db, { orgId, caller, action: 'delete readings', subject: `${deleted} readings`, details });
       }
       return { deletedCount: BigInt(deleted) };
     },
+  }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
+/** Calls that read the readings of one method of one resource. */
+export const readingSeriesCalls = ({ db }: { db: Database }) =>
+  ({
     async getLatestTabularData(request, context) {
       const of = readingsOf(request, callerOf(context));
       const [latest] = await readings(db, of, { after: undefined, isNewestFirst: true, limit: 1 });
@@ -153,18 +161,18 @@ function readingsMessage(rows: readonly ReadingRow[]) {
 }
 
 /** @throws PlatformError INVALID_ARGUMENT, PART_NOT_FOUND, PERMISSION_DENIED */
-function readingsOf(asked: Asked, caller: Caller): Readings {
+function readingsOf(request: SeriesRequest, caller: Caller): Readings {
   const orgIds = memberships(caller).flatMap(({ orgId }) => (isReader(caller, orgId) ? [orgId] : []));
   if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'captured data' });
-  if (!isUuid(check.filled('part_id', asked.partId)))
-    throw new PlatformError('PART_NOT_FOUND', { partId: asked.partId });
-  const { start, end } = asked.interval ?? {};
+  if (!isUuid(check.filled('part_id', request.partId)))
+    throw new PlatformError('PART_NOT_FOUND', { partId: request.partId });
+  const { start, end } = request.interval ?? {};
   return {
     orgIds: [...new Set(orgIds)],
-    partId: asked.partId,
-    resourceName: check.filled('resource_name', asked.resourceName),
-    resourceSubtype: check.filled('resource_subtype', asked.resourceSubtype),
-    methodName: check.filled('method_name', asked.methodName),
+    partId: request.partId,
+    resourceName: check.filled('resource_name', request.resourceName),
+    resourceSubtype: check.filled('resource_subtype', request.resourceSubtype),
+    methodName: check.filled('method_name', request.methodName),
     fromUs: start ? usOf(start) : undefined,
     untilUs: end ? usOf(end) : undefined,
   };

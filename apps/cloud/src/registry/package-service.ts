@@ -1,5 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { ConnectRouter, HandlerContext } from '@connectrpc/connect';
+import type { ConnectRouter, HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import {
   type CreatePackageRequest,
@@ -32,89 +32,99 @@ import {
   type Version,
 } from './store/registry.ts';
 
-type PackageDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage; addresses: Addresses };
+type StoreDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage };
 
 /** Path of the download on this server. */
 const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>
   `/packages/${row.orgId}/${encodeURIComponent(row.name)}/${encodeURIComponent(row.version)}.tar.gz`;
 
+const packageMessage = (row: Version, baseUrl: string | undefined) => ({
+  id: `${row.orgId}/${row.name}`,
+  info: {
+    organizationId: row.orgId,
+    name: row.name,
+    version: row.version,
+    type: typeOfKind.get(row.type) ?? PackageType.UNSPECIFIED,
+    files: row.files.map((file) => ({ name: file.path, size: BigInt(file.size_bytes) })),
+    metadata: metadataOf(row),
+    ...(row.platform === null ? {} : { platform: row.platform }),
+  },
+  url: baseUrl === undefined ? '' : `${baseUrl}${packagePath(row)}`,
+  createdOn: timeOf(row.createdOn),
+  checksum: row.packageSha256,
+});
+
+const readCalls = (deps: { db: Database; addresses: Addresses }) => {
+  const { db } = deps;
+  const namesOf = namesFrom(db);
+  const urlFor = (includeUrl: boolean | undefined, context: HandlerContext) =>
+    includeUrl === true ? baseUrlOf(deps, context) : undefined;
+  return {
+    async getPackage({ id, version, type, includeUrl }, context) {
+      const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
+      const { owner, name } = check.packageId('id', id);
+      const orgId = await orgOfNamespace(db, owner);
+      if (orgId === undefined) throw absent();
+      const kind = type ? kindOfType.get(type) : undefined;
+      const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
+      // Any caller may use a public package.
+      if (!row) requireReaderOrPart(callerOf(context), orgId, absent);
+      if (!row) throw absent();
+      if (row.visibility === 'private') await requirePackageReader(callerOf(context), row, namesOf, absent);
+      return { package: packageMessage(row, urlFor(includeUrl, context)) };
+    },
+
+    async listPackages({ organizationId, name, version, type, includeUrl, pageSize, pageToken }, context) {
+      const caller = callerOf(context);
+      const page = pageOf({ pageSize, pageToken }, readPackageToken);
+      requireReaderOrPart(caller, check.filled('organization_id', organizationId));
+      const kind = type ? kindOfType.get(type) : undefined;
+      const names = await limitingNames(caller, namesOf);
+      const of = { orgId: organizationId, name, version, type: kind, named: names?.packages };
+      const { rows, isCut } = await listPackages(db, of, page);
+      const readable = readablePackages(caller, rows, names);
+      const last = rows.at(-1);
+      const baseUrl = urlFor(includeUrl, context);
+      return {
+        packages: readable.map((row) => packageMessage(row, baseUrl)),
+        truncated: isCut,
+        nextPageToken: isCut && last ? packageToken(last.ordinal) : '',
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof PackageService>>;
+};
+
+const editCalls = (deps: StoreDeps) =>
+  ({
+    createPackage: (messages, context) => createPackage(deps, messages, callerOf(context)),
+
+    async deletePackage({ id, version }, context) {
+      const caller = callerOf(context);
+      const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
+      const { owner: orgId, name } = check.packageId('id', id);
+      if (!belongsTo(caller, orgId)) throw absent();
+      requireOwner(caller, orgId, absent);
+      const { count, machine } = await machinesWith(deps.db, { orgId, name, version });
+      if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId: id, version, count, machine });
+      const isRemoved = await audited({ db: deps.db }, caller, async (trx, record) => {
+        if (!(await removeVersion(trx, { orgId, name, version }))) return false;
+        await record({ orgId, action: 'delete package', subject: `${id} ${version}` });
+        return true;
+      });
+      if (!isRemoved) throw absent();
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof PackageService>>;
+
 export const packageRoutes =
-  (deps: PackageDeps) =>
+  (deps: StoreDeps & { addresses: Addresses }) =>
   (router: ConnectRouter): void => {
-    const { db } = deps;
-    const namesOf = namesFrom(db);
-    const message = (row: Version, context: HandlerContext, withUrl: boolean) => ({
-      id: `${row.orgId}/${row.name}`,
-      info: {
-        organizationId: row.orgId,
-        name: row.name,
-        version: row.version,
-        type: typeOfKind.get(row.type) ?? PackageType.UNSPECIFIED,
-        files: row.files.map((file) => ({ name: file.path, size: BigInt(file.size_bytes) })),
-        metadata: metadataOf(row),
-        ...(row.platform === null ? {} : { platform: row.platform }),
-      },
-      url: withUrl ? `${baseUrlOf(deps, context)}${packagePath(row)}` : '',
-      createdOn: timeOf(row.createdOn),
-      checksum: row.packageSha256,
-    });
-
-    router.service(PackageService, {
-      createPackage: (messages, context) => createPackage(deps, messages, callerOf(context)),
-
-      async getPackage({ id, version, type, includeUrl }, context) {
-        const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
-        const { owner, name } = check.packageId('id', id);
-        const orgId = await orgOfNamespace(db, owner);
-        if (orgId === undefined) throw absent();
-        const kind = type ? kindOfType.get(type) : undefined;
-        const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
-        // Any caller may use a public package.
-        if (!row) requireReaderOrPart(callerOf(context), orgId, absent);
-        if (!row) throw absent();
-        if (row.visibility === 'private') await requirePackageReader(callerOf(context), row, namesOf, absent);
-        return { package: message(row, context, includeUrl ?? false) };
-      },
-
-      async listPackages({ organizationId, name, version, type, includeUrl, pageSize, pageToken }, context) {
-        const caller = callerOf(context);
-        const page = pageOf({ pageSize, pageToken }, readPackageToken);
-        requireReaderOrPart(caller, check.filled('organization_id', organizationId));
-        const kind = type ? kindOfType.get(type) : undefined;
-        const names = await limitingNames(caller, namesOf);
-        const of = { orgId: organizationId, name, version, type: kind, named: names?.packages };
-        const { rows, isCut } = await listPackages(db, of, page);
-        const readable = readablePackages(caller, rows, names);
-        const last = rows.at(-1);
-        return {
-          packages: readable.map((row) => message(row, context, includeUrl ?? false)),
-          truncated: isCut,
-          nextPageToken: isCut && last ? packageToken(last.ordinal) : '',
-        };
-      },
-
-      async deletePackage({ id, version }, context) {
-        const caller = callerOf(context);
-        const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
-        const { owner: orgId, name } = check.packageId('id', id);
-        if (!belongsTo(caller, orgId)) throw absent();
-        requireOwner(caller, orgId, absent);
-        const { count, machine } = await machinesWith(db, { orgId, name, version });
-        if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId: id, version, count, machine });
-        const isRemoved = await audited({ db }, caller, async (trx, record) => {
-          if (!(await removeVersion(trx, { orgId, name, version }))) return false;
-          await record({ orgId, action: 'delete package', subject: `${id} ${version}` });
-          return true;
-        });
-        if (!isRemoved) throw absent();
-        return {};
-      },
-    });
+    router.service(PackageService, { ...readCalls(deps), ...editCalls(deps) });
   };
 
 /** Reads the info, then the archive in chunks. The version exists once all chunks have arrived. */
 async function createPackage(
-  deps: PackageDeps,
+  deps: StoreDeps,
   messages: AsyncIterable<CreatePackageRequest>,
   caller: Caller,
 ): Promise<{ id: string; version: string }> {

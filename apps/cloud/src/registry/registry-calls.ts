@@ -1,6 +1,10 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
-import { type AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
+import {
+  type AppService,
+  type UpdateRegistryItemRequest,
+  Visibility,
+} from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
@@ -25,28 +29,33 @@ const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
 };
 const visibilityOf = new Map(Object.entries(visibilities).map(([name, value]) => [value, name as Item['visibility']]));
 
-/** AppService's calls on registry items: models, training scripts and other packages. */
-export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
-  const namesOf = namesFrom(db);
-  /** The item with the ID `<organization or namespace>:<name>`. */
-  const found = async (itemId: string, caller: Caller): Promise<Item> => {
-    const absent = () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId });
-    const { owner, name } = check.registryItemId('item_id', itemId);
-    const orgId = await orgOfNamespace(db, owner);
-    const item = orgId === undefined ? undefined : await findItem(db, { orgId, name });
-    if (!item) throw absent();
-    if (item.visibility === 'private') await requirePackageReader(caller, item, namesOf, absent);
-    return item;
-  };
-  const owned = async (itemId: string, caller: Caller): Promise<Item> => {
-    const item = await found(itemId, caller);
-    requireOwner(caller, item.orgId, () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId }));
-    return item;
-  };
+/**
+ * The item with the ID `<organization or namespace>:<name>`.
+ *
+ * @throws PlatformError REGISTRY_ITEM_NOT_FOUND
+ */
+async function findReadable(db: Database, itemId: string, caller: Caller): Promise<Item> {
+  const absent = () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId });
+  const { owner, name } = check.registryItemId('item_id', itemId);
+  const orgId = await orgOfNamespace(db, owner);
+  const item = orgId === undefined ? undefined : await findItem(db, { orgId, name });
+  if (!item) throw absent();
+  if (item.visibility === 'private') await requirePackageReader(caller, item, namesFrom(db), absent);
+  return item;
+}
 
+/** @throws PlatformError REGISTRY_ITEM_NOT_FOUND, NOT_OWNER */
+async function findOwned(db: Database, itemId: string, caller: Caller): Promise<Item> {
+  const item = await findReadable(db, itemId, caller);
+  requireOwner(caller, item.orgId, () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId }));
+  return item;
+}
+
+const readCalls = ({ db }: { db: Database }) => {
+  const namesOf = namesFrom(db);
   return {
     async getRegistryItem({ itemId }, context) {
-      return { item: itemMessage(await found(itemId, callerOf(context))) };
+      return { item: itemMessage(await findReadable(db, itemId, callerOf(context))) };
     },
 
     async listRegistryItems(request, context) {
@@ -69,7 +78,11 @@ export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => 
       const listed = items.filter((item) => item.visibility === 'public' || readable.has(item));
       return { items: listed.map(itemMessage), truncated: isCut };
     },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
 
+const editCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
+  return {
     async createRegistryItem({ organizationId, name, type }, context) {
       const caller = callerOf(context);
       requireOwner(caller, check.filled('organization_id', organizationId));
@@ -90,7 +103,7 @@ export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => 
 
     async updateRegistryItem(request, context) {
       const caller = callerOf(context);
-      const item = await owned(request.itemId, caller);
+      const item = await findOwned(db, request.itemId, caller);
       const visibility = visibilityOf.get(request.visibility) ?? item.visibility;
       if (visibility !== 'private' && request.description === '') {
         throw new PlatformError('INVALID_ARGUMENT', {
@@ -99,22 +112,16 @@ export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => 
           limit: 'public items need one',
         });
       }
-      const { metadata } = request;
-      const change: { [key: string]: unknown } = { ...item.metadata };
-      if (metadata.case === 'updateMlModelMetadata' || metadata.case === 'updateMlTrainingMetadata') {
-        change['model_type'] = kindOfModelType(metadata.value.modelType) ?? 'unspecified';
-        change['model_framework'] = frameworkName(metadata.value.modelFramework);
-      }
-      if (metadata.case === 'updateMlTrainingMetadata') change['draft'] = metadata.value.draft;
       const { description, url } = request;
-      await updateItem(db, item, { description, visibility, url, metadata: change, now: clock.wall() });
+      const metadata = changedMetadata(item, request.metadata);
+      await updateItem(db, item, { description, visibility, url, metadata, now: clock.wall() });
       await audit(db, { orgId: item.orgId, caller, action: 'update registry item', subject: item.name });
       return {};
     },
 
     async deleteRegistryItem({ itemId }, context) {
       const caller = callerOf(context);
-      const item = await owned(itemId, caller);
+      const item = await findOwned(db, itemId, caller);
       const { count, machine } = await machinesWith(db, item);
       const packageId = `${item.orgId}/${item.name}`;
       if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId, version: 'any', count, machine });
@@ -123,6 +130,20 @@ export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => 
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
+
+/** AppService's calls on registry items: models, training scripts and other packages. */
+export const registryCalls = (deps: { db: Database; clock: Clock }) => ({ ...readCalls(deps), ...editCalls(deps) });
+
+/** The item's metadata with the changes of an update. */
+function changedMetadata(item: Item, update: UpdateRegistryItemRequest['metadata']): Item['metadata'] {
+  const metadata: { [key: string]: unknown } = { ...item.metadata };
+  if (update.case === 'updateMlModelMetadata' || update.case === 'updateMlTrainingMetadata') {
+    metadata['model_type'] = kindOfModelType(update.value.modelType) ?? 'unspecified';
+    metadata['model_framework'] = frameworkName(update.value.modelFramework);
+  }
+  if (update.case === 'updateMlTrainingMetadata') metadata['draft'] = update.value.draft;
+  return metadata;
+}
 
 function itemMessage(item: Item) {
   return {

@@ -7,7 +7,7 @@ import { noteForeignBlob } from '../blobs/store/owned-blobs.ts';
 import { findPackage, orgOfNamespace, type Version } from '../registry/store/registry.ts';
 import { findItem } from '../registry/store/registry-items.ts';
 import { runnersSince } from './store/runners.ts';
-import { enqueue, ownPictures, refuseTaken, resourcesOf, targetOf, type TrainingDeps } from './training-submit.ts';
+import { enqueue, ownImageDataset, refuseTaken, resourcesOf, targetOf, type TrainingDeps } from './training-submit.ts';
 
 /**
  * Queues a job with a training script of the registry: an own script, or a public one of another organization. @returns
@@ -27,7 +27,7 @@ export async function submitCustom(
   const container = named && check.shortText('container_version', named);
   const limits = resourcesOf(request.resources);
 
-  const dataset = await ownPictures(deps, target);
+  const dataset = await ownImageDataset(deps, target);
   const script = await visibleScript(deps, caller, owner, name, wanted);
   if (!script) {
     throw new PlatformError('SCRIPT_NOT_FOUND', { registryItemId: request.registryItemId, version: wanted });

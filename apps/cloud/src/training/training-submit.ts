@@ -44,7 +44,7 @@ export async function submit(deps: TrainingDeps, request: SubmitTrainingJobReque
   const labels = check.labels(request.tags);
   const settings = check.trainerArguments(request.arguments, kind);
   const limits = resourcesOf(request.resources);
-  const dataset = await ownPictures(deps, target);
+  const dataset = await ownImageDataset(deps, target);
   await refuseTaken(deps, target);
   return enqueue(deps, caller, { ...target, dataset, kind, framework, labels, arguments: settings, limits });
 }
@@ -79,11 +79,11 @@ export const resourcesOf = (asked: JobResources | undefined): JobLimits =>
   );
 
 /** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH */
-export async function ownPictures({ db }: TrainingDeps, { orgId, datasetId }: Target): Promise<Dataset> {
+export async function ownImageDataset({ db }: TrainingDeps, { orgId, datasetId }: Target): Promise<Dataset> {
   const dataset = await findDataset(db, datasetId);
   if (dataset?.orgId !== orgId) throw new PlatformError('DATASET_NOT_FOUND', { datasetId });
   if (dataset.type !== 'binary_data') {
-    throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'pictures' });
+    throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'images' });
   }
   return dataset;
 }

@@ -44,7 +44,7 @@ export async function uploadTargets(
     const dataset = found.get(datasetId.toLowerCase());
     if (dataset?.orgId !== orgId) throw new PlatformError('DATASET_NOT_FOUND', { datasetId });
     if (dataset.type !== 'binary_data') {
-      throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'pictures and files' });
+      throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'images and files' });
     }
     return dataset;
   });

@@ -45,25 +45,25 @@ export function watchJobs(notifications: Notifications): JobWatch {
 const pollMs = 2_000;
 
 /**
- * Long poll: looks immediately and after each change, until there is a result, `ms` have passed or `signal` aborts.
+ * Probes immediately and after each change, until there is a result, `ms` have passed or `signal` aborts.
  *
- * @returns the result of `look`; undefined: none in that time.
+ * @returns the result of `probe`; undefined: none in that time.
  */
-export async function held<T>(
+export async function longPoll<T>(
   { watch, awaited, clock, signal }: { watch: JobWatch; awaited: Awaited; clock: Clock; signal: AbortSignal },
   ms: number,
-  look: () => Promise<T | undefined>,
+  probe: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const end = clock.now() + ms;
   const { turns, close } = watch.open(awaited);
   try {
     while (!signal.aborted) {
       const turn = turns.get();
-      const found = await look();
+      const found = await probe();
       if (found !== undefined) return found;
       const left = end - clock.now();
       if (left <= 0) return undefined;
-      // If something changed during the look, look again without waiting.
+      // If something changed during the probe, probe again without waiting.
       if (turns.get() === turn) await changedOr(turns, Math.min(left, pollMs), clock, signal);
     }
     return undefined;
