@@ -89,26 +89,50 @@ export interface Bad {
   clearance: number;
   /** Seconds since 1970. */
   since: number;
+  /** For display. */
   reason: string;
+  /**
+   * A `QuarantineCode`, or a code of a newer agent. Left out: the entry has none, because the gate script or an older
+   * agent wrote it.
+   */
+  code?: string | undefined;
 }
 
-/** Part of the reason if a new agent cannot reach the management server. */
+/** The check that a version on trial failed. Stored, so a code is never renamed. */
+export type TrialCheckCode = 'NOT_READY' | 'WATCHDOG_MISSED' | 'SERVER_NOT_ADOPTED' | 'CLOUD_UNREACHED';
+export type QuarantineCode = TrialCheckCode | 'SEVERAL_CHECKS';
+
+export const quarantineCode = ([first, ...others]: readonly { code: TrialCheckCode }[]): QuarantineCode | undefined =>
+  others.length > 0 ? 'SEVERAL_CHECKS' : first?.code;
+
+/** Part of the reason if a new agent cannot reach the management server. Older agents stored it without a code. */
 export const unreached = 'it did not reach the management server';
 /** Whether this was the only reason. */
-export const wasOnlyUnreached = ({ reason }: Pick<Bad, 'reason'>): boolean =>
-  /^after \d+ minutes?: /.test(reason) && reason.endsWith(`: ${unreached}`) && !reason.includes(';');
+export const wasOnlyUnreached = ({ code, reason }: Pick<Bad, 'code' | 'reason'>): boolean =>
+  code === undefined
+    ? /^after \d+ minutes?: /.test(reason) && reason.endsWith(`: ${unreached}`) && !reason.includes(';')
+    : code === ('CLOUD_UNREACHED' satisfies QuarantineCode);
 
 const keptLines = 50;
 
-export const badLine = ({ id, clearance, since, reason }: Bad): string =>
-  `${id} ${clearance} ${since} ${reason.replace(/\s+/g, ' ').slice(0, 300)}\n`;
+const codeLine = /^code (\S+) ([A-Z][A-Z_]{0,39})$/;
 
-/** Oldest first; lines in another format are skipped. */
+/** One line, and a second one with the code. Older agents skip the second, because it does not begin with an id. */
+export const badLine = ({ id, clearance, since, reason, code }: Bad): string =>
+  `${id} ${clearance} ${since} ${reason.replace(/\s+/g, ' ').slice(0, 300)}\n${code === undefined ? '' : `code ${id} ${code}\n`}`;
+
+/**
+ * Oldest first; lines in another format are skipped. A code belongs to the entry directly before it: the gate script
+ * replaces an entry without removing its code.
+ */
 export function readBadLines(text: string): Bad[] {
-  return text.split('\n').flatMap((line): Bad[] => {
+  const lines = text.split('\n');
+  return lines.flatMap((line, i): Bad[] => {
     const [id, clearance, since, ...reason] = line.split(' ');
     if (!isId(id)) return [];
-    return [{ id, clearance: whole(clearance), since: whole(since), reason: reason.join(' ') }];
+    const [, of, code] = codeLine.exec(lines[i + 1] ?? '') ?? [];
+    const entry = { id, clearance: whole(clearance), since: whole(since), reason: reason.join(' ') };
+    return [code !== undefined && of === id ? { ...entry, code } : entry];
   });
 }
 

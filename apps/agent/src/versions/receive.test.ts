@@ -171,14 +171,22 @@ test('a refused download waits a minute, doubling to six hours, and begins anew 
 const outcomes: [name: string, now: number, doneSince: number | null, open: string[], outcome: TrialOutcome][] = [
   ['just begun', 0, null, ['a', 'b'], { at: 'waiting', until: 600_000 }],
   ['a moment before', 599_999, null, ['a'], { at: 'waiting', until: 600_000 }],
-  ['too late', 600_000, null, ['a', 'b'], { at: 'failed', reason: 'after 10 minutes: a; b' }],
+  ['too late', 600_000, null, ['a', 'b'], { at: 'failed', reason: 'after 10 minutes: a; b', code: 'SEVERAL_CHECKS' }],
+  [
+    'too late, one check',
+    600_000,
+    null,
+    ['b'],
+    { at: 'failed', reason: 'after 10 minutes: b', code: 'CLOUD_UNREACHED' },
+  ],
   ['all done, not for long', 400_000, 350_000, [], { at: 'waiting', until: 650_000 }],
   ['all done for long enough', 650_000, 350_000, [], { at: 'proven' }],
   ['undone again', 500_000, 350_000, ['a'], { at: 'waiting', until: 600_000 }],
 ];
 for (const [name, now, doneSince, open, outcome] of outcomes) {
   test(`a trial: ${name}`, () => {
-    const duties = ['a', 'b'].map((what) => ({ what, isDone: !open.includes(what) }));
+    const codes = { a: 'NOT_READY', b: 'CLOUD_UNREACHED' } as const;
+    const duties = (['a', 'b'] as const).map((what) => ({ code: codes[what], what, isDone: !open.includes(what) }));
     assert.deepEqual(
       evaluateTrial({ now, since: 0, duties, doneSince }, { withinMs: 600_000, steadyMs: 300_000 }),
       outcome,

@@ -22,7 +22,7 @@ import {
   writePrevious,
   writeTrial,
 } from './switch.ts';
-import { damagedReason, interrupted, isId, type Bad, type Trial } from '../state/trial-file.ts';
+import { damagedReason, interrupted, isId, type Bad, type QuarantineCode, type Trial } from '../state/trial-file.ts';
 import type { UnitRenewal } from './unit-renewal.ts';
 
 /** The stored origin of a version. */
@@ -80,7 +80,7 @@ export interface ProgramStore {
   /** The version in use passed the health check. */
   confirm(): Promise<void>;
   /** The version in use failed. Restores the previous version; without a trial, does nothing. */
-  revert(reason: string): Promise<void>;
+  revert(reason: string, code?: QuarantineCode): Promise<void>;
   quarantine(id: string, reason: string, clearance: number): Promise<void>;
   /** Releases the matching versions from quarantine and returns them. */
   releaseFromQuarantine(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
@@ -100,6 +100,9 @@ interface Comparison {
   /** Version in the note inside the file; undefined: the file has no note. */
   version: string | undefined;
 }
+
+type Failure = Pick<Bad, 'reason' | 'code'>;
+const damage: Failure = { reason: damagedReason };
 
 const encoder = new TextEncoder();
 
@@ -192,13 +195,13 @@ export function programStore(
   /**
    * Quarantines the failed version. If the disk damaged its file, it is fetched again, at most `mostRefetches` times.
    */
-  const blame = async ({ to, clearance }: Trial, reason: string, isDamaged: boolean): Promise<void> => {
+  const blame = async ({ to, clearance }: Trial, failure: Failure, isDamaged: boolean): Promise<void> => {
     if (isDamaged && (await noteDamage(files, program, to))) {
       sound.delete(to);
       log.error('the version on trial is damaged on the disk and is fetched again', { id: to });
       return;
     }
-    await addBad(files, program, { id: to, clearance, since: seconds(), reason: isDamaged ? damagedReason : reason });
+    await addBad(files, program, { id: to, clearance, since: seconds(), ...(isDamaged ? damage : failure) });
   };
 
   const linked = async (): Promise<string | null> => {
@@ -297,7 +300,7 @@ export function programStore(
         if (first !== undefined && isId(first) && isDoubtfulStart(starts.count)) {
           sound.delete(first);
           const open = await trial();
-          if (!(await isSound(first, true)) && open?.to === first) await blame(open, damagedReason, true);
+          if (!(await isSound(first, true)) && open?.to === first) await blame(open, damage, true);
         }
         const outcome = await gate(files, program, { nowSeconds: seconds(), boot, isDoubtful: false });
         if (outcome === 'reverted' && first !== undefined) sound.delete(first); // the gate may have found it damaged
@@ -337,13 +340,13 @@ export function programStore(
         await forgetDamage(files, program);
       }),
 
-    revert: (reason) =>
+    revert: (reason, code) =>
       inTurn(async () => {
         const open = await trial();
         if (!open) return;
         // Record first, then switch: after an interruption in between, both are repeated.
         const found = await compare(open.to).catch(() => ({ is: 'damaged' }));
-        await blame(open, reason, found.is === 'damaged');
+        await blame(open, { reason, code }, found.is === 'damaged');
         await goBack(files, program, open.from);
         await unit?.takeBack();
         await endTrial(files, program);

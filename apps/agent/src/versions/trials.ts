@@ -49,11 +49,12 @@ export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promis
             await store.confirm();
             log.info('the version passed the health check', { id: trial.to, starts: trial.starts });
           } else {
-            await store.revert(outcome.reason);
+            const { reason, code } = outcome;
+            await store.revert(reason, code);
             log.error('the version has failed: the one before it is back', {
               id: trial.to,
               back: trial.from,
-              reason: outcome.reason,
+              reason,
             });
           }
           await parts.ended(outcome.at);
@@ -86,7 +87,7 @@ async function anyChanged(
 export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence']> {
   const { server, install } = actual;
   if (server.running === null || server.running !== install.trial?.to || server.since === null) return undefined;
-  return { since: server.since, duties: [{ what: 'it is not ready', isDone: server.url !== null }] };
+  return { since: server.since, duties: [{ code: 'NOT_READY', what: 'it is not ready', isDone: server.url !== null }] };
 }
 
 const earlierMs = 1_000;
@@ -121,10 +122,10 @@ export function agentEvidence(
   return {
     since,
     duties: [
-      { what: 'it did not get ready', isDone: health.isReady },
-      { what: 'its watchdog was not fed', isDone: health.ticks >= neededTicks },
-      { what: 'it did not take the machine server over', isDone: isInCharge },
-      { what: unreached, isDone: trial.needs === 'local' || isReached },
+      { code: 'NOT_READY', what: 'it did not get ready', isDone: health.isReady },
+      { code: 'WATCHDOG_MISSED', what: 'its watchdog was not fed', isDone: health.ticks >= neededTicks },
+      { code: 'SERVER_NOT_ADOPTED', what: 'it did not take the machine server over', isDone: isInCharge },
+      { code: 'CLOUD_UNREACHED', what: unreached, isDone: trial.needs === 'local' || isReached },
     ],
   };
 }
