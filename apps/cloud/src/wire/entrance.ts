@@ -34,6 +34,28 @@ function sentAnswer(request: Request, response: Response): SentAnswer {
   };
 }
 
+/** A proxy's connection carries requests of many clients; each request is a visitor of its own. */
+function enterRequest(visitors: Visitors, address: string, request: Request, response: Response): Visitor | undefined {
+  const end = (): void => {
+    const stream = http2Stream(response);
+    if (stream) stream.close();
+    else request.socket.destroy();
+  };
+  const visitor = visitors.enter(address, end);
+  if (visitor) response.once('close', () => visitor.leave());
+  return visitor;
+}
+
+function takeFrom(visitor: Visitor, take: TakeCheck, request: CheckRequest, reply: Reply): boolean {
+  reply.proven = (callerId) => visitor.prove(callerId);
+  if (visitor.isProven) return take(request, reply);
+  const done = visitor.busy(() => true);
+  reply.onEnd(done);
+  const isTaken = take(request, reply);
+  if (!isTaken) done();
+  return isTaken;
+}
+
 export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Entrance {
   const bySpeaker = new WeakMap<object, Visitor>();
   const byRequest = new WeakMap<Request, Visitor>();
@@ -44,18 +66,6 @@ export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Ent
   const visitorOf = (request: Request): Visitor | undefined => {
     const { stream } = request as { stream?: http2.ServerHttp2Stream };
     return byRequest.get(request) ?? bySpeaker.get(stream?.session ?? request.socket);
-  };
-  /** A proxy's connection carries requests of many clients; each request is a visitor of its own. */
-  const enterRequest = (request: Request, response: Response): Visitor | undefined => {
-    const forwarded = String(request.headers['x-forwarded-for'] ?? '');
-    const end = (): void => {
-      const stream = http2Stream(response);
-      if (stream) stream.close();
-      else request.socket.destroy();
-    };
-    const visitor = visitors.enter(clientAddress(request.socket.remoteAddress ?? '', forwarded, isTrusted), end);
-    if (visitor) response.once('close', () => visitor.leave());
-    return visitor;
   };
   return {
     enter(socket) {
@@ -78,7 +88,9 @@ export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Ent
     },
     admit(request, response) {
       if (isTrusted(request.socket.remoteAddress)) {
-        const visitor = enterRequest(request, response);
+        const { remoteAddress = '' } = request.socket;
+        const forwarded = String(request.headers['x-forwarded-for'] ?? '');
+        const visitor = enterRequest(visitors, clientAddress(remoteAddress, forwarded, isTrusted), request, response);
         if (!visitor) {
           response.statusCode = 429;
           response.setHeader('retry-after', '2');
@@ -97,14 +109,7 @@ export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Ent
     },
     checks: (take) => (request, reply, socket) => {
       const visitor = bySpeaker.get(socket);
-      if (!visitor) return take(request, reply);
-      reply.proven = (callerId) => visitor.prove(callerId);
-      if (visitor.isProven) return take(request, reply);
-      const done = visitor.busy(() => true);
-      reply.onEnd(done);
-      const isTaken = take(request, reply);
-      if (!isTaken) done();
-      return isTaken;
+      return visitor ? takeFrom(visitor, take, request, reply) : take(request, reply);
     },
     prove: (request, callerId) => visitorOf(request)?.prove(callerId),
     watch: (stop) => visitors.watch(stop),

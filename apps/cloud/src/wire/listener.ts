@@ -67,20 +67,19 @@ const authenticated =
 const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
-/** Serves RPC under both names, the fast path, and plain HTTP for everything else. */
-export function rpcListener(options: ListenerOptions): Listener {
+/** @param publicNames - requests that used a method's public name. @returns the handler and the paths of the methods. */
+function rpcHandler(options: ListenerOptions, publicNames: WeakSet<Request>) {
   const prove = (values: ContextValues, callerId: string): void => {
     const request = values.get(requestKey);
     if (request) options.prove(request, callerId);
   };
-  const calls = new Set<string>();
-  const publicNames = new WeakSet<Request>();
+  const paths = new Set<string>();
   const limited = limitMessages(options.budget, options.rate, options.budgets);
-  const rpc = connectNodeAdapter({
+  const handle = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);
       router.handlers.splice(0, Infinity, ...router.handlers.map((handler) => withReasons(limited(handler))));
-      for (const { requestPath } of router.handlers) calls.add(requestPath);
+      for (const { requestPath } of router.handlers) paths.add(requestPath);
     },
     requestGate: identityGate(options.authenticator, options.log, prove, options.budgets),
     interceptors: [errorInterceptor(options.log), authenticated(prove)],
@@ -93,6 +92,13 @@ export function rpcListener(options: ListenerOptions): Listener {
     // Each method has a lower limit of its own in `message-limits.ts`.
     readMaxBytes: largestMessage,
   });
+  return { handle, paths };
+}
+
+/** Serves RPC under both names, the fast path, and plain HTTP for everything else. */
+export function rpcListener(options: ListenerOptions): Listener {
+  const publicNames = new WeakSet<Request>();
+  const rpc = rpcHandler(options, publicNames);
   /** The host as the client names it. Some proxies send a Host of their own, so the public URL's origin counts, too. */
   const namedHost = (request: Request): string => {
     const told = options.addresses.publicUrl();
@@ -128,8 +134,8 @@ export function rpcListener(options: ListenerOptions): Listener {
     const next = (): void | Promise<void> => {
       freeSender(http2Stream(response));
       if (request.httpVersionMajor === 1) keepWhole(request);
-      if (!calls.has(pathOf(request))) return other(request, response);
-      return rpc(request, response);
+      if (!rpc.paths.has(pathOf(request))) return other(request, response);
+      return rpc.handle(request, response);
     };
     return options.fast(request, response, next) ?? next();
   };

@@ -25,51 +25,65 @@ const stepMs = 100;
 /** A sender below this rate is evicted when another one needs room. */
 const slowest = { bytes: 64 * 2 ** 10, ms: 5_000 };
 
-export function messageBudget(clock: Clock, most = 256 * 2 ** 20, ofCaller = most / 4 + 2 ** 20): MessageBudget {
-  type Held = {
-    caller: string;
-    bytes: number;
-    mark: { bytes: number; at: number };
-    isComplete: boolean;
-    evict(): void;
-  };
-  const leases = new Set<Held>();
-  const callers = new Map<string, number>();
-  const total = { bytes: 0 };
-  const add = (held: Held, bytes: number): void => {
-    held.bytes += bytes;
-    total.bytes += bytes;
-    const left = (callers.get(held.caller) ?? 0) + bytes;
-    if (left > 0) callers.set(held.caller, left);
-    else callers.delete(held.caller);
-  };
-  const fits = (held: Held, bytes: number): boolean =>
-    total.bytes + bytes <= most && (callers.get(held.caller) ?? 0) + bytes <= ofCaller;
-  /** Evicts other senders that hold room and send nothing. */
-  const evictStalled = (held: Held): void => {
-    for (const other of leases)
-      if (other !== held && !other.isComplete && clock.now() - other.mark.at > slowest.ms) {
-        drop(other);
-        other.evict();
-      }
-  };
-  const drop = (held: Held): void => {
-    if (!leases.delete(held)) return;
-    add(held, -held.bytes);
-  };
-  const wait = async (held: Held, bytes: number): Promise<void> => {
-    for (const end = clock.now() + waitMs; !fits(held, bytes);) {
-      evictStalled(held);
-      if (fits(held, bytes)) break;
-      if (clock.now() >= end || !leases.has(held))
-        throw new PlatformError('TOO_MANY_REQUESTS', { limit: 'too many bytes of large messages are being read' });
-      await clock.sleep(stepMs);
+type Held = {
+  caller: string;
+  bytes: number;
+  mark: { bytes: number; at: number };
+  isComplete: boolean;
+  evict(): void;
+};
+
+/** The bytes in use; `most` and `mostOfCaller` limit them. */
+type Usage = {
+  readonly most: number;
+  readonly mostOfCaller: number;
+  readonly leases: Set<Held>;
+  readonly callers: Map<string, number>;
+  bytes: number;
+};
+
+function add(usage: Usage, held: Held, bytes: number): void {
+  held.bytes += bytes;
+  usage.bytes += bytes;
+  const left = (usage.callers.get(held.caller) ?? 0) + bytes;
+  if (left > 0) usage.callers.set(held.caller, left);
+  else usage.callers.delete(held.caller);
+}
+
+const fits = (usage: Usage, held: Held, bytes: number): boolean =>
+  usage.bytes + bytes <= usage.most && (usage.callers.get(held.caller) ?? 0) + bytes <= usage.mostOfCaller;
+
+function drop(usage: Usage, held: Held): void {
+  if (!usage.leases.delete(held)) return;
+  add(usage, held, -held.bytes);
+}
+
+/** Evicts other senders that hold room and send nothing. */
+function evictStalled(usage: Usage, held: Held, now: number): void {
+  for (const other of usage.leases)
+    if (other !== held && !other.isComplete && now - other.mark.at > slowest.ms) {
+      drop(usage, other);
+      other.evict();
     }
-    if (leases.has(held)) add(held, bytes);
-  };
+}
+
+async function waitForRoom(usage: Usage, held: Held, bytes: number, clock: Clock): Promise<void> {
+  for (const end = clock.now() + waitMs; !fits(usage, held, bytes);) {
+    evictStalled(usage, held, clock.now());
+    if (fits(usage, held, bytes)) break;
+    if (clock.now() >= end || !usage.leases.has(held))
+      throw new PlatformError('TOO_MANY_REQUESTS', { limit: 'too many bytes of large messages are being read' });
+    await clock.sleep(stepMs);
+  }
+  if (usage.leases.has(held)) add(usage, held, bytes);
+}
+
+export function messageBudget(clock: Clock, most = 256 * 2 ** 20, mostOfCaller = most / 4 + 2 ** 20): MessageBudget {
+  const usage: Usage = { most, mostOfCaller, leases: new Set(), callers: new Map(), bytes: 0 };
+  const { leases } = usage;
   return {
     get bytes() {
-      return total.bytes;
+      return usage.bytes;
     },
     lease(caller, onEvict) {
       const held: Held = {
@@ -89,17 +103,17 @@ export function messageBudget(clock: Clock, most = 256 * 2 ** 20, ofCaller = mos
           if (!leases.has(held)) Object.assign(held, { caller: caller() });
           leases.add(held);
           if (seen.bytes - held.mark.bytes >= slowest.bytes) held.mark = { bytes: seen.bytes, at: clock.now() };
-          if (!fits(held, due)) return wait(held, due);
-          add(held, due);
+          if (!fits(usage, held, due)) return waitForRoom(usage, held, due, clock);
+          add(usage, held, due);
           return undefined;
         },
         shrink(bytes) {
           seen.bytes -= bytes;
           held.mark.bytes = Math.min(held.mark.bytes, seen.bytes);
-          if (leases.has(held)) add(held, -Math.min(bytes, held.bytes));
+          if (leases.has(held)) add(usage, held, -Math.min(bytes, held.bytes));
         },
         complete: () => void (held.isComplete = true),
-        end: () => drop(held),
+        end: () => drop(usage, held),
       };
     },
   };

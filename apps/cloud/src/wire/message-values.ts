@@ -17,12 +17,7 @@ type Fields = ReadonlyMap<number, DescField>;
  * takes 100 times as much memory.
  */
 export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: number) => number {
-  const known = new Map<DescMessage, Fields>();
-  const fieldsOf = (desc: DescMessage): Fields => {
-    const found = known.get(desc) ?? new Map(desc.fields.map((field) => [field.number, field]));
-    known.set(desc, found);
-    return found;
-  };
+  const fieldsOf = fieldCache();
   /** @param most - counting stops above it. @returns for a malformed message, the count before the error. */
   return (desc, bytes, most) => {
     const open: { fields: Fields | undefined; end: number }[] = [{ fields: fieldsOf(desc), end: bytes.length }];
@@ -76,6 +71,15 @@ export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: num
       }
     }
     return count;
+  };
+}
+
+function fieldCache(): (desc: DescMessage) => Fields {
+  const known = new Map<DescMessage, Fields>();
+  return (desc) => {
+    const found = known.get(desc) ?? new Map(desc.fields.map((field) => [field.number, field]));
+    known.set(desc, found);
+    return found;
   };
 }
 

@@ -81,6 +81,102 @@ const statusTexts: Readonly<Record<number, string>> = {
   429: 'Too Many Requests',
 };
 
+/** @param headers - alternating names and values. */
+function responseHead(
+  status: number,
+  headers: readonly string[],
+  date: string,
+  bodyBytes: number,
+  isLast: boolean,
+): Buffer {
+  const lines = [`HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}`];
+  for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
+  lines.push(`date: ${date}`, `content-length: ${bodyBytes}`);
+  // Omit `connection: keep-alive`, the default: this response is sent a million times a day.
+  if (isLast) lines.push('connection: close');
+  lines.push('', '');
+  return Buffer.from(lines.join('\r\n'), 'latin1');
+}
+
+/** @returns the date header of this second. */
+function dateFormat(clock: Clock): () => string {
+  const now = { second: 0, date: '' };
+  return () => {
+    const second = Math.floor(clock.wall() / 1000);
+    if (second !== now.second)
+      Object.assign(now, { second, date: timestampDate(timestampFromMs(second * 1000)).toUTCString() });
+    return now.date;
+  };
+}
+
+/** Connections that wait for their client: for the next request, or until it has read the response. */
+type RestingConnections = {
+  /** Calls `then` at the event, unless the connection closes first. It takes `before`, so that callers need no closure. */
+  until(
+    socket: net.Socket,
+    event: 'readable' | 'drain',
+    then: (socket: net.Socket, before: Buffer | undefined) => void,
+    before?: Buffer,
+  ): void;
+};
+
+/** Closes a connection that rests for `keepAliveMs`. */
+function restingConnections(clock: Clock, keepAliveMs: number, stop: AbortSignal): RestingConnections {
+  const since = new Map<net.Socket, number>();
+  const closeIdle = async (): Promise<void> => {
+    while (!stop.aborted) {
+      await clock.sleep(Math.min(5_000, keepAliveMs), stop);
+      const limit = clock.now() - keepAliveMs;
+      for (const [socket, start] of since) if (stop.aborted || start < limit) socket.destroy();
+    }
+  };
+  void closeIdle();
+  return {
+    until(socket, event, then, before) {
+      since.set(socket, clock.now());
+      const forget = (): void => void since.delete(socket);
+      socket.once('close', forget);
+      socket.once(event, () => {
+        socket.off('close', forget);
+        forget();
+        then(socket, before);
+      });
+    },
+  };
+}
+
+/** One request until its response is sent or the connection closes. */
+type Turn = {
+  isOver: boolean;
+  /** Called at the end. */
+  ended: (() => void)[];
+  /** The start of the next request, which came before the response. */
+  early: Buffer | undefined;
+  end(this: void): void;
+  /** Reads the next request before the response, or the end of the connection. */
+  readEarly(this: void): void;
+};
+
+function openTurn(socket: net.Socket): Turn {
+  const turn: Turn = { isOver: false, ended: [], early: undefined, end, readEarly };
+  function end(): void {
+    turn.isOver = true;
+    socket.off('close', end);
+    socket.off('readable', readEarly);
+    for (const then of turn.ended.splice(0)) then();
+  }
+  function readEarly(): void {
+    const more = socket.read() as Buffer | null;
+    if (more) {
+      turn.early = more;
+      socket.off('readable', readEarly);
+    } else if (!socket.readable) {
+      socket.destroy();
+    }
+  }
+  return turn;
+}
+
 /**
  * Handles thousands of mostly idle connections without the HTTP server's state for each. That state takes more memory
  * than all that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
@@ -95,69 +191,34 @@ export function plainChecks(of: {
   stop: AbortSignal;
 }): PlainChecks {
   const { clock, stop } = of;
-  /** When each connection between two checks became idle. */
-  const resting = new Map<net.Socket, number>();
-  const now = { second: 0, date: '' };
-  const dateText = (): string => {
-    const second = Math.floor(clock.wall() / 1000);
-    if (second !== now.second)
-      Object.assign(now, { second, date: timestampDate(timestampFromMs(second * 1000)).toUTCString() });
-    return now.date;
-  };
-  const closeResting = async (): Promise<void> => {
-    while (!stop.aborted) {
-      await clock.sleep(Math.min(5_000, of.keepAliveMs), stop);
-      const limit = clock.now() - of.keepAliveMs;
-      for (const [socket, since] of resting) if (stop.aborted || since < limit) socket.destroy();
-    }
-  };
-  void closeResting();
+  const resting = restingConnections(clock, of.keepAliveMs, stop);
+  const dateText = dateFormat(clock);
 
   const answer = (socket: net.Socket, bytes: Buffer): PlainRead['is'] => {
     const read = readPlainCheck(bytes);
     if (read.is !== 'check') return read.is;
-    const turn = { isOver: false, ended: [] as (() => void)[], early: undefined as Buffer | undefined };
-    const end = (): void => {
-      turn.isOver = true;
-      socket.off('close', end);
-      socket.off('readable', early);
-      for (const then of turn.ended.splice(0)) then();
-    };
-    /** Handles the next request before the response, or the end of the connection. */
-    const early = (): void => {
-      const more = socket.read() as Buffer | null;
-      if (more) {
-        turn.early = more;
-        socket.off('readable', early);
-      } else if (!socket.readable) {
-        socket.destroy();
-      }
-    };
+    const turn = openTurn(socket);
     const reply: Reply = {
       get isGone() {
         return turn.isOver;
       },
       send(status, headers, body) {
-        end();
-        const lines = [`HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}`];
-        for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
-        lines.push(`date: ${dateText()}`, `content-length: ${body.length}`);
-        // Omit `connection: keep-alive`, the default: this response is sent a million times a day.
+        turn.end();
         const isLast = stop.aborted || status === 429;
-        if (isLast) lines.push('connection: close');
-        lines.push('', '');
-        const isTaken = socket.write(Buffer.concat([Buffer.from(lines.join('\r\n'), 'latin1'), body]));
+        const head = responseHead(status, headers, dateText(), body.length, isLast);
+        const isTaken = socket.write(Buffer.concat([head, body]));
         const next = (): void => (turn.early ? go(socket, turn.early) : rest(socket));
         if (isLast) socket.end();
         else if (isTaken) next();
-        else whenRead(socket, next);
+        // Responses must not pile up for a client that does not read.
+        else resting.until(socket, 'drain', next);
       },
       onEnd: (then) => void turn.ended.push(then),
     };
     if (!of.take(read.request, reply, socket)) return 'other';
     if (!turn.isOver) {
-      socket.once('close', end);
-      socket.on('readable', early);
+      socket.once('close', turn.end);
+      socket.on('readable', turn.readEarly);
     }
     return 'check';
   };
@@ -166,30 +227,13 @@ export function plainChecks(of: {
     if (found === 'more') rest(socket, bytes);
     else if (found === 'other') of.other(socket, bytes);
   };
-  /** Waits until the client has read: responses must not pile up for a client that does not read. */
-  const whenRead = (socket: net.Socket, then: () => void): void => {
-    resting.set(socket, clock.now());
-    const forget = (): void => void resting.delete(socket);
-    socket.once('close', forget);
-    socket.once('drain', () => {
-      socket.off('close', forget);
-      forget();
-      then();
-    });
+  const readNext = (socket: net.Socket, before: Buffer | undefined): void => {
+    const more = socket.read() as Buffer | null;
+    // The client has closed its side.
+    if (!more) return void socket.destroy();
+    go(socket, before ? Buffer.concat([before, more]) : more);
   };
   /** Waits for the next check or another request. */
-  const rest = (socket: net.Socket, before?: Buffer): void => {
-    resting.set(socket, clock.now());
-    const forget = (): void => void resting.delete(socket);
-    socket.once('close', forget);
-    socket.once('readable', () => {
-      socket.off('close', forget);
-      forget();
-      const more = socket.read() as Buffer | null;
-      // The client has closed its side.
-      if (!more) return void socket.destroy();
-      go(socket, before ? Buffer.concat([before, more]) : more);
-    });
-  };
+  const rest = (socket: net.Socket, before?: Buffer): void => resting.until(socket, 'readable', readNext, before);
   return { take: answer };
 }

@@ -67,105 +67,124 @@ const rememberedMs = 24 * 3_600_000;
 const slowest = { bytes: 60 * 2 ** 10, ms: 60_000, answerMs: 6 * 3_600_000 } as const;
 export const usualLimits = { ofAddress: 256, unprovenMs: 30_000, slowest } as const;
 
+/** All open visitors, and what is remembered of earlier ones. */
+type Register = {
+  readonly limits: VisitorLimits;
+  readonly clock: Clock;
+  /** In order of arrival. */
+  readonly unproven: Set<Entry>;
+  readonly ofAddress: Map<string, number>;
+  readonly ofCaller: Map<string, number>;
+  /** When a caller of this address was last authenticated. */
+  readonly proven: LRUCache<string, number>;
+  readonly counts: { open: number; refused: number; closed: number };
+};
+
+class Entry implements Visitor {
+  readonly address: string;
+  readonly close: () => void;
+  readonly came: number;
+  since: number;
+  caller: string | undefined;
+  /** Requests that are not answered yet. */
+  requests: Set<OpenRequest> | undefined;
+  isSeen = false;
+  #hasLeft = false;
+  readonly #register: Register;
+
+  constructor(register: Register, address: string, close: () => void) {
+    this.#register = register;
+    this.address = address;
+    this.close = close;
+    this.came = register.clock.now();
+    this.since = this.came;
+    register.unproven.add(this);
+    add(register.ofAddress, address, 1);
+    register.counts.open++;
+  }
+  get isProven(): boolean {
+    return this.caller !== undefined;
+  }
+  get isOurTurn(): boolean {
+    for (const { isComplete } of this.requests ?? []) if (isComplete()) return true;
+    return false;
+  }
+  /** Whether it reads a response below the minimum rate of unproven visitors. */
+  isTooSlow(now: number): boolean {
+    let isSlow = false;
+    const { slowest: least } = this.#register.limits;
+    for (const one of this.requests ?? []) if (readsTooSlowly(one, least, now)) isSlow = true;
+    return isSlow;
+  }
+  prove(callerId: string): void {
+    const { ofCaller, limits, proven, clock } = this.#register;
+    if (this.isProven || this.#hasLeft) return;
+    if ((ofCaller.get(callerId) ?? 0) >= Math.max(1, limits.most * callerShare)) return;
+    this.caller = callerId;
+    this.requests = undefined;
+    add(ofCaller, callerId, 1);
+    proven.set(this.address, clock.now());
+    this.#forgetUnproven();
+  }
+  busy(isComplete: () => boolean, answer?: SentAnswer): () => void {
+    if (this.isProven) return () => {};
+    const request: OpenRequest = { isComplete, answer, began: undefined, mark: undefined };
+    this.requests ??= new Set();
+    this.requests.add(request);
+    return () => {
+      this.requests?.delete(request);
+      this.since = this.#register.clock.now();
+    };
+  }
+  leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#register.counts.open--;
+    if (this.caller === undefined) this.#forgetUnproven();
+    else add(this.#register.ofCaller, this.caller, -1);
+  }
+  #forgetUnproven(): void {
+    if (this.#register.unproven.delete(this)) add(this.#register.ofAddress, this.address, -1);
+  }
+}
+
+function hasRoom({ proven, unproven, limits, ofAddress, clock }: Register, address: string): boolean {
+  const isKnown = clock.now() - (proven.get(address) ?? Number.NEGATIVE_INFINITY) < rememberedMs;
+  if (!isKnown && unproven.size >= limits.most * (1 - keptShare)) return false;
+  const isLocal = address === '0:0:0:0::/64' || address.startsWith('127.');
+  return isKnown || isLocal || (ofAddress.get(address) ?? 0) < Math.max(limits.ofAddress, burst.ofAddress);
+}
+
+/** Calls `end` with each unproven visitor that exceeds a limit. */
+function closeOverdue({ unproven, limits, clock }: Register, end: (entry: Entry, why: string) => void): void {
+  const waiting = new Map<string, number>();
+  const now = clock.now();
+  for (const entry of unproven) {
+    if (entry.isTooSlow(now)) {
+      end(entry, 'the answer was read too slowly');
+      continue;
+    }
+    if (entry.isOurTurn) continue;
+    add(waiting, entry.address, 1);
+    const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
+    if (now - entry.since > limits.unprovenMs) end(entry, 'the client did not authenticate in time');
+    // Two rounds passed, so the server has read what it sent.
+    else if (isBeyond && entry.isSeen && now - entry.came > burst.ms) end(entry, 'too many of its address');
+    else entry.isSeen = true;
+  }
+}
+
 /** Prevents one address, or all unauthenticated clients together, from taking all connections. */
 export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitors {
-  /** In order of arrival. */
-  const unproven = new Set<Entry>();
-  const ofAddress = new Map<string, number>();
-  const ofCaller = new Map<string, number>();
+  const counts = { open: 0, refused: 0, closed: 0 };
   const proven = new LRUCache<string, number>({ max: rememberedAddresses });
-  const counts = { open: 0, unproven: 0, refused: 0, closed: 0 };
-
-  class Entry implements Visitor {
-    readonly address: string;
-    readonly close: () => void;
-    readonly came = clock.now();
-    since = this.came;
-    caller: string | undefined;
-    /** Requests that are not answered yet. */
-    requests: Set<OpenRequest> | undefined;
-    isSeen = false;
-    #hasLeft = false;
-
-    constructor(address: string, close: () => void) {
-      this.address = address;
-      this.close = close;
-      unproven.add(this);
-      add(ofAddress, address, 1);
-      counts.open++;
-    }
-    get isProven(): boolean {
-      return this.caller !== undefined;
-    }
-    get isOurTurn(): boolean {
-      for (const { isComplete } of this.requests ?? []) if (isComplete()) return true;
-      return false;
-    }
-    /** Whether it reads a response below the minimum rate of unproven visitors. */
-    isTooSlow(now: number): boolean {
-      let isSlow = false;
-      for (const one of this.requests ?? []) if (readsTooSlowly(one, limits.slowest, now)) isSlow = true;
-      return isSlow;
-    }
-    prove(callerId: string): void {
-      if (this.isProven || this.#hasLeft) return;
-      if ((ofCaller.get(callerId) ?? 0) >= Math.max(1, limits.most * callerShare)) return;
-      this.caller = callerId;
-      this.requests = undefined;
-      add(ofCaller, callerId, 1);
-      proven.set(this.address, clock.now());
-      this.#forgetUnproven();
-    }
-    busy(isComplete: () => boolean, answer?: SentAnswer): () => void {
-      if (this.isProven) return () => {};
-      const request: OpenRequest = { isComplete, answer, began: undefined, mark: undefined };
-      this.requests ??= new Set();
-      this.requests.add(request);
-      return () => {
-        this.requests?.delete(request);
-        this.since = clock.now();
-      };
-    }
-    leave(): void {
-      if (this.#hasLeft) return;
-      this.#hasLeft = true;
-      counts.open--;
-      if (this.caller === undefined) this.#forgetUnproven();
-      else add(ofCaller, this.caller, -1);
-    }
-    #forgetUnproven(): void {
-      if (unproven.delete(this)) add(ofAddress, this.address, -1);
-    }
-  }
-
-  const hasRoom = (address: string): boolean => {
-    const isKnown = clock.now() - (proven.get(address) ?? Number.NEGATIVE_INFINITY) < rememberedMs;
-    if (!isKnown && unproven.size >= limits.most * (1 - keptShare)) return false;
-    const isLocal = address === '0:0:0:0::/64' || address.startsWith('127.');
-    return isKnown || isLocal || (ofAddress.get(address) ?? 0) < Math.max(limits.ofAddress, burst.ofAddress);
-  };
+  const unproven = new Set<Entry>();
+  const register: Register = { limits, clock, unproven, ofAddress: new Map(), ofCaller: new Map(), proven, counts };
   const end = (entry: Entry, why: string): void => {
     counts.closed++;
     log.debug('an unproven connection was closed', { address: entry.address, why });
     entry.leave();
     entry.close();
-  };
-  const look = (): void => {
-    const waiting = new Map<string, number>();
-    const now = clock.now();
-    for (const entry of unproven) {
-      if (entry.isTooSlow(now)) {
-        end(entry, 'the answer was read too slowly');
-        continue;
-      }
-      if (entry.isOurTurn) continue;
-      add(waiting, entry.address, 1);
-      const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
-      if (now - entry.since > limits.unprovenMs) end(entry, 'nobody proved who they are in time');
-      // Two rounds passed, so the server has read what it sent.
-      else if (isBeyond && entry.isSeen && now - entry.came > burst.ms) end(entry, 'too many of its address');
-      else entry.isSeen = true;
-    }
   };
   return {
     get counts() {
@@ -173,17 +192,17 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
     },
     enter(of, close) {
       const address = addressGroup(of);
-      if (!hasRoom(address)) {
+      if (!hasRoom(register, address)) {
         counts.refused++;
         log.debug('a connection was refused: too many are unproven', { address });
         return undefined;
       }
-      return new Entry(address, close);
+      return new Entry(register, address, close);
     },
     async watch(stop) {
       while (!stop.aborted) {
         await clock.sleep(Math.min(stepMs, limits.unprovenMs / 4), stop);
-        if (!stop.aborted) look();
+        if (!stop.aborted) closeOverdue(register, end);
       }
     },
   };
