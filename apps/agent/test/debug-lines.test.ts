@@ -54,7 +54,7 @@ test('each loop says what it observed, what it did and how long it took; at info
   const routes = w.cloud.lines.get().flatMap(({ message, fields }) => (message === 'request' ? [fields] : []));
   const { method: _, ...rest } = { ...request, time_is: 'estimated' };
   assert.deepEqual(routes, [{ route: 'POST /x.Agent/DeviceAgentConfig', host: 'cloud', ...rest, ms: 3 }]);
-  assert.match(w.told('agent.local'), /request/);
+  assert.match(w.takeLog('agent.local'), /request/);
   agent.kill();
 });
 

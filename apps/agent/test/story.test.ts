@@ -17,7 +17,7 @@ test('first start: fetched, installed, started, reported; the end leaves no time
   await w.clock.advance(5_000);
   const id = '1.0.0-7dc2cf8b4639';
   assert.equal(
-    w.told(),
+    w.takeLog(),
     `  0:00 agent platform agent started 9.9.9
   0:00 agent.config configuration received 1
   0:00 agent the cloud is reached
@@ -46,7 +46,7 @@ test('first start: fetched, installed, started, reported; the end leaves no time
   await w.clock.advance(1_000);
   await agent.done;
   assert.equal(
-    w.told(),
+    w.takeLog(),
     `  0:05 agent.server running → stopping (wanted)
   0:05 agent.server the machine server has ended signal SIGTERM
   0:05 agent.server stopping → stopped (exited)
@@ -65,14 +65,14 @@ test('offline: it starts from its cache, keeps its lines, and each arrives once 
   first.stop();
   await w.clock.advance(1_000);
   await first.done;
-  w.told();
+  w.takeLog();
 
   w.cloud.isUp = false;
   w.machine.releases.isReachable = false;
   const second = w.start();
   await w.clock.advance(minute);
   assert.equal(
-    w.told(),
+    w.takeLog(),
     `  0:06 agent.config starting from the cached configuration 1
   0:06 agent platform agent started 9.9.9
   0:06 agent the cloud is out of reach; going on without it
@@ -84,7 +84,7 @@ test('offline: it starts from its cache, keeps its lines, and each arrives once 
   second.kill(); // a second kill loses nothing, either
   const third = w.start();
   await w.clock.advance(minute);
-  assert.match(w.told('agent.server'), /adopted the machine server of an earlier agent/);
+  assert.match(w.takeLog('agent.server'), /adopted the machine server of an earlier agent/);
   w.cloud.isUp = true;
   await w.clock.advance(minute);
   const count = (text: string) => messages(w).filter((m) => m === text).length;
@@ -105,12 +105,12 @@ test('a corrupt release is refused, said and tried again; what runs goes on runn
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
   await w.clock.advance(5_000);
-  w.told();
+  w.takeLog();
   w.publish('1.1.0', `${good('1.1.0')}# one byte too many`, good('1.1.0'));
   await w.clock.advance(8 * minute);
   const refused = (time: string) => `  ${time} agent.version not downloaded 1.1.0 DOWNLOAD_CORRUPT`;
   assert.equal(
-    w.told('agent.version'),
+    w.takeLog('agent.version'),
     ['0:05', '1:06', '3:07', '7:08']
       .flatMap((time) => [`  ${time} agent.version download 1.1.0`, refused(time.replace(/.$/, (s) => String(+s + 1)))])
       .join('\n'),
@@ -139,7 +139,7 @@ test('a crash loop: longer and longer pauses, its last lines and its count in th
   w.publish('1.0.0', crashing(2));
   const agent = w.start();
   await w.clock.advance(45_000);
-  const told = w.told('agent.server');
+  const told = w.takeLog('agent.server');
   assert.match(told, /ended by itself exit 3 \[it hurts\]/);
   const starts = [...told.matchAll(/(\d+:\d\d) agent\.server the machine server was started/g)].map((m) => m[1]);
   assert.deepEqual(starts, ['0:01', '0:04', '0:08', '0:14', '0:24', '0:42']);
@@ -163,14 +163,14 @@ test('disabled and enabled again', async () => {
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
   await w.clock.advance(5_000);
-  w.told();
+  w.takeLog();
   w.cloud.agentConfig.set({ advanced_settings: { disable_platform_server: true } });
   await w.clock.advance(minute);
   assert.equal(stateOf(w), 'DISABLED');
   w.cloud.agentConfig.set({ advanced_settings: { disable_platform_server: false } });
   await w.clock.advance(5_000);
   assert.equal(
-    w.told('agent.server'),
+    w.takeLog('agent.server'),
     `  0:05 agent.server running → stopping (wanted)
   0:05 agent.server the machine server has ended signal SIGTERM
   0:05 agent.server stopping → disabled (exited)
@@ -192,7 +192,7 @@ test('not ready in time: killed, children and all, and started again', async () 
   const agent = w.start();
   await w.clock.advance(70_000);
   assert.equal(
-    w.told('agent.server'),
+    w.takeLog('agent.server'),
     `  0:01 agent.server stopped → starting (wanted)
   0:01 agent.server the machine server was started 1.0.0-${hash}
   1:01 agent.server starting → stopping (due)
@@ -212,7 +212,7 @@ test('not ready in time: killed, children and all, and started again', async () 
   agent.stop();
   await w.clock.advance(126_000);
   await agent.done;
-  assert.match(w.told('agent.server'), /3:15 agent\.server the machine server has ended signal SIGKILL/);
+  assert.match(w.takeLog('agent.server'), /3:15 agent\.server the machine server has ended signal SIGKILL/);
   assert.equal(w.clock.pending, 0);
 });
 
@@ -231,11 +231,11 @@ test('killed: the server goes on, the next agent adopts it and nothing is said t
   agent.kill();
   await w.clock.advance(10_000); // the server prints "two" while no agent runs
   assert.ok(w.machine.processes.isAlive(pid!));
-  w.told();
+  w.takeLog();
   agent = w.start();
   await w.clock.advance(20_000);
   assert.equal(
-    w.told('agent.server'),
+    w.takeLog('agent.server'),
     `  0:15 agent.server adopted the machine server of an earlier agent ${w.machine.files.link('bin/platform-server')!.split('/')[2]}
   0:15 agent.server the machine server is ready
   0:15 agent.server starting → running (ready)`,
@@ -252,7 +252,7 @@ test('killed: the server goes on, the next agent adopts it and nothing is said t
   await w.clock.advance(2_000);
   await agent.done;
   assert.equal(w.machine.processes.isAlive(pid!), false);
-  assert.match(w.told('agent.server'), /has ended unknown/); // the exit status of an adopted process is unavailable
+  assert.match(w.takeLog('agent.server'), /has ended unknown/); // the exit status of an adopted process is unavailable
 });
 
 test('killed while the server was starting, and the record is lost: found by its mark, ready by its line', async () => {
@@ -265,11 +265,11 @@ test('killed while the server was starting, and the record is lost: found by its
   await w.clock.advance(5_000);
   first.kill();
   w.machine.files.remove('state/server.json');
-  w.told();
+  w.takeLog();
   const second = w.start();
   await w.clock.advance(30_000);
   assert.match(
-    w.told('agent.server'),
+    w.takeLog('agent.server'),
     /adopted a machine server without a record of it .*\n.*is ready\n.*starting → running/,
   );
   second.stop();
@@ -287,14 +287,14 @@ test('a download that hangs stops nothing else, and a new goal does not wait for
   await w.clock.advance(30_000);
   w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
   await w.clock.advance(5_000);
-  const told = w.told();
+  const told = w.takeLog();
   assert.match(told, /0:31 agent\.server the machine server ended by itself exit 3/);
   assert.match(told, /0:32 agent\.server starting → running/);
   assert.match(told, /0:35 agent\.config configuration received/);
   w.machine.releases.isStuck = false;
   w.publish('1.2.0', good('1.2.0'));
   await w.clock.advance(5_000);
-  assert.match(w.told('agent.version'), /activate 1\.2\.0/);
+  assert.match(w.takeLog('agent.version'), /activate 1\.2\.0/);
   agent.stop();
   await w.clock.advance(1_000);
   await agent.done;
@@ -315,12 +315,12 @@ for (const [name, isUp, isFastStart, version] of waits) {
     first.stop();
     await w.clock.advance(1_000);
     await first.done;
-    w.told();
+    w.takeLog();
     w.cloud.isUp = isUp;
     w.publish('1.1.0', good('1.1.0'));
     const second = w.start({ isFastStart });
     await w.clock.advance(50_000);
-    assert.equal(w.told('agent.server').includes('was started'), isUp);
+    assert.equal(w.takeLog('agent.server').includes('was started'), isUp);
     await w.clock.advance(20_000);
     w.cloud.isUp = true;
     await w.clock.advance(minute);
@@ -362,7 +362,7 @@ test('a bad value is replaced, said in the log and in the report until it is cor
   const agent = w.start();
   await w.clock.advance(5_000);
   assert.match(
-    w.told('agent.config'),
+    w.takeLog('agent.config'),
     /a bad value of the configuration was replaced agent\.advanced_settings\.platform_server_start_timeout_minutes 10/,
   );
   const [condition] = w.cloud.report.get()?.conditions ?? [];
@@ -384,7 +384,7 @@ test('a damaged configuration cache is said and not used', async () => {
   w.machine.files.put('state/config.json', Buffer.from('{"answer": "AAAA"'));
   const agent = w.start();
   await w.clock.advance(1_000);
-  assert.match(w.told('agent.config'), /the stored configuration cannot be read/);
+  assert.match(w.takeLog('agent.config'), /the stored configuration cannot be read/);
   agent.stop();
   await w.clock.advance(1_000);
   await agent.done;
@@ -396,12 +396,12 @@ test('a server that was started with other credentials is not kept', async () =>
   const first = w.start();
   await w.clock.advance(5_000);
   first.kill();
-  w.told();
+  w.takeLog();
   w.address = 'http://another-cloud';
   const second = w.start();
   await w.clock.advance(5_000);
   assert.match(
-    w.told('agent.server'),
+    w.takeLog('agent.server'),
     /adopted .*\n.*the credentials of this machine have changed: the machine server is started again\n[^]*starting → stopping \(restart\)/,
   );
   assert.equal(stateOf(w), 'RUNNING');

@@ -25,10 +25,10 @@ test('the agent itself fails: it ends, the server goes on, the next agent adopts
   await w.clock.advance(12 * minute);
   assert.match(await end, /^the agent uses 500 MiB of memory and had more than 80 MiB for 10 minutes: it ends/);
   assert.ok(w.machine.processes.isAlive(pid));
-  w.told();
+  w.takeLog();
   const next = w.start();
   await w.clock.advance(5_000);
-  assert.match(w.told('agent.server'), /adopted the machine server of an earlier agent/);
+  assert.match(w.takeLog('agent.server'), /adopted the machine server of an earlier agent/);
   assert.equal(await serverOf(w), pid);
   next.stop();
   await w.clock.advance(minute);
@@ -93,7 +93,7 @@ test("somebody else's machine server is told and left alone", async () => {
   ];
   const agent = w.start();
   await w.clock.advance(minute);
-  assert.match(w.told('agent.server'), /a machine server of somebody else is running/);
+  assert.match(w.takeLog('agent.server'), /a machine server of somebody else is running/);
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
   agent.kill();
 });
@@ -113,7 +113,7 @@ test('a server that replaced its own file is shown as in need of a restart, whic
   w.cloud.askForRestart();
   await w.clock.advance(minute);
   assert.notEqual(await serverOf(w), before);
-  assert.match(w.told('agent.version', 'agent.server'), /the machine server has replaced its own file 1\.0\.1/);
+  assert.match(w.takeLog('agent.version', 'agent.server'), /the machine server has replaced its own file 1\.0\.1/);
   assert.equal(conditionsOf(w).has('RESTART_NEEDED'), false);
   agent.kill();
 });
@@ -128,10 +128,10 @@ test('a server that ended while no agent ran: the next agent says how, and start
   const pid = await serverOf(w);
   const [id] = await w.machine.session().device.processes.find();
   w.machine.session().device.processes.adopt(id!)?.signal('KILL');
-  w.told();
+  w.takeLog();
   const next = w.start();
   await w.clock.advance(minute);
-  assert.match(w.told('agent.server'), /the machine server ended while no agent ran signal SIGKILL/);
+  assert.match(w.takeLog('agent.server'), /the machine server ended while no agent ran signal SIGKILL/);
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
   assert.notEqual(await serverOf(w), pid);
   next.kill();
@@ -165,7 +165,7 @@ test('a server that is not ready in time: the report says so, with its last line
   const exit = w.cloud.report.get()?.server?.lastExit;
   assert.equal(exit?.reason, 'not ready within 10 minutes; the agent ended it (signal SIGQUIT)');
   assert.deepEqual([exit.version, exit.lines], ['1.0.0', ['waiting for ***']]);
-  assert.match(w.told('agent.server'), /the machine server was not ready in time not ready within 10 minutes/);
+  assert.match(w.takeLog('agent.server'), /the machine server was not ready in time not ready within 10 minutes/);
   agent.kill();
 });
 

@@ -35,7 +35,7 @@ test('while nothing changes, one poll is held after the other', async () => {
   const calls = [...w.cloud.calls].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
   const { poll = 0, ...others } = Object.fromEntries(calls.filter(([, count]) => count > 0));
   assert.ok(poll >= 128 && poll <= 132, `${poll} polls in two hours`);
-  assert.deepEqual(others, { report: 2 }, 'nothing else is asked');
+  assert.deepEqual(others, { report: 2 }, 'there are no other calls');
   await end(w, agent);
 });
 
@@ -43,38 +43,38 @@ test('news arrives at once, not at the next poll', async () => {
   const w = new World();
   const agent = w.start();
   await w.clock.advance(3_000);
-  w.told();
+  w.takeLog();
   w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
   await w.clock.advance(10);
-  assert.match(w.told('agent.config'), /configuration received/);
+  assert.match(w.takeLog('agent.config'), /configuration received/);
   await end(w, agent);
 });
 
-for (const [name, tellsRestarts, most] of [
-  ['where checks tell of it it is not asked for', true, 0],
-  ['however seldom the cloud wants to be asked for it', false, 2],
+for (const [name, reportsRestarts, most] of [
+  ['checks report it, so the agent does not poll for it', true, 0],
+  ['the server requests rare polls', false, 2],
 ] as const) {
-  test(`a restart that is wanted comes at once, once: ${name}`, async () => {
+  test(`a requested restart comes at once, and once: ${name}`, async () => {
     const w = new World();
-    Object.assign(w.cloud, { tellsRestarts, restartCheckMs: 60 * minute });
+    Object.assign(w.cloud, { reportsRestarts, restartCheckMs: 60 * minute });
     w.publish('1.0.0', good('1.0.0'));
     const agent = w.start();
     await w.clock.advance(10 * minute);
-    const asked = () => w.cloud.calls.get('needsRestart') ?? 0;
-    assert.ok(asked() <= most, `${asked()} times`);
-    w.told();
+    const polls = () => w.cloud.calls.get('needsRestart') ?? 0;
+    assert.ok(polls() <= most, `${polls()} times`);
+    w.takeLog();
     w.cloud.askForRestart();
     await w.clock.advance(5_000);
-    const told = /a restart of the machine server was asked for[^]*was started/;
-    assert.match(w.told('agent.restart', 'agent.server'), told);
+    const restarted = /a restart of the machine server was requested[^]*was started/;
+    assert.match(w.takeLog('agent.restart', 'agent.server'), restarted);
     await w.clock.advance(10 * minute);
-    assert.doesNotMatch(w.told('agent.restart', 'agent.server'), /was asked for/);
-    assert.ok(asked() <= most + 2, `${asked()} times`);
+    assert.doesNotMatch(w.takeLog('agent.restart', 'agent.server'), /was requested/);
+    assert.ok(polls() <= most + 2, `${polls()} times`);
     await end(w, agent);
   });
 }
 
-test('a restart that was wanted while the machine was away comes when it is back, also when the question fails first', async () => {
+test('a restart requested while the machine was offline comes when it is back, even if the first polls fail', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
@@ -84,15 +84,18 @@ test('a restart that was wanted while the machine was away comes when it is back
   w.cloud.askForRestart();
   w.cloud.failingRestarts = 2;
   w.cloud.isUp = true;
-  w.told();
+  w.takeLog();
   await w.clock.advance(2 * minute);
-  assert.match(w.told('agent.restart', 'agent.server'), /a restart of the machine server was asked for[^]*was started/);
+  assert.match(
+    w.takeLog('agent.restart', 'agent.server'),
+    /a restart of the machine server was requested[^]*was started/,
+  );
   const { needsRestart = 0, poll = 0 } = Object.fromEntries(w.cloud.calls);
-  assert.ok(needsRestart <= 4 && poll < 40, `${needsRestart} questions, ${poll} checks`);
+  assert.ok(needsRestart <= 4 && poll < 40, `${needsRestart} restart polls, ${poll} checks`);
   await end(w, agent);
 });
 
-test('a restart that was asked for before the last start of the machine server is done by that start', async () => {
+test('a restart requested before the last start of the machine server is satisfied by that start', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
@@ -106,30 +109,30 @@ test('a restart that was asked for before the last start of the machine server i
   await end(w, second);
   const third = w.start();
   await w.clock.advance(minute);
-  w.told();
+  w.takeLog();
   w.cloud.isUp = true;
   await w.clock.advance(5 * minute);
-  const told = w.told('agent.restart', 'agent.server');
-  assert.match(told, /is done by that/);
-  assert.doesNotMatch(told, /has ended|was started/);
+  const log = w.takeLog('agent.restart', 'agent.server');
+  assert.match(log, /which satisfies it/);
+  assert.doesNotMatch(log, /has ended|was started/);
   await end(w, third);
 });
 
-test('a cloud of an earlier version in the place of ours is asked as often as it wants, and ours is left alone again', async () => {
+test('a server of an earlier version is polled at its interval, and after its update not at all', async () => {
   const w = new World();
   const agent = w.start();
-  const asked = async () => {
+  const countPolls = async () => {
     const before = w.cloud.calls.get('needsRestart') ?? 0;
     await w.clock.advance(10 * minute);
     return (w.cloud.calls.get('needsRestart') ?? 0) - before;
   };
-  assert.equal(await asked(), 0);
-  Object.assign(w.cloud, { tellsRestarts: false, restartCheckMs: 60_000 });
-  const often = await asked();
+  assert.equal(await countPolls(), 0);
+  Object.assign(w.cloud, { reportsRestarts: false, restartCheckMs: 60_000 });
+  const often = await countPolls();
   assert.ok(often >= 8 && often <= 12, `${often} times`);
-  w.cloud.tellsRestarts = true;
-  await asked();
-  assert.equal(await asked(), 0);
+  w.cloud.reportsRestarts = true;
+  await countPolls();
+  assert.equal(await countPolls(), 0);
   await end(w, agent);
 });
 
@@ -146,7 +149,7 @@ test('while nothing happens nothing is written to the disk', async () => {
   await end(w, agent);
 });
 
-test('of a fleet that lost its cloud, each comes back at a moment of its own', async () => {
+test('when the server is back, the machines of a fleet reconnect at different times', async () => {
   const moments: number[] = [];
   for (const share of [0.02, 0.3, 0.6, 0.98]) {
     const w = new World();
@@ -165,15 +168,15 @@ test('of a fleet that lost its cloud, each comes back at a moment of its own', a
   assert.deepEqual(moments, [1, 9, 18, 29]);
 });
 
-test('what is wrong with the way to the cloud is a condition of this machine until the cloud answers', async () => {
+test('a problem of the connection to the server is a condition until the server answers', async () => {
   const w = new World();
   w.cloud.isUp = false;
   const troubles: Troubles = new Cell([]);
   const agent = w.start({}, { troubles });
   await w.clock.advance(minute);
-  const [trouble, ...more] = troubles.get();
-  assert.equal(trouble?.code, 'CLOUD_UNREACHABLE');
-  assert.match(trouble?.remedy ?? '', /Check the network/);
+  const [condition, ...more] = troubles.get();
+  assert.equal(condition?.code, 'CLOUD_UNREACHABLE');
+  assert.match(condition?.remedy ?? '', /Check the network/);
   assert.deepEqual(more, []);
   w.cloud.isUp = true;
   await w.clock.advance(minute);
@@ -196,7 +199,7 @@ const damages: readonly [string, (bytes: Uint8Array) => Uint8Array | undefined, 
   ['an answer that cannot be read', () => encodeChecked({ answer: '/////w==' }), /CONFIG_CACHE_DAMAGED/],
   ['of a newer agent', (b) => encodeChecked({ ...(decodeChecked(b)?.value as object), more: 1 }), undefined],
 ];
-for (const [name, damage, told] of damages) {
+for (const [name, damage, condition] of damages) {
   test(`a configuration cache that is ${name}: offline, the last good one is used and the server runs`, async () => {
     const w = new World();
     w.publish('1.0.0', good('1.0.0'));
@@ -216,9 +219,9 @@ for (const [name, damage, told] of damages) {
       .get()
       .map((t) => t.code)
       .join();
-    if (told) assert.match(codes, told);
+    if (condition) assert.match(codes, condition);
     else assert.doesNotMatch(codes, /DAMAGED/);
-    assert.match(w.told('agent.server'), /the machine server is ready/);
+    assert.match(w.takeLog('agent.server'), /the machine server is ready/);
     w.cloud.isUp = true;
     await w.clock.advance(minute);
     assert.deepEqual(troubles.get(), []);
@@ -226,7 +229,7 @@ for (const [name, damage, told] of damages) {
   });
 }
 
-test('a cache without a last good one, offline: the defaults hold, and it is said', async () => {
+test('a cache without a last good one, offline: the defaults are used, and a condition reports it', async () => {
   const w = new World();
   w.machine.files.put('state/config.json', Buffer.from('rubbish'));
   w.cloud.isUp = false;
@@ -262,46 +265,46 @@ test('a defaults file that cannot be used is reported', async () => {
   const w = new World();
   const agent = w.start({ problem: '/etc/platform-defaults.json is not valid JSON' });
   await w.clock.advance(minute);
-  const told = w.cloud.report.get()?.conditions.find((c) => c.code === 'DEFAULTS_UNUSABLE');
-  assert.match(told?.message ?? '', /not valid JSON/);
+  const condition = w.cloud.report.get()?.conditions.find((c) => c.code === 'DEFAULTS_UNUSABLE');
+  assert.match(condition?.message ?? '', /not valid JSON/);
   await end(w, agent);
 });
 
-test('a token that the cloud forgot is replaced without a word', async () => {
+test('a token that the server no longer knows is replaced, and nothing is logged', async () => {
   const w = new World();
   const agent = w.start();
   await w.clock.advance(minute);
-  w.told();
+  w.takeLog();
   w.cloud.forgetTokens();
   await w.clock.advance(minute);
   assert.equal(w.cloud.calls.get('authenticate'), 2);
-  assert.equal(w.told(), '');
+  assert.equal(w.takeLog(), '');
   await end(w, agent);
 });
 
-test('a machine that the cloud refuses says so once and goes on trying', async () => {
+test('a machine that the server refuses logs it once and tries again', async () => {
   const w = new World();
   const agent = w.start();
   Object.assign(w.cloud, { secret: 'another' });
   await w.clock.advance(5 * minute);
-  const told = w.told('agent.local');
-  assert.equal(told.split('\n').length, 1, told);
-  assert.match(told, /the cloud refuses this machine: check its credentials file/);
+  const log = w.takeLog('agent.local');
+  assert.equal(log.split('\n').length, 1, log);
+  assert.match(log, /the cloud refuses this machine: check its credentials file/);
   assert.ok((w.cloud.calls.get('authenticate') ?? 0) < 200);
   await end(w, agent);
 });
 
-test('going offline and coming back are said once each', async () => {
+test('going offline and coming back are logged once each', async () => {
   const w = new World();
   const agent = w.start();
   await w.clock.advance(10_000);
-  w.told();
+  w.takeLog();
   w.cloud.isUp = false;
   await w.clock.advance(5 * minute);
   w.cloud.isUp = true;
   await w.clock.advance(minute);
   assert.match(
-    w.told(),
+    w.takeLog(),
     /^ +\d:\d\d agent the cloud is out of reach; going on without it\n +\d:\d\d agent the cloud is reached$/,
   );
   await end(w, agent);
@@ -372,7 +375,7 @@ test('a debug configuration raises the level of the agent and of what it sends',
   w.cloud.isUp = false;
   const agent = w.start({ commandLine: { advanced_settings: { debug: true } } });
   await w.clock.advance(5_000);
-  assert.match(w.told('agent.local'), /the cloud gave no configuration/);
+  assert.match(w.takeLog('agent.local'), /the cloud gave no configuration/);
   await end(w, agent);
 });
 

@@ -54,7 +54,7 @@ export class TestCloud {
   /** Revision of the saved configuration; set it before the values that change with it. */
   revision = 1;
   /** Whether configuration responses report a pending restart. */
-  tellsRestarts = true;
+  reportsRestarts = true;
   /** Number of restart checks that fail. */
   failingRestarts = 0;
   refusesLine: (message: string) => boolean = () => false;
@@ -104,7 +104,7 @@ export class TestCloud {
         if (request.uninstalled) return {};
         if (request.report) this.report.set(request.report);
         const waitMs = request.wait ? durationMs(request.wait) : 0;
-        const isWaiting = () => this.tellsRestarts && this.#mustRestart;
+        const isWaiting = () => this.reportsRestarts && this.#mustRestart;
         if (waitMs > 0 && request.knownFingerprint === this.#fingerprint() && !isWaiting()) {
           const turn = new AbortController();
           const over = AbortSignal.any([turn.signal, context.signal]);
@@ -121,8 +121,8 @@ export class TestCloud {
         }
         const fingerprint = this.#fingerprint();
         const checkInterval = durationFromMs(5_000);
-        const told = isWaiting() ? RestartWish.WAITING : RestartWish.NONE;
-        const restart = this.tellsRestarts ? told : RestartWish.UNSPECIFIED;
+        const pending = isWaiting() ? RestartWish.WAITING : RestartWish.NONE;
+        const restart = this.reportsRestarts ? pending : RestartWish.UNSPECIFIED;
         if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true, restart };
         const release = this.serverRelease.get();
         const agent = this.agentRelease.get();

@@ -24,10 +24,10 @@ export class World {
   readonly transcript: string[] = [];
 
   /** Publishes a script as a program. The release has the script's hash, or the hash of `saidOf`. */
-  publish(version: string, script: string, saidOf = script): void {
+  publish(version: string, script: string, hashSource = script): void {
     const url = `https://releases/${version}`;
     this.machine.releases.files.set(url, Buffer.from(script));
-    this.cloud.serverRelease.set({ version, url, sha256: sha256Of(saidOf) });
+    this.cloud.serverRelease.set({ version, url, sha256: sha256Of(hashSource) });
   }
 
   start(layers: Partial<OwnLayers> = {}, also: Partial<AgentParts> = {}): RunningAgent {
@@ -70,7 +70,7 @@ export class World {
   }
 
   /** Returns and removes the recorded lines of these loggers (none given: all loggers). */
-  told(...loggers: string[]): string {
+  takeLog(...loggers: string[]): string {
     return this.transcript
       .splice(0)
       .filter((line) => loggers.length === 0 || loggers.some((l) => line.slice(7).startsWith(`${l} `)))

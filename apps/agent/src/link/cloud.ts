@@ -15,6 +15,7 @@ import type { MachineCredentials } from '@platform/contract/machine';
 import { PlatformError } from '@platform/contract/errors';
 import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
 import { linkCodes, linkProblemIn } from './link.ts';
+import { tokenCache, withToken } from './token.ts';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
 const deadlineMs = 15_000;
@@ -35,7 +36,7 @@ export interface Cloud {
 }
 
 /**
- * Makes calls with a token. It is fetched when needed, and again when the server no longer accepts it.
+ * Makes calls with the token of this machine.
  *
  * @param isReached - set after each call: whether the server answered, if only with an error of its own.
  * @param troubles - receives the condition of the connection; it is cleared when the server answers again.
@@ -47,37 +48,18 @@ export function connectCloud(
   isReached: Cell<boolean>,
   troubles: Troubles = new Cell([]),
 ): Cloud {
-  const address = credentials.appAddress;
-  const tellProblem = (problem: PlatformError | undefined): void => {
-    for (const code of linkCodes) if (code !== problem?.code) clearTrouble(troubles, code);
-    if (!problem) return;
-    const { code, what, remedy } = problem;
-    const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';
-    setTrouble(troubles, { code, severity, message: what, remedy, sinceWall: clock.wall() });
-  };
+  const { appAddress: address, entity, type, payload } = credentials;
   const auth = createClient(AuthService, transport);
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
-  let token: Promise<string> | undefined;
-
-  const fetchToken = async (): Promise<string> => {
-    const { entity, type, payload } = credentials;
+  const tokens = tokenCache(async () => {
     const request = { entity, credentials: { type, payload } };
-    return (
-      await within(deadlineMs, { what: 'Authenticate', clock }, (signal) => auth.authenticate(request, { signal }))
-    ).accessToken;
-  };
-  /** Shared by all callers: aborting the first caller must not fail the others. */
-  const currentToken = (): Promise<string> => {
-    if (token === undefined) {
-      const fetched = fetchToken();
-      token = fetched;
-      fetched.catch(() => {
-        if (token === fetched) token = undefined;
-      });
-    }
-    return token;
-  };
+    const answer = await within(deadlineMs, { what: 'Authenticate', clock }, (signal) =>
+      auth.authenticate(request, { signal }),
+    );
+    return answer.accessToken;
+  });
+  const setProblem = (problem: PlatformError | undefined): void => setLinkCondition(troubles, problem, clock);
 
   const call = async <T>(
     what: string,
@@ -85,31 +67,23 @@ export function connectCloud(
     signal: AbortSignal,
     f: (options: CallOptions) => Promise<T>,
   ): Promise<T> => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const used = currentToken();
-        const bearer = await unlessAborted(used, signal);
-        try {
-          const answer = await within(ms, { what, clock, signal }, (inner) =>
-            f({ signal: inner, headers: { authorization: `Bearer ${bearer}`, ...acceptEncoding } }),
-          );
-          isReached.set(true);
-          tellProblem(undefined);
-          return answer;
-        } catch (error) {
-          const isStale = error instanceof ConnectError && error.code === Code.Unauthenticated;
-          if (isStale && token === used) token = undefined;
-          if (!isStale || attempt > 1) throw error;
-        }
-      } catch (error) {
-        if (signal.aborted) throw error;
-        isReached.set(isAnswer(error));
-        const told = isAnswer(error) ? error : withProblem(error, address);
-        tellProblem(
-          isRefused(error) ? new PlatformError('CLOUD_REFUSES_MACHINE', { address }, error) : linkProblemIn(told),
-        );
-        throw told;
-      }
+    try {
+      const answer = await withToken(tokens, signal, (token) =>
+        within(ms, { what, clock, signal }, (inner) =>
+          f({ signal: inner, headers: { authorization: `Bearer ${token}`, ...acceptEncoding } }),
+        ),
+      );
+      isReached.set(true);
+      setProblem(undefined);
+      return answer;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      isReached.set(isAnswer(error));
+      const explained = isAnswer(error) ? error : withProblem(error, address);
+      setProblem(
+        isRefused(error) ? new PlatformError('CLOUD_REFUSES_MACHINE', { address }, error) : linkProblemIn(explained),
+      );
+      throw explained;
     }
   };
 
@@ -125,16 +99,13 @@ export function connectCloud(
   };
 }
 
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+/** Makes the problem the only condition of the connection; undefined: the server answered. */
+function setLinkCondition(troubles: Troubles, problem: PlatformError | undefined, clock: Clock): void {
+  for (const code of linkCodes) if (code !== problem?.code) clearTrouble(troubles, code);
+  if (!problem) return;
+  const { code, what, remedy } = problem;
+  const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';
+  setTrouble(troubles, { code, severity, message: what, remedy, sinceWall: clock.wall() });
 }
 
 /** Returns the error with its connection problem as a cause. */

@@ -30,14 +30,15 @@ async function world() {
   const folder = await tempFolder();
   const clock = new Naps();
   const captured = captureLog(clock);
-  const told: string[] = [];
+  const reports: string[] = [];
   const end = new AbortController();
   const [file, copy] = [folder.file('platform.json'), folder.file('last-good.json')];
-  const wait = () => awaitCredentials(file, { copy, tell: (t) => told.push(t), clock, log: captured.log }, end.signal);
+  const wait = () =>
+    awaitCredentials(file, { copy, tell: (t) => reports.push(t), clock, log: captured.log }, end.signal);
   return {
     clock,
     captured,
-    told,
+    reports,
     end,
     file,
     copy,
@@ -77,14 +78,14 @@ const bad: readonly [string, string | undefined, RegExp][] = [
   ['huge', `"${'x'.repeat(70_000)}"`, /larger than 65536 bytes/],
 ];
 for (const [name, text, problem] of bad) {
-  test(`credentials ${name}: waited for, said once, and used as soon as they are good`, async () => {
+  test(`credentials ${name}: the agent waits, logs the problem once, and uses them as soon as they are good`, async () => {
     await using w = await world();
     if (text !== undefined) await writeFile(w.file, text);
     const waiting = w.wait();
     for (let i = 0; i < 4; i++) (await w.clock.next())();
     const wake = await w.clock.next();
-    assert.equal(w.told.length, 5, 'who watches over the agent hears of it at each look');
-    assert.match(w.told[0] ?? '', problem);
+    assert.equal(w.reports.length, 5, 'who watches over the agent hears of it at each look');
+    assert.match(w.reports[0] ?? '', problem);
     const lines = w.captured.lines.filter((l) => l.level === 'error');
     assert.equal(lines.length, 1);
     assert.match(String(lines[0]?.fields['remedy']), /Copy the credentials/);

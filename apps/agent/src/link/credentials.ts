@@ -32,7 +32,7 @@ export async function awaitCredentials(
   signal: AbortSignal,
 ): Promise<FoundCredentials | undefined> {
   const remedy = `Copy the credentials of this machine from the management app (or \`platform machine credentials\`) to ${file}.`;
-  for (let told = ''; !signal.aborted; await clock.sleep(lookAgainMs, signal)) {
+  for (let logged = ''; !signal.aborted; await clock.sleep(lookAgainMs, signal)) {
     const read = await readFrom(file);
     if (read.ok) {
       await keep(copy, read.text).catch((error: unknown) => log.warn('credentials are not copied', { copy, error }));
@@ -49,9 +49,9 @@ export async function awaitCredentials(
       };
       return { credentials: last.value, file: copy, problem };
     }
-    if (read.problem !== told) {
+    if (read.problem !== logged) {
       log.error('this machine has no usable credentials; waiting for them', { file, problem: read.problem, remedy });
-      told = read.problem;
+      logged = read.problem;
     }
     tell(`no usable credentials: ${read.problem}`);
   }

@@ -52,7 +52,7 @@ export function linkProblem(
 ): PlatformError {
   const { origin: address, hostname: host } = new URL(url);
   const code = codeOf(error);
-  const told = shortened(errorText(error));
+  const text = shortened(errorText(error));
   if (isCertificateCode(code)) {
     const isOutside = validity !== undefined && (now < validity.from || now > validity.until);
     if (isOutside || code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
@@ -62,14 +62,14 @@ export function linkProblem(
         error,
       );
     }
-    return new PlatformError('CLOUD_CERTIFICATE_REFUSED', { address, problem: told }, error);
+    return new PlatformError('CLOUD_CERTIFICATE_REFUSED', { address, problem: text }, error);
   }
   if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return new PlatformError('CLOUD_NAME_UNKNOWN', { host }, error);
-  if (isOtherProtocol.test(code) || /HTTP\/|HTTPParser/.test(told)) {
+  if (isOtherProtocol.test(code) || /HTTP\/|HTTPParser/.test(text)) {
     const problem = url.startsWith('https:') ? 'it does not speak TLS there' : 'it does not speak HTTP there';
     return new PlatformError('CLOUD_NOT_RECOGNIZED', { address, problem }, error);
   }
-  return new PlatformError('CLOUD_UNREACHABLE', { address, problem: words[code] ?? told }, error);
+  return new PlatformError('CLOUD_UNREACHABLE', { address, problem: words[code] ?? text }, error);
 }
 
 /** Finds the link problem in an error or its causes. */

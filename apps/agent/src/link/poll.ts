@@ -19,73 +19,52 @@ import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { Troubles } from '../health/troubles.ts';
 
-/** What checks report about a requested restart of the machine server. */
+/** What the checks report about a requested restart of the machine server. */
 export interface RestartNews {
   /** The server reports restarts in its answers to checks: no separate polling is needed. */
-  isTold: boolean;
+  isReported: boolean;
   /** Incremented by every answer that may mean a waiting restart. */
   count: number;
 }
 
-const restartWords: Readonly<Record<RestartWish, string>> = {
-  [RestartWish.UNSPECIFIED]: 'not told',
+const restartNames: Readonly<Record<RestartWish, string>> = {
+  [RestartWish.UNSPECIFIED]: 'not reported',
   [RestartWish.NONE]: 'none',
   [RestartWish.WAITING]: 'waiting',
 };
 
+export interface PollParts {
+  cloud: Cloud;
+  intake: Intake;
+  request: () => RequestParts;
+  isReached: Cell<boolean>;
+  news: Cell<RestartNews | undefined>;
+  clock: Clock;
+  log: Log;
+  /** Gets a debug line for each iteration. */
+  passes: Log;
+  random: () => number;
+}
+
+interface CheckResult {
+  isNews: boolean;
+  restart?: string | undefined;
+  /** Until the next check. */
+  pauseMs: number;
+}
+
 /** Polls the configuration until `signal`; the server holds each long poll until something changes. */
-export async function poll(
-  {
-    cloud,
-    intake,
-    request,
-    isReached,
-    news,
-    clock,
-    log,
-    passes,
-    random,
-  }: {
-    cloud: Cloud;
-    intake: Intake;
-    request: () => RequestParts;
-    isReached: Cell<boolean>;
-    news: Cell<RestartNews | undefined>;
-    clock: Clock;
-    log: Log;
-    /** Gets a debug line for each iteration. */
-    passes: Log;
-    random: () => number;
-  },
-  signal: AbortSignal,
-): Promise<void> {
+export async function poll(parts: PollParts, signal: AbortSignal): Promise<void> {
+  const { isReached, clock, log, passes, random } = parts;
   let failures = 0;
   let waitMs = 0;
   while (!signal.aborted) {
     const began = clock.now();
     const wasReached = isReached.get();
-    let pause: number;
-    let heard: { isNews: boolean; restart?: string | undefined } = { isNews: false };
+    let result: CheckResult;
     try {
-      const { fingerprint } = intake;
-      const answer = await cloud.deviceAgentConfig(
-        { ...request(), knownFingerprint: fingerprint, wait: durationFromMs(waitMs) },
-        waitMs,
-        signal,
-      );
-      const isNews = await intake.accept(answer, fingerprint);
-      heard = { isNews, restart: restartWords[answer.restart] };
+      result = await check(parts, waitMs, signal);
       failures = 0;
-      const heldMs = clock.now() - began;
-      hear(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
-      const askedMs = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
-      pause = pauseAfterAnswer({
-        waitMs,
-        heldMs,
-        isNews: isNews && answer.fingerprint !== '',
-        pauseMs: Math.max(askedMs, standardPauseMs),
-        random,
-      });
       waitMs = longestHoldMs;
     } catch (error) {
       if (signal.aborted) return;
@@ -96,27 +75,54 @@ export async function poll(
         log.debug('the cloud gave no configuration', { error: errorText(error) });
       }
       failures++;
-      pause = pauseAfterFailure({ failures, wasReached, askedMs: askedPauseMs(error, clock), random });
+      const askedMs = askedPauseMs(error, clock);
+      result = { isNews: false, pauseMs: pauseAfterFailure({ failures, wasReached, askedMs, random }) };
     }
-    const [ms, pauseMs] = [Math.round(clock.now() - began), Math.round(Math.max(0, pause))];
-    const { isNews, restart } = heard;
+    const { isNews, restart, pauseMs } = result;
     passes.debug('pass', {
       by: 'poll',
       observed: { isAnswered: failures === 0, failures, isNews, restart },
-      ms,
-      pauseMs,
+      ms: Math.round(clock.now() - began),
+      pauseMs: Math.round(Math.max(0, pauseMs)),
     });
-    if (pause > 0) await clock.sleep(pause, signal);
+    if (pauseMs > 0) await clock.sleep(pauseMs, signal);
   }
 }
 
-function hear(news: Cell<RestartNews | undefined>, wish: RestartWish, isWoken: boolean): void {
-  const before = news.get();
-  const isTold = wish !== RestartWish.UNSPECIFIED;
+/** One check; the server may hold it for `waitMs`. */
+async function check(
+  { cloud, intake, request, news, clock, random }: PollParts,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const began = clock.now();
+  const { fingerprint } = intake;
+  const answer = await cloud.deviceAgentConfig(
+    { ...request(), knownFingerprint: fingerprint, wait: durationFromMs(waitMs) },
+    waitMs,
+    signal,
+  );
+  const isNews = await intake.accept(answer, fingerprint);
+  const heldMs = clock.now() - began;
+  noteRestart(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
+  const askedMs = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
+  const pauseMs = pauseAfterAnswer({
+    waitMs,
+    heldMs,
+    isNews: isNews && answer.fingerprint !== '',
+    pauseMs: Math.max(askedMs, standardPauseMs),
+    random,
+  });
+  return { isNews, restart: restartNames[answer.restart], pauseMs };
+}
+
+function noteRestart(notice: Cell<RestartNews | undefined>, restart: RestartWish, isWoken: boolean): void {
+  const before = notice.get();
+  const isReported = restart !== RestartWish.UNSPECIFIED;
   // Servers that do not report restarts end a long poll early without a change.
-  const mayWait = isTold ? wish === RestartWish.WAITING : isWoken;
-  if (before?.isTold === isTold && !mayWait) return;
-  news.set({ isTold, count: (before?.count ?? 0) + (mayWait ? 1 : 0) });
+  const mayWait = isReported ? restart === RestartWish.WAITING : isWoken;
+  if (before?.isReported === isReported && !mayWait) return;
+  notice.set({ isReported, count: (before?.count ?? 0) + (mayWait ? 1 : 0) });
 }
 
 /**
@@ -130,24 +136,24 @@ export async function tellConnection(
 ): Promise<void> {
   let since = clock.now();
   let was: boolean | undefined;
-  let toldCode = '';
+  let loggedCode = '';
   for (; !signal.aborted; await eitherChanged(isReached, troubles, signal)) {
     const is = isReached.get();
-    const trouble = troubles.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
-    if (was === undefined && !is && !trouble) continue; // no request has finished yet
-    const code = is ? '' : (trouble?.code ?? '');
+    const condition = troubles.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
+    if (was === undefined && !is && !condition) continue; // no request has finished yet
+    const code = is ? '' : (condition?.code ?? '');
     const fields = {
       afterSeconds: Math.round((clock.now() - since) / 1000),
-      ...(trouble && { problem: trouble.message, remedy: trouble.remedy }),
+      ...(condition && { problem: condition.message, remedy: condition.remedy }),
     };
     if (is !== was) {
       log.info(is ? 'the cloud is reached' : 'the cloud is out of reach; going on without it', fields);
       since = clock.now();
-    } else if (code !== '' && code !== toldCode) {
+    } else if (code !== '' && code !== loggedCode) {
       log.info('the cloud is still out of reach, for another reason', fields);
     }
     was = is;
-    toldCode = code === '' && !is ? toldCode : code;
+    loggedCode = code === '' && !is ? loggedCode : code;
   }
 }
 
@@ -186,14 +192,14 @@ export async function pollRestart(
 ): Promise<void> {
   let failures = 0;
   let heard = 0;
-  let due = clock.now() + firstAskMs;
+  let due = clock.now() + firstPollMs;
   while (!signal.aborted) {
-    const { isTold, count } = news.get() ?? { isTold: false, count: 0 };
-    const leftMs = isTold ? Infinity : due - clock.now();
+    const { isReported, count } = news.get() ?? { isReported: false, count: 0 };
+    const leftMs = isReported ? Infinity : due - clock.now();
     if (count === heard && leftMs > 0) {
       const before = news.get();
       await changedOr(news, leftMs, clock, signal);
-      if (!before && news.get()?.isTold === false) due = clock.now();
+      if (!before && news.get()?.isReported === false) due = clock.now();
       continue;
     }
     try {
@@ -204,11 +210,11 @@ export async function pollRestart(
         const agoMs = answer.requestedAgo ? durationMs(answer.requestedAgo) : 0;
         const { startedAt } = actual.get().server;
         if (startedAt !== null && clock.now() - startedAt < agoMs) {
-          log.info('a restart that was asked for before the last start of the machine server is done by that', {
+          log.info('a restart was requested before the last start of the machine server, which satisfies it', {
             agoMs,
           });
         } else {
-          log.info('a restart of the machine server was asked for', { agoMs });
+          log.info('a restart of the machine server was requested', { agoMs });
           restarts.update((n) => n + 1);
         }
       }
@@ -216,12 +222,12 @@ export async function pollRestart(
       due = clock.now() + Math.max(1_000, asked) * (0.95 + 0.1 * random());
     } catch (error) {
       if (signal.aborted) return;
-      log.debug('the cloud did not say whether a restart is wanted', { error: errorText(error) });
+      log.debug('the cloud did not return whether a restart is requested', { error: errorText(error) });
       await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
     }
   }
 }
 
 /** The first check may show that no polling is needed. */
-const firstAskMs = 5_000;
+const firstPollMs = 5_000;
 const standardPauseMs = 5_000;

@@ -10,79 +10,45 @@ import type { Troubles } from '../health/troubles.ts';
 const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
 const repeatMs = 60 * 60_000;
-const lastWordMs = 3_000;
+const finalReportMs = 3_000;
+
+export interface ReportParts {
+  cloud: Cloud;
+  intake: Intake;
+  self: Self;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  troubles: Troubles;
+  /** Converts a stored time by the current clock; undefined: unknown. */
+  sinceOf: (noted: number) => number | undefined;
+  isReached: Cell<boolean>;
+  clock: Clock;
+  log: Log;
+  /** Gets a debug line for each iteration. */
+  passes: Log;
+  random: () => number;
+}
+
+/** The state of the last accepted report. */
+interface LastReport {
+  /** When each condition was first reported, by its code and message. */
+  firstSeen: ReadonlyMap<string, number>;
+  wanted?: Wanted;
+  actual?: Actual;
+  conditions?: readonly Condition[];
+}
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
-export async function report(
-  {
-    cloud,
-    intake,
-    self,
-    wanted,
-    actual,
-    troubles,
-    sinceOf,
-    isReached,
-    clock,
-    log,
-    passes,
-    random,
-  }: {
-    cloud: Cloud;
-    intake: Intake;
-    self: Self;
-    wanted: Cell<Wanted>;
-    actual: Cell<Actual>;
-    troubles: Troubles;
-    /** Converts a stored time by the current clock; undefined: unknown. */
-    sinceOf: (noted: number) => number | undefined;
-    isReached: Cell<boolean>;
-    clock: Clock;
-    log: Log;
-    /** Gets a debug line for each iteration. */
-    passes: Log;
-    random: () => number;
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  /** When each condition of the last report was first reported, by its code and message. */
-  const firstSeen = { at: new Map<string, number>() };
-  const sent: { wanted?: Wanted; actual?: Actual; troubles?: readonly Condition[] } = {};
-  const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual && troubles.get() === sent.troubles;
-  const send = async (until: AbortSignal): Promise<void> => {
-    const [w, a, t, now] = [wanted.get(), actual.get(), troubles.get(), clock.now()];
-    const told = new Map<string, number>();
-    const since = (message: string): number => {
-      const seen = firstSeen.at.get(message) ?? clock.wall();
-      told.set(message, seen);
-      return seen;
-    };
-    const { fingerprint: knownFingerprint } = intake;
-    const request = {
-      ...requestOf(self, a, now),
-      knownFingerprint,
-      report: reportOf(self, w, a, now, since, t, sinceOf),
-    };
-    firstSeen.at = told;
-    const answer = await cloud.deviceAgentConfig(request, 0, until);
-    passes.debug('pass', {
-      by: 'report',
-      observed: {
-        server: a.server.at,
-        applied: a.applied,
-        conditions: request.report.conditions?.map(({ code }) => code),
-      },
-      did: ['report'],
-      ms: Math.round(clock.now() - now),
-    });
-    [sent.wanted, sent.actual, sent.troubles] = [w, a, t];
-    await intake.accept(answer, knownFingerprint);
-  };
+export async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
+  const { wanted, actual, troubles, isReached, clock, log, random } = parts;
+  const last: LastReport = { firstSeen: new Map() };
+  const isSame = () =>
+    wanted.get() === last.wanted && actual.get() === last.actual && troubles.get() === last.conditions;
 
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await send(signal);
+      await sendReport(parts, last, signal);
       failures = 0;
     } catch (error) {
       if (signal.aborted) break;
@@ -96,8 +62,43 @@ export async function report(
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
+  if (isSame() || failures > 0) return;
   // Tries once to report the final state, such as that the server was stopped.
-  if (!isSame() && failures === 0) await within(lastWordMs, { what: 'the last report', clock }, send).catch(() => {});
+  const send = (until: AbortSignal) => sendReport(parts, last, until);
+  await within(finalReportMs, { what: 'the last report', clock }, send).catch(() => {});
+}
+
+async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSignal): Promise<void> {
+  const { cloud, intake, self, sinceOf, clock, passes } = parts;
+  const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.troubles.get()];
+  const now = clock.now();
+  const firstSeen = new Map<string, number>();
+  const since = (message: string): number => {
+    const seen = last.firstSeen.get(message) ?? clock.wall();
+    firstSeen.set(message, seen);
+    return seen;
+  };
+  const { fingerprint: knownFingerprint } = intake;
+  const request = {
+    ...requestOf(self, actual, now),
+    knownFingerprint,
+    report: reportOf(self, wanted, actual, now, since, conditions, sinceOf),
+  };
+  // Also kept if the request fails: the server may have stored it.
+  last.firstSeen = firstSeen;
+  const answer = await cloud.deviceAgentConfig(request, 0, signal);
+  passes.debug('pass', {
+    by: 'report',
+    observed: {
+      server: actual.server.at,
+      applied: actual.applied,
+      conditions: request.report.conditions?.map(({ code }) => code),
+    },
+    did: ['report'],
+    ms: Math.round(clock.now() - now),
+  });
+  Object.assign(last, { wanted, actual, conditions });
+  await intake.accept(answer, knownFingerprint);
 }
 
 async function anyChanged(
