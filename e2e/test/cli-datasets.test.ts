@@ -37,7 +37,7 @@ test('the same images again get labels and boxes, and every format comes back as
     return JSON.parse(stdout) as T;
   };
   const listed = async (dataset: string): Promise<Listed[]> =>
-    (await json<{ pictures: Listed[] }>('dataset', 'pictures', dataset)).pictures;
+    (await json<{ pictures: Listed[] }>('dataset', 'images', dataset)).pictures;
   const place = (...parts: string[]): string => path.join(folder.path, ...parts);
   const put = async (target: string, content: Buffer | string): Promise<void> => {
     await mkdir(path.dirname(target), { recursive: true });
@@ -83,7 +83,7 @@ test('the same images again get labels and boxes, and every format comes back as
   await put(place('yolo/labels/a.txt'), '0 0.5 0.5 0.4 0.4\n1 0.9 0.2 0.4 0.2\n');
   await put(place('yolo/labels/d.txt'), '1 0.24 0.24 0.08 0.08\n');
   const planned = await runCli(env, 'dataset', 'upload', 'set', place('yolo'), '--dry-run');
-  assert.match(planned.stdout, /^YOLO \(data\.yaml\)\.\n4 pictures: handle 1 box, lid 2 boxes\.\n/);
+  assert.match(planned.stdout, /^YOLO \(data\.yaml\)\.\n4 images: handle 1 box, lid 2 boxes\.\n/);
   assert.match(planned.stdout, /Cut 1 box at the edge of the image\.\n/);
   assert.equal((await json('dataset', 'upload', 'set', place('yolo')))['changed'], 2);
   const again = await json('dataset', 'upload', 'set', place('yolo'));

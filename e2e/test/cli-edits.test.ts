@@ -108,7 +108,7 @@ test('images are deleted for good, from every dataset', async () => {
     assert.deepEqual(pictures.map((one) => one['file_name']).toSorted(), ['1.jpg', '3.jpg'], name);
   }
   const nothing = await s.cli('dataset', 'delete-images', 'parts', '--yes');
-  assert.match(nothing.stderr, /give picture IDs, or one of/);
+  assert.match(nothing.stderr, /give image IDs, or one of/);
 });
 
 test('what the organization stores, in words and as JSON', async () => {

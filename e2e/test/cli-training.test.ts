@@ -41,7 +41,7 @@ async function uploads({ cli, json, folder }: Desk): Promise<void> {
   assert.equal(none.code, 4);
   assert.match(none.stderr, /DATASET_NOT_FOUND/);
   const plan = await cli('dataset', 'upload', 'things', set, '--dry-run');
-  assert.equal(plan.stdout, `36 pictures: ${labels.map((label) => `${label} 12`).join(', ')}.\n`);
+  assert.equal(plan.stdout, `36 images: ${labels.map((label) => `${label} 12`).join(', ')}.\n`);
 
   const first = await json('dataset', 'upload', 'things', set, '--create');
   assert.deepEqual([first['uploaded'], first['there_already']], [36, 0]);
@@ -76,7 +76,7 @@ async function editsPictures({ cli, json, folder }: Desk): Promise<void> {
   assert.equal((await json('dataset', 'remove', 'few', one))['removed'], 1);
   const refused = await cli('dataset', 'remove', 'few');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /give picture IDs, or one of --with-label/);
+  assert.match(refused.stderr, /give image IDs, or one of --with-label/);
 
   const out = path.join(folder, 'export');
   assert.equal((await json('dataset', 'export', 'few', out))['pictures'], 11);

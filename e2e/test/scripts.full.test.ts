@@ -38,7 +38,7 @@ async function makeDataset(client: PlatformClient, organizationId: string): Prom
   for await (const { jpeg, label } of composeObjects10(options)) {
     pictures.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
   }
-  await client.dataClient.uploadPictures(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
+  await client.dataClient.uploadImages(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
   return datasetId;
 }
 const pack = (folder: string): Uint8Array<ArrayBuffer> =>

@@ -64,7 +64,7 @@ async function makeDataset(client: PlatformClient, organizationId: string): Prom
   })) {
     pictures.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
   }
-  await client.dataClient.uploadPictures(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
+  await client.dataClient.uploadImages(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
   return datasetId;
 }
 

@@ -58,7 +58,7 @@ test('the TypeScript client: pictures, boxes, scripts, jobs with resources, foll
   const { cloud: part } = JSON.parse(credentialsJson) as { cloud: { id: string } };
   const datasetId = await datasets.createDataset('things', orgId);
   const box = { label: 'cup', xMin: 0.1, yMin: 0.1, xMax: 0.6, yMax: 0.7 };
-  const ids = await data.uploadPictures(
+  const ids = await data.uploadImages(
     Array.from({ length: 15 }, () => ({ bytes: randomBytes(100), fileExtension: 'jpg', boxes: [box] })),
     { partId: part.id, datasetIds: [datasetId] },
   );

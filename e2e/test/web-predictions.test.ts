@@ -45,7 +45,7 @@ async function publishDetector(folder: string, ready: CloudReady, client: Platfo
     fileExtension: 'jpg',
     boxes,
   }));
-  await client.dataClient.uploadPictures(labelled, { partId: '', datasetIds: [datasetId] });
+  await client.dataClient.uploadImages(labelled, { partId: '', datasetIds: [datasetId] });
   const kind = ModelType.OBJECT_DETECTION;
   await client.mlTrainingClient.submitTrainingJob(ready.org_id, datasetId, modelName, '1', kind, [label]);
   const runner = await wireRunner(ready.url, ready.runner_key_id, ready.runner_key, { kinds: ['object_detection'] });

@@ -237,7 +237,7 @@ async function readsDetector({ page, ready, client, mark }: Desk): Promise<void>
   const { org_id: organization, url } = ready;
   const datasetId = await client.datasetClient.createDataset(`boxes ${mark}`, organization);
   const pictures = await jpegs('corn', 16);
-  const ids = await client.dataClient.uploadPictures(
+  const ids = await client.dataClient.uploadImages(
     pictures.map(({ name, jpeg }) => ({
       bytes: jpeg,
       fileName: name,

@@ -115,7 +115,7 @@ test('with --json stdout holds JSON alone, and notes go elsewhere', () => {
   let out = '';
   let beside = '';
   const output = createOutput(true, { write: (t: string) => (out += t) }, { write: (t: string) => (beside += t) });
-  output.text('for people');
+  output.text('for users');
   output.table(['a'], [['b']]);
   output.json({ n: 3n });
   output.note('more');

@@ -53,7 +53,7 @@ const refusals: [line: string, what: RegExp][] = [
 ];
 
 for (const [line, what] of refusals)
-  test(`refused before anything is asked of a server: platform ${line}`, () => {
+  test(`refused before any request to a server: platform ${line}`, () => {
     const { code, stdout, stderr } = platform(...line.split(' '), '--json');
     assert.deepEqual([code, stdout], [1, '']);
     const { error } = JSON.parse(stderr) as { error: { code: string; what: string } };

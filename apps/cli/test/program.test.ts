@@ -17,7 +17,7 @@ const table: [line: string, what: RegExp][] = [
 ];
 
 for (const [line, what] of table)
-  test(`what cannot be understood, told to programs: platform ${line}`, () => {
+  test(`a usage error, reported to programs: platform ${line}`, () => {
     const { code, stdout, stderr } = platform(...line.split(' '));
     assert.deepEqual([code, stdout], [exitCodes.usage, ''], stderr);
     const { error } = JSON.parse(stderr) as { error: Record<string, string> };
@@ -25,7 +25,7 @@ for (const [line, what] of table)
     assert.match(error['what'] ?? '', what);
   });
 
-test('a missing command, told to people: the commands with what they do', () => {
+test('a missing command, reported to users: the commands with what they do', () => {
   const { code, stdout, stderr } = platform('release');
   assert.deepEqual([code, stdout], [exitCodes.usage, '']);
   assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a version/);

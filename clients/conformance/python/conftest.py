@@ -1,4 +1,4 @@
-"""The server that runs as its tests see it, and the public SDK with pictures in a dataset."""
+"""The server that runs as its tests see it, and the public SDK with images in a dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pictures import picture
+from images import image
 from place import Place
 from public_sdk import dial
 
@@ -61,14 +61,14 @@ def dataset_id(sdk: ViamClient, place: Place, run: Run) -> str:
 
 @pytest.fixture(scope="session")
 def picture_ids(sdk: ViamClient, part_id: str, dataset_id: str, run: Run) -> list[str]:
-    """24 pictures of two kinds, uploaded in the ways that the SDK has."""
+    """24 images of two kinds, uploaded in the ways that the SDK has."""
 
     async def upload() -> list[str]:
         data = sdk.data_client
         ids = []
         for n in range(24):
             kind = "dark" if n % 2 else "light"
-            content = picture(n, is_dark=kind == "dark")
+            content = image(n, is_dark=kind == "dark")
             when = datetime(2026, 1, 1, 0, n, tzinfo=UTC)
             tags, sets = [kind], [dataset_id]
             if n % 3 == 0:

@@ -29,7 +29,7 @@ async def main() -> None:
             await scripts.download_training_script(org_id, "script", to)
             assert to.read_bytes() == content
 
-    # The public SDK trusts every certificate of this computer.
+    # The public SDK trusts every certificate of this host.
     options = DialOptions.with_api_key(os.environ["PLATFORM_API_KEY"], os.environ["PLATFORM_API_KEY_ID"])
     public = await ViamClient.create_from_dial_options(options, url)
     assert [one.id for one in await public.app_client.list_organizations()] == [org_id]

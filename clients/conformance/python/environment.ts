@@ -45,16 +45,16 @@ export async function python(
   });
   assert.ok(stdout && stderr);
   createInterface({ input: stdout }).on('line', onLine);
-  const [told, complained, { code, signal }] = await Promise.all([text(stdout), text(stderr), exited]);
-  const said = `${told}${complained}`;
-  assert.equal(code, 0, `python ${args.join(' ')} ended with ${code ?? signal}:\n${said.slice(-12_000)}`);
-  return said;
+  const [printed, complained, { code, signal }] = await Promise.all([text(stdout), text(stderr), exited]);
+  const output = `${printed}${complained}`;
+  assert.equal(code, 0, `python ${args.join(' ')} ended with ${code ?? signal}:\n${output.slice(-12_000)}`);
+  return output;
 }
 
 /** Runs tests in Python. @returns the number of passed tests; a skipped test is a failure. */
 export async function pytest(files: readonly string[], env: Record<string, string>, cwd: string): Promise<number> {
-  const said = await python(['-m', 'pytest', '-q', '--tb=short', '-p', 'no:cacheprovider', ...files], env, cwd);
-  const summary = said.trim().split('\n').at(-1) ?? '';
+  const output = await python(['-m', 'pytest', '-q', '--tb=short', '-p', 'no:cacheprovider', ...files], env, cwd);
+  const summary = output.trim().split('\n').at(-1) ?? '';
   assert.match(summary, /^\d+ passed in /, `not all tests ran: ${summary}`);
   return Number.parseInt(summary, 10);
 }

@@ -1,4 +1,4 @@
-"""A training is awaited, its log followed and pictures uploaded while somebody kills the server and starts it again."""
+"""A training is awaited, its log followed and images uploaded while the server is killed and restarted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 
 from platform_client import (
     Filter,
+    ImageUpload,
     ModelType,
-    Picture,
     PlatformClient,
     PlatformError,
     TrainingJob,
@@ -17,7 +17,7 @@ from platform_client import (
     is_passing,
 )
 
-from pictures import flat, picture
+from images import flat, image
 
 LABELS = ["dark", "light"]
 UPLOADS = 150
@@ -30,8 +30,8 @@ async def main() -> None:
         training, data = impatient.ml_training_client, client.data_client
         learned = await client.dataset_client.create_dataset("outage", org_id)
         other = await client.dataset_client.create_dataset("outage uploads", org_id)
-        pictures = (Picture(picture(n, is_dark=n % 2 == 1), tags=[LABELS[1 - n % 2]]) for n in range(24))
-        await data.upload_pictures(pictures, dataset_ids=[learned])
+        images = (ImageUpload(image(n, is_dark=n % 2 == 1), tags=[LABELS[1 - n % 2]]) for n in range(24))
+        await data.upload_images(images, dataset_ids=[learned])
         kind = ModelType.SINGLE_LABEL_CLASSIFICATION
         job_id = await training.submit_training_job(org_id, learned, "outage", "1", kind, LABELS)
 
@@ -56,7 +56,7 @@ async def main() -> None:
 
         async def upload() -> list[str]:
             await began.wait()
-            return await data.upload_pictures((Picture(flat(n)) for n in range(UPLOADS)), dataset_ids=[other])
+            return await data.upload_images((ImageUpload(flat(n)) for n in range(UPLOADS)), dataset_ids=[other])
 
         async def follow() -> list[str]:
             return [line.message async for line in training.follow_training_job_logs(job_id)]
@@ -69,14 +69,14 @@ async def main() -> None:
         )
         logged = [line.message async for line in training.get_training_job_logs(job_id)]
         stored = await data.count_binary_data(Filter(dataset_id=other))
-        told = {
+        report = {
             "status": job.status.name,
             "was_away": away.is_set(),
             "log_is_whole": followed == logged and len(logged) > 2,
             "uploaded": len(set(uploaded)),
             "stored": stored.count,
         }
-        print(json.dumps(told))
+        print(json.dumps(report))
 
 
 asyncio.run(main())

@@ -16,7 +16,7 @@ given = flags.parse_args()
 lines = [json.loads(line) for line in open(given.dataset_file)]
 sizes = [os.path.getsize(line["image_path"]) for line in lines]
 labels = sorted({one["annotation_label"] for line in lines for one in line["classification_annotations"]})
-print("epochs", given.epochs, "pictures", len(sizes), "labels", *labels)
+print("epochs", given.epochs, "images", len(sizes), "labels", *labels)
 print("a warning", file=sys.stderr)
 assert os.environ["API_KEY"] and os.environ["API_KEY_ID"]
 if given.epochs == 0:

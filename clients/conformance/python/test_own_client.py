@@ -13,9 +13,9 @@ from platform_client import (
     Box,
     Credentials,
     Filter,
+    ImageUpload,
     ModelFramework,
     ModelType,
-    Picture,
     PlatformClient,
     PlatformError,
     TrainingJob,
@@ -23,7 +23,7 @@ from platform_client import (
 )
 
 import script
-from pictures import flat, picture
+from images import flat, image
 from place import UNKNOWN
 
 if TYPE_CHECKING:
@@ -68,24 +68,22 @@ def dataset_id(client: PlatformClient, place: Place, run: Run) -> str:
 def picture_ids(
     client: PlatformClient, dataset_id: str, tmp_path_factory: pytest.TempPathFactory, run: Run
 ) -> list[str]:
-    """24 pictures of two kinds: half of them files, half bytes."""
-    folder = tmp_path_factory.mktemp("pictures")
+    """24 images of two kinds: half of them files, half bytes."""
+    folder = tmp_path_factory.mktemp("images")
 
-    def pictures() -> Iterator[Picture]:
+    def images() -> Iterator[ImageUpload]:
         for n in range(24):
             kind = LABELS[n % 2]
-            content = picture(n, is_dark=kind == "dark")
+            content = image(n, is_dark=kind == "dark")
             if n < 12:
                 path = folder / f"{n}.png"
                 path.write_bytes(content)
-                yield Picture(path, tags=[kind], taken_at=datetime(2026, 1, 1, 0, n, tzinfo=UTC))
+                yield ImageUpload(path, tags=[kind], taken_at=datetime(2026, 1, 1, 0, n, tzinfo=UTC))
             else:
-                yield Picture(content, tags=[kind], boxes=[Box("disc", 0.2, 0.2, 0.8, 0.8)])
+                yield ImageUpload(content, tags=[kind], boxes=[Box("disc", 0.2, 0.2, 0.8, 0.8)])
 
     done: list[int] = []
-    ids: list[str] = run(
-        client.data_client.upload_pictures(pictures(), dataset_ids=[dataset_id], on_progress=done.append)
-    )
+    ids: list[str] = run(client.data_client.upload_images(images(), dataset_ids=[dataset_id], on_progress=done.append))
     assert done == list(range(1, 25))
     assert len(set(ids)) == 24
     return ids
@@ -126,7 +124,7 @@ def test_datasets(place: Place, client: PlatformClient, dataset_id: str, run: Ru
     run(story())
 
 
-def test_pictures(client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_images(client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = client.data_client
         members = Filter(dataset_id=dataset_id)
@@ -142,7 +140,7 @@ def test_pictures(client: PlatformClient, dataset_id: str, picture_ids: list[str
         fifth, last = await data.binary_data_by_ids([picture_ids[5], picture_ids[23]])
         assert (fifth.binary_data_id, fifth.file_name, fifth.mime_type) == (picture_ids[5], "5.png", "image/png")
         assert (fifth.content, fifth.tags, fifth.dataset_ids) == (
-            picture(5, is_dark=False),
+            image(5, is_dark=False),
             ("light",),
             (dataset_id,),
         )
@@ -158,8 +156,8 @@ def test_a_repeated_upload_is_stored_once(
 ) -> None:
     async def story() -> None:
         data = client.data_client
-        named = Picture(flat(0x654321), tags=["dark"], upload_id="own-upload-1")
-        ids = [await data.upload_picture(named, dataset_ids=[dataset_id]) for _ in range(3)]
+        named = ImageUpload(flat(0x654321), tags=["dark"], upload_id="own-upload-1")
+        ids = [await data.upload_image(named, dataset_ids=[dataset_id]) for _ in range(3)]
         assert len(set(ids)) == 1
         assert (await data.count_binary_data(Filter(dataset_id=dataset_id))).count == len(picture_ids) + 1
         assert await data.delete_binary_data_by_ids(ids[:1]) == 1
@@ -289,7 +287,7 @@ def test_a_training_from_submit_to_model(
     run(story())
 
 
-def test_several_labels_per_picture(
+def test_several_labels_per_image(
     place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
@@ -420,7 +418,7 @@ def test_training_scripts(
         lines = {line.message: line.level async for line in training.follow_training_job_logs(job_id)}
         job = await training.get_training_job(job_id)
         assert job.status is TrainingStatus.COMPLETED, (job, lines)
-        assert "epochs 3 pictures 24 labels dark light" in lines
+        assert "epochs 3 images 24 labels dark light" in lines
         assert "a warning" in lines
         assert (job.is_custom_job, job.registry_item_id, job.arguments) == (True, script_id, {"epochs": "3"})
         to = tmp_path / "own-custom.tar.gz"

@@ -1,4 +1,4 @@
-"""The unmodified public Python SDK: keys, datasets, pictures."""
+"""The unmodified public Python SDK: keys, datasets, images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from viam.proto.app.data import BinaryID, DeleteTabularFilter, Filter
 from viam.proto.common import LogEntry
 from viam.rpc.dial import Credentials, DialOptions
 
-from pictures import flat, picture
+from images import flat, image
 from place import UNKNOWN
 from public_sdk import dial, fails
 
@@ -75,7 +75,7 @@ def test_datasets(place: Place, sdk: ViamClient, dataset_id: str, run: Run) -> N
     run(story())
 
 
-def test_pictures_are_found_page_by_page(sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_images_are_found_page_by_page(sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = sdk.data_client
         chosen = Filter(dataset_id=dataset_id)
@@ -94,7 +94,7 @@ def test_pictures_are_found_page_by_page(sdk: ViamClient, dataset_id: str, pictu
         asked = [picture_ids[5], picture_ids[0]]
         fifth, first = await data.binary_data_by_ids(asked)
         assert [one.metadata.binary_data_id for one in (fifth, first)] == asked
-        assert fifth.binary == picture(5, is_dark=True)
+        assert fifth.binary == image(5, is_dark=True)
         assert (fifth.metadata.file_name, fifth.metadata.file_ext) == ("5.png", ".png")
         about = first.metadata.capture_metadata
         assert (list(about.tags), about.mime_type, about.component_name) == (["light"], "image/png", "cam")
@@ -113,7 +113,7 @@ def test_signed_links_need_no_token(sdk: ViamClient, picture_ids: list[str], run
         url, expires = await sdk.data_client.create_binary_data_signed_url(picture_ids[0])
         assert expires > datetime.now(expires.tzinfo)
         with await asyncio.to_thread(urllib.request.urlopen, url) as answer:
-            assert answer.read() == picture(0, is_dark=False)
+            assert answer.read() == image(0, is_dark=False)
 
     run(story())
 
@@ -172,8 +172,8 @@ def test_membership_and_deletion(
         await fails(data.add_binary_data_to_dataset_by_ids([extra], UNKNOWN), Status.NOT_FOUND, "DATASET_NOT_FOUND")
         assert await data.delete_binary_data_by_ids([extra]) == 1
         await fails(data.binary_data_by_ids([extra]), Status.NOT_FOUND, "BINARY_DATA_NOT_FOUND")
-        nobody = data.file_upload(UNKNOWN, b"x", file_extension=".png")
-        await fails(nobody, Status.NOT_FOUND, "PART_NOT_FOUND")
+        unknown_part = data.file_upload(UNKNOWN, b"x", file_extension=".png")
+        await fails(unknown_part, Status.NOT_FOUND, "PART_NOT_FOUND")
 
     run(story())
 
@@ -186,7 +186,7 @@ def test_large_files_arrive_and_too_large_ones_are_refused_at_once(sdk: ViamClie
         [found] = await data.binary_data_by_ids([made], include_binary_data=False)
         assert found.metadata.file_size_bytes == len(large)
         assert await data.delete_binary_data_by_ids([made]) == 1
-        # The SDK sends a file as one message and would wait for ever if nobody told it to stop.
+        # The SDK sends a file as one message and would wait for ever without a limit.
         refused = data.file_upload(part_id, bytes(70 * 2**20), file_extension=".bin")
         await asyncio.wait_for(fails(refused, Status.RESOURCE_EXHAUSTED, "MESSAGE_TOO_LARGE"), 60)
 

@@ -203,13 +203,13 @@ def test_cancel_and_delete(place: Place, sdk: ViamClient, dataset_id: str, pictu
         await ended(sdk, job_id, TrainingStatus.TRAINING_STATUS_CANCELED, cancel=True)
         await fails(training.cancel_training_job(job_id), Status.FAILED_PRECONDITION, "JOB_FINISHED")
         await training.delete_completed_training_job(job_id)
-        for nobody in (job_id, UNKNOWN, "no-uuid", ""):
+        for missing in (job_id, UNKNOWN, "no-uuid", ""):
             for call in (
                 training.get_training_job,
                 training.cancel_training_job,
                 training.delete_completed_training_job,
             ):
-                await fails(call(nobody), Status.NOT_FOUND, "TRAINING_JOB_NOT_FOUND")
+                await fails(call(missing), Status.NOT_FOUND, "TRAINING_JOB_NOT_FOUND")
         await fails(submit(), Status.ALREADY_EXISTS, "MODEL_VERSION_TAKEN")
 
     run(story())

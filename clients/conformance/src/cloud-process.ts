@@ -63,15 +63,15 @@ export async function startCloud(): Promise<CloudProcess> {
 
 async function readyLine({ stdout, stderr, exited }: ProcessGroup): Promise<ReadyLine> {
   if (!stdout || !stderr) throw new Error('the output of the server was not piped');
-  let said = '';
+  let output = '';
   stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-4000);
+    output = (output + text).slice(-4000);
     // Shows the server's unexpected errors beside a failed test.
     process.stderr.write(text);
   });
   const line = new Promise<string>((resolve) => createInterface({ input: stdout }).once('line', resolve));
   const first = await Promise.race([line, exited]);
   if (typeof first !== 'string')
-    throw new Error(`the server ended (exit ${first.code}, signal ${first.signal}) before it was ready:\n${said}`);
+    throw new Error(`the server ended (exit ${first.code}, signal ${first.signal}) before it was ready:\n${output}`);
   return JSON.parse(first) as ReadyLine;
 }

@@ -70,8 +70,8 @@ describe('the Python client', () => {
     );
     // The client must not hide Python's own module `platform`.
     const program = 'import platform, platform_client; print(platform.system(), platform_client.__file__)';
-    const said = await python(['-c', program], { PYTHONPATH: at('site') }, folder.path);
-    assert.match(said, /^Linux .*\/site\/platform_client\/__init__\.py/);
+    const output = await python(['-c', program], { PYTHONPATH: at('site') }, folder.path);
+    assert.match(output, /^Linux .*\/site\/platform_client\/__init__\.py/);
     // Type-checks user programs. Ignores errors inside packages, but uses the packages' types.
     const programs = await readmeExamples();
     const names = programs.map((_, n) => `program_${n}.py`);
@@ -98,10 +98,10 @@ describe('the Python client against a real server and runner', () => {
   test('its README works as written', async () => {
     await using folder = await tempFolder();
     const draw = [
-      'import sys; from pathlib import Path; from pictures import picture',
+      'import sys; from pathlib import Path; from images import image',
       'for n in range(24):',
       '    folder = Path(sys.argv[1]) / ("dark" if n % 2 else "light"); folder.mkdir(parents=True, exist_ok=True)',
-      '    (folder / f"{n}.png").write_bytes(picture(n, is_dark=n % 2 == 1))',
+      '    (folder / f"{n}.png").write_bytes(image(n, is_dark=n % 2 == 1))',
     ];
     const things = path.join(folder.path, 'things');
     await mkdir(things);
@@ -109,11 +109,11 @@ describe('the Python client against a real server and runner', () => {
     const [whole = '', ...others] = await readmeExamples();
     await writeFile(path.join(folder.path, 'program.py'), whole);
     const { PLATFORM_URL = '', PLATFORM_API_KEY_ID = '', PLATFORM_API_KEY = '' } = place.env;
-    const said = await python(['program.py'], { PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY }, folder.path);
-    assert.match(said, /24 of 24 pictures/);
-    assert.match(said, /COMPLETED .*100%/);
-    assert.match(said, /JobScore\(name='accuracy', value=/);
-    assert.match(said, /'labels\.txt'/);
+    const output = await python(['program.py'], { PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY }, folder.path);
+    assert.match(output, /24 of 24 images/);
+    assert.match(output, /COMPLETED .*100%/);
+    assert.match(output, /JobScore\(name='accuracy', value=/);
+    assert.match(output, /'labels\.txt'/);
     assert.ok((await readdir(folder.path)).includes('things.tar.gz'));
     const rest: string[] = [];
     for (const other of others) {
@@ -135,12 +135,12 @@ describe('the Python client against a real server and runner', () => {
   test('goes on when the server is killed and comes back: waiting, following, uploading', async () => {
     const { server, env } = place;
     let outage: Promise<void> | undefined;
-    const said = await python(['outage.py'], env, storyFolder, (line) => {
+    const output = await python(['outage.py'], env, storyFolder, (line) => {
       if (line === 'kill now') outage = server.kill().then(() => server.start());
     });
     assert.ok(outage, 'the server was killed');
     await outage;
-    const told: unknown = JSON.parse(said.trim().split('\n').at(-1) ?? '');
-    assert.deepEqual(told, { status: 'COMPLETED', was_away: true, log_is_whole: true, uploaded: 150, stored: 150 });
+    const report: unknown = JSON.parse(output.trim().split('\n').at(-1) ?? '');
+    assert.deepEqual(report, { status: 'COMPLETED', was_away: true, log_is_whole: true, uploaded: 150, stored: 150 });
   });
 });

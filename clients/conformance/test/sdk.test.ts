@@ -108,7 +108,7 @@ describe('the unmodified public SDK against a real server', () => {
         assert.ok(all.some(({ id, organizationId }) => id === datasetId && organizationId === cloud.orgId));
       });
 
-      test('pictures: upload with tags and datasets, page, read back, tag, box, collect, delete', async () => {
+      test('images: upload with tags and datasets, page, read back, tag, box, collect, delete', async () => {
         const { dataClient } = client;
         const base = protocol === grpcWeb ? 0 : 0x8000;
         const times: [Date, Date] = [new Date(1_700_000_000_000), new Date(1_700_000_001_000)];
@@ -256,10 +256,10 @@ describe('the unmodified public SDK against a real server', () => {
         await training.deleteCompletedTrainingJob(id);
         await fails(submit('things', '2026-01-01T00-00-00'), code.exists);
 
-        for (const nobody of [id, unknown, 'no-uuid']) {
-          await fails(training.getTrainingJob(nobody), code.notFound);
-          await fails(training.cancelTrainingJob(nobody), code.notFound);
-          await fails(training.deleteCompletedTrainingJob(nobody), code.notFound);
+        for (const missing of [id, unknown, 'no-uuid']) {
+          await fails(training.getTrainingJob(missing), code.notFound);
+          await fails(training.cancelTrainingJob(missing), code.notFound);
+          await fails(training.deleteCompletedTrainingJob(missing), code.notFound);
         }
         await fails(training.listTrainingJobs(unknown, TrainingStatus.UNSPECIFIED), code.notFound);
       });
@@ -348,7 +348,7 @@ describe('the unmodified public SDK against a real server', () => {
         await fails(client.appClient.getRoverRentalRobots(cloud.orgId), code.unimplemented);
       });
 
-      test('a picture that came in as a file', async () => {
+      test('an image that came in as a file', async () => {
         const upload = client.dataClient.fileUpload(png(0xabcdef), partId, {
           fileExtension: '.png',
           fileName: 'one.png',

@@ -30,11 +30,11 @@ const program = `import { createPlatformClient, ModelType, type PlatformApiError
 
 const credentials = { type: 'api-key', authEntity: 'id', payload: 'key' } as const;
 const client: PlatformClient = createPlatformClient({ baseUrl: 'http://127.0.0.1:1', credentials });
-const told: Promise<string> = client.mlTrainingClient.listTrainingJobs('org', TrainingStatus.RUNNING).then(
+const statuses: Promise<string> = client.mlTrainingClient.listTrainingJobs('org', TrainingStatus.RUNNING).then(
   (jobs) => jobs.map(({ modelName }) => modelName).join(),
   (error: PlatformApiError) => [error.code, error.retry, ModelType.OBJECT_DETECTION].join(' '),
 );
-void told.then((text) => console.log(text));
+void statuses.then((text) => console.log(text));
 `;
 
 describe('the TypeScript package', () => {

@@ -1,4 +1,4 @@
-"""A server of the tests' own: real sockets, gRPC and plain HTTP on one port; what it answers is said in place."""
+"""A server of the tests' own: real sockets, gRPC and plain HTTP on one port; each test defines its answers."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
+    """A port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 

@@ -14,7 +14,15 @@ import pytest
 from grpclib import GRPCError, Status
 from memory_server import asynchronous, free_port, refuse, serve, service
 
-from platform_client import Credentials, ModelType, Picture, PlatformClient, PlatformError, TrainingStatus, is_passing
+from platform_client import (
+    Credentials,
+    ImageUpload,
+    ModelType,
+    PlatformClient,
+    PlatformError,
+    TrainingStatus,
+    is_passing,
+)
 from platform_client.gen.platform.app.dataset.v1 import dataset_pb2
 from platform_client.gen.platform.app.dataset.v1.dataset_grpc import DatasetServiceBase
 from platform_client.gen.platform.app.mltraining.v1 import ml_training_pb2 as pb
@@ -29,8 +37,8 @@ def jobs(**answers: Any) -> Any:
         if request.model_version == "taken":
             what = f"Version taken of model {request.model_name} was used before."
             raise refuse(Status.ALREADY_EXISTS, "MODEL_VERSION_TAKEN", what, "Choose another.", modelName="m")
-        said = (request.organization_id, request.dataset_id, request.model_name, request.model_version)
-        return pb.SubmitTrainingJobResponse(id="/".join([*said, str(request.model_type), *request.tags]))
+        fields = (request.organization_id, request.dataset_id, request.model_name, request.model_version)
+        return pb.SubmitTrainingJobResponse(id="/".join([*fields, str(request.model_type), *request.tags]))
 
     def listed(request: pb.ListTrainingJobsRequest) -> pb.ListTrainingJobsResponse:
         return pb.ListTrainingJobsResponse(jobs=[pb.TrainingJobMetadata(id=f"status {request.status}")])
@@ -199,7 +207,7 @@ async def test_a_closed_client_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("", "PLATFORM_URL"),
         ("127.0.0.1:8080", "http://"),
@@ -210,10 +218,10 @@ async def test_a_closed_client_says_so() -> None:
         ("http://user@host", "nothing follows"),
     ],
 )
-def test_addresses_that_are_none(url: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_urls(url: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PLATFORM_URL", "PLATFORM_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(PlatformError, match=said) as caught:
+    with pytest.raises(PlatformError, match=message) as caught:
         PlatformClient.create(url, api_key_id="i", api_key="k")
     assert (caught.value.code, caught.value.data["field"]) == ("INVALID_ARGUMENT", "url")
 
@@ -274,7 +282,7 @@ async def silent() -> AsyncIterator[str]:
 
 @contextlib.asynccontextmanager
 async def black_hole() -> AsyncIterator[str]:
-    """An address that answers no attempt to connect: as long as nobody accepts, a full queue lets packets vanish."""
+    """An address that answers no attempt to connect: while no process accepts, a full queue drops packets."""
     with contextlib.ExitStack() as open_ones:
         listener = open_ones.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(8):
@@ -310,8 +318,8 @@ async def test_every_call_gives_up_after_the_time_that_it_names(
             "read": lambda: client.ml_training_client.get_training_job("j"),
             "write": lambda: client.dataset_client.create_dataset("d", "o"),
             "many": many,
-            "upload": lambda: client.data_client.upload_picture(
-                Picture(b"x", file_extension="png"), dataset_ids=["d"], timeout=0.3
+            "upload": lambda: client.data_client.upload_image(
+                ImageUpload(b"x", file_extension="png"), dataset_ids=["d"], timeout=0.3
             ),
             "download": lambda: client.model_client.download_model("o", "m", tmp_path / "m.tar.gz"),
             "wait": lambda: client.ml_training_client.wait_for_training_job("j", offline_time=0.5),

@@ -1,4 +1,4 @@
-"""Pictures: upload, filters, pages."""
+"""Images: upload, filters, pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from grpclib import GRPCError, Status
 from memory_server import asynchronous, refuse, serve, service
 
-from platform_client import BinaryData, Box, Filter, Picture, PlatformError
+from platform_client import BinaryData, Box, Filter, ImageUpload, Picture, PlatformError
 from platform_client.gen.platform.app.data.v1 import data_pb2 as pb
 from platform_client.gen.platform.app.data.v1.data_grpc import DataServiceBase
 from platform_client.gen.platform.app.datasync.v1 import data_sync_pb2 as sync_pb
@@ -26,12 +26,12 @@ def number(request: sync_pb.DataCaptureUploadRequest) -> int:
     return request.sensor_contents[0].binary[0]
 
 
-def picture(n: int) -> Picture:
-    return Picture(bytes([n]), file_extension=".jpg", tags=[f"tag{n}"])
+def image(n: int) -> ImageUpload:
+    return ImageUpload(bytes([n]), file_extension=".jpg", tags=[f"tag{n}"])
 
 
 @asynchronous
-async def test_a_picture_goes_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+async def test_an_image_is_uploaded_with_its_metadata(tmp_path: Path) -> None:
     got: list[sync_pb.DataCaptureUploadRequest] = []
 
     def upload(request: sync_pb.DataCaptureUploadRequest) -> sync_pb.DataCaptureUploadResponse:
@@ -44,12 +44,12 @@ async def test_a_picture_goes_with_all_that_is_known_of_it(tmp_path: Path) -> No
     boxes = [Box("cup", 0.1, 0.2, 0.3, 0.4), Box("pen", 0, 0, 1, 1, confidence=0.5)]
     async with serve(service(DataSyncServiceBase, DataCaptureUpload=upload)) as server, server.client() as client:
         data = client.data_client
-        full = Picture(path, tags=["cup"], boxes=boxes, taken_at=when, upload_id="u1")
-        assert await data.upload_picture(full, part_id="p", dataset_ids=["d"], component_name="cam") == "o/l/1"
-        await data.upload_picture(Picture(path.read_bytes()), dataset_ids=["d"])
-        await data.upload_picture(Picture(b"\xff\xd8\xff\xe0"), dataset_ids=["d"])
+        full = ImageUpload(path, tags=["cup"], boxes=boxes, taken_at=when, upload_id="u1")
+        assert await data.upload_image(full, part_id="p", dataset_ids=["d"], component_name="cam") == "o/l/1"
+        await data.upload_image(ImageUpload(path.read_bytes()), dataset_ids=["d"])
+        await data.upload_image(ImageUpload(b"\xff\xd8\xff\xe0"), dataset_ids=["d"])
         with pytest.raises(FileNotFoundError):
-            await data.upload_picture(Picture(str(tmp_path / "missing.jpg")), dataset_ids=["d"])
+            await data.upload_image(ImageUpload(str(tmp_path / "missing.jpg")), dataset_ids=["d"])
     about, sensor = got[0].metadata, got[0].sensor_contents[0]
     assert (about.part_id, about.component_name, about.file_name, about.file_extension, about.upload_id) == (
         "p",
@@ -73,7 +73,7 @@ async def test_a_picture_goes_with_all_that_is_known_of_it(tmp_path: Path) -> No
 
 
 @asynchronous
-async def test_pictures_go_several_at_a_time_each_once_ids_in_their_order_passing_failures_again() -> None:
+async def test_images_go_several_at_a_time_each_once_ids_in_their_order_passing_failures_again() -> None:
     tries: Counter[int] = Counter()
     names: dict[int, set[str]] = {}
     now = most = 0
@@ -97,8 +97,8 @@ async def test_pictures_go_several_at_a_time_each_once_ids_in_their_order_passin
 
     done: list[int] = []
     async with serve(service(DataSyncServiceBase, DataCaptureUpload=upload)) as server, server.client() as client:
-        ids = await client.data_client.upload_pictures(
-            (picture(n) for n in range(10)), part_id="p", concurrency=3, on_progress=done.append
+        ids = await client.data_client.upload_images(
+            (image(n) for n in range(10)), part_id="p", concurrency=3, on_progress=done.append
         )
     assert ids == [f"id-{n}" for n in range(10)]
     assert done == list(range(1, 11))
@@ -111,11 +111,11 @@ async def test_pictures_go_several_at_a_time_each_once_ids_in_their_order_passin
 async def test_the_first_lasting_failure_ends_an_upload_and_closes_its_source() -> None:
     closed = False
 
-    async def source() -> AsyncIterator[Picture]:
+    async def source() -> AsyncIterator[ImageUpload]:
         nonlocal closed
         try:
             for n in range(200):
-                yield picture(n)
+                yield image(n)
         finally:
             closed = True
 
@@ -126,7 +126,7 @@ async def test_the_first_lasting_failure_ends_an_upload_and_closes_its_source() 
 
     async with serve(service(DataSyncServiceBase, DataCaptureUpload=upload)) as server, server.client() as client:
         with pytest.raises(PlatformError) as caught:
-            await client.data_client.upload_pictures(source(), part_id="p", concurrency=2)
+            await client.data_client.upload_images(source(), part_id="p", concurrency=2)
     assert caught.value.code == "PART_NOT_FOUND"
     assert closed
 
@@ -182,3 +182,13 @@ async def test_filters_say_what_was_meant() -> None:
         pb.TAGS_FILTER_TYPE_TAGGED,
         pb.TAGS_FILTER_TYPE_UNTAGGED,
     )
+
+
+@asynchronous
+async def test_the_former_names_still_work() -> None:
+    def upload(request: sync_pb.DataCaptureUploadRequest) -> sync_pb.DataCaptureUploadResponse:
+        return sync_pb.DataCaptureUploadResponse(binary_data_id=f"id-{number(request)}")
+
+    async with serve(service(DataSyncServiceBase, DataCaptureUpload=upload)) as server, server.client() as client:
+        assert await client.data_client.upload_picture(Picture(b"\x01", file_extension=".jpg"), part_id="p") == "id-1"
+        assert await client.data_client.upload_pictures([image(1), image(2)], part_id="p") == ["id-1", "id-2"]

@@ -39,7 +39,7 @@ def packages(**answers: Any) -> Any:
     return service(PackageServiceBase, **{"GetPackage": get, **answers})
 
 
-def told(status: str, body: bytes, **headers: str) -> bytes:
+def response(status: str, body: bytes, **headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()), "", ""]
     return "\r\n".join(lines).encode() + body
 
@@ -56,15 +56,15 @@ class Files:
         assert line == "GET /packages/o/things/2.tar.gz HTTP/1.1"
         self.asked.append(headers.get("range", ""))
         if not self.knows(headers["authorization"].removeprefix("Bearer ")):
-            return told("401 Unauthorized", b'{"code":"TOKEN_EXPIRED","message":"Old."}')
+            return response("401 Unauthorized", b'{"code":"TOKEN_EXPIRED","message":"Old."}')
         start = int(headers["range"].removeprefix("bytes=").removesuffix("-")) if "range" in headers else 0
         if start >= len(CONTENT):
             body = b'{"code":"RANGE_NOT_SATISFIABLE","message":"The range lies outside."}'
-            return told("416 Range Not Satisfiable", body, content_length=str(len(body)))
+            return response("416 Range Not Satisfiable", body, content_length=str(len(body)))
         rest = CONTENT[start:]
         cut = self.cuts.pop(0) if self.cuts else len(rest)
         status = "206 Partial Content" if "range" in headers else "200 OK"
-        return told(status, rest[:cut], content_length=str(len(rest)))
+        return response(status, rest[:cut], content_length=str(len(rest)))
 
 
 async def download(server: MemoryServer, to: Path) -> list[int]:

@@ -19,7 +19,7 @@ export interface Box {
   readonly yMax: number;
 }
 
-export interface Picture {
+export interface ImageUpload {
   /** Content of the file: JPEG, PNG or WebP. */
   readonly bytes: Uint8Array;
   /** For example jpg; determines the mime type if that is not given. */
@@ -73,10 +73,10 @@ export class DataClient {
    * Uploads one image in one call.
    *
    * @returns its binary data ID.
-   * @example const id = await client.dataClient.uploadPicture({ bytes, fileExtension: 'jpg', tags: ['cup'] }, { partId, datasetIds: [datasetId] })
+   * @example const id = await client.dataClient.uploadImage({ bytes, fileExtension: 'jpg', tags: ['cup'] }, { partId, datasetIds: [datasetId] })
    */
-  async uploadPicture(picture: Picture, options: UploadOptions): Promise<string> {
-    const bboxes = (picture.boxes ?? []).map((box) => ({
+  async uploadImage(image: ImageUpload, options: UploadOptions): Promise<string> {
+    const bboxes = (image.boxes ?? []).map((box) => ({
       label: box.label,
       xMinNormalized: box.xMin,
       yMinNormalized: box.yMin,
@@ -90,20 +90,20 @@ export class DataClient {
         componentName: options.componentName ?? '',
         methodName: 'GetImages',
         type: DataType.BINARY_SENSOR,
-        fileName: picture.fileName ?? '',
-        fileExtension: picture.fileExtension,
-        mimeType: picture.mimeType ?? '',
-        tags: [...(picture.tags ?? [])],
+        fileName: image.fileName ?? '',
+        fileExtension: image.fileExtension,
+        mimeType: image.mimeType ?? '',
+        tags: [...(image.tags ?? [])],
         datasetIds: [...(options.datasetIds ?? [])],
-        uploadId: picture.uploadId ?? (await webCrypto()).randomUUID(),
+        uploadId: image.uploadId ?? (await webCrypto()).randomUUID(),
       },
       sensorContents: [
         {
           metadata: {
-            timeRequested: timestampFromMs(picture.takenAt ?? wall()),
+            timeRequested: timestampFromMs(image.takenAt ?? wall()),
             ...(bboxes.length === 0 ? {} : { annotations: { bboxes } }),
           },
-          data: { case: 'binary' as const, value: picture.bytes },
+          data: { case: 'binary' as const, value: image.bytes },
         },
       ],
     };
@@ -117,30 +117,30 @@ export class DataClient {
    *
    * @returns the binary data IDs in the order of the images.
    */
-  async uploadPictures(
-    pictures: Iterable<Picture> | AsyncIterable<Picture>,
+  async uploadImages(
+    images: Iterable<ImageUpload> | AsyncIterable<ImageUpload>,
     options: UploadManyOptions,
   ): Promise<string[]> {
     const ids: string[] = [];
     const stop = new AbortController();
     const signal = eitherSignal(options.signal, stop.signal);
-    const source = Symbol.asyncIterator in pictures ? pictures[Symbol.asyncIterator]() : pictures[Symbol.iterator]();
+    const source = Symbol.asyncIterator in images ? images[Symbol.asyncIterator]() : images[Symbol.iterator]();
     let taken = 0;
     let done = 0;
     // Takes one image at a time: a source must not receive a second request before it has answered the first.
     let turn: Promise<unknown> = Promise.resolve();
-    const take = async (): Promise<{ picture: Picture; index: number } | undefined> => {
+    const take = async (): Promise<{ image: ImageUpload; index: number } | undefined> => {
       const mine = turn.then(() => source.next());
       turn = mine.catch(() => undefined);
       const next = await mine;
-      return next.done ? undefined : { picture: next.value, index: taken++ };
+      return next.done ? undefined : { image: next.value, index: taken++ };
     };
     const worker = async (): Promise<void> => {
       for (;;) {
         signal.throwIfAborted();
         const next = await take();
         if (!next) return;
-        ids[next.index] = await this.#uploadPatiently(next.picture, { ...options, signal }, options.attempts ?? 6);
+        ids[next.index] = await this.#uploadPatiently(next.image, { ...options, signal }, options.attempts ?? 6);
         options.onProgress?.(++done);
       }
     };
@@ -159,16 +159,26 @@ export class DataClient {
     return ids;
   }
 
-  async #uploadPatiently(picture: Picture, options: UploadOptions, attempts: number): Promise<string> {
+  /** @deprecated Use uploadImage. */
+  async uploadPicture(image: ImageUpload, options: UploadOptions): Promise<string> {
+    return this.uploadImage(image, options);
+  }
+
+  /** @deprecated Use uploadImages. */
+  async uploadPictures(...given: Parameters<DataClient['uploadImages']>): Promise<string[]> {
+    return this.uploadImages(...given);
+  }
+
+  async #uploadPatiently(image: ImageUpload, options: UploadOptions, attempts: number): Promise<string> {
     // All attempts use the same ID, so the server recognizes a repeated upload.
     const named = {
-      ...picture,
-      takenAt: picture.takenAt ?? wall(),
-      uploadId: picture.uploadId ?? (await webCrypto()).randomUUID(),
+      ...image,
+      takenAt: image.takenAt ?? wall(),
+      uploadId: image.uploadId ?? (await webCrypto()).randomUUID(),
     };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.uploadPicture(named, options);
+        return await this.uploadImage(named, options);
       } catch (error) {
         if (!(error instanceof PlatformApiError) || error.retry !== 'later' || attempt >= attempts) throw error;
         await sleep(Math.random() * Math.min(8000, 250 * 2 ** attempt), options.signal);
@@ -302,7 +312,7 @@ export class DataClient {
   }
 }
 
-/** Reads all pages: one response holds a limited number of words, the next one continues after its last word. */
+/** Reads all pages: one response holds a limited number of words, the next one continues after it. */
 async function allWords(
   page: (after: string) => Promise<{ words: readonly string[]; truncated: boolean }>,
 ): Promise<string[]> {

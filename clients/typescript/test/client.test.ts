@@ -207,9 +207,9 @@ test('job logs are read to the last page', async () => {
   );
 });
 
-const picture = (n: number) => ({ bytes: Uint8Array.of(n), fileExtension: 'jpg', tags: [`tag${n}`] });
+const image = (n: number) => ({ bytes: Uint8Array.of(n), fileExtension: 'jpg', tags: [`tag${n}`] });
 
-test('pictures are uploaded several at a time, each once, IDs in their order, passing failures tried again', async () => {
+test('images are uploaded several at a time, each once, IDs in their order, passing failures tried again', async () => {
   const tries = new Map<number, number>();
   const uploads = new Set<string | undefined>();
   let open = 0;
@@ -233,7 +233,7 @@ test('pictures are uploaded several at a time, each once, IDs in their order, pa
   );
   const done: number[] = [];
   const numbers = Array.from({ length: 10 }, (_, n) => n);
-  const ids = await client.dataClient.uploadPictures(numbers.map(picture), {
+  const ids = await client.dataClient.uploadImages(numbers.map(image), {
     partId: 'p',
     datasetIds: ['d'],
     concurrency: 3,
@@ -255,11 +255,24 @@ test('pictures are uploaded several at a time, each once, IDs in their order, pa
   assert.equal(uploads.size, 10, 'a repeated upload keeps its ID, so that it is stored once');
 });
 
+test('the former names of the upload calls still work', async () => {
+  const { client } = server((router) =>
+    router.service(DataSyncService, {
+      dataCaptureUpload: ({ metadata }) => ({ binaryDataId: `id of ${metadata?.tags[0]}` }),
+    }),
+  );
+  assert.equal(await client.dataClient.uploadPicture(image(1), { partId: 'p' }), 'id of tag1');
+  assert.deepEqual(await client.dataClient.uploadPictures([image(1), image(2)], { partId: 'p' }), [
+    'id of tag1',
+    'id of tag2',
+  ]);
+});
+
 test('the first lasting failure ends an upload and closes its source', async () => {
   let isClosed = false;
   async function* source() {
     try {
-      for (let n = 0; ; n += 1) yield picture(n);
+      for (let n = 0; ; n += 1) yield image(n);
     } finally {
       isClosed = true;
     }
@@ -274,7 +287,7 @@ test('the first lasting failure ends an upload and closes its source', async () 
       },
     }),
   );
-  await assert.rejects(client.dataClient.uploadPictures(source(), { partId: 'p', concurrency: 2 }), {
+  await assert.rejects(client.dataClient.uploadImages(source(), { partId: 'p', concurrency: 2 }), {
     code: 'PART_NOT_FOUND',
   });
   assert.ok(isClosed);

@@ -55,7 +55,7 @@ function setCommand(config: Command, run: Run): void {
   config
     .command('set <machine> <file>')
     .description('save a configuration from a JSON file (- is standard input); refused whole when anything is wrong')
-    .option('--expect-revision <n>', 'refuse when somebody saved another revision meanwhile')
+    .option('--expect-revision <n>', 'refuse if another revision was saved meanwhile')
     .option('--check', 'only check, save nothing')
     .action(
       run(

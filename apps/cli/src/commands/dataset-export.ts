@@ -58,7 +58,7 @@ async function exportDataset(world: CommandWorld, name: string, folder: string, 
   const { images, notes, ...files } = written;
   output.json({ dataset_id: datasetId, pictures: images, folder, format: flags.format, ...files, notes });
   const where = printable(files.dataset_file ?? folder);
-  output.text(`Exported ${counted(images, 'picture')} of dataset ${printable(name)} to ${where}.`);
+  output.text(`Exported ${counted(images, 'image')} of dataset ${printable(name)} to ${where}.`);
   for (const note of notes) output.text(note);
 }
 

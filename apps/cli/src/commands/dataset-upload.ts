@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Picture } from '@platform/client';
+import type { ImageUpload } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { nameProblem } from '@platform/contract/names';
 import { errorText } from '@platform/kit';
@@ -12,7 +12,7 @@ import { type Found, type Folder, noNotes, type ReadNotes } from '../datasets/an
 import { imageSize } from '../datasets/image-size.ts';
 import { type ImportFormat, importFormats, readFolder } from '../datasets/read/folder.ts';
 import {
-  type HashedPicture,
+  type HashedImage,
   neededUploads,
   oneEach,
   type OneEach,
@@ -20,7 +20,7 @@ import {
 } from '../datasets/repeated-images.ts';
 import {
   type FoundFile,
-  type PlannedPicture,
+  type PlannedImage,
   planLines,
   tagsOf,
   type UploadPlan,
@@ -70,9 +70,11 @@ async function upload(
   const concurrency = wholeNumber('--parallel', flags.parallel, { min: 1, max: 64 });
   const { plan, found } = await planOf(folder, flags);
   const summary = {
-    pictures: plan.pictures.length,
+    pictures: plan.images.length,
     ...(found && { format: found.format, notes: found.notes }),
-    labels: Object.fromEntries(plan.counts),
+    labels: Object.fromEntries(
+      [...plan.counts].map(([label, { images, boxes }]) => [label, { pictures: images, boxes }]),
+    ),
     left_out: plan.refused,
     missing: plan.missing,
   };
@@ -85,7 +87,7 @@ async function upload(
   if (flags.dryRun) return output.json({ uploaded: 0, ...summary });
   refuseUnusable(plan, folder);
 
-  const images = oneEach(await hashed(folder, plan.pictures, signal));
+  const images = oneEach(await hashed(folder, plan.images, signal));
   for (const line of copyLines(images)) output.text(line);
   const open = await connection();
   const datasetId = await findDataset(open, name).then(
@@ -109,7 +111,7 @@ async function upload(
   });
   output.text(
     [
-      `Uploaded ${counted(added.length, 'picture')} to dataset ${printable(name)} with ID ${datasetId}.`,
+      `Uploaded ${counted(added.length, 'image')} to dataset ${printable(name)} with ID ${datasetId}.`,
       changed.length > 0 ? `${changed.length} that it had got new labels or boxes.` : '',
       there > 0 ? `${there} were there already.` : '',
     ]
@@ -126,7 +128,7 @@ async function send(
 ): Promise<void> {
   const screen = countScreen(process.stderr, 'uploaded', count);
   try {
-    await open.client.dataClient.uploadPictures(images, {
+    await open.client.dataClient.uploadImages(images, {
       partId: '',
       datasetIds: [datasetId],
       signal,
@@ -181,8 +183,8 @@ const copyLines = ({ copies, divided }: OneEach): string[] => [
     : []),
 ];
 
-function refuseUnusable({ pictures, counts }: UploadPlan, folder: string): void {
-  if (pictures.length === 0)
+function refuseUnusable({ images, counts }: UploadPlan, folder: string): void {
+  if (images.length === 0)
     throw new PlatformError('INVALID_ARGUMENT', {
       field: 'folder',
       value: folder,
@@ -195,16 +197,12 @@ function refuseUnusable({ pictures, counts }: UploadPlan, folder: string): void 
   }
 }
 
-async function hashed(
-  folder: string,
-  planned: readonly PlannedPicture[],
-  signal: AbortSignal,
-): Promise<HashedPicture[]> {
-  const found: HashedPicture[] = [];
-  for (const picture of planned) {
+async function hashed(folder: string, planned: readonly PlannedImage[], signal: AbortSignal): Promise<HashedImage[]> {
+  const found: HashedImage[] = [];
+  for (const image of planned) {
     if (signal.aborted) throw stopped();
-    const bytes = await readFile(path.join(folder, picture.path));
-    found.push({ ...picture, sha256: createHash('sha256').update(bytes).digest('hex') });
+    const bytes = await readFile(path.join(folder, image.path));
+    found.push({ ...image, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
   return found;
 }
@@ -229,7 +227,7 @@ async function presentImages(open: Connection, datasetId: string): Promise<Prese
  * Reads the files one by one while they are sent. The server merges labels and boxes of equal images, so repeating an
  * upload is safe.
  */
-async function* contents(folder: string, images: readonly HashedPicture[]): AsyncGenerator<Picture> {
+async function* contents(folder: string, images: readonly HashedImage[]): AsyncGenerator<ImageUpload> {
   for (const image of images) {
     const file = path.join(folder, image.path);
     const { mtimeMs } = await stat(file);

@@ -10,7 +10,7 @@ import { findDataset } from '../find/dataset.ts';
 import { ago, isoTime, listText, printable, sizeText } from '../output.ts';
 import type { Run } from '../run.ts';
 import { exportCommand } from './dataset-export.ts';
-import { pictureCommands } from './dataset-pictures.ts';
+import { imageCommands } from './dataset-images.ts';
 import { uploadCommand } from './dataset-upload.ts';
 
 const datasetJson = (one: Dataset): Record<string, unknown> => ({
@@ -32,13 +32,13 @@ async function inParallel<T, R>(items: readonly T[], ask: (item: T) => Promise<R
 }
 
 interface Contents {
-  readonly pictures: number;
+  readonly images: number;
   readonly sizeBytes: number;
   readonly unlabelled: number;
   /** Number of images that users assigned to each split. */
-  readonly splits: readonly { split: Split; pictures: number }[];
+  readonly splits: readonly { split: Split; images: number }[];
   /** Images with the label, and images with a box of the label. */
-  readonly labels: readonly { label: string; pictures: number; withBoxes: number }[];
+  readonly labels: readonly { label: string; images: number; withBoxes: number }[];
 }
 
 async function contentsOf(open: Connection, datasetId: string): Promise<Contents> {
@@ -53,36 +53,36 @@ async function contentsOf(open: Connection, datasetId: string): Promise<Contents
   ]);
   const inSplits = await inParallel(splits, async (split) => ({
     split,
-    pictures: await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [`split:${split}`] } }),
+    images: await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [`split:${split}`] } }),
   }));
   const names = [...new Set([...tags, ...boxes])].toSorted((a, b) => a.localeCompare(b));
   const labels = await inParallel(names, async (label) => ({
     label,
-    pictures: tags.includes(label)
+    images: tags.includes(label)
       ? await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [label], labelsOnly: true } })
       : 0,
     withBoxes: boxes.includes(label) ? await count({ bboxLabels: [label] }) : 0,
   }));
-  return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, splits: inSplits, labels };
+  return { images: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, splits: inSplits, labels };
 }
 
 /** What the dataset lacks for training. */
-function adviceOf({ labels, pictures }: Contents): string[] {
-  if (pictures === 0) return ['It is empty. Add pictures: platform dataset upload --help'];
-  const few = labels.filter((one) => Math.max(one.pictures, one.withBoxes) < 10);
-  const most = Math.max(0, ...labels.map((one) => one.pictures));
-  const rare = labels.filter((one) => one.pictures >= 10 && one.pictures * 3 < most);
+function adviceOf({ labels, images }: Contents): string[] {
+  if (images === 0) return ['It is empty. Add images: platform dataset upload --help'];
+  const few = labels.filter((one) => Math.max(one.images, one.withBoxes) < 10);
+  const most = Math.max(0, ...labels.map((one) => one.images));
+  const rare = labels.filter((one) => one.images >= 10 && one.images * 3 < most);
   const names = (of: typeof few): string => of.map((one) => printable(one.label)).join(', ');
   return [
     ...(few.length > 0
-      ? [`Fewer than 10 pictures: ${names(few)}. Training refuses such labels; name the others with --labels.`]
+      ? [`Fewer than 10 images: ${names(few)}. Training refuses such labels; name the others with --labels.`]
       : []),
     ...(rare.length > 0 ? [`Less than a third of the most frequent label: ${names(rare)}.`] : []),
   ];
 }
 
 export function datasetCommands(program: Command, run: Run): void {
-  const dataset = program.command('dataset').description('sets of pictures to train on');
+  const dataset = program.command('dataset').description('sets of images to train on');
 
   createCommand(dataset, run);
   listCommand(dataset, run);
@@ -91,7 +91,7 @@ export function datasetCommands(program: Command, run: Run): void {
   deleteCommand(dataset, run);
   mergeCommand(dataset, run);
   uploadCommand(dataset, run);
-  pictureCommands(dataset, run);
+  imageCommands(dataset, run);
   exportCommand(dataset, run);
 }
 
@@ -123,7 +123,7 @@ function listCommand(dataset: Command, run: Run): void {
         );
         if (all.length === 0) return output.text('No dataset yet. Create one: platform dataset create NAME');
         output.table(
-          ['name', 'pictures', 'size', 'created', 'id'],
+          ['name', 'images', 'size', 'created', 'id'],
           all.map((one, i) => [
             one.name,
             String(counts[i]?.count ?? ''),
@@ -139,32 +139,32 @@ function listCommand(dataset: Command, run: Run): void {
 function showCommand(dataset: Command, run: Run): void {
   dataset
     .command('show <dataset>')
-    .description('one dataset: pictures per label, and what training would miss')
+    .description('one dataset: images per label, and what training would miss')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
         const found = await findDataset(open, name);
         const contents = await contentsOf(open, found.id);
-        const { pictures, sizeBytes, unlabelled, splits: inSplits, labels } = contents;
-        const chosen = inSplits.filter((one) => one.pictures > 0);
+        const { images, sizeBytes, unlabelled, splits: inSplits, labels } = contents;
+        const chosen = inSplits.filter((one) => one.images > 0);
         output.json({
           ...datasetJson(found),
-          pictures,
+          pictures: images,
           size_bytes: sizeBytes,
           untagged: unlabelled,
-          splits: Object.fromEntries(inSplits.map((one) => [one.split, one.pictures])),
+          splits: Object.fromEntries(inSplits.map((one) => [one.split, one.images])),
           labels: labels.map((one) => ({
             label: one.label,
-            pictures: one.pictures,
+            pictures: one.images,
             pictures_with_boxes: one.withBoxes,
           })),
         });
         output.text(
           listText([
             ['name', found.name],
-            ['pictures', `${pictures}, ${sizeText(sizeBytes)}`],
+            ['images', `${images}, ${sizeText(sizeBytes)}`],
             ['without a label', unlabelled > 0 ? String(unlabelled) : ''],
-            ['chosen splits', chosen.map((one) => `${one.split} ${one.pictures}`).join(', ')],
+            ['chosen splits', chosen.map((one) => `${one.split} ${one.images}`).join(', ')],
             ['created', isoTime(found.timeCreated)],
             ['id', found.id],
           ]),
@@ -173,8 +173,8 @@ function showCommand(dataset: Command, run: Run): void {
           const hasBoxes = labels.some((one) => one.withBoxes > 0);
           output.text('');
           output.table(
-            ['label', 'pictures', ...(hasBoxes ? ['with boxes'] : [])],
-            labels.map((one) => [one.label, String(one.pictures), ...(hasBoxes ? [String(one.withBoxes)] : [])]),
+            ['label', 'images', ...(hasBoxes ? ['with boxes'] : [])],
+            labels.map((one) => [one.label, String(one.images), ...(hasBoxes ? [String(one.withBoxes)] : [])]),
           );
         }
         for (const line of adviceOf(contents)) output.text(`\n${line}`);
@@ -200,13 +200,13 @@ function renameCommand(dataset: Command, run: Run): void {
 function deleteCommand(dataset: Command, run: Run): void {
   dataset
     .command('delete <dataset>')
-    .description('delete a dataset; its pictures stay')
+    .description('delete a dataset; its images stay')
     .option('-y, --yes', 'do not ask')
     .action(
       run(async ({ connection, output }, name: string, flags: { yes?: boolean }) => {
         const open = await connection();
         const found = await findDataset(open, name);
-        if (!(await confirmed(`Delete dataset ${printable(found.name)}? Its pictures stay.`, flags))) return;
+        if (!(await confirmed(`Delete dataset ${printable(found.name)}? Its images stay.`, flags))) return;
         await open.client.datasetClient.deleteDataset(found.id);
         output.json({ id: found.id, deleted: true });
         output.text(`Deleted dataset ${printable(found.name)} with ID ${found.id}.`);
@@ -217,7 +217,7 @@ function deleteCommand(dataset: Command, run: Run): void {
 function mergeCommand(dataset: Command, run: Run): void {
   dataset
     .command('merge <name> <datasets...>')
-    .description('make a new dataset with the pictures of several')
+    .description('make a new dataset with the images of several')
     .action(
       run(async ({ connection, output }, name: string, names: string[]) => {
         const open = await connection();

@@ -223,7 +223,7 @@ async function pin(
   { client, ...rest }: Connection,
   name: string,
   program: ProgramName,
-  wish: string | undefined,
+  version: string | undefined,
 ): Promise<Pick<SaveConfigResponse, 'revision' | 'problems'>> {
   const { partId } = await findMachine({ client, ...rest }, name);
   for (let attempt = 1; ; attempt++) {
@@ -231,7 +231,7 @@ async function pin(
     try {
       const saved = await client.fleetClient.saveConfig({
         partId,
-        configJson: withVersion(configJson, program, wish),
+        configJson: withVersion(configJson, program, version),
         expectedRevision: revision,
       });
       return {

@@ -159,7 +159,7 @@ function signRootCommand(release: Command, run: Run): void {
 function submitRootCommand(release: Command, run: Run): void {
   release
     .command('submit-root <file>')
-    .description('hand in a root document that enough people have signed')
+    .description('submit a root document that enough keys have signed')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, file: string, flags: KeyFlags) => {

@@ -27,7 +27,7 @@ const runnerJson = (one: Runner): Record<string, unknown> => ({
 });
 
 export function runnerCommands(program: Command, run: Run): void {
-  const runner = program.command('runner').description('computers that run training jobs');
+  const runner = program.command('runner').description('hosts that run training jobs');
 
   listCommand(runner, run);
   tokenCommand(runner, run);
@@ -71,7 +71,7 @@ function listCommand(runner: Command, run: Run): void {
 function tokenCommand(runner: Command, run: Run): void {
   runner
     .command('token')
-    .description('make an API key of role runner; prints the one command that joins a computer')
+    .description('make an API key of role runner; prints the one command that joins a host')
     .option('--name <name>', 'name of the key', 'runner')
     .action(
       run(async ({ connection, output }, flags: { name: string }) => {
@@ -95,14 +95,14 @@ function tokenCommand(runner: Command, run: Run): void {
         const command = joinCommand({ url: open.url, id, key, authority });
         output.secret();
         output.json({ api_key_id: id, api_key: key, url: open.url, command });
-        output.text('On the computer that shall train, in a checkout of this repository (Linux):\n');
+        output.text('On the host that trains, in a checkout of this repository (Linux):\n');
         output.text(`  ${command}\n`);
         output.text(
-          'The key is shown this once. It lets that computer take training jobs and read their pictures, nothing else.',
+          'The key is shown this once. It lets that host take training jobs and read their images, nothing else.',
         );
         if (/^https?:\/\/(localhost|127\.|\[::1\])/.test(open.url))
           output.note(
-            `\n${open.url} is reached from this computer only. For others, start the server with --host and a certificate.`,
+            `\n${open.url} is reached from this host only. For others, start the server with --host and a certificate.`,
           );
       }),
     );

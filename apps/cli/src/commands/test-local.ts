@@ -27,7 +27,7 @@ interface LocalFlags {
 export function testLocalCommand(script: Command, run: Run): void {
   script
     .command('test-local')
-    .description('run a script on this computer, in the same sandbox and with the same call as on a runner')
+    .description('run a script on this host, in the same sandbox and with the same call as on a runner')
     .requiredOption('--training-script-directory, --path <folder>', 'the script: setup.py and model/training.py')
     .requiredOption('--dataset-root <folder>', 'what dataset export has written')
     .option('--dataset-file <file>', 'in the dataset root', 'dataset.jsonl')

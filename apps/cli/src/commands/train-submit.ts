@@ -45,7 +45,7 @@ interface CustomFlags extends JobFlags, ScriptFlags {
 /** Options that all jobs share. */
 const jobFlags = (command: Command): Command =>
   command
-    .requiredOption('--dataset-id, --dataset <name or id>', 'the pictures to train on (required)')
+    .requiredOption('--dataset-id, --dataset <name or id>', 'the images to train on (required)')
     .requiredOption('--model-name <name>', 'the model that a version is made of (required)')
     .option('--model-version <version>', 'default: the time, such as 2026-03-01T12-00-05')
     .option('--wait', 'wait for the end and show progress; Ctrl-C leaves the job running');
@@ -86,7 +86,7 @@ function submitCommand(train: Command, run: Run): void {
       ),
     )
     .addOption(choiceOption('--recipe <name>', 'probe: a first model within seconds', recipeWords))
-    .option('--epochs <n>', 'rounds over the pictures at most')
+    .option('--epochs <n>', 'rounds over the images at most')
     .option('--side <px>', 'pixels of the square that the network sees')
     .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);
   limitFlags(managed).addHelpText('after', submitExample).action(run(submitManaged));

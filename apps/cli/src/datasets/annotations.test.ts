@@ -70,7 +70,7 @@ const bad: readonly [string, string, string, RegExp][] = [
     /annotation_label/,
   ],
   [
-    'a label that is no text',
+    'a label that is not a text',
     'd.jsonl',
     line({ classification_annotations: [{ annotation_label: 3 }] }),
     /annotation_label/,

@@ -5,7 +5,7 @@ import { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v
 import { readAnnotations } from './annotations.ts';
 import { datasetLine, fileNames } from './export-lines.ts';
 
-const picture = create(BinaryMetadataSchema, {
+const image = create(BinaryMetadataSchema, {
   binaryDataId: 'org/loc/file-1',
   timeRequested: { seconds: 1_704_207_845n, nanos: 999_000_000 },
   fileName: 'folder/a:b.jpg',
@@ -22,7 +22,7 @@ const picture = create(BinaryMetadataSchema, {
 });
 
 test('a line as training scripts read it', () => {
-  assert.deepEqual(JSON.parse(datasetLine(picture, 'data/x.jpg')), {
+  assert.deepEqual(JSON.parse(datasetLine(image, 'data/x.jpg')), {
     image_path: 'data/x.jpg',
     classification_annotations: [{ annotation_label: 'cup', confidence: 0.5 }, { annotation_label: 'mug' }],
     bounding_box_annotations: [
@@ -46,7 +46,7 @@ test('a line as training scripts read it', () => {
 });
 
 test('what was exported can be uploaded again', () => {
-  const read = readAnnotations('dataset.jsonl', datasetLine(picture, 'data/x.jpg'));
+  const read = readAnnotations('dataset.jsonl', datasetLine(image, 'data/x.jpg'));
   assert.deepEqual(read.get('data/x.jpg'), {
     labels: ['cup', 'mug'],
     split: 'test',
@@ -75,8 +75,8 @@ test('formats that name files after images need names that differ without their 
 
 test('names of files: time and name, each once, nothing that a file system refuses', () => {
   const nameOf = fileNames();
-  assert.equal(nameOf(picture), '2024-01-02T15_04_05.999Z_a_b.jpg');
-  assert.equal(nameOf(picture), 'file-1_2024-01-02T15_04_05.999Z_a_b.jpg');
+  assert.equal(nameOf(image), '2024-01-02T15_04_05.999Z_a_b.jpg');
+  assert.equal(nameOf(image), 'file-1_2024-01-02T15_04_05.999Z_a_b.jpg');
   const nameless = create(BinaryMetadataSchema, { binaryDataId: 'org/loc/file-2', fileExt: '.png' });
   assert.equal(nameOf(nameless), '1970-01-01T00_00_00Z_file-2.png');
 });

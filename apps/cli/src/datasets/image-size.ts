@@ -9,6 +9,10 @@ export async function imageSize(file: string): Promise<{ width: number; height: 
     const { width, height, orientation = 1 } = await sharp(file).metadata();
     return orientation >= 5 ? { width: height, height: width } : { width, height };
   } catch (error) {
-    throw new PlatformError('INVALID_ARGUMENT', { field: file, limit: `it is no image: ${errorText(error)}` }, error);
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      { field: file, limit: `it is not an image: ${errorText(error)}` },
+      error,
+    );
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Split } from '@platform/contract/job';
-import { type HashedPicture, neededUploads, oneEach, type PresentImage } from './repeated-images.ts';
+import { type HashedImage, neededUploads, oneEach, type PresentImage } from './repeated-images.ts';
 
 const box = (label: string, xMin = 0.1) => ({ label, xMin, yMin: 0.1, xMax: xMin + 0.3, yMax: 0.5 });
 const file = (path: string, sha256: string, labels: string[] = [], split?: Split, boxes = [box('lid')].slice(1)) =>
-  ({ path, fileName: path, sizeBytes: 1, extension: 'jpg', labels, split, boxes, sha256 }) satisfies HashedPicture;
+  ({ path, fileName: path, sizeBytes: 1, extension: 'jpg', labels, split, boxes, sha256 }) satisfies HashedImage;
 
 test('equal files are one image with the labels and boxes of all, and held out where one of them is', () => {
   const { images, copies, divided } = oneEach([
@@ -31,7 +31,7 @@ const there = (more: Partial<PresentImage>): PresentImage => ({
   boxes: [],
   ...more,
 });
-const rows: [name: string, image: HashedPicture, present: PresentImage[], expected: string][] = [
+const rows: [name: string, image: HashedImage, present: PresentImage[], expected: string][] = [
   ['other bytes', file('1', 'a'), [there({ sha256: 'b' })], 'added'],
   ['the same bytes', file('1', 'a'), [there({ labels: ['cup'] })], 'nothing'],
   ['its label is there', file('1', 'a', ['cup']), [there({ labels: ['mug', 'cup'] })], 'nothing'],

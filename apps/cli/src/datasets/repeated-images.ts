@@ -1,9 +1,9 @@
 import type { Box } from '@platform/client';
 import { type Split, splits } from '@platform/contract/job';
-import type { PlannedPicture } from './upload-plan.ts';
+import type { PlannedImage } from './upload-plan.ts';
 
 /** A file with its hash. */
-export type HashedPicture = PlannedPicture & { readonly sha256: string };
+export type HashedImage = PlannedImage & { readonly sha256: string };
 
 /** An image in the dataset. */
 export interface PresentImage {
@@ -20,7 +20,7 @@ const isSameBox = (a: Box, b: Box): boolean =>
   (['xMin', 'yMin', 'xMax', 'yMax'] as const).every((edge) => Math.abs(a[edge] - b[edge]) <= sameEdge);
 
 export interface OneEach {
-  readonly images: readonly HashedPicture[];
+  readonly images: readonly HashedImage[];
   /** Files that equal an earlier one. */
   readonly copies: number;
   /** Images in several splits; they become held-out images, because a test image must not train. */
@@ -31,8 +31,8 @@ const later = (a: Split | undefined, b: Split | undefined): Split | undefined =>
   splits.findLast((split) => split === a || split === b);
 
 /** Merges equal files into one image with the labels and boxes of all. */
-export function oneEach(files: readonly HashedPicture[]): OneEach {
-  const bySha = new Map<string, HashedPicture>();
+export function oneEach(files: readonly HashedImage[]): OneEach {
+  const bySha = new Map<string, HashedImage>();
   const divided = new Set<string>();
   for (const file of files) {
     const first = bySha.get(file.sha256);
@@ -54,15 +54,15 @@ export function oneEach(files: readonly HashedPicture[]): OneEach {
 
 export interface Needed {
   /** Images that the dataset lacks. */
-  readonly added: readonly HashedPicture[];
+  readonly added: readonly HashedImage[];
   /** Images that the dataset has without some label, box or the split. */
-  readonly changed: readonly HashedPicture[];
+  readonly changed: readonly HashedImage[];
 }
 
 /** Which of these images the dataset lacks, completely or partly. */
-export function neededUploads(images: readonly HashedPicture[], present: readonly PresentImage[]): Needed {
+export function neededUploads(images: readonly HashedImage[], present: readonly PresentImage[]): Needed {
   const bySha = Map.groupBy(present, ({ sha256 }) => sha256);
-  const isWhole = (image: HashedPicture, there: PresentImage): boolean =>
+  const isWhole = (image: HashedImage, there: PresentImage): boolean =>
     image.labels.every((label) => there.labels.includes(label)) &&
     (image.split === undefined || image.split === there.split) &&
     image.boxes.every((box) => there.boxes.some((one) => isSameBox(one, box)));

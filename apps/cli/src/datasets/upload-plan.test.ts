@@ -4,9 +4,9 @@ import { planLines, tagsOf as tagsOfPlanned, uploadPlan } from './upload-plan.ts
 
 const files = (...paths: string[]) => paths.map((path) => ({ path, sizeBytes: 100 }));
 const tagsOf = (plan: ReturnType<typeof uploadPlan>) =>
-  Object.fromEntries(plan.pictures.map((one) => [one.path, tagsOfPlanned(one)]));
+  Object.fromEntries(plan.images.map((one) => [one.path, tagsOfPlanned(one)]));
 
-test('folders name the labels; train, validation and test say what a picture is for', () => {
+test('folders name the labels; train, validation and test say what an image is for', () => {
   const plan = uploadPlan(
     files(
       'cup/1.jpg',
@@ -28,7 +28,7 @@ test('folders name the labels; train, validation and test say what a picture is 
     'valid/pen/7.jpg': ['pen', 'split:validation'],
   });
   assert.deepEqual(
-    plan.pictures.map((one) => one.extension),
+    plan.images.map((one) => one.extension),
     ['jpg', 'jpg', 'png', 'webp', 'jpg', 'jpg', 'jpg'],
   );
 });
@@ -47,10 +47,10 @@ test('annotations are found by path, by its end or by file name; folders are no 
   ]);
   const plan = uploadPlan(files('set/data/a.jpg', 'set/b.jpg', 'set/c.jpg'), { annotations });
   assert.deepEqual(tagsOf(plan), { 'set/data/a.jpg': ['cup'], 'set/b.jpg': [], 'set/c.jpg': [] });
-  assert.deepEqual(plan.pictures[0]?.boxes, [box]);
+  assert.deepEqual(plan.images[0]?.boxes, [box]);
   assert.deepEqual(plan.missing, ['gone.jpg']);
   assert.deepEqual(planLines(plan), [
-    '3 pictures: cup 1, lid 1 box.',
+    '3 images: cup 1, lid 1 box.',
     '2 of them without a label.',
     'Annotated, but not in the folder: gone.jpg.',
   ]);
@@ -77,8 +77,8 @@ test('what cannot be sent is named with its reason; files of annotations are pas
   ]);
   assert.deepEqual(
     plan.refused.map((one) => one.reason),
-    ['is no JPEG, PNG or WebP file', 'is empty', 'is larger than 60 MB', 'is a link'],
+    ['is not a JPEG, PNG or WebP file', 'is empty', 'is larger than 60 MB', 'is a link'],
   );
-  assert.equal(plan.pictures.length, 1);
+  assert.equal(plan.images.length, 1);
   assert.ok(planLines(plan).every((line) => !line.includes('\u001b')));
 });

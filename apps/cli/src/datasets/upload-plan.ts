@@ -11,7 +11,7 @@ export interface FoundFile {
   readonly sizeBytes: number;
   readonly isLink?: boolean;
 }
-export interface PlannedPicture {
+export interface PlannedImage {
   readonly path: string;
   readonly fileName: string;
   readonly sizeBytes: number;
@@ -22,9 +22,9 @@ export interface PlannedPicture {
   readonly boxes: readonly Box[];
 }
 export interface UploadPlan {
-  readonly pictures: readonly PlannedPicture[];
+  readonly images: readonly PlannedImage[];
   /** Number of images and boxes per label. */
-  readonly counts: ReadonlyMap<string, { pictures: number; boxes: number }>;
+  readonly counts: ReadonlyMap<string, { images: number; boxes: number }>;
   readonly refused: readonly { path: string; reason: string }[];
   /** Annotated images that the folder lacks. */
   readonly missing: readonly string[];
@@ -35,7 +35,7 @@ const kinds: Readonly<Record<string, string>> = { '.jpg': 'jpg', '.jpeg': 'jpg',
 const mostBytes = 60_000_000;
 
 /** Tags on the wire. */
-export const tagsOf = ({ labels, split }: Pick<PlannedPicture, 'labels' | 'split'>): string[] =>
+export const tagsOf = ({ labels, split }: Pick<PlannedImage, 'labels' | 'split'>): string[] =>
   split === undefined ? [...labels] : [...labels, `split:${split}`];
 
 /**
@@ -47,11 +47,11 @@ export function uploadPlan(
   files: readonly FoundFile[],
   of: { labels?: readonly string[]; annotations?: ReadonlyMap<string, Annotated> } = {},
 ): UploadPlan {
-  const pictures: PlannedPicture[] = [];
+  const images: PlannedImage[] = [];
   const refused: { path: string; reason: string }[] = [];
-  const counts = new Map<string, { pictures: number; boxes: number }>();
-  const count = (label: string, kind: 'pictures' | 'boxes'): void => {
-    const sum = counts.get(label) ?? { pictures: 0, boxes: 0 };
+  const counts = new Map<string, { images: number; boxes: number }>();
+  const count = (label: string, kind: 'images' | 'boxes'): void => {
+    const sum = counts.get(label) ?? { images: 0, boxes: 0 };
     sum[kind]++;
     counts.set(label, sum);
   };
@@ -73,9 +73,9 @@ export function uploadPlan(
     const own = annotated?.labels ?? (of.annotations || folder === undefined ? [] : [folder]);
     const labels = [...new Set(of.labels && of.labels.length > 0 ? of.labels : own)];
     const boxes = annotated?.boxes ?? [];
-    for (const label of labels) count(label, 'pictures');
+    for (const label of labels) count(label, 'images');
     for (const box of boxes) count(box.label, 'boxes');
-    pictures.push({
+    images.push({
       path: file.path,
       fileName: path.posix.basename(file.path),
       sizeBytes: file.sizeBytes,
@@ -86,14 +86,14 @@ export function uploadPlan(
     });
   }
   const missing = [...(of.annotations?.keys() ?? [])].filter((key) => !used.has(key));
-  return { pictures, counts: new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b))), refused, missing };
+  return { images, counts: new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b))), refused, missing };
 }
 
 /** Why a file is skipped; '' for files to skip silently; undefined: it is sent. */
 function refusal({ path: place, sizeBytes, isLink }: FoundFile, extension: string | undefined): string | undefined {
   if (isLink) return 'is a link';
   if (/\.(json|jsonl|txt|md|csv|xml|ya?ml)$/i.test(place)) return '';
-  if (extension === undefined) return 'is no JPEG, PNG or WebP file';
+  if (extension === undefined) return 'is not a JPEG, PNG or WebP file';
   if (sizeBytes === 0) return 'is empty';
   return sizeBytes > mostBytes ? 'is larger than 60 MB' : undefined;
 }
@@ -115,17 +115,17 @@ function keysOf(annotations: ReadonlyMap<string, Annotated> | undefined): (place
 }
 
 /** The plan as text for users: counts per label, skipped files. */
-export function planLines({ pictures, counts, refused, missing }: UploadPlan): string[] {
-  const labels = [...counts].map(([label, { pictures: n, boxes }]) =>
+export function planLines({ images, counts, refused, missing }: UploadPlan): string[] {
+  const labels = [...counts].map(([label, { images: n, boxes }]) =>
     [printable(label), n > 0 ? String(n) : '', boxes > 0 ? counted(boxes, 'box', 'boxes') : '']
       .filter(Boolean)
       .join(' '),
   );
-  const without = pictures.filter((one) => one.boxes.length === 0 && one.labels.length === 0);
+  const without = images.filter((one) => one.boxes.length === 0 && one.labels.length === 0);
   const few = (names: readonly string[]): string =>
     `${names.slice(0, 5).map(printable).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
   return [
-    `${counted(pictures.length, 'picture')}${labels.length > 0 ? `: ${labels.join(', ')}` : ''}.`,
+    `${counted(images.length, 'image')}${labels.length > 0 ? `: ${labels.join(', ')}` : ''}.`,
     without.length > 0 && counts.size > 0 ? `${without.length} of them without a label.` : '',
     refused.length > 0 ? `Left out: ${few(refused.map((one) => `${one.path} (${one.reason})`))}.` : '',
     missing.length > 0 ? `Annotated, but not in the folder: ${few(missing)}.` : '',

@@ -53,7 +53,7 @@ test('stopped while it is being started again: nothing stays', async () => {
   assert.notEqual(child.pid(), first, 'it was not under way');
 });
 
-test('a child that ends before it is ready is told with its last words', async () => {
+test('a child that ends before it is ready is reported with its last log lines', async () => {
   await using folder = await tempFolder();
   const log = createLog({ name: 'up', clock: systemClock, level: 'error', sink: () => {} });
   const file = path.join(folder.path, 'run.json');

@@ -4,16 +4,16 @@ import { deployedConfig, firstConfig, nextVersion, predictionOf } from './demo-p
 
 const use = { organizationId: 'o', modelName: 'objects-10', version: '2' };
 
-test('the model is added once, and what a person wrote stays', () => {
-  const person = { ...firstConfig('/pictures'), note: 'mine', services: [{ name: 'own', type: 'sensor' }] };
-  const deployed = deployedConfig(person, use);
+test('the model is added once, and what a user wrote stays', () => {
+  const edited = { ...firstConfig('/images'), note: 'mine', services: [{ name: 'own', type: 'sensor' }] };
+  const deployed = deployedConfig(edited, use);
   assert.ok(deployed);
   assert.equal(deployed['note'], 'mine');
   assert.deepEqual(
     (deployed['services'] as { name: string }[]).map((one) => one.name),
     ['own', 'classifier', 'watch'],
   );
-  assert.deepEqual(deployed['components'], firstConfig('/pictures')['components']);
+  assert.deepEqual(deployed['components'], firstConfig('/images')['components']);
   assert.equal(deployedConfig(deployed, use), undefined);
 });
 
@@ -34,7 +34,7 @@ const versions: readonly [string, readonly string[], string][] = [
 ];
 for (const [name, used, next] of versions) test(`next version: ${name}`, () => assert.equal(nextVersion(used), next));
 
-test('an answer that is no prediction is refused with its text', () => {
+test('an answer without a prediction is refused with its text', () => {
   assert.deepEqual(predictionOf('bear', { label: 'bear', score: 0.9, version: '2' }), {
     expected: 'bear',
     label: 'bear',

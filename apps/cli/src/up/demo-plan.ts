@@ -6,11 +6,11 @@ const without = (value: unknown, ...names: string[]): Json[] =>
   listOf(value).filter((one) => !names.includes(String(one['name'])));
 
 /** A camera that shows the images of a folder. */
-export function firstConfig(picturesFolder: string): Json {
+export function firstConfig(imagesFolder: string): Json {
   return {
     agent: { version_control: { agent: 'stable', 'platform-server': 'stable' } },
     components: [
-      { name: 'camera', type: 'camera', model: 'folder', attributes: { path: picturesFolder, interval_seconds: 5 } },
+      { name: 'camera', type: 'camera', model: 'folder', attributes: { path: imagesFolder, interval_seconds: 5 } },
     ],
   };
 }
@@ -70,6 +70,6 @@ export interface Prediction {
 export function predictionOf(expected: string, answer: unknown): Prediction {
   const { label, score, version } = (answer ?? {}) as Partial<Record<'label' | 'score' | 'version', unknown>>;
   if (typeof label !== 'string' || typeof score !== 'number')
-    throw new Error(`The machine's answer is no prediction: ${JSON.stringify(answer).slice(0, 200)}`);
+    throw new Error(`The machine's answer is not a prediction: ${JSON.stringify(answer).slice(0, 200)}`);
   return { expected, label, score, version: typeof version === 'string' ? version : '' };
 }

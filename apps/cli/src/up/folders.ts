@@ -11,7 +11,7 @@ export interface MachineFolder {
   readonly root: string;
   readonly credentialsFile: string;
   readonly agentFile: string;
-  readonly picturesFolder: string;
+  readonly imagesFolder: string;
   /** The Node that the machine's user may execute. */
   readonly node: string;
   readonly account: { uid?: number; gid?: number };
@@ -49,7 +49,7 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
     root,
     credentialsFile: path.join(root, 'platform.json'),
     agentFile,
-    picturesFolder: path.join(root, 'pictures'),
+    imagesFolder: path.join(root, 'pictures'),
     node,
     account,
   };

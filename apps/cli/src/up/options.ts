@@ -40,19 +40,19 @@ const table = {
     description: 'Addresses and networks of proxies in front of the server, with commas: 10.0.0.1,10.1.0.0/16.',
   },
   allowPlaintext: { type: 'boolean', description: 'Serve other hosts without TLS: for a TLS proxy on another host.' },
-  empty: { type: 'boolean', description: 'Management server and runner alone: no demo machine, no pictures.' },
+  empty: { type: 'boolean', description: 'Management server and runner alone: no demo machine, no images.' },
   once: {
     type: 'boolean',
-    description: 'Run the story once, stop everything, exit 0 only if every step was verified.',
+    description: 'Run the demo once, stop everything, exit 0 only if every step was verified.',
   },
-  json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for people goes to stderr.' },
-  small: { type: 'boolean', description: 'A small story: 60 pictures of four objects and a quickly trained model.' },
+  json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for users goes to stderr.' },
+  small: { type: 'boolean', description: 'A small demo: 60 images of four objects and a quickly trained model.' },
   newKeys: {
     type: 'boolean',
     description:
       "Replace the first API key and the runner's key: when they were lost, rotated, deleted or seen by others.",
   },
-  seed: { type: 'number', default: 1, min: 0, max: 2 ** 31, description: 'Seed of the demo pictures.' },
+  seed: { type: 'number', default: 1, min: 0, max: 2 ** 31, description: 'Seed of the demo images.' },
   options: { type: 'string', description: 'JSON file with these options in snake_case.' },
 } as const;
 

@@ -7,22 +7,22 @@ const play = async (isTTY: boolean): Promise<string> => {
   let text = '';
   const clock = new FakeClock();
   const screen = createScreen({ write: (t) => void (text += t), isTTY, columns: 70 }, clock);
-  screen.show({ is: 'begin', step: 'upload', title: 'Pictures' });
+  screen.show({ is: 'begin', step: 'upload', title: 'Images' });
   for (const fraction of [0, 0.05, 0.12, 0.5]) {
     screen.show({ is: 'advance', step: 'upload', fraction, note: `${fraction * 100} of 100` });
     await clock.advance(600);
   }
-  screen.show({ is: 'end', step: 'upload', title: 'Pictures', seconds: 2.34, note: '100 pictures' });
+  screen.show({ is: 'end', step: 'upload', title: 'Images', seconds: 2.34, note: '100 images' });
   screen.close();
   return text;
 };
 
 test('elsewhere than on a terminal: plain lines, no more than one a second and one a tenth', async () => {
   assert.deepEqual((await play(false)).split('\n'), [
-    '  · Pictures …',
-    '    Pictures: 0 %, 0 of 100',
-    '    Pictures: 12 %, 12 of 100',
-    '  ✓ Pictures — 100 pictures (2.3 s)',
+    '  · Images …',
+    '    Images: 0 %, 0 of 100',
+    '    Images: 12 %, 12 of 100',
+    '  ✓ Images — 100 images (2.3 s)',
     '',
   ]);
 });

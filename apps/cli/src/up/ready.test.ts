@@ -10,7 +10,7 @@ async function outcome(
 ) {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const said: string[] = [];
+  const reported: string[] = [];
   const count = { looks: 0, published: 0 };
   const done = untilReady(
     {
@@ -24,46 +24,46 @@ async function outcome(
         return { missing: [...answer], notices: ['a note'] };
       },
     },
-    { clock, signal: stop.signal, say: (text) => said.push(text) },
+    { clock, signal: stop.signal, say: (text) => reported.push(text) },
   );
   await clock.advance(60_000);
   stop.abort();
   const notices = await done;
   if (notices) assert.deepEqual(notices, ['a note']);
-  return { isReady: notices !== undefined, said, published: count.published };
+  return { isReady: notices !== undefined, reported, published: count.published };
 }
 
-test('ready at once: nothing is said', async () =>
-  assert.deepEqual(await outcome([[]]), { isReady: true, said: [], published: 1 }));
+test('ready at once: nothing is reported', async () =>
+  assert.deepEqual(await outcome([[]]), { isReady: true, reported: [], published: 1 }));
 
-test('ready after some tries: nothing is said', async () =>
+test('ready after some tries: nothing is reported', async () =>
   assert.deepEqual(await outcome([['no runner is online'], ['no runner is online'], []]), {
     isReady: true,
-    said: [],
+    reported: [],
     published: 1,
   }));
 
-test('what is missing is said once, and tried again', async () =>
+test('what is missing is reported once, and tried again', async () =>
   assert.deepEqual(await outcome([['no runner is online']]), {
     isReady: false,
-    said: ['Not ready yet: no runner is online. It is tried again.'],
+    reported: ['Not ready yet: no runner is online. It is tried again.'],
     published: 1,
   }));
 
 test('a publication that fails is tried again, and then not any more', async () => {
   const failed = new Error('the disk is full');
-  assert.deepEqual(await outcome([[]], [failed, failed, undefined]), { isReady: true, said: [], published: 3 });
+  assert.deepEqual(await outcome([[]], [failed, failed, undefined]), { isReady: true, reported: [], published: 3 });
   const always = await outcome(
     [[]],
     Array.from({ length: 100 }, () => failed),
   );
-  assert.deepEqual(always.said, [
+  assert.deepEqual(always.reported, [
     'Not ready yet: machine server and agent are not released (the disk is full). It is tried again.',
   ]);
 });
 
-test('a server that does not answer is asked again', async () =>
-  assert.deepEqual(await outcome([new Error('cannot be reached'), []]), { isReady: true, said: [], published: 1 }));
+test('a server that does not answer is polled again', async () =>
+  assert.deepEqual(await outcome([new Error('cannot be reached'), []]), { isReady: true, reported: [], published: 1 }));
 
 test('the readiness page: a problem keeps every machine out, a notice is only reported', () => {
   assert.deepEqual(readinessOf('ok\n'), { missing: [], notices: [] });

@@ -14,7 +14,7 @@ export interface Found {
   notices: string[];
 }
 
-const tellAfterMs = 15_000;
+const reportAfterMs = 15_000;
 const shortestPauseMs = 250;
 const longestPauseMs = 10_000;
 
@@ -28,7 +28,7 @@ export async function untilReady(
   { clock, signal, say }: { clock: Clock; signal: AbortSignal; say: (text: string) => void },
 ): Promise<string[] | undefined> {
   const began = clock.now();
-  let told = '';
+  let reported = '';
   let isPublished = false;
   for (let pauseMs = shortestPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const missing: string[] = [];
@@ -43,9 +43,9 @@ export async function untilReady(
       missing.push(`${what} (${errorText(error)})`);
     }
     const text = `Not ready yet: ${missing.join('; ')}. It is tried again.`;
-    if (clock.now() - began >= tellAfterMs && text !== told && !signal.aborted) {
+    if (clock.now() - began >= reportAfterMs && text !== reported && !signal.aborted) {
       say(text);
-      told = text;
+      reported = text;
     }
     await clock.sleep(pauseMs, signal);
   }

@@ -1,7 +1,7 @@
 import { scoreText } from '@platform/contract/confidence';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { allMachines, ModelType, type Picture, TrainingStatus } from '@platform/client';
+import { allMachines, ModelType, type ImageUpload, TrainingStatus } from '@platform/client';
 import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   type TrainingJobMetadata,
@@ -31,7 +31,7 @@ async function demoMachine(world: StoryWorld): Promise<Machine | undefined> {
 
 async function requireMachine(world: StoryWorld): Promise<Machine> {
   const machine = await demoMachine(world);
-  if (!machine) throw new Error(`There is no machine "${machineName}" any more. Start again: it is made anew.`);
+  if (!machine) throw new Error(`Machine "${machineName}" was deleted. Start again: that creates it.`);
   return machine;
 }
 
@@ -61,7 +61,7 @@ const machine: Step = {
     }
     const config = await world.client.fleetClient.getConfig({ partId: demo.partId });
     if (config.revision === 0n) {
-      const configJson = JSON.stringify(firstConfig(world.machineFolder.picturesFolder), null, 2);
+      const configJson = JSON.stringify(firstConfig(world.machineFolder.imagesFolder), null, 2);
       await world.client.fleetClient.saveConfig({ partId: demo.partId, configJson, expectedRevision: 0n });
       world.record('machine: configured');
     }
@@ -99,7 +99,7 @@ const machine: Step = {
 /** Composed images of ten objects; uploads only missing ones. */
 const dataset: Step = {
   name: 'dataset',
-  title: 'Pictures uploaded',
+  title: 'Images uploaded',
   async run(world) {
     const { client, organizationId } = world;
     const { partId } = await requireMachine(world);
@@ -113,16 +113,16 @@ const dataset: Step = {
     const { trainPerObject, testPerObject, objects } = world.size;
     const total = objects * (trainPerObject + testPerObject);
     const names: string[] = [];
-    const missing = async function* (): AsyncGenerator<Picture> {
+    const missing = async function* (): AsyncGenerator<ImageUpload> {
       if (there.size === total) return;
       let seen = 0;
-      const pictures = composeObjects10({
+      const images = composeObjects10({
         seed: world.seed,
         trainPerClass: trainPerObject,
         testPerClass: testPerObject,
         objects: labelsOf(world),
       });
-      for await (const { name, label, split, jpeg } of pictures) {
+      for await (const { name, label, split, jpeg } of images) {
         world.show({ is: 'advance', step: 'dataset', fraction: ++seen / total, note: `${seen} of ${total}` });
         if (there.has(name)) continue;
         names.push(name);
@@ -135,14 +135,14 @@ const dataset: Step = {
         };
       }
     };
-    await client.dataClient.uploadPictures(missing(), {
+    await client.dataClient.uploadImages(missing(), {
       partId,
       datasetIds: [datasetId],
       signal: world.signal,
-      onProgress: (count) => world.record('dataset: picture', { count }),
+      onProgress: (count) => world.record('dataset: image', { count }),
     });
     return {
-      note: `${total} pictures of ${objects} objects, ${names.length} new`,
+      note: `${total} images of ${objects} objects, ${names.length} new`,
       facts: { dataset_id: datasetId, pictures: total },
     };
   },
@@ -204,7 +204,7 @@ const train: Step = {
     const accuracy = evaluation.accuracy ?? 0;
     const heldOut = evaluation.count ?? 0;
     return {
-      note: `version ${job.modelVersion}, ${scoreText('accuracy', accuracy, heldOut)} on ${heldOut} held-out pictures`,
+      note: `version ${job.modelVersion}, ${scoreText('accuracy', accuracy, heldOut)} on ${heldOut} held-out images`,
       facts: {
         training_job_id: id,
         model: modelName,
@@ -245,14 +245,14 @@ const deploy: Step = {
       revision = answer.revision;
       world.record('deploy: configured', { revision: Number(revision) });
     }
-    const pictures = composeObjects10({
+    const images = composeObjects10({
       seed: world.seed + 1,
       trainPerClass: 0,
       testPerClass: 1,
       objects: labelsOf(world),
     });
-    for await (const picture of pictures)
-      await atomicWrite(path.join(world.machineFolder.picturesFolder, `${picture.label}.jpg`), picture.jpeg);
+    for await (const image of images)
+      await atomicWrite(path.join(world.machineFolder.imagesFolder, `${image.label}.jpg`), image.jpeg);
     await until(
       world,
       {
@@ -286,7 +286,7 @@ const predict: Step = {
     const version = String(done.get('train')?.facts['model_version']);
     const answers: Prediction[] = [];
     for (const label of labelsOf(world)) {
-      const picture = await readFile(path.join(world.machineFolder.picturesFolder, `${label}.jpg`));
+      const image = await readFile(path.join(world.machineFolder.imagesFolder, `${label}.jpg`));
       const answer = await until(
         world,
         { what: 'A prediction', remedy: 'See the LOGS tab of the machine.', limitMs: 30_000 },
@@ -294,7 +294,7 @@ const predict: Step = {
           const url = (await requireMachine(world)).report?.serverUrl ?? '';
           const response = await fetch(`${url}/models/classifier/predict`, {
             method: 'POST',
-            body: new Uint8Array(picture),
+            body: new Uint8Array(image),
             signal: world.signal,
           });
           if (!response.ok) throw new Error(`${response.status}: ${(await response.text()).slice(0, 300)}`);
@@ -315,11 +315,11 @@ const predict: Step = {
     const best = answers.toSorted((a, b) => b.score - a.score)[0];
     if (right < world.size.mustBeRight * answers.length) {
       throw new Error(
-        `Only ${right} of ${answers.length} unseen pictures were named correctly: ${answers.map((a) => `${a.expected} → ${a.label}`).join(', ')}.`,
+        `Only ${right} of ${answers.length} unseen images were named correctly: ${answers.map((a) => `${a.expected} → ${a.label}`).join(', ')}.`,
       );
     }
     return {
-      note: `${right} of ${answers.length} unseen pictures named correctly${best ? `, for example ${best.label} ${(best.score * 100).toFixed(0)} %` : ''}`,
+      note: `${right} of ${answers.length} unseen images named correctly${best ? `, for example ${best.label} ${(best.score * 100).toFixed(0)} %` : ''}`,
       facts: { prediction: best, predictions_right: right, predictions: answers.length },
     };
   },

@@ -14,24 +14,30 @@ import {
   systemClock,
 } from '@platform/kit/node';
 import { build } from './build.ts';
+import { agentSpec, cloudSpec, keepPort, runnerOptions, runnerOptionsFile, runnerSpec } from './child-specs.ts';
 import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts';
-import { checkout, releaseKeyFolder } from '../data-folder.ts';
-import { type MachineFolder, prepareMachineFolder } from './folders.ts';
+import { releaseKeyFolder } from '../data-folder.ts';
+import { prepareMachineFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
-import { createScreen } from './progress.ts';
+import { createScreen, type Screen } from './progress.ts';
 import { type Found, lookAt, untilReady } from './ready.ts';
 import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
-import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
+import { eventLog, runStory, sizes } from './story.ts';
 import { scrubbedText, scrubLogs } from './scrub-logs.ts';
 import { type Cloud, deadFirstKey, deadRunnerKey, summary } from './summary.ts';
 
-const app = (name: string): string => path.join(checkout, 'apps', name, 'src', 'main.ts');
-/** The part of the environment that a child needs; PLATFORM_… options are for this program only. */
-const plainEnv = (): Record<string, string | undefined> =>
-  Object.fromEntries(
-    Object.entries(process.env).filter(([key]) => !key.startsWith('PLATFORM_') && !key.startsWith('npm_')),
-  );
+type StartChild = (spec: ChildSpec, how: Parameters<Children['keep']>[1]) => Promise<string>;
+
+/** A running management server, and what the rest of a start needs. */
+interface Platform {
+  readonly options: UpOptions;
+  readonly built: Awaited<ReturnType<typeof build>>;
+  readonly cloud: Cloud;
+  readonly screen: Screen;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+}
 
 /** `npm start`. Returns the exit code. */
 export async function up(options: UpOptions): Promise<number> {
@@ -51,7 +57,7 @@ export async function up(options: UpOptions): Promise<number> {
   const logFolder = path.join(options.dataDir, 'logs');
   const children = new Children({ file: path.join(options.dataDir, 'run.json'), logFolder, clock, log });
   const started: Child[] = [];
-  const start = async (spec: ChildSpec, how: Parameters<Children['keep']>[1]): Promise<string> => {
+  const start: StartChild = async (spec, how) => {
     const { child, readyLine } = await children.keep(spec, how);
     started.unshift(child);
     return readyLine;
@@ -60,86 +66,20 @@ export async function up(options: UpOptions): Promise<number> {
     const built = await build(say);
     const left = await children.endLeftovers(10_000);
     if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
-
     const scrubbed = await scrubLogs(logFolder);
     if (scrubbed.length > 0) say(scrubbedText(scrubbed));
-    const cloud = await readCloud(
-      await start(cloudSpec(options, built.web), { next: (line) => keepPort(cloudSpec(options, built.web), line) }),
-    );
-    const { url, local_url, org_id, api_key_id, api_key, sign_in_url } = cloud;
-    const connection = { url, org_id, api_key_id, api_key };
-    await writeSecret(
-      path.join(options.dataDir, 'connection.json'),
-      api_key === null ? { url, local_url, org_id } : { ...connection, local_url },
-    );
-    const ready = { ready: true, ...connection, sign_in_url, data_dir: options.dataDir };
 
+    const cloud = await startCloud(options, built.web, start);
     if (cloud.runner_key === null) say(deadRunnerKey);
     else {
       await writeSecret(runnerOptionsFile(options), runnerOptions(cloud, cloud.runner_key));
       await start(runnerSpec(options), { isReadyAtOnce: true });
     }
-    if (api_key === null && options.once) throw new Error(deadFirstKey);
-    if (options.empty || api_key === null) {
-      const world = { clock, signal: stop, say };
-      const publish = (): Promise<void> => publishReleases({ ...releaseWorld(), client: clientOf() });
-      const notices = api_key === null ? [] : await untilReady({ publish, look }, world);
-      if (!notices) return 0; // the next start continues an interrupted publication
-      if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
-      say(summary({ ...cloud, dataDir: options.dataDir, notices }));
-      await ended(stop);
-      return 0;
-    }
-    say(`Platform at ${cloud.url}`);
-    const machineFolder = prepareMachineFolder(options.dataDir, built.agent);
-    const report = await tellStory();
-    const answer = { ...report, url: cloud.url, data_dir: options.dataDir };
-    if (options.once) {
-      if (options.json)
-        process.stdout.write(
-          `${JSON.stringify({ ok: report.ok, steps: report.steps, ...report.facts, error: report.error })}\n`,
-        );
-      return report.ok ? 0 : 1;
-    }
-    if (options.json)
-      process.stdout.write(`${JSON.stringify({ ...ready, story: answer.ok, steps: report.steps, ...report.facts })}\n`);
-    const { missing, notices } = await look().catch(() => ({ missing: [], notices: [] }));
-    say(summary({ ...cloud, dataDir: options.dataDir, story: report, notices: [...missing, ...notices] }));
-    if (!stop.aborted) await ended(stop);
+    if (cloud.api_key === null && options.once) throw new Error(deadFirstKey);
+    const platform = { options, built, cloud, screen, clock, stop };
+    if (options.empty || cloud.api_key === null) await runWithoutDemo(platform);
+    else return await runDemo(platform, start);
     return 0;
-
-    function look(): Promise<Found> {
-      return lookAt(clientOf(), {
-        localUrl: cloud.local_url,
-        organizationId: cloud.org_id,
-        hasRunner: cloud.runner_key !== null,
-        clock,
-      });
-    }
-    function clientOf(): PlatformClient {
-      return createPlatformClient({
-        baseUrl: cloud.inside_url,
-        credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key ?? '' },
-      });
-    }
-    function releaseWorld() {
-      const record = eventLog(path.join(options.dataDir, 'story.ndjson'), clock);
-      return { releases: built.releases, keyFolder: releaseKeyFolder(options.dataDir), clock, record };
-    }
-    async function tellStory(): Promise<StoryReport> {
-      return runStory(storySteps, {
-        ...releaseWorld(),
-        client: clientOf(),
-        url: cloud.inside_url,
-        organizationId: cloud.org_id,
-        signal: stop,
-        size: sizes[options.small ? 'small' : 'full'],
-        seed: options.seed,
-        machineFolder,
-        startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
-        show: screen.show,
-      });
-    }
   } catch (error) {
     if (error instanceof ChildFailed) throw new Error(childFailure(error, logFolder), { cause: error });
     throw error;
@@ -154,6 +94,89 @@ export async function up(options: UpOptions): Promise<number> {
         );
     await lock[Symbol.asyncDispose]();
   }
+}
+
+/** Starts the management server and writes `connection.json` for other programs. */
+async function startCloud(options: UpOptions, web: string, start: StartChild): Promise<Cloud> {
+  const spec = cloudSpec(options, web);
+  const cloud = await readCloud(await start(spec, { next: (line) => keepPort(spec, line) }));
+  const { url, local_url, org_id, api_key_id, api_key } = cloud;
+  await writeSecret(
+    path.join(options.dataDir, 'connection.json'),
+    api_key === null ? { url, local_url, org_id } : { url, org_id, api_key_id, api_key, local_url },
+  );
+  return cloud;
+}
+
+/** Publishes the releases and waits for the end of the platform. The next start continues an interrupted publication. */
+async function runWithoutDemo(platform: Platform): Promise<void> {
+  const { options, cloud, screen, clock, stop } = platform;
+  const say = (text: string): void => screen.show({ is: 'say', text });
+  const publish = (): Promise<void> => publishReleases({ ...releaseWorld(platform), client: clientOf(cloud) });
+  const look = (): Promise<Found> => lookAtPlatform(platform);
+  const notices = cloud.api_key === null ? [] : await untilReady({ publish, look }, { clock, signal: stop, say });
+  if (!notices) return;
+  if (options.json) process.stdout.write(`${JSON.stringify(readyReport(platform))}\n`);
+  say(summary({ ...cloud, dataDir: options.dataDir, notices }));
+  await ended(stop);
+}
+
+/** Runs the demo, then waits for the end of the platform, unless `--once`. Returns the exit code. */
+async function runDemo(platform: Platform, start: StartChild): Promise<number> {
+  const { options, built, cloud, screen, stop } = platform;
+  const say = (text: string): void => screen.show({ is: 'say', text });
+  say(`Platform at ${cloud.url}`);
+  const machineFolder = prepareMachineFolder(options.dataDir, built.agent);
+  const report = await runStory(storySteps, {
+    ...releaseWorld(platform),
+    client: clientOf(cloud),
+    url: cloud.inside_url,
+    organizationId: cloud.org_id,
+    signal: stop,
+    size: sizes[options.small ? 'small' : 'full'],
+    seed: options.seed,
+    machineFolder,
+    startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
+    show: screen.show,
+  });
+  if (options.once) {
+    const { ok, steps, facts, error } = report;
+    if (options.json) process.stdout.write(`${JSON.stringify({ ok, steps, ...facts, error })}\n`);
+    return ok ? 0 : 1;
+  }
+  if (options.json) {
+    const line = { ...readyReport(platform), story: report.ok, steps: report.steps, ...report.facts };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
+  const { missing, notices } = await lookAtPlatform(platform).catch(() => ({ missing: [], notices: [] }));
+  say(summary({ ...cloud, dataDir: options.dataDir, story: report, notices: [...missing, ...notices] }));
+  if (!stop.aborted) await ended(stop);
+  return 0;
+}
+
+/** The JSON line that says that the server is ready. */
+function readyReport({ options, cloud }: Platform): object {
+  const { url, org_id, api_key_id, api_key, sign_in_url } = cloud;
+  return { ready: true, url, org_id, api_key_id, api_key, sign_in_url, data_dir: options.dataDir };
+}
+
+const lookAtPlatform = ({ cloud, clock }: Platform): Promise<Found> =>
+  lookAt(clientOf(cloud), {
+    localUrl: cloud.local_url,
+    organizationId: cloud.org_id,
+    hasRunner: cloud.runner_key !== null,
+    clock,
+  });
+
+const clientOf = (cloud: Cloud): PlatformClient =>
+  createPlatformClient({
+    baseUrl: cloud.inside_url,
+    credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key ?? '' },
+  });
+
+function releaseWorld({ options, built, clock }: Platform) {
+  const record = eventLog(path.join(options.dataDir, 'story.ndjson'), clock);
+  return { releases: built.releases, keyFolder: releaseKeyFolder(options.dataDir), clock, record };
 }
 
 /** Waits for an earlier start that is shutting down. */
@@ -190,78 +213,3 @@ async function readCloud(readyLine: string): Promise<Cloud> {
 /** Passes keys to other programs in private files: process lists show arguments and environment. */
 const writeSecret = (file: string, content: object): Promise<void> =>
   atomicWrite(file, `${JSON.stringify(content, null, 1)}\n`, { mode: 0o600 });
-
-function cloudSpec(options: UpOptions, web: string): ChildSpec {
-  const given = {
-    '--tls-cert': options.tlsCert,
-    '--tls-key': options.tlsKey,
-    '--tls-authority': options.tlsAuthority,
-    '--tls-known-authority': options.tlsKnownAuthority,
-    '--public-url': options.publicUrl,
-    '--trusted-proxy': options.trustedProxy,
-  };
-  const args = [
-    '--data-dir',
-    path.join(options.dataDir, 'cloud'),
-    '--host',
-    options.host,
-    '--port',
-    String(options.port),
-    '--web-dir',
-    web,
-    ...Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
-    ...(options.allowPlaintext ? ['--allow-plaintext'] : []),
-  ];
-  const { DATABASE_URL } = process.env;
-  return {
-    name: 'cloud',
-    command: process.execPath,
-    args: [app('cloud'), ...args, ...(options.newKeys ? ['--new-keys'] : []), '--json'],
-    env: { ...plainEnv(), DATABASE_URL },
-    termMs: 15_000,
-  };
-}
-
-/** Replaces port 0 by the chosen port: a restarted server keeps the port that machines and pages use, and its keys. */
-function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
-  const { port } = JSON.parse(readyLine) as Cloud;
-  const args = spec.args.filter((arg) => arg !== '--new-keys');
-  args[args.indexOf('--port') + 1] = String(port);
-  return { ...spec, args };
-}
-
-const runnerOptionsFile = (options: UpOptions): string => path.join(options.dataDir, 'runner-options.json');
-
-const runnerOptions = ({ local_url, runner_key_id }: Cloud, key: string) => ({
-  url: local_url,
-  api_key_id: runner_key_id,
-  api_key: key,
-});
-
-function runnerSpec(options: UpOptions): ChildSpec {
-  const folder = path.join(options.dataDir, 'runner');
-  return {
-    name: 'runner',
-    command: process.execPath,
-    args: [app('runner'), '--folder', folder, '--options-file', runnerOptionsFile(options)],
-    env: plainEnv(),
-    termMs: 15_000,
-  };
-}
-
-function agentSpec(machine: MachineFolder): ChildSpec {
-  return {
-    name: 'agent',
-    command: machine.node,
-    args: [machine.agentFile, '--config', machine.credentialsFile, '--root', machine.root],
-    env: {
-      PATH: '/usr/bin:/bin',
-      LANG: 'C.UTF-8',
-      HOME: machine.root,
-      ...(process.env['TZ'] && { TZ: process.env['TZ'] }),
-    },
-    cwd: machine.root,
-    ...machine.account,
-    termMs: 140_000, // the agent stops the machine server first: TERM 120 s, QUIT 5 s, KILL
-  };
-}

@@ -30,7 +30,7 @@ const lines: readonly [string, TrainingJobMetadata, number, string][] = [
     80,
     'queued  No runner has 2 GPUs.',
   ],
-  ['with an engine', job({ status: TrainingStatus.PENDING }), 80, 'starting  waiting for a computer'],
+  ['with an engine', job({ status: TrainingStatus.PENDING }), 80, 'starting  waiting for a host'],
   [
     'wide',
     training,

@@ -29,7 +29,7 @@ function metricsText(job: TrainingJobMetadata): string {
 /** The state of a job in parts, the most important first. */
 function stateParts(job: TrainingJobMetadata): string[] {
   if (job.status === TrainingStatus.PENDING) {
-    const place = job.queuePosition > 0 ? `position ${job.queuePosition} in the queue` : 'waiting for a computer';
+    const place = job.queuePosition > 0 ? `position ${job.queuePosition} in the queue` : 'waiting for a host';
     return [job.queuePosition > 0 || job.waitingFor ? 'queued' : 'starting', job.waitingFor || place];
   }
   if (job.status !== TrainingStatus.IN_PROGRESS) return [statusWord(job)];

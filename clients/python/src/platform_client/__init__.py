@@ -1,4 +1,4 @@
-"""A typed, asynchronous client of the platform: pictures, datasets, training jobs, models.
+"""A typed, asynchronous client of the platform: images, datasets, training jobs, models.
 
 Example::
 
@@ -18,6 +18,7 @@ from platform_client.credentials import Credentials
 from platform_client.data import DataClient, DataCount, Page
 from platform_client.dataset import Dataset, DatasetClient
 from platform_client.errors import PlatformError, is_passing
+from platform_client.image import BinaryData, Box, Filter, ImageUpload, Picture
 from platform_client.job import (
     Container,
     JobError,
@@ -30,7 +31,6 @@ from platform_client.job import (
     TrainingJobLogEntry,
     TrainingStatus,
 )
-from platform_client.picture import BinaryData, Box, Filter, Picture
 from platform_client.registry import ModelClient, PackageVersion, TrainingScriptClient
 from platform_client.training import MLTrainingClient
 
@@ -44,6 +44,7 @@ __all__ = [
     "Dataset",
     "DatasetClient",
     "Filter",
+    "ImageUpload",
     "JobError",
     "JobMetric",
     "JobResources",

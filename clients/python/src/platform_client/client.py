@@ -33,7 +33,7 @@ class PlatformClient:
     Attributes:
         url: Address of the server, without a slash at its end.
         ml_training_client: Training jobs.
-        data_client: Pictures and files.
+        data_client: Images and files.
         dataset_client: Datasets.
         model_client: Versions of models.
         training_script_client: Versions of training scripts.

@@ -120,7 +120,7 @@ class Connection:
         *,
         timeout: float,
     ) -> Answer:
-        """Many messages, one answer. ``messages`` is asked again when the token was refused."""
+        """Many messages, one answer. ``messages`` is called again if the token was refused."""
 
         deadline = _Deadline(timeout)
 
@@ -214,7 +214,7 @@ class Connection:
         try:
             yield link.channel
         except (asyncio.TimeoutError, TimeoutError):
-            # The connection may be dead without anybody having said so: later calls get another one.
+            # The connection may be dead without an error: later calls open another one.
             link.is_current = False
             if self._link is link:
                 self._link = None

@@ -1,4 +1,4 @@
-"""Captured pictures and files: upload, find, tag, draw boxes, collect into datasets."""
+"""Captured images and files: upload, find, tag, draw boxes, collect into datasets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from platform_client.gen.platform.app.data.v1 import data_pb2 as pb
 from platform_client.gen.platform.app.data.v1.data_grpc import DataServiceStub
 from platform_client.gen.platform.app.datasync.v1 import data_sync_pb2 as sync_pb
 from platform_client.gen.platform.app.datasync.v1.data_sync_grpc import DataSyncServiceStub
-from platform_client.picture import BinaryData, Box, Filter, Picture, binary_data_from, box_to, filter_to
+from platform_client.image import BinaryData, Box, Filter, ImageUpload, binary_data_from, box_to, filter_to
 from platform_client.times import timestamp
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from platform_client.connection import Connection
 
 _PAGE = 100
-# A picture may be large and the line thin.
+# An image may be large and the connection slow.
 _UPLOAD_TIMEOUT = 300.0
 
 
@@ -45,25 +45,25 @@ class DataCount:
 
 
 class DataClient:
-    """Captured pictures and files. All calls raise `PlatformError`."""
+    """Captured images and files. All calls raise `PlatformError`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def upload_picture(
+    async def upload_image(
         self,
-        picture: Picture,
+        image: ImageUpload,
         *,
         part_id: str = "",
         dataset_ids: Sequence[str] = (),
         component_name: str = "",
         timeout: float = _UPLOAD_TIMEOUT,
     ) -> str:
-        """Uploads one picture.
+        """Uploads one image.
 
         Args:
-            picture: What to upload.
-            part_id: The machine part that it is said to come from. Empty: the first dataset decides where it belongs.
+            image: What to upload.
+            part_id: The machine part that it came from. Empty: the first dataset decides where it belongs.
             dataset_ids: Datasets to put it into.
             component_name: The camera.
             timeout: Longest time of the upload, in seconds.
@@ -77,13 +77,13 @@ class DataClient:
 
         Example::
 
-            picture = Picture("cup.jpg", tags=["cup"], boxes=[Box("cup", 0.1, 0.2, 0.5, 0.9)])
-            picture_id = await client.data_client.upload_picture(picture, dataset_ids=[dataset_id])
+            image = ImageUpload("cup.jpg", tags=["cup"], boxes=[Box("cup", 0.1, 0.2, 0.5, 0.9)])
+            image_id = await client.data_client.upload_image(image, dataset_ids=[dataset_id])
         """
-        file_name, file_extension = picture.named()
-        content = picture.content if isinstance(picture.content, bytes) else await asyncio.to_thread(picture.read)
-        sensor = sync_pb.SensorMetadata(time_requested=timestamp(picture.taken_at or datetime.now(timezone.utc)))
-        sensor.annotations.bboxes.extend(box_to(box) for box in picture.boxes)
+        file_name, file_extension = image.named()
+        content = image.content if isinstance(image.content, bytes) else await asyncio.to_thread(image.read)
+        sensor = sync_pb.SensorMetadata(time_requested=timestamp(image.taken_at or datetime.now(timezone.utc)))
+        sensor.annotations.bboxes.extend(box_to(box) for box in image.boxes)
         request = sync_pb.DataCaptureUploadRequest(
             metadata=sync_pb.UploadMetadata(
                 part_id=part_id,
@@ -93,11 +93,11 @@ class DataClient:
                 type=sync_pb.DATA_TYPE_BINARY_SENSOR,
                 file_name=file_name,
                 file_extension=file_extension,
-                mime_type=picture.mime_type,
-                tags=picture.tags,
+                mime_type=image.mime_type,
+                tags=image.tags,
                 dataset_ids=dataset_ids,
-                # By it the server knows that a repeated upload is the same picture.
-                upload_id=picture.upload_id or str(uuid.uuid4()),
+                # By it the server knows that a repeated upload is the same image.
+                upload_id=image.upload_id or str(uuid.uuid4()),
             ),
             sensor_contents=[sync_pb.SensorData(metadata=sensor, binary=content)],
         )
@@ -106,9 +106,9 @@ class DataClient:
         )
         return answer.binary_data_id
 
-    async def upload_pictures(
+    async def upload_images(
         self,
-        pictures: Iterable[Picture] | AsyncIterable[Picture],
+        images: Iterable[ImageUpload] | AsyncIterable[ImageUpload],
         *,
         part_id: str = "",
         dataset_ids: Sequence[str] = (),
@@ -118,50 +118,50 @@ class DataClient:
         timeout: float = _UPLOAD_TIMEOUT,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[str]:
-        """Uploads many pictures, several at a time; what fails for a passing reason is tried again.
+        """Uploads many images, several at a time; what fails for a passing reason is tried again.
 
-        The first lasting failure ends it: pictures that were finished by then stay.
+        The first lasting failure ends it: images that were finished by then stay.
 
         Args:
-            pictures: They are read when their turn comes.
-            part_id: As for `upload_picture`.
-            dataset_ids: As for `upload_picture`.
-            component_name: As for `upload_picture`.
+            images: They are read when their turn comes.
+            part_id: As for `upload_image`.
+            dataset_ids: As for `upload_image`.
+            component_name: As for `upload_image`.
             concurrency: Uploads at the same time.
-            attempts: Tries per picture.
+            attempts: Tries per image.
             timeout: Longest time of each try, in seconds.
-            on_progress: Called after each picture with the number of finished ones.
+            on_progress: Called after each image with the number of finished ones.
 
         Returns:
-            The binary data IDs in the order of the pictures.
+            The binary data IDs in the order of the images.
 
         Example::
 
-            await client.data_client.upload_pictures(
-                (Picture(path, tags=[path.parent.name]) for path in Path("things").glob("*/*.jpg")),
+            await client.data_client.upload_images(
+                (ImageUpload(path, tags=[path.parent.name]) for path in Path("things").glob("*/*.jpg")),
                 dataset_ids=[dataset_id],
             )
         """
         ids: dict[int, str] = {}
-        source = _numbered(pictures)
-        # One picture is taken at a time, so that a slow source is never asked twice at once.
+        source = _numbered(images)
+        # One image is taken at a time, so that a slow source never gets two requests at once.
         turn = asyncio.Lock()
 
         async def upload_the_rest() -> None:
             while True:
                 async with turn:
                     try:
-                        number, picture = await anext(source)
+                        number, image = await anext(source)
                     except StopAsyncIteration:
                         return
                 named = replace(
-                    picture,
-                    upload_id=picture.upload_id or str(uuid.uuid4()),
-                    taken_at=picture.taken_at or datetime.now(timezone.utc),
+                    image,
+                    upload_id=image.upload_id or str(uuid.uuid4()),
+                    taken_at=image.taken_at or datetime.now(timezone.utc),
                 )
                 for attempt in range(1, attempts + 1):
                     try:
-                        ids[number] = await self.upload_picture(
+                        ids[number] = await self.upload_image(
                             named,
                             part_id=part_id,
                             dataset_ids=dataset_ids,
@@ -185,6 +185,44 @@ class DataClient:
             await asyncio.gather(*workers, return_exceptions=True)
             await source.aclose()
         return [ids[number] for number in sorted(ids)]
+
+    async def upload_picture(
+        self,
+        picture: ImageUpload,
+        *,
+        part_id: str = "",
+        dataset_ids: Sequence[str] = (),
+        component_name: str = "",
+        timeout: float = _UPLOAD_TIMEOUT,
+    ) -> str:
+        """The former name of `upload_image`."""
+        return await self.upload_image(
+            picture, part_id=part_id, dataset_ids=dataset_ids, component_name=component_name, timeout=timeout
+        )
+
+    async def upload_pictures(
+        self,
+        pictures: Iterable[ImageUpload] | AsyncIterable[ImageUpload],
+        *,
+        part_id: str = "",
+        dataset_ids: Sequence[str] = (),
+        component_name: str = "",
+        concurrency: int = 4,
+        attempts: int = 6,
+        timeout: float = _UPLOAD_TIMEOUT,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[str]:
+        """The former name of `upload_images`."""
+        return await self.upload_images(
+            pictures,
+            part_id=part_id,
+            dataset_ids=dataset_ids,
+            component_name=component_name,
+            concurrency=concurrency,
+            attempts=attempts,
+            timeout=timeout,
+            on_progress=on_progress,
+        )
 
     async def binary_data_by_filter(
         self, filter: Filter | None = None, *, limit: int = 0, last: str = "", include_binary: bool = False
@@ -211,8 +249,8 @@ class DataClient:
 
         Example::
 
-            async for picture in client.data_client.all_binary_data(Filter(dataset_id=dataset_id)):
-                print(picture.binary_data_id, picture.tags)
+            async for image in client.data_client.all_binary_data(Filter(dataset_id=dataset_id)):
+                print(image.binary_data_id, image.tags)
         """
         last = ""
         while True:
@@ -250,7 +288,7 @@ class DataClient:
         return answer.deleted_count
 
     async def add_binary_data_to_dataset_by_ids(self, binary_data_ids: Sequence[str], dataset_id: str) -> None:
-        """Puts pictures into a dataset; those that are in it stay.
+        """Puts images into a dataset; those that are in it stay.
 
         Raises:
             PlatformError: DATASET_NOT_FOUND, BINARY_DATA_NOT_FOUND.
@@ -259,7 +297,7 @@ class DataClient:
         await self._connection.unary(lambda c: DataServiceStub(c).AddBinaryDataToDatasetByIDs, request, repeat=True)
 
     async def remove_binary_data_from_dataset_by_ids(self, binary_data_ids: Sequence[str], dataset_id: str) -> None:
-        """Takes pictures out of a dataset; the pictures stay.
+        """Takes images out of a dataset; the images stay.
 
         Raises:
             PlatformError: DATASET_NOT_FOUND.
@@ -352,18 +390,18 @@ class DataClient:
 
 
 async def _numbered(
-    pictures: Iterable[Picture] | AsyncIterable[Picture],
-) -> AsyncGenerator[tuple[int, Picture]]:
+    images: Iterable[ImageUpload] | AsyncIterable[ImageUpload],
+) -> AsyncGenerator[tuple[int, ImageUpload]]:
     number = 0
-    if isinstance(pictures, AsyncIterable):
+    if isinstance(images, AsyncIterable):
         try:
-            async for picture in pictures:
-                yield number, picture
+            async for image in images:
+                yield number, image
                 number += 1
         finally:
-            if isinstance(pictures, AsyncGenerator):
-                await pictures.aclose()
+            if isinstance(images, AsyncGenerator):
+                await images.aclose()
     else:
-        for picture in pictures:
-            yield number, picture
+        for image in images:
+            yield number, image
             number += 1

@@ -1,4 +1,4 @@
-"""Datasets: named sets of pictures of an organization."""
+"""Datasets: named sets of images of an organization."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named set of pictures."""
+    """A named set of images."""
 
     id: str
     name: str
@@ -76,7 +76,7 @@ class DatasetClient:
         await self._connection.unary(lambda c: DatasetServiceStub(c).RenameDataset, request, repeat=True)
 
     async def delete_dataset(self, id: str) -> None:
-        """Deletes the dataset; its pictures stay.
+        """Deletes the dataset; its images stay.
 
         Raises:
             PlatformError: DATASET_NOT_FOUND.
@@ -85,7 +85,7 @@ class DatasetClient:
         await self._connection.unary(lambda c: DatasetServiceStub(c).DeleteDataset, request)
 
     async def merge_datasets(self, dataset_ids: Sequence[str], name: str, organization_id: str) -> str:
-        """Returns the ID of a new dataset with the pictures of all.
+        """Returns the ID of a new dataset with the images of all.
 
         Raises:
             PlatformError: DATASET_NOT_FOUND, DATASET_NAME_TAKEN.

@@ -33,7 +33,7 @@ async def download_file(
         try:
             got = await _go_on(connection, path, part, on_progress)
         except PlatformError as error:
-            # Nothing is left to ask for, or what is there is no part of the file: the hash tells.
+            # The file is complete, or its first part is wrong: the hash decides.
             if error.code == "RANGE_NOT_SATISFIABLE":
                 got = await asyncio.to_thread(_hash, part)
             elif is_passing(error) and attempt < _ATTEMPTS:

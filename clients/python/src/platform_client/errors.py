@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Retry = Literal["never", "later", "now"]
 
-# Tells our google.rpc.ErrorInfo from those of proxies in between.
+# Distinguishes our google.rpc.ErrorInfo from those of proxies.
 _DOMAIN = "platform"
 _PASSING = {Status.UNAVAILABLE, Status.DEADLINE_EXCEEDED, Status.ABORTED}
 
@@ -30,7 +30,7 @@ class PlatformError(Exception):
         code: Row of the error table (docs/generated/errors.md), for example ``DATASET_NOT_FOUND``; the name of the
             gRPC status where the server named no row.
         what: What happened, one sentence.
-        remedy: What to do about it; empty when nobody knows.
+        remedy: What to do about it; empty if unknown.
         data: What the error is about, for example ``{"datasetId": "…"}``.
         retry: Whether the same call may be made again: ``never``, ``later`` (with back-off), ``now`` (once, at once).
         grpc_status: For example ``grpclib.Status.NOT_FOUND``.
@@ -139,10 +139,10 @@ def _of_status(error: GRPCError) -> PlatformError:
 def http_error(status: int, body: bytes, url: str) -> PlatformError:
     """The error of a plain HTTP answer; the server sends JSON with code, message and remedy."""
     try:
-        said = json.loads(body)
+        parsed = json.loads(body)
     except ValueError:
-        said = None
-    fields = said if isinstance(said, dict) else {}
+        parsed = None
+    fields = parsed if isinstance(parsed, dict) else {}
     code = str(fields.get("code", f"HTTP_{status}"))
     row = _row(code)
     text = body[:200].decode("utf8", "replace")

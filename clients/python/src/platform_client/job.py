@@ -80,7 +80,7 @@ class JobResources:
     """What a job may use; None: the default of the server.
 
     Attributes:
-        gpus: The job waits for a runner that has so many.
+        gpus: The job waits for a runner with this number.
         time_limit: Longest time of one run, in seconds.
         memory_mib: Memory in MiB.
         disk_mib: Disk in MiB.

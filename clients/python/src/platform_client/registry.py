@@ -33,7 +33,7 @@ class PackageVersion:
         files: Size in bytes by file name, as far as known.
         metadata: For example ``model_type``, ``model_framework`` and the evaluation.
         created_on: When it was published.
-        sha256: Of the archive, in hex.
+        sha256: Hash of the archive, in hex.
     """
 
     organization_id: str

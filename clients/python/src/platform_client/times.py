@@ -31,7 +31,7 @@ def duration_field(message: Message, name: str) -> timedelta | None:
 
 
 def timestamp(value: datetime) -> Timestamp:
-    """A time without a zone is one of this computer's."""
+    """A time without a zone is in the local zone."""
     made = Timestamp()
     made.FromDatetime(value.astimezone(timezone.utc))
     return made

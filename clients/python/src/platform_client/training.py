@@ -52,7 +52,7 @@ class MLTrainingClient:
 
         Args:
             org_id: The organization.
-            dataset_id: The pictures to learn from.
+            dataset_id: The images to learn from.
             model_name: Name of the model to make.
             model_version: Never used before for this model name, whatever became of that job.
             model_type: A `ModelType`.
@@ -105,7 +105,7 @@ class MLTrainingClient:
 
         Args:
             org_id: The organization.
-            dataset_id: The pictures to learn from.
+            dataset_id: The images to learn from.
             registry_item_id: ``<namespace or organization ID>:<name>`` of the script.
             registry_item_version: Version of the script; ``latest``: the one published last.
             model_name: Name of the model to make.
@@ -324,7 +324,7 @@ class MLTrainingClient:
                 look = self._job(id, bridge.limit(self._connection.timeout))
                 job = await asyncio.wait_for(look, None if until is None else until - clock())
             except asyncio.TimeoutError:
-                # Of the waiting, not of the call, whose failures are PlatformErrors; told below.
+                # The wait timed out, not the call: its failures are PlatformErrors. Raised below.
                 pass
             except PlatformError as error:
                 await bridge.wait(error)
@@ -332,9 +332,9 @@ class MLTrainingClient:
                 bridge.answered()
                 known = job.status.name
                 if on_progress is not None:
-                    told = on_progress(job)
-                    if inspect.isawaitable(told):
-                        await told
+                    called = on_progress(job)
+                    if inspect.isawaitable(called):
+                        await called
                 if job.has_ended:
                     return job
             if until is not None and clock() >= until:

@@ -1,7 +1,7 @@
-"""Classifies pictures by what they look like from far away: one linear layer over a small copy of the picture.
+"""Classifies images by what they look like from far away: one linear layer over a small copy of the image.
 
-It runs on any computer within seconds, and shows all that a training script has to do:
-read the dataset, report, stop when it is told to, and leave a model that machines can run.
+It runs on any host within seconds, and shows all that a training script has to do:
+read the dataset, report, stop on SIGTERM, and leave a model that machines can run.
 """
 
 import argparse
@@ -29,8 +29,8 @@ def parse_flags() -> argparse.Namespace:
 
 
 def read_dataset(file: str, side: int) -> tuple[np.ndarray, np.ndarray, list[str], np.ndarray]:
-    """Pictures in 0..1, class numbers, labels, and which pictures are held out for validation."""
-    pictures, names, held_out = [], [], []
+    """Images in 0..1, class numbers, labels, and which images are held out for validation."""
+    images, names, held_out = [], [], []
     with open(file, encoding="utf-8") as stream:
         for line in map(json.loads, stream):
             labels = [one["annotation_label"] for one in line["classification_annotations"]]
@@ -43,15 +43,15 @@ def read_dataset(file: str, side: int) -> tuple[np.ndarray, np.ndarray, list[str
                 # A line on stderr is an error in the log; it does not fail the job.
                 print(f"skipped {line['image_path']}: {error}", file=sys.stderr)
                 continue
-            pictures.append(np.asarray(small, dtype=np.float32) / 255)
+            images.append(np.asarray(small, dtype=np.float32) / 255)
             names.append(labels[0])
-            # Jobs of the platform say which pictures are for what; an export has no split.
+            # Jobs of the platform name the split of each image; an export has no split.
             held_out.append(line.get("split") == "validation")
     labels = sorted(set(names))
     if len(labels) < 2:
         sys.exit(f"two labels are needed, the dataset has {labels}")
     classes = np.array([labels.index(name) for name in names])
-    return np.stack(pictures), classes, labels, np.array(held_out)
+    return np.stack(images), classes, labels, np.array(held_out)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -92,9 +92,9 @@ def main() -> None:
     # A cancel: there are some seconds left to save what is worth saving.
     signal.signal(signal.SIGTERM, lambda *_: stop.update(asked=True))
 
-    pictures, classes, labels, held_out = read_dataset(flags.dataset_file, flags.side)
-    print(f"{len(pictures)} images of {', '.join(labels)}")
-    flat = pictures.reshape(len(pictures), -1)
+    images, classes, labels, held_out = read_dataset(flags.dataset_file, flags.side)
+    print(f"{len(images)} images of {', '.join(labels)}")
+    flat = images.reshape(len(images), -1)
     mean = flat.mean(axis=0)
     train, check = flat[~held_out] - mean, flat[held_out] - mean
     truth = np.eye(len(labels))[classes[~held_out]]
@@ -116,7 +116,7 @@ def main() -> None:
         if stop["asked"]:
             sys.exit("stopped before the last epoch")
 
-    # The mean goes into the bias, so that the model takes pictures as they are.
+    # The mean goes into the bias, so that the model takes images as they are.
     save(flags.model_output_directory, weights, bias - mean @ weights, flags.side, labels)
     print("saved model.onnx")
 

@@ -1,7 +1,7 @@
-"""Tells pictures apart by the bytes of their files: the nearest mean of each label.
+"""Classifies images by the bytes of their files: the nearest mean of each label.
 
 As a model it is a toy. It shows all that a training script has to do, and needs nothing but Python:
-read the dataset, report, stop when it is told to, and leave files that become a version of a model.
+read the dataset, report, stop on SIGTERM, and leave files that become a version of a model.
 """
 
 import argparse
@@ -18,7 +18,7 @@ def parse_flags():
     parser.add_argument("--dataset_file", required=True)
     parser.add_argument("--model_output_directory", required=True)
     # This one comes from the arguments of the job, as text.
-    parser.add_argument("--bins", type=int, default=64, help="how finely bytes are told apart, 2 to 256")
+    parser.add_argument("--bins", type=int, default=64, help="number of byte ranges, 2 to 256")
     flags = parser.parse_args()
     if not 2 <= flags.bins <= 256:
         parser.error("--bins must be 2 to 256")
@@ -26,12 +26,12 @@ def parse_flags():
 
 
 def read_dataset(file):
-    """The lines whose picture carries exactly one label: (path, label, whether it is held out)."""
+    """The lines whose image carries exactly one label: (path, label, whether it is held out)."""
     with open(file, encoding="utf-8") as stream:
         for line in map(json.loads, stream):
             labels = [one["annotation_label"] for one in line["classification_annotations"]]
             if len(labels) == 1:
-                # Jobs of the platform say which pictures are for what; an export has no split.
+                # Jobs of the platform name the split of each image; an export has no split.
                 yield line["image_path"], labels[0], line.get("split") == "validation"
 
 
@@ -55,16 +55,16 @@ def main():
     stop = {"asked": False}
     signal.signal(signal.SIGTERM, lambda *_: stop.update(asked=True))
 
-    pictures = list(read_dataset(flags.dataset_file))
-    labels = sorted({label for _, label, _ in pictures})
+    images = list(read_dataset(flags.dataset_file))
+    labels = sorted({label for _, label, _ in images})
     if len(labels) < 2:
         sys.exit(f"two labels are needed, the dataset has {labels}")
-    print(f"{len(pictures)} images of {', '.join(labels)}")
+    print(f"{len(images)} images of {', '.join(labels)}")
 
     means, seen, held_out = {}, {}, []
-    for done, (path, label, is_held_out) in enumerate(pictures, start=1):
+    for done, (path, label, is_held_out) in enumerate(images, start=1):
         if stop["asked"]:
-            sys.exit("stopped before the last picture")
+            sys.exit("stopped before the last image")
         try:
             vector = features(path, flags.bins)
         except OSError as error:
@@ -77,9 +77,9 @@ def main():
             seen[label] = seen.get(label, 0) + 1
             mean = means.setdefault(label, [0.0] * flags.bins)
             means[label] = [a + (b - a) / seen[label] for a, b in zip(mean, vector)]
-        if done % 10 == 0 or done == len(pictures):
+        if done % 10 == 0 or done == len(images):
             # A line that is JSON with `progress` moves the bar.
-            print(json.dumps({"progress": done / len(pictures)}))
+            print(json.dumps({"progress": done / len(images)}))
 
     hits = [nearest(vector, means) == label for vector, label in held_out]
     # One with `epoch` or `loss` is a point of the job's curves.

@@ -84,7 +84,7 @@ const object = (name: string, box = [20, 10, 100, 60], more = '') =>
 const voc = (file: string, objects = '', sizes = '<size><width>200</width><height>100</height></size>') =>
   `<?xml version="1.0"?><annotation><filename>${file}</filename>${sizes}${objects}</annotation>`;
 
-test('Pascal VOC: Annotations, JPEGImages and ImageSets; parts of objects are no objects', async () => {
+test('Pascal VOC: Annotations, JPEGImages and ImageSets; parts of objects are ignored', async () => {
   const part =
     '<part><name>handle</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>';
   const { format, images, missing, notes } = await read({
@@ -211,16 +211,16 @@ const hostile: [name: string, files: Record<string, string>, pattern: RegExp, fo
   ['YOLO: words', yolo('cup 0.5 0.5 1 1'), /class number/],
   ['YOLO: names of no class', yolo('', 'names: {}'), /names has no class/],
   ['YOLO: a name that is a list', yolo('', 'names: [[a]]'), /list of texts/],
-  ['YOLO: broken YAML', yolo('', 'names: [a\nb: }'), /data\.yaml .*no YAML/],
-  ['YOLO: a program in YAML', yolo('', 'names: !!js/function "function () { return 1 }"'), /no YAML/],
+  ['YOLO: broken YAML', yolo('', 'names: [a\nb: }'), /data\.yaml .*not YAML/],
+  ['YOLO: a program in YAML', yolo('', 'names: !!js/function "function () { return 1 }"'), /not YAML/],
   ['VOC: entities that grow', { 'a.xml': `${bomb}<annotation>&h;</annotation>`, 'a.jpg': '' }, /DOCTYPE/],
   [
-    'VOC: a file of this computer',
+    'VOC: a file of this host',
     { 'a.xml': `<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>${voc('&f;')}`, 'a.jpg': '' },
     /DOCTYPE/,
   ],
-  ['VOC: an unknown entity', { 'a.xml': voc('&f;'), 'a.jpg': '' }, /no XML/],
-  ['VOC: broken XML', { 'a.xml': '<annotation><object>', 'a.jpg': '' }, /a\.xml .*no XML/],
+  ['VOC: an unknown entity', { 'a.xml': voc('&f;'), 'a.jpg': '' }, /not XML/],
+  ['VOC: broken XML', { 'a.xml': '<annotation><object>', 'a.jpg': '' }, /a\.xml .*not XML/],
   ['VOC: very deep XML', { 'a.xml': deep, 'a.jpg': '' }, /32 deep/],
   ['VOC: a box of words', { 'a.xml': voc('a.jpg', object('cup').replace('20', 'left')), 'a.jpg': '' }, /object 1/],
   ['VOC: NaN', { 'a.xml': voc('a.jpg', object('cup').replace('20', 'NaN')), 'a.jpg': '' }, /object 1/],

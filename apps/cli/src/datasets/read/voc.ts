@@ -56,7 +56,7 @@ function parseVoc(file: string, text: string): VocFile {
     ontext,
     oncdata: ontext,
     onerror: (error: Error) => {
-      throw refused(file, `it is no XML: ${error.message.split('\n')[0] ?? ''}`);
+      throw refused(file, `it is not XML: ${error.message.split('\n')[0] ?? ''}`);
     },
     ondoctype: () => {
       throw refused(file, 'a document type (<!DOCTYPE …>) is not read');

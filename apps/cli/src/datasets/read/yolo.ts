@@ -58,7 +58,7 @@ function parsedYaml(file: string, text: string): Json {
     const document = load(text, { schema: CORE_SCHEMA });
     if (isObject(document)) return document;
   } catch (error) {
-    throw refused(file, `it is no YAML: ${errorText(error).split('\n')[0] ?? ''}`);
+    throw refused(file, `it is not YAML: ${errorText(error).split('\n')[0] ?? ''}`);
   }
   throw refused(file, 'it must have the keys names, train and val');
 }

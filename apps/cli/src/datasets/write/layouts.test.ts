@@ -42,7 +42,7 @@ async function again(name: LayoutName) {
     found && { annotations: found.annotations },
   );
   assert.deepEqual([found?.missing ?? [], plan.missing, plan.refused], [[], [], []]);
-  return { notes: found?.notes, pictures: plan.pictures };
+  return { notes: found?.notes, planned: plan.images };
 }
 
 /** Half a pixel for a format with integer pixels. */
@@ -50,9 +50,9 @@ const tolerance: Readonly<Record<LayoutName, number>> = { folders: 0, coco: 1e-9
 
 for (const name of layoutNames)
   test(`${name}: splits, and ${layouts[name].omits === 'boxes' ? 'labels' : 'boxes'}, come back`, async () => {
-    const { notes, pictures } = await again(name);
+    const { notes, planned } = await again(name);
     for (const image of images) {
-      const own = pictures.filter((picture) => picture.fileName === image.file);
+      const own = planned.filter((one) => one.fileName === image.file);
       assert.ok(own.length > 0, image.file);
       assert.ok(
         own.every(({ split }) => split === image.split),

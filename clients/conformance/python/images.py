@@ -1,4 +1,4 @@
-"""Pictures that can be told apart, without a library."""
+"""Images of two kinds, composed without a library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 import zlib
 
 
-def picture(seed: int, *, is_dark: bool, side: int = 48) -> bytes:
+def image(seed: int, *, is_dark: bool, side: int = 48) -> bytes:
     """A PNG file: a disc on a noisy ground, dark on light or light on dark."""
     noise = random.Random(seed)
     ground, disc = (205, 45) if is_dark else (45, 205)

@@ -22,16 +22,16 @@ interface Selection {
 }
 const selecting = (command: Command): Command =>
   command
-    .option('--with-label <label>', 'pictures with this label; again for more', collect)
-    .option('--with-tag <tag>', 'pictures with this tag, also of their capture, or split:test; again for more', collect)
-    .option('--with-box <label>', 'pictures with a box of this label; again for more', collect)
-    .option('--untagged', 'pictures without any label')
+    .option('--with-label <label>', 'images with this label; again for more', collect)
+    .option('--with-tag <tag>', 'images with this tag, also of their capture, or split:test; again for more', collect)
+    .option('--with-box <label>', 'images with a box of this label; again for more', collect)
+    .option('--untagged', 'images without any label')
     .option(
       '--file <text>',
-      'pictures whose file name contains this; again for more; @list.txt: those that the list names, one file name or ID a line (@-: standard input)',
+      'images whose file name contains this; again for more; @list.txt: those that the list names, one file name or ID a line (@-: standard input)',
       collect,
     )
-    .option('--all', 'all pictures');
+    .option('--all', 'all images');
 
 const isGiven = (of: Selection): boolean =>
   of.withLabel !== undefined ||
@@ -67,8 +67,8 @@ async function* selected(open: Connection, datasetId: string, of: Selection): As
 async function chosen(open: Connection, datasetId: string, ids: readonly string[], of: Selection): Promise<string[]> {
   if (ids.length > 0 && !isGiven(of)) return [...ids];
   if (ids.length > 0 || !isGiven(of)) {
-    const limit = 'give picture IDs, or one of --with-label, --with-tag, --with-box, --untagged, --file, --all';
-    throw new PlatformError('INVALID_ARGUMENT', { field: 'pictures', limit });
+    const limit = 'give image IDs, or one of --with-label, --with-tag, --with-box, --untagged, --file, --all';
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'images', limit });
   }
   const found: string[] = [];
   for await (const one of selected(open, datasetId, of)) found.push(one.binaryDataId);
@@ -80,7 +80,7 @@ async function inPortions(ids: readonly string[], send: (ids: readonly string[])
   for (let at = 0; at < ids.length; at += portion) await send(ids.slice(at, at + portion));
 }
 
-const pictureJson = (one: BinaryMetadata): Record<string, unknown> => ({
+const imageJson = (one: BinaryMetadata): Record<string, unknown> => ({
   id: one.binaryDataId,
   file_name: one.fileName,
   time_requested: isoTime(one.timeRequested),
@@ -98,7 +98,7 @@ const pictureJson = (one: BinaryMetadata): Record<string, unknown> => ({
   })),
 });
 
-export function pictureCommands(dataset: Command, run: Run): void {
+export function imageCommands(dataset: Command, run: Run): void {
   listCommand(dataset, run);
   addCommand(dataset, run);
   removeCommand(dataset, run);
@@ -107,9 +107,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
 }
 
 function listCommand(dataset: Command, run: Run): void {
-  selecting(dataset.command('pictures <dataset>'))
-    .description('pictures of a dataset with their labels and IDs, newest first')
-    .option('-n, --limit <n>', 'at most so many', '50')
+  selecting(dataset.command('images <dataset>').alias('pictures'))
+    .description('images of a dataset with their labels and IDs, newest first')
+    .option('-n, --limit <n>', 'most images to list', '50')
     .action(
       run(async ({ connection, output }, name: string, flags: Selection & { limit: string }) => {
         const limit = wholeNumber('--limit', flags.limit, { min: 1 });
@@ -120,8 +120,8 @@ function listCommand(dataset: Command, run: Run): void {
           if (found.push(one) > limit) break;
         }
         const shown = found.slice(0, limit);
-        output.json({ pictures: shown.map(pictureJson), has_more: found.length > limit });
-        if (shown.length === 0) return output.text('No picture.');
+        output.json({ pictures: shown.map(imageJson), has_more: found.length > limit });
+        if (shown.length === 0) return output.text('No image.');
         output.table(
           ['file', 'labels', 'split', 'boxes', 'id'],
           shown.map((one) => [
@@ -138,8 +138,8 @@ function listCommand(dataset: Command, run: Run): void {
 }
 
 function addCommand(dataset: Command, run: Run): void {
-  selecting(dataset.command('add <dataset> [pictures...]'))
-    .description('add pictures, by ID or from another dataset')
+  selecting(dataset.command('add <dataset> [images...]'))
+    .description('add images, by ID or from another dataset')
     .option('--from <dataset>', 'take them from there')
     .action(
       run(async ({ connection, output }, name: string, ids: string[], flags: Selection & { from?: string }) => {
@@ -147,22 +147,22 @@ function addCommand(dataset: Command, run: Run): void {
         const { id } = await findDataset(open, name);
         if (ids.length === 0 && flags.from === undefined)
           throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'pictures',
-            limit: 'give picture IDs, or --from a dataset',
+            field: 'images',
+            limit: 'give image IDs, or --from a dataset',
           });
         const source = flags.from === undefined ? id : (await findDataset(open, flags.from)).id;
         const isWhole = flags.from !== undefined && ids.length === 0 && !isGiven(flags);
         const wanted = await chosen(open, source, ids, isWhole ? { ...flags, all: true } : flags);
         await inPortions(wanted, (some) => open.client.dataClient.addBinaryDataToDatasetByIds(some, id));
         output.json({ dataset_id: id, added: wanted.length });
-        output.text(`Added ${counted(wanted.length, 'picture')} to dataset ${printable(name)}.`);
+        output.text(`Added ${counted(wanted.length, 'image')} to dataset ${printable(name)}.`);
       }),
     );
 }
 
 function removeCommand(dataset: Command, run: Run): void {
-  selecting(dataset.command('remove <dataset> [pictures...]'))
-    .description('take pictures out of a dataset; they are not deleted')
+  selecting(dataset.command('remove <dataset> [images...]'))
+    .description('take images out of a dataset; they are not deleted')
     .action(
       run(async ({ connection, output }, name: string, ids: string[], flags: Selection) => {
         const open = await connection();
@@ -170,7 +170,7 @@ function removeCommand(dataset: Command, run: Run): void {
         const wanted = await chosen(open, id, ids, flags);
         await inPortions(wanted, (some) => open.client.dataClient.removeBinaryDataFromDatasetByIds(some, id));
         output.json({ dataset_id: id, removed: wanted.length });
-        output.text(`Took ${counted(wanted.length, 'picture')} out of dataset ${printable(name)}.`);
+        output.text(`Took ${counted(wanted.length, 'image')} out of dataset ${printable(name)}.`);
       }),
     );
 }
@@ -199,10 +199,8 @@ function deleteImagesCommand(dataset: Command, run: Run): void {
 function tagCommands(dataset: Command, run: Run): void {
   for (const verb of ['tag', 'untag'] as const)
     selecting(dataset.command(`${verb} <dataset> <labels...>`))
-      .description(
-        verb === 'tag' ? 'give pictures labels' : 'take labels from pictures, also those that a model predicted',
-      )
-      .option('--id <id>', 'this picture; again for more', collect)
+      .description(verb === 'tag' ? 'give images labels' : 'take labels from images, also those that a model predicted')
+      .option('--id <id>', 'this image; again for more', collect)
       .action(
         run(async ({ connection, output }, name: string, labels: string[], flags: Selection & { id?: string[] }) => {
           const open = await connection();
@@ -218,8 +216,8 @@ function tagCommands(dataset: Command, run: Run): void {
           const words = labels.map(printable).join(', ');
           output.text(
             verb === 'tag'
-              ? `Tagged ${counted(wanted.length, 'picture')} with ${words}.`
-              : `Took ${words} from ${counted(wanted.length, 'picture')}.`,
+              ? `Tagged ${counted(wanted.length, 'image')} with ${words}.`
+              : `Took ${words} from ${counted(wanted.length, 'image')}.`,
           );
         }),
       );

@@ -1,4 +1,4 @@
-"""Pictures: what is sent, and what is known of those that the server has."""
+"""Images: those to upload, and those that the server has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Box:
-    """A box in a picture; edges as a share of width and height, 0 ≤ min < max ≤ 1.
+    """A box in an image; edges as a share of width and height, 0 ≤ min < max ≤ 1.
 
     Attributes:
         label: What is in it.
@@ -25,7 +25,7 @@ class Box:
         y_min: Upper edge.
         x_max: Right edge.
         y_max: Lower edge.
-        confidence: 0..1; None for boxes that a person drew.
+        confidence: 0..1; None for boxes that a user drew.
         id: Given by the server.
     """
 
@@ -39,17 +39,17 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture to upload.
+class ImageUpload:
+    """An image to upload.
 
     Attributes:
         content: The file (JPEG, PNG, WebP) as bytes, or its path.
-        tags: Labels of the whole picture.
+        tags: Labels of the whole image.
         boxes: Labelled boxes in it.
         file_name: Default: that of the path.
         file_extension: For example ``.jpg``. Default: that of the path, or what the first bytes tell.
         mime_type: Default: by the extension.
-        taken_at: Default: now. A time without a zone is one of this computer's.
+        taken_at: Default: now. A time without a zone is in the local zone.
         upload_id: Names this upload: sent again under the same ID, it is stored once. Default: one of its own.
     """
 
@@ -74,21 +74,25 @@ class Picture:
         return self.file_name or path.name, self.file_extension or path.suffix
 
 
+# The former name.
+Picture = ImageUpload
+
+
 @dataclass(frozen=True)
 class Filter:
     """Which data: all that is given must match; of a list, any of its values.
 
     Attributes:
         dataset_id: Members of this dataset.
-        tags: Pictures with one of these tags.
+        tags: Images with one of these tags.
         is_tagged: True: with any tag; False: with none. Not together with ``tags``.
-        bbox_labels: Pictures with a box of one of these labels.
+        bbox_labels: Images with a box of one of these labels.
         part_id: Taken by this machine part.
         machine_id: Taken by this machine.
         component_name: Taken by this component.
         mime_types: For example ``image/jpeg``.
-        location_ids: Of these locations.
-        organization_ids: Of these organizations.
+        location_ids: In these locations.
+        organization_ids: In these organizations.
         since: Taken at or after.
         until: Taken before.
     """
@@ -109,23 +113,23 @@ class Filter:
 
 @dataclass(frozen=True)
 class BinaryData:
-    """A picture or file that the server has.
+    """An image or file that the server has.
 
     Attributes:
         binary_data_id: ``<organization ID>/<location ID>/<file ID>``: its identity; pass it back as it is.
         file_name: As it was sent.
         file_extension: For example ``.jpg``.
         mime_type: For example ``image/jpeg``.
-        size_bytes: Of the file.
-        tags: Labels of the whole picture.
+        size_bytes: Size of the file.
+        tags: Labels of the whole image.
         boxes: Labelled boxes.
         classifications: Label and confidence (None: unknown) that a machine found.
         dataset_ids: The datasets that it is in.
-        part_id: The machine part that it came from; empty: a person sent it.
+        part_id: The machine part that it came from; empty: a user uploaded it.
         component_name: The camera.
         taken_at: When it was taken.
         uri: Where to download the file.
-        content: The file, where it was asked for.
+        content: The file, if it was requested.
     """
 
     binary_data_id: str
