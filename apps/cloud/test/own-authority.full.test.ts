@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -39,4 +40,20 @@ test('install.sh on a system that does not know the authority: the line of the s
   const refused = await machine.run(`/bin/sh -c "${words}; $(${changed})"`);
   assert.match(refused.stderr, /did NOT match/);
   assert.doesNotMatch(refused.stdout, /installed/);
+});
+
+test('the commands of docs/install.md make a certificate: a machine installs by the authority in it', async () => {
+  await using folder = await tempFolder();
+  const page = readFileSync(new URL('../../../docs/install.md', import.meta.url), 'utf8');
+  const commands = /### Make a certificate[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
+  const made = spawnSync('sh', ['-euc', commands.replaceAll('server.example', machineHost)], { cwd: folder.path });
+  assert.equal(made.status, 0, made.stderr.toString());
+  await using on = await testServer(['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')]);
+  await publishAgent(on, '1.2.3');
+  await using machine = await machineAt(on.server.port, '');
+  const { partId } = await on.machine('m');
+  const { installScriptCommand } = await (await on.client(FleetService)).getCredentials({ partId });
+  const words = `PLATFORM_API_KEY_ID=${on.owner.entity} PLATFORM_API_KEY=${on.owner.payload} PLATFORM_PART_ID=${partId}`;
+  const done = await machine.run(`/bin/sh -c "${words}; $(${installScriptCommand})"`);
+  assert.deepEqual([done.code, /^installed 1\.2\.3$/m.test(done.stdout)], [0, true], done.stderr);
 });
