@@ -61,7 +61,7 @@ interface Stand extends AsyncDisposable {
 
 async function stand(site: Site, name: string, command?: readonly string[]): Promise<Stand> {
   const folder = await tempFolder();
-  const wire = await meter(site.cloud.ready.url);
+  const wire = await meter(site.localUrl);
   const { partId, credentialsJson } = await site.createMachine(name);
   const [root, credentialsFile] = [folder.file('platform'), folder.file('platform.json')];
   await writeCredentials(credentialsFile, credentialsJson, wire.url);

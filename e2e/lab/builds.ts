@@ -24,18 +24,21 @@ export interface Build {
  */
 export type Fault = 'crash' | 'hang' | 'mute' | 'background';
 
-/** @throws Error with the builder's output */
+/**
+ * @param from - the project's folder; absent: this checkout.
+ * @throws Error with the builder's output
+ */
 export async function build(
   name: ProgramName,
   version: string,
-  more: { fault?: Fault; platform?: string } = {},
+  { from = checkout, ...more }: { fault?: Fault; platform?: string; from?: string } = {},
 ): Promise<Build> {
-  const out = path.join(checkout, '.cache', 'lab-builds');
+  const out = path.join(from, '.cache', 'lab-builds');
   await mkdir(out, { recursive: true });
-  const args = [path.join(checkout, 'tools', 'release.ts'), name, '--release-version', version, '--out', out];
+  const args = [path.join(from, 'tools', 'release.ts'), name, '--release-version', version, '--out', out];
   if (more.fault !== undefined) args.push('--test-fault', more.fault);
   if (more.platform !== undefined) args.push('--platform', more.platform);
-  const group = await spawnGroup({ command: process.execPath, args, cwd: checkout });
+  const group = await spawnGroup({ command: process.execPath, args, cwd: from });
   const [stdout, stderr, { code }] = await Promise.all([
     group.stdout ? text(group.stdout) : '',
     group.stderr ? text(group.stderr) : '',

@@ -6,8 +6,8 @@ import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
-import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
-import { runCli } from '../src/up-process.ts';
+import { startCloudAt } from '../src/cloud-process.ts';
+import { checkout, dataFolder, runCli } from '../src/up-process.ts';
 import { labCertificate, type Validity } from './authority.ts';
 import type { Build } from './builds.ts';
 import { eventually, serverName } from './machine.ts';
@@ -18,9 +18,10 @@ export interface NewMachine {
 }
 
 export interface Site extends AsyncDisposable {
-  readonly cloud: CloudProcess;
   /** The port of the server on this host. */
   readonly port: number;
+  /** The server's URL on this host, on loopback and without TLS. */
+  readonly localUrl: string;
   /** The server's URL on the lab's machines. */
   readonly url: string;
   /** Prints the install script on a machine that does not trust the lab's authority. */
@@ -38,20 +39,26 @@ export interface Site extends AsyncDisposable {
   logs(partId: string): Promise<string[]>;
   /** Runs the command line as the owner. @throws Error if it fails */
   cli(...args: string[]): Promise<string>;
+  /** Stops the server and starts the one of another checkout on its data folder and its port. */
+  replaceServer(from: string): Promise<void>;
   /** The environment of the one-line installer for this machine. */
   installEnv(partId: string): Record<string, string>;
 }
 
 /**
  * @param isPlain - without TLS and on loopback, for measurements on this host.
+ * @param from - checkout of the server's program; absent: this one.
  * @param validity - of the certificate and its authority; absent: decades.
  */
 export async function startSite({
   isPlain = false,
+  from = checkout,
   validity,
-}: { isPlain?: boolean; validity?: Validity } = {}): Promise<Site> {
+}: { isPlain?: boolean; from?: string; validity?: Validity } = {}): Promise<Site> {
   const keys = await tempFolder();
-  const cloud = await startCloud(...(isPlain ? [] : await tlsFlags(keys, validity)));
+  const data = await dataFolder();
+  const flags = isPlain ? [] : await tlsFlags(keys, validity);
+  let cloud = await startCloudAt({ checkout: from, dataDir: data.path, port: 0 }, ...flags);
   const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = cloud.ready;
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
@@ -69,8 +76,8 @@ export async function startSite({
   };
   await cli('release', 'keys', 'init', keys.file('keys'));
   return {
-    cloud,
     port,
+    localUrl: url,
     url: `${isPlain ? 'http' : 'https'}://${serverName}`,
     scriptCommand,
     fleet,
@@ -113,6 +120,10 @@ export async function startSite({
       }
       return messages;
     },
+    async replaceServer(other) {
+      await cloud[Symbol.asyncDispose]();
+      cloud = await startCloudAt({ checkout: other, dataDir: data.path, port }, ...flags);
+    },
     installEnv: (partId) => ({
       PLATFORM_API_KEY_ID: api_key_id,
       PLATFORM_API_KEY: api_key,
@@ -120,6 +131,7 @@ export async function startSite({
     }),
     async [Symbol.asyncDispose]() {
       await cloud[Symbol.asyncDispose]();
+      await data[Symbol.asyncDispose]();
       await keys[Symbol.asyncDispose]();
     },
   };

@@ -5,8 +5,6 @@ import { text } from 'node:stream/consumers';
 import { spawnGroup } from '@platform/kit/node';
 import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
-const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
-
 /** The fields of the server's ready line and credentials file. */
 export interface CloudReady {
   readonly url: string;
@@ -33,42 +31,62 @@ export interface CloudProcess extends AsyncDisposable {
   readonly ready: CloudReady;
 }
 
-/**
- * Starts only the management server, as a process with its own data folder; disposing stops it and removes the folder.
- */
-export async function startCloud(...flags: string[]): Promise<CloudProcess> {
-  const folder = await dataFolder();
-  const web = path.join(checkout, 'apps', 'web', 'dist');
+/** Where a management server runs: its program, its data, its port. */
+export interface CloudPlace {
+  /** Folder of the project, built. */
+  readonly checkout: string;
+  readonly dataDir: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+/** Starts only the management server, as a process; disposing stops it and leaves its data folder. */
+export async function startCloudAt(
+  { checkout: from, dataDir, port }: CloudPlace,
+  ...flags: string[]
+): Promise<CloudProcess> {
   const group = await spawnGroup({
     command: process.execPath,
     args: [
       '--disable-warning=ExperimentalWarning',
-      program,
+      path.join(from, 'apps', 'cloud', 'src', 'main.ts'),
       '--data-dir',
-      folder.path,
+      dataDir,
       '--port',
-      '0',
+      String(port),
       '--web-dir',
-      web,
+      path.join(from, 'apps', 'web', 'dist'),
       '--json',
       ...flags,
     ],
     env: cleanEnv(),
-    cwd: checkout,
+    cwd: from,
   });
   const { stdout, stderr } = group;
   if (!stdout || !stderr) throw new Error('the output of the server was not piped');
-  const said = text(stderr);
+  const logged = text(stderr);
   const line = await new Promise<string | undefined>((resolve) => {
     const lines = createInterface({ input: stdout });
     lines.once('line', resolve);
     lines.once('close', () => resolve(undefined));
   });
-  if (line === undefined) throw new Error(`the server ended before it was ready:\n${await said}`);
+  if (line === undefined) throw new Error(`the server ended before it was ready:\n${await logged}`);
   return {
     ready: readyOf(line),
     async [Symbol.asyncDispose]() {
       await group.stop({ termMs: 20_000 });
+    },
+  };
+}
+
+/** Starts the management server in a data folder of its own; disposing stops it and removes the folder. */
+export async function startCloud(...flags: string[]): Promise<CloudProcess> {
+  const folder = await dataFolder();
+  const cloud = await startCloudAt({ checkout, dataDir: folder.path, port: 0 }, ...flags);
+  return {
+    ready: cloud.ready,
+    async [Symbol.asyncDispose]() {
+      await cloud[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };
