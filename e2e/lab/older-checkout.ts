@@ -8,11 +8,8 @@ import { checkout } from '../src/up-process.ts';
 
 async function must(cwd: string, command: string, ...args: string[]): Promise<void> {
   const group = await spawnGroup({ command, args, cwd });
-  const [stderr, , { code }] = await Promise.all([
-    group.stderr ? text(group.stderr) : '',
-    group.stdout?.resume(),
-    group.exited,
-  ]);
+  group.stdout?.resume();
+  const [stderr, { code }] = await Promise.all([group.stderr ? text(group.stderr) : '', group.exited]);
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stderr}`);
 }
 
