@@ -56,10 +56,8 @@ export async function startSite({
   validity,
 }: { isPlain?: boolean; from?: string; validity?: Validity } = {}): Promise<Site> {
   const keys = await tempFolder();
-  const data = await dataFolder();
-  const flags = isPlain ? [] : await tlsFlags(keys, validity);
-  let cloud = await startCloudAt({ checkout: from, dataDir: data.path, port: 0 }, ...flags);
-  const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = cloud.ready;
+  const server = await replaceableServer(from, isPlain ? [] : await tlsFlags(keys, validity));
+  const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = server.ready;
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
   const app = createClient(AppService, transport);
@@ -120,19 +118,33 @@ export async function startSite({
       }
       return messages;
     },
-    async replaceServer(other) {
-      await cloud[Symbol.asyncDispose]();
-      cloud = await startCloudAt({ checkout: other, dataDir: data.path, port }, ...flags);
-    },
+    replaceServer: server.replace,
     installEnv: (partId) => ({
       PLATFORM_API_KEY_ID: api_key_id,
       PLATFORM_API_KEY: api_key,
       PLATFORM_PART_ID: partId,
     }),
     async [Symbol.asyncDispose]() {
-      await cloud[Symbol.asyncDispose]();
-      await data[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
       await keys[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A management server whose program can be replaced; its data folder and its port stay. */
+async function replaceableServer(from: string, flags: readonly string[]) {
+  const data = await dataFolder();
+  let running = await startCloudAt({ checkout: from, dataDir: data.path, port: 0 }, ...flags);
+  const { ready } = running;
+  return {
+    ready,
+    async replace(other: string) {
+      await running[Symbol.asyncDispose]();
+      running = await startCloudAt({ checkout: other, dataDir: data.path, port: ready.port }, ...flags);
+    },
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await data[Symbol.asyncDispose]();
     },
   };
 }
