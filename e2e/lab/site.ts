@@ -91,33 +91,8 @@ export async function startSite({
     },
     configure: async (partId, agent, beside) =>
       void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ ...beside, agent }) })),
-    async until(partId, what, seconds, isSo) {
-      let last: Machine | undefined;
-      try {
-        return await eventually(what, seconds, async () => {
-          last = await machine(partId);
-          return isSo(last) ? last : undefined;
-        });
-      } catch (error) {
-        const text = JSON.stringify(
-          last,
-          (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value),
-          1,
-        );
-        throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`, {
-          cause: error,
-        });
-      }
-    },
-    async logs(partId) {
-      const messages: string[] = [];
-      for (let pageToken: string | undefined = ''; pageToken !== undefined;) {
-        const page = await app.getRobotPartLogs({ id: partId, limit: 1_000n, order: LogOrder.ASCENDING, pageToken });
-        messages.push(...page.logs.map(({ message }) => message));
-        pageToken = page.nextPageToken === '' ? undefined : page.nextPageToken;
-      }
-      return messages;
-    },
+    until: untilSo(machine),
+    logs: (partId) => allMessages(app, partId),
     replaceServer: server.replace,
     installEnv: (partId) => ({
       PLATFORM_API_KEY_ID: api_key_id,
@@ -129,6 +104,33 @@ export async function startSite({
       await keys[Symbol.asyncDispose]();
     },
   };
+}
+
+const untilSo =
+  (machine: Site['machine']): Site['until'] =>
+  async (partId, what, seconds, isSo) => {
+    let last: Machine | undefined;
+    try {
+      return await eventually(what, seconds, async () => {
+        last = await machine(partId);
+        return isSo(last) ? last : undefined;
+      });
+    } catch (error) {
+      const text = JSON.stringify(last, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value), 1);
+      throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`, {
+        cause: error,
+      });
+    }
+  };
+
+async function allMessages(app: Client<typeof AppService>, partId: string): Promise<string[]> {
+  const messages: string[] = [];
+  for (let pageToken: string | undefined = ''; pageToken !== undefined;) {
+    const page = await app.getRobotPartLogs({ id: partId, limit: 1_000n, order: LogOrder.ASCENDING, pageToken });
+    messages.push(...page.logs.map(({ message }) => message));
+    pageToken = page.nextPageToken === '' ? undefined : page.nextPageToken;
+  }
+  return messages;
 }
 
 /** A management server whose program can be replaced; its data folder and its port stay. */
