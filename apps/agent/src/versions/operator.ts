@@ -4,6 +4,7 @@ import type { Disk } from '../os/ports.ts';
 import { versionOf } from '../state/state.ts';
 import { nameOf, programNames, type Program } from './layout.ts';
 import { writePins, type Pin, type Pins } from './pins.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { problemOfUrl } from './receive.ts';
 import type { ProgramStore } from './store.ts';
 import { isId } from '../state/trial-file.ts';
@@ -27,7 +28,7 @@ export interface Operator {
   /** Pins the previous version, without a download. The current one is not used again until the pin is removed. */
   rollback(program: Program): Promise<Done>;
   /** Pins an installed version or a URL, whatever the management server desires; null: removes the pin. */
-  pin(program: Program, wish: string | null): Promise<Done>;
+  pin(program: Program, requested: string | null): Promise<Done>;
   /** Allows another try of quarantined versions. */
   clearQuarantine(program: Program): Promise<Done>;
 }
@@ -41,72 +42,17 @@ export interface OperatorParts {
   again: (program: Program) => void;
 }
 
-export function operatorOf({ stores, disk, pins, urgent, again }: OperatorParts): Operator {
-  const queue = { last: Promise.resolve() as Promise<unknown> };
-  /** Serializes the requests: two operators must not undo each other's changes. */
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = queue.last.then(work);
-    queue.last = mine.catch(() => {});
-    return mine;
-  };
-  const change = async (program: Program, pin: Pin | undefined): Promise<void> => {
-    const { [program]: _, ...others } = pins.get();
-    const next = pin ? { ...others, [program]: pin } : others;
-    await writePins(disk, next);
-    pins.set(next);
-    again(program);
-  };
-  const pinTo = (id: string): Pin => ({ id, url: '', sha256: '', wish: versionOf(id) });
-  const nothing = (did: string): Done => ({ isChanged: false, did });
-  const done = (did: string): Done => ({ isChanged: true, did });
-
-  const installed = async (program: Program, wish: string): Promise<string | undefined> => {
-    const all = (await stores[program].list()).map(({ id }) => id).toReversed(); // newest first
-    return all.find((id) => id === wish) ?? all.find((id) => versionOf(id) === wish);
-  };
-
+export function operatorOf(parts: OperatorParts): Operator {
+  const { stores, again } = parts;
+  const inTurn = oneAtATime(); // two operators must not undo each other's changes
   return {
     async checkNow() {
       for (const program of programNames) again(program);
       return done('It is looked for new versions now.');
     },
-
-    rollback: (program) =>
-      inTurn(async () => {
-        const store = stores[program];
-        const to = (await store.trial())?.from ?? (await store.previous());
-        if (to === null) throw new PlatformError('NO_PREVIOUS_VERSION', { program: nameOf(program) });
-        urgent.update((now) => ({ ...now, [program]: to }));
-        await change(program, pinTo(to));
-        return done(`${nameOf(program)} goes back to ${versionOf(to)} and stays there until the pin is taken off.`);
-      }),
-
-    pin: (program, wish) =>
-      inTurn(async () => {
-        const name = nameOf(program);
-        const now = pins.get()[program];
-        if (wish === null) {
-          if (!now) return nothing(`${name} is not pinned on this machine.`);
-          await change(program, undefined);
-          return done(`${name} is not pinned on this machine any more.`);
-        }
-        if (now?.wish === wish) return nothing(`${name} is pinned to ${wish} already.`);
-        if (/^(https?|file):/.test(wish)) {
-          const [url = '', sha256 = ''] = wish.split('#sha256=');
-          const problem =
-            sha256 !== '' && !/^[0-9a-f]{64}$/.test(sha256)
-              ? 'after #sha256= come 64 hexadecimal digits'
-              : problemOfUrl(url, sha256 !== '');
-          if (problem !== undefined) throw new PlatformError('DOWNLOAD_FAILED', { url, problem });
-          await change(program, { id: '', url, sha256, wish });
-          return done(`${name} is pinned to ${wish} on this machine.`);
-        }
-        const id = await installed(program, wish);
-        if (id === undefined || !isId(id)) throw new PlatformError('VERSION_NOT_INSTALLED', { program: name, wish });
-        await change(program, { ...pinTo(id), wish });
-        return done(`${name} is pinned to ${wish} on this machine.`);
-      }),
-
+    rollback: (program) => inTurn(() => rollBack(parts, program)),
+    pin: (program, requested) =>
+      inTurn(() => (requested === null ? unpin(parts, program) : pinProgram(parts, program, requested))),
     clearQuarantine: (program) =>
       inTurn(async () => {
         const wasThere = await stores[program].clearQuarantine();
@@ -116,4 +62,61 @@ export function operatorOf({ stores, disk, pins, urgent, again }: OperatorParts)
           : nothing(`No version of ${nameOf(program)} is quarantined.`);
       }),
   };
+}
+
+const nothing = (did: string): Done => ({ isChanged: false, did });
+const done = (did: string): Done => ({ isChanged: true, did });
+const pinOfId = (id: string, requested: string): Pin => ({ id, url: '', sha256: '', wish: requested });
+
+async function setPin({ disk, pins, again }: OperatorParts, program: Program, pin: Pin | undefined): Promise<void> {
+  const { [program]: _, ...others } = pins.get();
+  const next = pin ? { ...others, [program]: pin } : others;
+  await writePins(disk, next);
+  pins.set(next);
+  again(program);
+}
+
+async function rollBack(parts: OperatorParts, program: Program): Promise<Done> {
+  const store = parts.stores[program];
+  const to = (await store.trial())?.from ?? (await store.previous());
+  if (to === null) throw new PlatformError('NO_PREVIOUS_VERSION', { program: nameOf(program) });
+  parts.urgent.update((now) => ({ ...now, [program]: to }));
+  await setPin(parts, program, pinOfId(to, versionOf(to)));
+  return done(`${nameOf(program)} goes back to ${versionOf(to)} and stays there until the pin is taken off.`);
+}
+
+async function unpin(parts: OperatorParts, program: Program): Promise<Done> {
+  if (!parts.pins.get()[program]) return nothing(`${nameOf(program)} is not pinned on this machine.`);
+  await setPin(parts, program, undefined);
+  return done(`${nameOf(program)} is not pinned on this machine any more.`);
+}
+
+async function pinProgram(parts: OperatorParts, program: Program, requested: string): Promise<Done> {
+  const name = nameOf(program);
+  if (parts.pins.get()[program]?.wish === requested) return nothing(`${name} is pinned to ${requested} already.`);
+  const pin = /^(https?|file):/.test(requested)
+    ? pinOfUrl(requested)
+    : await pinOfInstalled(parts.stores[program], program, requested);
+  await setPin(parts, program, pin);
+  return done(`${name} is pinned to ${requested} on this machine.`);
+}
+
+/** @throws PlatformError DOWNLOAD_FAILED if the URL must not be used */
+function pinOfUrl(requested: string): Pin {
+  const [url = '', sha256 = ''] = requested.split('#sha256=');
+  const problem =
+    sha256 !== '' && !/^[0-9a-f]{64}$/.test(sha256)
+      ? 'after #sha256= come 64 hexadecimal digits'
+      : problemOfUrl(url, sha256 !== '');
+  if (problem !== undefined) throw new PlatformError('DOWNLOAD_FAILED', { url, problem });
+  return { id: '', url, sha256, wish: requested };
+}
+
+/** @throws PlatformError VERSION_NOT_INSTALLED */
+async function pinOfInstalled(store: ProgramStore, program: Program, requested: string): Promise<Pin> {
+  const all = (await store.list()).map(({ id }) => id).toReversed(); // newest first
+  const id = all.find((one) => one === requested) ?? all.find((one) => versionOf(one) === requested);
+  if (id === undefined || !isId(id))
+    throw new PlatformError('VERSION_NOT_INSTALLED', { program: nameOf(program), wish: requested });
+  return pinOfId(id, requested);
 }

@@ -66,8 +66,9 @@ export function whyOf(
   const id = wantedId(goal, have);
   const wanted = want.is === 'installed' ? shown(want.id) : shownAsked(want.release, id, urls);
   const isByUrl = want.is === 'release' && want.release.version === customVersion;
-  const wish = goal.pin !== '' ? 'pinned on this machine' : want.is === 'release' && !isByUrl ? want.release.wish : '';
-  const asked = `${wanted}${wish !== '' && wish !== wanted ? ` (${wish})` : ''}`;
+  const requested =
+    goal.pin !== '' ? 'pinned on this machine' : want.is === 'release' && !isByUrl ? want.release.wish : '';
+  const asked = `${wanted}${requested !== '' && requested !== wanted ? ` (${requested})` : ''}`;
   const bad = id === null ? undefined : isQuarantined(quarantined, id, clearance);
   if (bad) {
     return `${runs} ${asked} is wanted but quarantined on this machine since ${dayOf(bad.since)} UTC: ${bad.reason}. Choose another version, or clear the quarantine.`;
