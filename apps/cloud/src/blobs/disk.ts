@@ -44,71 +44,76 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.close();
 }
 
+function fileOf(folder: string, sha256: string): string {
+  if (!isSha256(sha256))
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'sha256',
+      value: sha256,
+      limit: '64 lower-case hex digits',
+    });
+  return path.join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256);
+}
+
+/** Writes the bytes to a new file, within the limit and with the expected hash. */
+async function writeHashed(
+  disk: Disk,
+  file: string,
+  from: AsyncIterable<Uint8Array>,
+  { limitBytes, sha256: expected }: PutOptions,
+): Promise<StoredBlob> {
+  const hash = createHash('sha256');
+  const handle = await disk.create(file);
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of from) {
+      sizeBytes += chunk.length;
+      if (limitBytes !== undefined && sizeBytes > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { limitBytes });
+      hash.update(chunk);
+      await handle.write(chunk);
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  const sha256 = hash.digest('hex');
+  if (expected !== undefined && expected !== sha256)
+    throw new PlatformError('HASH_MISMATCH', { wantSha256: expected, gotSha256: sha256 });
+  return { sha256, sizeBytes };
+}
+
+/** Makes a file young. @returns whether it exists. */
+async function refresh(file: string): Promise<boolean> {
+  // Uses the clock that stamps new files, whatever clock the server has.
+  const now = systemClock.wall() / 1000;
+  return absentAsFalse(utimes(file, now, now).then(() => true));
+}
+
+async function sizeOf(file: string): Promise<{ sizeBytes: number } | undefined> {
+  const found = await absentAsFalse(stat(file));
+  return found ? { sizeBytes: found.size } : undefined;
+}
+
 /**
  * Blobs as files `ab/cd/<sha256>` below `folder`. Incomplete files are in `tmp/` and are deleted when the store is
  * opened.
  */
 export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Promise<BlobStore> {
-  const aside = path.join(folder, 'tmp');
-  await mkdir(aside, { recursive: true });
-  for (const name of await readdir(aside)) await rm(path.join(aside, name), { force: true });
-
-  const fileOf = (sha256: string): string => {
-    if (!isSha256(sha256))
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'sha256',
-        value: sha256,
-        limit: '64 lower-case hex digits',
-      });
-    return path.join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256);
-  };
-  const head = async (sha256: string): Promise<{ sizeBytes: number } | undefined> => {
-    const found = await absentAsFalse(stat(fileOf(sha256)));
-    return found ? { sizeBytes: found.size } : undefined;
-  };
-  const alone = oneAtATime();
-  const refresh = async (sha256: string): Promise<boolean> => {
-    // Uses the clock that stamps new files, whatever clock the server has.
-    const now = systemClock.wall() / 1000;
-    return absentAsFalse(utimes(fileOf(sha256), now, now).then(() => true));
-  };
-  /** If two writers store the same bytes, the second finds the file of the first. */
-  const write = async (
-    from: AsyncIterable<Uint8Array>,
-    temporary: string,
-    options: PutOptions,
-  ): Promise<StoredBlob> => {
-    const hash = createHash('sha256');
-    const file = await disk.create(temporary);
-    let sizeBytes = 0;
-    try {
-      for await (const chunk of from) {
-        sizeBytes += chunk.length;
-        if (options.limitBytes !== undefined && sizeBytes > options.limitBytes) {
-          throw new PlatformError('BLOB_TOO_LARGE', { limitBytes: options.limitBytes });
-        }
-        hash.update(chunk);
-        await file.write(chunk);
-      }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    const sha256 = hash.digest('hex');
-    if (options.sha256 !== undefined && options.sha256 !== sha256) {
-      throw new PlatformError('HASH_MISMATCH', { wantSha256: options.sha256, gotSha256: sha256 });
-    }
-    await alone(sha256, async () => {
-      if (!(await refresh(sha256))) await disk.publish(temporary, fileOf(sha256));
-    });
-    return { sha256, sizeBytes };
-  };
+  const incomplete = path.join(folder, 'tmp');
+  await mkdir(incomplete, { recursive: true });
+  for (const name of await readdir(incomplete)) await rm(path.join(incomplete, name), { force: true });
+  const serialized = oneAtATime();
 
   return {
     async put(from, options = {}) {
-      const temporary = path.join(aside, randomUUID());
+      const temporary = path.join(incomplete, randomUUID());
       try {
-        return await write(from, temporary, options);
+        const blob = await writeHashed(disk, temporary, from, options);
+        const file = fileOf(folder, blob.sha256);
+        // If two writers store the same bytes, the second finds the file of the first.
+        await serialized(blob.sha256, async () => {
+          if (!(await refresh(file))) await disk.publish(temporary, file);
+        });
+        return blob;
       } catch (error) {
         if (isFull(error)) throw new PlatformError('DISK_FULL', { path: folder }, error);
         throw error;
@@ -116,13 +121,13 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
         await disk.remove(temporary);
       }
     },
-    head,
+    head: async (sha256) => sizeOf(fileOf(folder, sha256)),
     async get(sha256, range) {
-      const found = await head(sha256);
-      if (!found) throw new PlatformError('BLOB_MISSING', { sha256 });
-      return createReadStream(fileOf(sha256), range);
+      const file = fileOf(folder, sha256);
+      if (!(await sizeOf(file))) throw new PlatformError('BLOB_MISSING', { sha256 });
+      return createReadStream(file, range);
     },
-    touch: (sha256) => alone(sha256, () => refresh(sha256)),
+    touch: (sha256) => serialized(sha256, async () => refresh(fileOf(folder, sha256))),
     async list(prefix) {
       const folders = await absentAsFalse(readdir(path.join(folder, prefix)));
       const found: string[] = [];
@@ -131,13 +136,14 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
       return found;
     },
     deleteStoredBefore: (sha256, before) =>
-      alone(sha256, async () => {
-        const found = await absentAsFalse(stat(fileOf(sha256)));
+      serialized(sha256, async () => {
+        const file = fileOf(folder, sha256);
+        const found = await absentAsFalse(stat(file));
         if (!found || found.mtimeMs >= before) return false;
-        await disk.remove(fileOf(sha256));
+        await disk.remove(file);
         return true;
       }),
-    delete: (sha256) => disk.remove(fileOf(sha256)),
+    delete: async (sha256) => disk.remove(fileOf(folder, sha256)),
   };
 }
 

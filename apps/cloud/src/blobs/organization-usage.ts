@@ -52,30 +52,74 @@ type Account = {
  */
 const trustedMs = 60_000;
 
-export function organizationUsage(
-  { db, clock, stop }: { db: Database; clock: Clock; stop: AbortSignal },
-  limitBytes: number,
-): OrganizationUsage {
+type UsageDeps = { db: Database; clock: Clock; stop: AbortSignal };
+
+function openAccount({ db, clock, stop }: UsageDeps, orgId: string): Account {
+  const readBytes = async (): Promise<Known> => {
+    const before = account.kept;
+    const at = clock.now();
+    const known = { ...(await storedBytes(db, orgId)), at };
+    account.kept -= before;
+    account.known = known;
+    return known;
+  };
+  const account: Account = {
+    orgId,
+    arriving: 0,
+    kept: 0,
+    known: undefined,
+    readBytes: refreshed(readBytes, clock, stop),
+    readRows: refreshed(() => storedRows(db, orgId), clock, stop),
+  };
+  return account;
+}
+
+/** Takes bytes from an account's room. @throws PlatformError ORGANIZATION_FULL */
+type Take = (account: Account, bytes: number) => Promise<void>;
+
+/** Bytes that one upload takes from the accounts. */
+function openAdmission(accounts: readonly Account[], takeFrom: Take) {
+  const taken = accounts.map((account) => ({ account, bytes: 0 }));
+  const passed = { bytes: 0, reserved: 0 };
+  const reserve = async (bytes: number): Promise<void> => {
+    for (const one of taken) {
+      await takeFrom(one.account, bytes);
+      one.bytes += bytes;
+    }
+    passed.reserved += bytes;
+  };
+  const release = (): void => {
+    for (const one of taken) {
+      one.account.arriving -= one.bytes;
+      one.bytes = 0;
+    }
+  };
+  const take = async (bytes: number): Promise<void> => {
+    passed.bytes += bytes;
+    if (passed.bytes > passed.reserved) await reserve(passed.bytes - passed.reserved);
+  };
+  return {
+    reserve,
+    take,
+    async *counted(from: AsyncIterable<Uint8Array>) {
+      for await (const chunk of from) {
+        await take(chunk.length);
+        yield chunk;
+      }
+    },
+    keep() {
+      for (const { account } of taken) account.kept += passed.bytes;
+      release();
+    },
+    [Symbol.dispose]: release,
+  };
+}
+
+export function organizationUsage(deps: UsageDeps, limitBytes: number): OrganizationUsage {
+  const { clock } = deps;
   const accounts = new Map<string, Account>();
   const accountOf = (orgId: string): Account => {
-    const found = accounts.get(orgId);
-    if (found) return found;
-    const readBytes = async (): Promise<Known> => {
-      const before = account.kept;
-      const at = clock.now();
-      const known = { ...(await storedBytes(db, orgId)), at };
-      account.kept -= before;
-      account.known = known;
-      return known;
-    };
-    const account: Account = {
-      orgId,
-      arriving: 0,
-      kept: 0,
-      known: undefined,
-      readBytes: refreshed(readBytes, clock, stop),
-      readRows: refreshed(() => storedRows(db, orgId), clock, stop),
-    };
+    const account = accounts.get(orgId) ?? openAccount(deps, orgId);
     accounts.set(orgId, account);
     return account;
   };
@@ -86,7 +130,7 @@ export function organizationUsage(
     hasRoom({ used: known.usedBytes + kept, waiting: known.waitingBytes, arriving }, bytes, limitBytes);
 
   /** Checks and takes without an `await` in between, so that concurrent uploads cannot exceed the limit. */
-  const takeFrom = async (account: Account, bytes: number): Promise<void> => {
+  const takeFrom: Take = async (account, bytes) => {
     if (limitBytes > 0 && !fits(account, bytes)) {
       await account.readBytes();
       if (!fits(account, bytes)) throw full(account, bytes, limitBytes);
@@ -102,45 +146,14 @@ export function organizationUsage(
       return { usedBytes, files, waitingBytes, ...rows, arrivingBytes: account.arriving, limitBytes };
     },
     async admit(orgIds, announced = 0) {
-      const taken = orgIds.map((orgId) => ({ account: accountOf(orgId), bytes: 0 }));
-      const passed = { bytes: 0, reserved: 0 };
-      const reserve = async (bytes: number): Promise<void> => {
-        for (const one of taken) {
-          await takeFrom(one.account, bytes);
-          one.bytes += bytes;
-        }
-        passed.reserved += bytes;
-      };
-      const release = (): void => {
-        for (const one of taken) {
-          one.account.arriving -= one.bytes;
-          one.bytes = 0;
-        }
-      };
-      const take = async (bytes: number): Promise<void> => {
-        passed.bytes += bytes;
-        if (passed.bytes > passed.reserved) await reserve(passed.bytes - passed.reserved);
-      };
+      const admission = openAdmission(orgIds.map(accountOf), takeFrom);
       try {
-        await reserve(announced);
+        await admission.reserve(announced);
       } catch (error) {
-        release();
+        admission[Symbol.dispose]();
         throw error;
       }
-      return {
-        take,
-        async *counted(from) {
-          for await (const chunk of from) {
-            await take(chunk.length);
-            yield chunk;
-          }
-        },
-        keep() {
-          for (const { account } of taken) account.kept += passed.bytes;
-          release();
-        },
-        [Symbol.dispose]: release,
-      };
+      return admission;
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
-import { type AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { type AppService, type GetRobotPartLogsRequest, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Database } from '../database/database.ts';
@@ -10,13 +10,13 @@ import { operatedPart } from '../machines/part-access.ts';
 import { pageToken, parsePageToken } from '../rpc/paging.ts';
 import { publicNameKey } from '../wire/public-name.ts';
 import { logEntry } from './log-entries.ts';
-import { lastLogId, readLogs } from './store/part-logs.ts';
+import { lastLogId, type LogQuery, type LogRow, readLogs } from './store/part-logs.ts';
 
 const usualPage = 100;
 const largestPage = 1_000;
 const errorLevels = ['error', 'dpanic', 'panic', 'fatal'];
-/** Interval of a second look, because a notification can be missed. */
-const lookAgainMs = 5_000;
+/** Interval of reads without a notification, because one can be missed. */
+const pollMs = 5_000;
 
 /** Converts 10m, 2h or 7d to ms. */
 function rangeMs(range: string): number {
@@ -33,67 +33,79 @@ function rangeMs(range: string): number {
 
 type LogDeps = { db: Database; clock: Clock; notifications: Notifications; stop: AbortSignal };
 
-export const logCalls = ({ db, clock, notifications, stop }: LogDeps) =>
+function queryOf(request: GetRobotPartLogsRequest, partId: string, now: number): LogQuery {
+  const after = parsePageToken(request.pageToken);
+  const limit = Number(request.limit ?? 0n);
+  const from = request.start ? timestampMs(request.start) : request.range ? now - rangeMs(request.range) : undefined;
+  return {
+    partId,
+    // `errorsOnly` is deprecated, but old clients still set it.
+    levels: request.errorsOnly ? errorLevels : request.levels.map((level) => level.toLowerCase()),
+    isAscending: request.order === LogOrder.ASCENDING,
+    limit: limit > 0 ? Math.min(limit, largestPage) : usualPage,
+    ...(request.filter !== undefined && { filter: request.filter }),
+    ...(request.source !== undefined && { source: request.source }),
+    ...(from !== undefined && { from }),
+    ...(request.end && { until: timestampMs(request.end) }),
+    ...(after !== undefined && { after }),
+  };
+}
+
+/**
+ * Pages of lines as they arrive. The first page is empty: each line stored after it is in a later page. Ends with
+ * `signal`.
+ */
+async function* newLines(
+  { db, clock, notifications }: LogDeps,
+  filter: Pick<LogQuery, 'partId' | 'levels' | 'filter'>,
+  signal: AbortSignal,
+): AsyncGenerator<LogRow[]> {
+  const state = { after: await lastLogId(db, filter.partId), wake: () => {} };
+  const unlisten = notifications.listen('part_log', (partId) => {
+    if (partId === undefined || partId === filter.partId) state.wake();
+  });
+  try {
+    yield [];
+    while (!signal.aborted) {
+      const woken = Promise.withResolvers<void>();
+      state.wake = woken.resolve;
+      const rows = await readLogs(db, { ...filter, isAscending: true, after: state.after, limit: largestPage });
+      const last = rows.at(-1);
+      if (last) {
+        state.after = last.id;
+        yield rows;
+        continue;
+      }
+      const done = new AbortController();
+      await Promise.race([woken.promise, clock.sleep(pollMs, AbortSignal.any([signal, done.signal]))]);
+      done.abort();
+    }
+  } finally {
+    unlisten();
+  }
+}
+
+export const logCalls = (deps: LogDeps) =>
   ({
     async getRobotPartLogs(request, context) {
-      const part = await operatedPart(db, callerOf(context), request.id);
-      const after = parsePageToken(request.pageToken);
-      const wanted = Number(request.limit ?? 0n);
-      const from = request.start
-        ? timestampMs(request.start)
-        : request.range
-          ? clock.wall() - rangeMs(request.range)
-          : undefined;
-      const rows = await readLogs(db, {
-        partId: part.id,
-        // `errorsOnly` is deprecated, but old clients still set it.
-        levels: request.errorsOnly ? errorLevels : request.levels.map((level) => level.toLowerCase()),
-        isAscending: request.order === LogOrder.ASCENDING,
-        limit: wanted > 0 ? Math.min(wanted, largestPage) : usualPage,
-        ...(request.filter !== undefined && { filter: request.filter }),
-        ...(request.source !== undefined && { source: request.source }),
-        ...(from !== undefined && { from }),
-        ...(request.end && { until: timestampMs(request.end) }),
-        ...(after !== undefined && { after }),
-      });
+      const part = await operatedPart(deps.db, callerOf(context), request.id);
+      const rows = await readLogs(deps.db, queryOf(request, part.id, deps.clock.wall()));
       // Clients drop a page without a token and stop at an empty page.
       const last = rows.at(-1);
       return { logs: rows.map(logEntry), nextPageToken: last ? pageToken(last.id) : '' };
     },
     async *tailRobotPartLogs(request, context) {
-      const part = await operatedPart(db, callerOf(context), request.id);
-      const ended = AbortSignal.any([context.signal, stop]);
-      const state = { after: await lastLogId(db, part.id), wake: () => {} };
-      const quiet = notifications.listen('part_log', (partId) => {
-        if (partId === undefined || partId === part.id) state.wake();
-      });
-      try {
-        // The first message sends the headers, so that our clients know the tail is active. The public Python SDK would
-        // end its loop at a message without lines.
-        if (!context.values.get(publicNameKey)) yield { logs: [] };
-        while (!ended.aborted) {
-          const woken = Promise.withResolvers<void>();
-          state.wake = woken.resolve;
-          const rows = await readLogs(db, {
-            partId: part.id,
-            levels: request.errorsOnly ? errorLevels : [],
-            isAscending: true,
-            after: state.after,
-            limit: largestPage,
-            ...(request.filter !== undefined && { filter: request.filter }),
-          });
-          const last = rows.at(-1);
-          if (last) {
-            state.after = last.id;
-            yield { logs: rows.map(logEntry) };
-            continue;
-          }
-          const done = new AbortController();
-          await Promise.race([woken.promise, clock.sleep(lookAgainMs, AbortSignal.any([ended, done.signal]))]);
-          done.abort();
-        }
-      } finally {
-        quiet();
+      const part = await operatedPart(deps.db, callerOf(context), request.id);
+      const filter = {
+        partId: part.id,
+        levels: request.errorsOnly ? errorLevels : [],
+        ...(request.filter !== undefined && { filter: request.filter }),
+      };
+      const isPublic = context.values.get(publicNameKey);
+      for await (const rows of newLines(deps, filter, AbortSignal.any([context.signal, deps.stop]))) {
+        // The empty page sends the headers, so that our clients know the tail is active. The public Python SDK would end
+        // its loop at a message without lines.
+        if (rows.length > 0 || !isPublic) yield { logs: rows.map(logEntry) };
       }
     },
   }) satisfies Partial<ServiceImpl<typeof AppService>>;
