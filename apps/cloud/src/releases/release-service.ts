@@ -1,5 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { ConnectRouter } from '@connectrpc/connect';
+import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import {
   type Patch,
@@ -16,7 +16,7 @@ import { requireInstallationOwner } from '../access/rules/permissions.ts';
 import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Changes } from '../database/changes.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, Trx } from '../database/database.ts';
 import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
@@ -48,149 +48,176 @@ type ReleaseDeps = {
   addresses: Addresses;
 };
 
+const releaseMessage = (row: ReleaseWithChannels, baseUrl: string) => ({
+  name: row.name,
+  version: row.version,
+  platform: row.platform,
+  sha256: row.sha256,
+  sizeBytes: BigInt(row.sizeBytes),
+  url: `${baseUrl}${releasePath(row)}`,
+  publishedOn: timestampFromMs(row.publishedOn),
+  channels: row.channels,
+  target: row.target ?? '',
+  ...(row.revokedOn !== null && { revokedOn: timestampFromMs(row.revokedOn) }),
+});
+
+const readCalls = (deps: Pick<ReleaseDeps, 'db' | 'releaseKey' | 'addresses'>) => {
+  const { db, releaseKey } = deps;
+  return {
+    async listReleases({ name, pageSize, pageToken }, context) {
+      callerOf(context);
+      const page = pageOf({ pageSize, pageToken }, readReleaseToken);
+      const baseUrl = baseUrlOf(deps, context);
+      const { rows, isCut } = await newestReleases(db, name, page);
+      const last = rows.at(-1);
+      return {
+        releases: rows.map((row) => releaseMessage(row, baseUrl)),
+        truncated: isCut,
+        nextPageToken: isCut && last ? releaseToken(last) : '',
+      };
+    },
+
+    async getMetadata(_, context) {
+      callerOf(context);
+      const { root, targets } = await newestSigned(db);
+      return {
+        root: root?.bytes ?? new Uint8Array(),
+        targets: targets?.bytes ?? new Uint8Array(),
+        onlineKey: JSON.stringify(releaseKey.publicKey),
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof ReleaseService>>;
+};
+
+const publicationCalls = (deps: ReleaseDeps) => {
+  const { db, blobs, clock, releaseKey } = deps;
+  return {
+    async publishRelease(request, context) {
+      const caller = callerOf(context);
+      requireInstallationOwner(caller);
+      const release = await releaseOf(request, blobs);
+      const { name, version, platform } = release;
+      await audited(deps, caller, async (trx, record) => {
+        const isSigned = (await newestDocument(trx, 'root')) !== undefined;
+        await insertRelease(trx, release);
+        for (const channel of request.channels) await setChannel(trx, name, channel, version);
+        const stored = (await listReleases(trx, name)).find((row) => isSame(row, release));
+        // Agents of the other product check no signatures.
+        if (isSigned && !stored?.target && !otherReleases.includes(name))
+          throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
+        await record({ orgId: null, action: 'publish release', ...entryOf(release, request.channels) }, [
+          'release',
+          name,
+        ]);
+      });
+
+      const stored = (await listReleases(db, name)).find((row) => isSame(row, release));
+      if (!stored) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform });
+      return { release: releaseMessage(stored, baseUrlOf(deps, context)) };
+    },
+
+    async submitMetadata(request, context) {
+      const caller = callerOf(context);
+      requireInstallationOwner(caller);
+      const releases: NewRelease[] = [];
+      for (const one of request.releases) releases.push(await releaseOf(one, blobs));
+      const patches: PatchRow[] = [];
+      for (const one of request.patches) patches.push(await patchOf(one, blobs));
+      await audited(deps, caller, async (trx, record) => {
+        const taken = await takeOver(trx, request, releaseKey, clock.wall());
+        await insertListed(trx, taken.targets, { releases, patches });
+        const programNames = await setTargets(trx, taken.programs);
+        const pointed = await pointChannels(trx, releases, request.releases);
+        const subject =
+          releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
+          `documents root ${taken.versions.root}, targets ${taken.versions.targets}`;
+        const details = { ...taken.versions, patches: patches.length, channels: pointed };
+        const names = new Set([...programNames, ...releases.map(({ name }) => name)]);
+        await record(
+          { orgId: null, action: 'sign releases', subject, details },
+          ...[...names].map((name) => ['release', name] as const),
+        );
+      });
+      const baseUrl = baseUrlOf(deps, context);
+      const stored = (await listReleases(db, '')).filter((row) => releases.some((one) => isSame(row, one)));
+      return { releases: stored.map((row) => releaseMessage(row, baseUrl)) };
+    },
+  } satisfies Partial<ServiceImpl<typeof ReleaseService>>;
+};
+
+const channelCalls = (deps: { db: Database; changes: Changes }) =>
+  ({
+    async setChannel({ name, channel, version }, context) {
+      const caller = callerOf(context);
+      requireInstallationOwner(caller);
+      check('channel', channel, channels.includes(channel), channels.join(', '));
+      await audited(deps, caller, async (trx, record) => {
+        await setChannel(trx, name, channel, version);
+        const subject = `${name} ${channel}`;
+        await record({ orgId: null, action: 'set channel', subject, details: { version } }, ['release', name]);
+      });
+      return {};
+    },
+
+    async revokeRelease({ name, version }, context) {
+      const caller = callerOf(context);
+      requireInstallationOwner(caller);
+      await audited(deps, caller, async (trx, record) => {
+        await revokeRelease(trx, name, version);
+        const listed = await listReleases(trx, name, { isRevokedToo: true });
+        const signed = listed.find((row) => row.version === version && row.target !== null);
+        if (signed) {
+          const problem = `the signed targets still list ${signed.target}`;
+          throw new PlatformError('METADATA_REFUSED', { problem });
+        }
+        await record({ orgId: null, action: 'revoke release', subject: `${name} ${version}` }, ['release', name]);
+      });
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof ReleaseService>>;
+
 export const releaseRoutes =
   (deps: ReleaseDeps) =>
   (router: ConnectRouter): void => {
-    const { db, blobs, clock, releaseKey } = deps;
-    const message = (row: ReleaseWithChannels, baseUrl: string) => ({
-      name: row.name,
-      version: row.version,
-      platform: row.platform,
-      sha256: row.sha256,
-      sizeBytes: BigInt(row.sizeBytes),
-      url: `${baseUrl}${releasePath(row)}`,
-      publishedOn: timestampFromMs(row.publishedOn),
-      channels: row.channels,
-      target: row.target ?? '',
-      ...(row.revokedOn !== null && { revokedOn: timestampFromMs(row.revokedOn) }),
-    });
-
-    router.service(ReleaseService, {
-      async publishRelease(request, context) {
-        const caller = callerOf(context);
-        requireInstallationOwner(caller);
-        const release = await releaseOf(request, blobs);
-        const { name, version, platform } = release;
-        await audited(deps, caller, async (trx, record) => {
-          const isSigned = (await newestDocument(trx, 'root')) !== undefined;
-          await insertRelease(trx, release);
-          for (const channel of request.channels) await setChannel(trx, name, channel, version);
-          const stored = (await listReleases(trx, name)).find((row) => isSame(row, release));
-          // Agents of the other product check no signatures.
-          if (isSigned && !stored?.target && !otherReleases.includes(name))
-            throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
-          await record({ orgId: null, action: 'publish release', ...wordsOf(release, request.channels) }, [
-            'release',
-            name,
-          ]);
-        });
-
-        const stored = (await listReleases(db, name)).find((row) => isSame(row, release));
-        if (!stored) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform });
-        return { release: message(stored, baseUrlOf(deps, context)) };
-      },
-
-      async listReleases({ name, pageSize, pageToken }, context) {
-        callerOf(context);
-        const page = pageOf({ pageSize, pageToken }, readReleaseToken);
-        const baseUrl = baseUrlOf(deps, context);
-        const { rows, isCut } = await newestReleases(db, name, page);
-        const last = rows.at(-1);
-        return {
-          releases: rows.map((row) => message(row, baseUrl)),
-          truncated: isCut,
-          nextPageToken: isCut && last ? releaseToken(last) : '',
-        };
-      },
-
-      async setChannel({ name, channel, version }, context) {
-        const caller = callerOf(context);
-        requireInstallationOwner(caller);
-        check('channel', channel, channels.includes(channel), channels.join(', '));
-        await audited(deps, caller, async (trx, record) => {
-          await setChannel(trx, name, channel, version);
-          const subject = `${name} ${channel}`;
-          await record({ orgId: null, action: 'set channel', subject, details: { version } }, ['release', name]);
-        });
-        return {};
-      },
-
-      async getMetadata(_, context) {
-        callerOf(context);
-        const { root, targets } = await newestSigned(db);
-        return {
-          root: root?.bytes ?? new Uint8Array(),
-          targets: targets?.bytes ?? new Uint8Array(),
-          onlineKey: JSON.stringify(releaseKey.publicKey),
-        };
-      },
-
-      async submitMetadata(request, context) {
-        const caller = callerOf(context);
-        requireInstallationOwner(caller);
-        const releases: NewRelease[] = [];
-        for (const one of request.releases) releases.push(await releaseOf(one, blobs));
-        const patches: PatchRow[] = [];
-        for (const one of request.patches) patches.push(await patchOf(one, blobs));
-        await audited(deps, caller, async (trx, record) => {
-          const taken = await takeOver(trx, request, releaseKey, clock.wall());
-          for (const release of releases) {
-            requireTarget(taken.targets, programTargetPath(release), release);
-            await insertRelease(trx, release);
-          }
-          for (const patch of patches) {
-            const [fromSha256, toSha256] = [patch.fromSha256.toString('hex'), patch.toSha256.toString('hex')];
-            requireTarget(taken.targets, patchTargetPath({ fromSha256, toSha256 }), patch);
-            await insertPatch(trx, patch);
-          }
-          const known = await setTargets(trx, taken.programs);
-          const pointed: Record<string, string> = {};
-          for (const [i, { name, version }] of releases.entries()) {
-            for (const channel of request.releases[i]?.channels ?? []) {
-              await setChannel(trx, name, channel, version);
-              pointed[`${name} ${channel}`] = version;
-            }
-          }
-          const subject =
-            releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
-            `documents root ${taken.versions.root}, targets ${taken.versions.targets}`;
-          const details = { ...taken.versions, patches: patches.length, channels: pointed };
-          const names = new Set([...known, ...releases.map(({ name }) => name)]);
-          await record(
-            { orgId: null, action: 'sign releases', subject, details },
-            ...[...names].map((name) => ['release', name] as const),
-          );
-        });
-        const baseUrl = baseUrlOf(deps, context);
-        const stored = await listReleases(db, '');
-        return {
-          releases: stored
-            .filter((row) => releases.some((one) => isSame(row, one)))
-            .map((row) => message(row, baseUrl)),
-        };
-      },
-
-      async revokeRelease({ name, version }, context) {
-        const caller = callerOf(context);
-        requireInstallationOwner(caller);
-        await audited(deps, caller, async (trx, record) => {
-          await revokeRelease(trx, name, version);
-          const listed = await listReleases(trx, name, { isRevokedToo: true });
-          const signed = listed.find((row) => row.version === version && row.target !== null);
-          if (signed) {
-            const problem = `the signed targets still list ${signed.target}`;
-            throw new PlatformError('METADATA_REFUSED', { problem });
-          }
-          await record({ orgId: null, action: 'revoke release', subject: `${name} ${version}` }, ['release', name]);
-        });
-        return {};
-      },
-    });
+    router.service(ReleaseService, { ...readCalls(deps), ...publicationCalls(deps), ...channelCalls(deps) });
   };
+
+/** Inserts the programs and patches, which the signed targets must list. @throws PlatformError METADATA_REFUSED */
+async function insertListed(
+  trx: Trx,
+  targets: readonly Target[],
+  { releases, patches }: { releases: readonly NewRelease[]; patches: readonly PatchRow[] },
+): Promise<void> {
+  for (const release of releases) {
+    requireTarget(targets, programTargetPath(release), release);
+    await insertRelease(trx, release);
+  }
+  for (const patch of patches) {
+    const [fromSha256, toSha256] = [patch.fromSha256.toString('hex'), patch.toSha256.toString('hex')];
+    requireTarget(targets, patchTargetPath({ fromSha256, toSha256 }), patch);
+    await insertPatch(trx, patch);
+  }
+}
+
+/** Points each release's requested channels to it. @returns the versions by `<name> <channel>`. */
+async function pointChannels(
+  trx: Trx,
+  releases: readonly NewRelease[],
+  requests: readonly PublishReleaseRequest[],
+): Promise<Record<string, string>> {
+  const pointed: Record<string, string> = {};
+  for (const [i, { name, version }] of releases.entries()) {
+    for (const channel of requests[i]?.channels ?? []) {
+      await setChannel(trx, name, channel, version);
+      pointed[`${name} ${channel}`] = version;
+    }
+  }
+  return pointed;
+}
 
 const isSame = (row: NewRelease, one: NewRelease): boolean =>
   row.name === one.name && row.version === one.version && row.platform === one.platform;
-const wordsOf = ({ name, version, platform, sha256 }: NewRelease, pointed: readonly string[]) => ({
+const entryOf = ({ name, version, platform, sha256 }: NewRelease, pointed: readonly string[]) => ({
   subject: `${name} ${version} ${platform}`,
   details: { sha256: sha256.toString('hex'), channels: pointed },
 });

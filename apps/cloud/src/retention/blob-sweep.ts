@@ -1,7 +1,7 @@
 import type { AttemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
-import { manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../blobs/store/owned-blobs.ts';
+import { deleteAbsentMarks, manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../blobs/store/owned-blobs.ts';
 
 /** Files per statement. */
 const mostAtOnce = 500;
@@ -43,7 +43,7 @@ export async function sweepBlobs(
         removed.add(sha256);
     }
   }
-  await forgetAbsent(
+  await deleteAbsentMarks(
     db,
     folder,
     stored.filter((sha256) => !removed.has(sha256)),
@@ -64,12 +64,4 @@ async function neededByJobs(
     }
   }
   return needed;
-}
-
-/** Deletes marks of files that no longer exist. */
-async function forgetAbsent(db: Database, folder: string, stored: readonly string[]): Promise<void> {
-  const marks = await db.selectFrom('unnamedBlob').select('sha256').where('sha256', 'like', `${folder}%`).execute();
-  const there = new Set(stored);
-  const gone = marks.map(({ sha256 }) => sha256).filter((sha256) => !there.has(sha256));
-  if (gone.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', gone).execute();
 }

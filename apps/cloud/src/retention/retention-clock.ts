@@ -1,6 +1,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { advance, heldBackMs, type RetentionTime, startOf } from './rules/retention-time.ts';
-import { at, type Database } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import { readRetentionTime, writeRetentionTime } from './store/retention-time.ts';
 
 /** Retention time (rules/retention-time.ts), stored across restarts. */
 export type RetentionClock = {
@@ -14,8 +15,7 @@ export function retentionClock({ db, clock, log }: { db: Database; clock: Clock;
   let isHeld = false;
   return {
     async tick() {
-      const before =
-        state ?? startOf((await db.selectFrom('retentionTime').select('at').executeTakeFirst())?.at, clocks());
+      const before = state ?? startOf(await readRetentionTime(db), clocks());
       const next = advance(before, clocks());
       const aheadMs = heldBackMs(next);
       if (aheadMs > 0 && !isHeld) {
@@ -23,12 +23,7 @@ export function retentionClock({ db, clock, log }: { db: Database; clock: Clock;
         log.warn('the clock jumped ahead: old data stays until the clock has kept step for a day', { seconds });
       }
       isHeld = aheadMs > 0;
-      const row = { at: at(next.at) };
-      await db
-        .insertInto('retentionTime')
-        .values(row)
-        .onConflict((conflict) => conflict.column('one').doUpdateSet(row))
-        .execute();
+      await writeRetentionTime(db, next.at);
       state = next;
       return next.at;
     },

@@ -7,9 +7,8 @@ import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
 import { type JobEvent, step } from './rules/job-life.ts';
 import type { Caller } from '../access/rules/permissions.ts';
 import * as check from '../rpc/rules/field-checks.ts';
-import { at } from '../database/database.ts';
 import { leaseMs } from './store/job-queue.ts';
-import { jobOf, moveOn } from './store/jobs.ts';
+import { jobOf, moveOn, setModel } from './store/jobs.ts';
 import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
 import { publish } from '../registry/store/registry.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
@@ -64,12 +63,7 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
       },
       now,
     });
-    await trx
-      .updateTable('trainingJob')
-      .set({ modelId, evaluation: evaluation ? JSON.stringify(evaluation) : null, changedOn: at(now) })
-      .where('orgId', '=', row.orgId)
-      .where('id', '=', row.id)
-      .execute();
+    await setModel(trx, row, { modelId, evaluation, now });
   });
   admission.keep();
   // Canceled during publication, so the result is discarded.

@@ -162,3 +162,11 @@ export const releaseBlob = (db: Database, sha256: string): Promise<boolean> =>
     const left = await trx.selectFrom('blob').select('orgId').where('sha256', '=', sha256).limit(1).executeTakeFirst();
     return !left;
   });
+
+/** Deletes the marks of files of a folder that no longer exist. */
+export async function deleteAbsentMarks(db: Database, folder: string, stored: readonly string[]): Promise<void> {
+  const marks = await db.selectFrom('unnamedBlob').select('sha256').where('sha256', 'like', `${folder}%`).execute();
+  const existing = new Set(stored);
+  const absent = marks.map(({ sha256 }) => sha256).filter((sha256) => !existing.has(sha256));
+  if (absent.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', absent).execute();
+}

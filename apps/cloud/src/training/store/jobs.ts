@@ -168,6 +168,20 @@ export const moveOn = (
     return { before, row, changed: true };
   });
 
+/** Stores the model that a job produced. `now`: ms since 1970. */
+export async function setModel(
+  trx: Trx,
+  { orgId, id }: JobKey,
+  { modelId, evaluation, now }: { modelId: string; evaluation: object | null; now: number },
+): Promise<void> {
+  await trx
+    .updateTable('trainingJob')
+    .set({ modelId, evaluation: evaluation ? JSON.stringify(evaluation) : null, changedOn: at(now) })
+    .where('orgId', '=', orgId)
+    .where('id', '=', id)
+    .execute();
+}
+
 /** Finds a job of any organization; the caller of this function must check rights. */
 export const findJob = async (db: Database, id: string): Promise<JobRow | undefined> =>
   isUuid(id) ? db.selectFrom('trainingJob').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
