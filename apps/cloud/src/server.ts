@@ -1,68 +1,33 @@
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import type { Clock, Log } from '@platform/kit';
-import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
+import type { PlatformError } from '@platform/contract/errors';
 import { installScriptCommand } from '@platform/contract/install-command';
-import { authenticator } from './access/authenticate.ts';
-import { callerBudgets } from './access/caller-budgets.ts';
-import { failedSignIns } from './access/failed-sign-ins.ts';
-import { identities } from './access/identities.ts';
-import { type FirstRun, openSecrets } from './access/secrets.ts';
+import type { Clock, Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import type { FirstRun, Secrets } from './access/secrets.ts';
 import { auditPerson, insertSignInLink } from './access/store/sessions.ts';
-import { tokens } from './access/tokens.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
-import { openDiskBlobs } from './blobs/disk.ts';
-import { organizationUsage } from './blobs/organization-usage.ts';
-import { makeExports } from './data/sequence-exports.ts';
-import { followChanges } from './database/changes.ts';
-import { type Connection, type DatabaseLimits, openDatabase } from './database/database.ts';
-import { holdDatabase } from './database/exclusive.ts';
-import { gathered } from './database/gathered.ts';
-import { migrate } from './database/migrate.ts';
-import { openNotifications } from './database/notifications.ts';
-import { agentAnswers } from './device-api/agent-answers.ts';
+import type { Database } from './database/database.ts';
 import { configChecks } from './device-api/config-checks.ts';
 import { fastPath } from './device-api/fast-path.ts';
 import { heldChecks } from './device-api/held-checks.ts';
-import { machineConfigs } from './device-api/machine-configs.ts';
-import { reportedHosts } from './device-api/reported-hosts.ts';
-import { seats, seatsOfMachine } from './device-api/seats.ts';
-import { readPartSources } from './device-api/store/part-sources.ts';
-import { type HttpDeps, httpRoutes } from './http-routes.ts';
-import { logWriter } from './logs/log-writer.ts';
-import { presence } from './machines/presence.ts';
+import { httpRoutes } from './http-routes.ts';
 import type { CloudOptions } from './options.ts';
-import { createFirstRun, restoreFirstKeys, validFirstKeys } from './organizations/store/first-run.ts';
-import { type Cluster, startCluster } from './postgres/cluster.ts';
-import { keepCluster } from './postgres/keeper.ts';
-import { openOwnDatabase } from './postgres/roles.ts';
-import { steadyTime } from './process/steady-time.ts';
+import { validFirstKeys } from './organizations/store/first-run.ts';
 import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
-import { latestVersion } from './registry/store/registry.ts';
-import { openOnlineKey } from './releases/online-key.ts';
-import { releaseBook } from './releases/release-book.ts';
-import { keepFresh } from './releases/tuf-repository.ts';
-import { startRetention } from './retention/start.ts';
-import { type RpcDeps, routes } from './rpc-routes.ts';
+import { routes } from './rpc-routes.ts';
+import { type Services, startServices, type Stopping } from './server-services.ts';
+import { openDataFolder, openServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
-import {
-  certificateProblems,
-  type IdentityInUse,
-  identityInUse,
-  isStrictTransport,
-  readIdentity,
-} from './tls/in-use.ts';
-import { findAttempt, findScriptKey } from './training/store/attempts.ts';
-import { reapJobs } from './training/store/job-reaper.ts';
-import { trustedProxies } from './wire/addresses.ts';
-import { type Addresses, addresses } from './wire/base-url.ts';
+import { identityInUse, readIdentity } from './tls/in-use.ts';
+import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
+import { addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
 import { httpListener } from './wire/exchange.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
 import { mostConnections } from './wire/mux.ts';
 import { openPorts, type Ports } from './wire/ports.ts';
+import type { Listener, Request } from './wire/request.ts';
 import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
@@ -94,8 +59,6 @@ export type Around = {
   request?: <T>(handle: () => T) => T;
 };
 
-const version = '0.1.0';
-const databaseName = 'platform';
 const drainMs = 8_000;
 /** Lifetime of the link printed at a start: a user may return to the terminal the next day. */
 const startLinkMs = 24 * 3_600_000;
@@ -112,205 +75,50 @@ export async function startServer(
   {
     clock,
     log,
-    databaseSettings = {},
+    databaseSettings: settings = {},
     around = {},
   }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
   const identity = identityInUse(options, await readIdentity(options), { clock, log: log.child('tls') });
   const isProxy = trustedProxies(options.trustedProxy);
-  const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
-  const dataFolder = path.resolve(options.dataDir);
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
-  started.use(await lockData(dataFolder));
-  const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
-  const releaseKey = await openOnlineKey(dataFolder);
   const unhandled = unhandledFailures(log);
-  const diskBlobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
-  const blobs = around.blobs?.(diskBlobs) ?? diskBlobs;
   const broken = Promise.withResolvers<PlatformError>();
+  const opened = await openDataFolder(options, started);
+  const data = { ...opened, blobs: around.blobs?.(opened.blobs) ?? opened.blobs };
+  const database = await openServerDatabase(options, { data, settings, onLost: broken.resolve, clock, log }, started);
 
-  const connection = options.databaseUrl
-    ? ({ is: 'url', url: options.databaseUrl.reveal() } as const)
-    : await embedded(
-        { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings: databaseSettings },
-        started,
-      );
-  const where = options.databaseUrl ? 'of the database' : dataFolder;
-  const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost: broken.resolve }));
-  started.defer(() => exclusive.close());
-  const applied = await migrate(connection, where, { right: exclusive });
-  if (applied.length > 0) log.info('the schema was brought up to date', { applied });
-  const { db, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
-  started.defer(close);
-  await createFirstRun(db, secrets, options.orgName);
-  if (options.newKeys) await restoreFirstKeys(db, secrets);
-  const notifications = await openNotifications(connection, clock, log);
-  started.defer(() => notifications.close());
-
-  const stop = new AbortController();
-  const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop: stop.signal });
-  const releases = releaseBook(db, changes);
-  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
-  const answers = agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal });
-  const configs = machineConfigs({
-    db,
-    // An organization's own packages are named `<organization>/<name>`.
-    packageVersion: (orgId, name) =>
-      latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
-    changes,
-    clock,
-    log,
-    stop: stop.signal,
-  });
-  const { done: flushed, ...present } = presence({
-    db,
-    clock,
-    log,
-    stop: stop.signal,
-    isWaiting: (partId) => answers.isWatched(partId) || configs.isWatched(partId),
-  });
-  const steady = steadyTime(clock);
-  const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
-  const fresh = keepFresh({ db, key: releaseKey, clock, log: log.child('releases') }, stop.signal);
-  const swept = startRetention({ db, blobs, clock, log: log.child('retention') }, options, stop.signal);
-  started.defer(async () => {
-    stop.abort();
-    await Promise.all([followed, flushed, reaped, fresh, swept]);
-  });
-
-  const callers = identities({ db, changes, clock, scriptOf: (keyId) => findScriptKey(db, keyId) });
-  const signer = tokens(secrets.signingKey);
-  const failed = failedSignIns({ db, clock, log }, stop.signal);
-  started.defer(() => {
-    stop.abort();
-    return failed.done;
-  });
-  const authentication = authenticator({
-    identities: callers,
-    tokens: signer,
-    attemptOf: (jobId, attempt) => findAttempt(db, jobId, attempt, clock.wall()),
-    onFailed: failed.note,
-  });
+  const stopping = stoppingBy(started);
   const open: { ports?: Ports } = {};
-  const known: Addresses = addresses(
-    {
-      publicUrl: () => open.ports && publicUrlOf(open.ports.port),
-      insideUrl: () => open.ports?.insideUrl,
-    },
-    isProxy,
-  );
-  const deps: RpcDeps & HttpDeps = {
-    db,
-    isAnswering: exclusive.isAnswering,
-    blobs,
-    notifications,
-    changes,
-    clock,
-    steady,
-    log,
-    stop: stop.signal,
-    secrets,
-    releaseKey,
-    authenticator: authentication,
-    failedSignIns: failed,
-    presence: present,
-    answers,
-    configs,
-    releases,
-    hosts: reportedHosts(db, sourceOf),
-    logs: logWriter(db, clock),
-    budgets: callerBudgets(options, clock),
-    usage: organizationUsage({ db, clock, stop: stop.signal }, Math.floor(options.orgLimitGib * 2 ** 30)),
-    waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
-    addresses: known,
-    authority: () => identity.now().authority,
-    certificate: () => certificateNow(identity, known, clock),
-    version,
-  };
-  const exported = makeExports({ ...deps, log: log.child('exports') }, stop.signal);
-  started.defer(() => {
-    stop.abort();
-    return exported;
-  });
-  const { done: released, ...held } = heldChecks(clock, stop.signal);
-  started.defer(() => {
-    stop.abort();
-    return released;
-  });
-  const wrap = around.request ?? ((handle) => handle());
-  const check = configChecks({ ...deps, identities: callers, tokens: signer, held });
-  const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
-  const most = mostConnections();
-  const entrance = openEntrance(
-    visitors({ ...usualLimits, most, ofAddress: options.connectionsPerAddress }, clock, log),
-    isProxy,
-  );
-  const listener = rpcListener({
-    routes: routes(deps),
-    authenticator: authentication,
-    fast: fastPath(checks, entrance.prove, known),
-    pages: httpListener(
-      httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
-      {
-        authenticator: authentication,
-        budgets: deps.budgets,
-        prove: entrance.prove,
-        isStrictTransport: (request) => known.cameBy(request).isSecure && deps.certificate().isStrictTransport,
-        log,
-      },
-    ),
-    budget: messageBudget(clock),
-    budgets: deps.budgets,
-    rate: valueRate(clock),
-    prove: entrance.prove,
-    addresses: known,
-    log,
-  });
-  const { pair } = identity.now();
+  const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
+  const publicUrl = (): string | undefined => open.ports && publicUrlOf(open.ports.port);
+  const known = addresses({ publicUrl, insideUrl: () => open.ports?.insideUrl }, isProxy);
+  const services = startServices(options, { data, database, identity, addresses: known }, { clock, log }, stopping);
+  const { listener, ...served } = requestHandlers(options, services, { isProxy, around, clock, log }, stopping);
+  const { host, port, allowPlaintext } = options;
+  const { pair: tls } = identity.now();
   const ports = await openPorts({
-    listener: (request, response) => wrap(() => listener(request, response)),
-    options: {
-      host: options.host,
-      port: options.port,
-      allowPlaintext: options.allowPlaintext,
-      checks,
-      isProxy,
-      clock,
-      log,
-      unhandled,
-      entrance,
-      ...(pair && { tls: pair }),
-    },
+    listener,
+    options: { host, port, allowPlaintext, ...served, isProxy, clock, log, unhandled, ...(tls && { tls }) },
     publicUrlOf,
-    dataFolder,
+    dataFolder: data.dataFolder,
   });
   open.ports = ports;
-  const renewed = identity.follow((found) => ports.renew(found), stop.signal);
-  started.defer(async () => {
-    // Held calls end first, then running calls may finish.
-    stop.abort();
-    await Promise.all([renewed, ports.close(drainMs)]);
-  });
-
-  const personId = secrets.first.ownerId;
-  await auditPerson(db, personId, { actor: 'server start', action: 'create sign-in link' });
-  const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
-  const signInUrl = `${ports.url}/sign-in?token=${link}`;
-  const credentialsFile = path.join(dataFolder, 'first-run.json');
-  const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);
-  await atomicWrite(credentialsFile, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  const renewed = identity.follow((found) => ports.renew(found), stopping.signal);
+  // Held calls end first, then running calls may finish.
+  stopping.defer(() => Promise.all([renewed, ports.close(drainMs)]));
+  const { url, localUrl, insideUrl } = ports;
+  const files = await writeCredentials({ ...data, db: database.db, clock }, url);
   const running = started.move();
   return {
-    url: ports.url,
-    localUrl: ports.localUrl,
-    insideUrl: ports.insideUrl,
+    url,
+    localUrl,
+    insideUrl,
     port: ports.port,
-    installScriptCommand: installScriptCommand(ports.url, authoritySha256(identity.now().authority)),
-    firstRun: secrets.first,
-    signInUrl,
-    credentialsFile,
-    dataFolder,
+    installScriptCommand: installScriptCommand(url, authoritySha256(identity.now().authority)),
+    firstRun: data.secrets.first,
+    ...files,
+    dataFolder: data.dataFolder,
     database: options.databaseUrl ? 'external' : 'embedded',
     broken: broken.promise,
     unhandled,
@@ -318,58 +126,66 @@ export async function startServer(
   };
 }
 
-async function lockData(dataFolder: string): Promise<AsyncDisposable> {
-  try {
-    return await lockFolder(path.join(dataFolder, 'server.lock'));
-  } catch (error) {
-    if (error instanceof FolderLocked)
-      throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
-    throw error;
-  }
-}
-
-/** Problems of the current certificate, and whether to send HSTS. */
-function certificateNow(identity: IdentityInUse, known: Addresses, clock: Clock) {
-  const now = identity.now();
-  const problem = identity.problem();
-  const text = `The renewed certificate cannot be used: ${problem}`;
+function stoppingBy(started: AsyncDisposableStack): Stopping {
+  const stop = new AbortController();
   return {
-    problems: [
-      ...certificateProblems(now, known.publicUrl(), clock.wall()),
-      ...(problem === undefined ? [] : [{ text, isFatal: false }]),
-    ],
-    isStrictTransport: isStrictTransport(now, known.publicUrl()),
+    signal: stop.signal,
+    defer: (end) =>
+      started.defer(async () => {
+        stop.abort();
+        await end();
+      }),
   };
 }
 
-type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };
-
-async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
-  const first = await startCluster(options);
-  const start = (): Promise<Cluster> => startCluster({ ...options, mustExist: true });
-  const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
-  started.defer(() => keeper.stop());
-  return openOwnDatabase(first, databaseName, options.log);
+/** Connects the port to the calls and routes, with the fast path of config checks and the limits of callers. */
+function requestHandlers(
+  options: CloudOptions,
+  { deps, signIn }: Services,
+  { isProxy, around, clock, log }: { isProxy: TrustedProxies; around: Around; clock: Clock; log: Log },
+  stopping: Stopping,
+) {
+  const { done: released, ...held } = heldChecks(clock, stopping.signal);
+  stopping.defer(() => released);
+  const wrap = around.request ?? ((handle) => handle());
+  const check = configChecks({ ...deps, ...signIn, held });
+  const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
+  const limits = { ...usualLimits, most: mostConnections(), ofAddress: options.connectionsPerAddress };
+  const entrance = openEntrance(visitors(limits, clock, log), isProxy);
+  const { addresses: known, authenticator, budgets } = deps;
+  const { prove } = entrance;
+  const pages = httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir });
+  const isStrictTransport = (request: Request): boolean =>
+    known.cameBy(request).isSecure && deps.certificate().isStrictTransport;
+  const listener = rpcListener({
+    routes: routes(deps),
+    authenticator,
+    fast: fastPath(checks, prove, known),
+    pages: httpListener(pages, { authenticator, budgets, prove, isStrictTransport, log }),
+    budget: messageBudget(clock),
+    budgets,
+    rate: valueRate(clock),
+    prove,
+    addresses: known,
+    log,
+  });
+  const wrapped: Listener = (request, response) => wrap(() => listener(request, response));
+  return { listener: wrapped, checks, entrance };
 }
 
-const limitsOf = (options: CloudOptions): DatabaseLimits => ({
-  connectMs: options.databaseConnectTimeoutS * 1_000,
-  statementMs: options.databaseStatementTimeoutS * 1_000,
-  lockMs: options.databaseLockTimeoutS * 1_000,
-});
-
-/** Reports an unreachable external database or a wrong URL as a row of the error table. */
-async function reached<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof PlatformError) throw error;
-    throw new PlatformError(
-      'DATABASE_UNAVAILABLE',
-      { problem: error instanceof Error ? error.message : String(error) },
-      error,
-    );
-  }
+/** Creates a sign-in link for the installation's owner and writes the credentials file. */
+async function writeCredentials(
+  { db, secrets, dataFolder, clock }: { db: Database; secrets: Secrets; dataFolder: string; clock: Clock },
+  url: string,
+): Promise<{ signInUrl: string; credentialsFile: string }> {
+  const personId = secrets.first.ownerId;
+  await auditPerson(db, personId, { actor: 'server start', action: 'create sign-in link' });
+  const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
+  const signInUrl = `${url}/sign-in?token=${link}`;
+  const credentialsFile = path.join(dataFolder, 'first-run.json');
+  const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);
+  await atomicWrite(credentialsFile, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  return { signInUrl, credentialsFile };
 }
 
 /** Content of the credentials file for the installation's owner; a key that was rotated or deleted is null. */

@@ -31,73 +31,31 @@ export type Exclusive = DatabaseRight & {
 
 type Held = { client: Client; pid: number; startedOn: string; heart: Heartbeat };
 
-/**
- * Takes the database for this server alone and keeps it when connections break or hang. The new holder ends the
- * previous server's sessions, so that no statement of that server can write afterwards.
- *
- * @param onLost - another server took the right while our connection was broken, so this server must stop.
- * @throws PlatformError DATA_DIR_IN_USE while another server has it.
- */
-export async function holdDatabase(of: {
+type Wanted = {
   connection: Connection;
   where: string;
   clock: Clock;
   log: Log;
+  /** Another server took the right while our connection was broken, so this server must stop. */
   onLost: (error: PlatformError) => void;
   /** Time for the previous server to end. */
   waitMs?: number;
-}): Promise<Exclusive> {
-  const { clock, log, waitMs = usualWaitMs } = of;
+};
+
+/**
+ * Takes the database for this server alone and keeps it when connections break or hang. The new holder ends the
+ * previous server's sessions, so that no statement of that server can write afterwards.
+ *
+ * @throws PlatformError DATA_DIR_IN_USE while another server has it.
+ */
+export async function holdDatabase(of: Wanted): Promise<Exclusive> {
+  const { clock, log } = of;
   const stop = new AbortController();
   const listeners = new Set<() => void>();
-
-  /**
-   * @param before - our own session that held the right. Behind a broken network, the database keeps it until we end
-   * it.
-   */
-  async function take(before?: Held): Promise<Held> {
-    const client = new Client({ ...clientConfig(of.connection, serverSessions), ...patience });
-    client.on('error', (error) => log.debug('the lock connection broke', { error: errorText(error) }));
-    try {
-      await client.connect();
-      const own = await sessionOf(client);
-      await untilTaken(client, before);
-      await endOthers(client, clock);
-      return { client, ...own, heart: heartbeat(client, clock, 'select 1') };
-    } catch (error) {
-      cut(client);
-      throw error;
-    }
-  }
-  async function untilTaken(client: Client, before: Held | undefined): Promise<void> {
-    for (const start = clock.now(); ; await clock.sleep(againMs, stop.signal)) {
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [rightKey]);
-      if (rows[0]?.taken) return;
-      // Sessions of a killed server end within moments.
-      const isOurs = before !== undefined && (await endHolder(client, before));
-      if (!isOurs && clock.now() - start > waitMs) throw new PlatformError('DATA_DIR_IN_USE', { path: of.where });
-      if (stop.signal.aborted) throw new PlatformError('DATABASE_UNAVAILABLE');
-    }
-  }
-
-  const held = new Cell<Held | undefined>(await take());
+  const first = await take(of, stop.signal);
+  const held = new Cell<Held | undefined>(first);
   const state = { lostOn: 0 };
-  const retake = async (before: Held): Promise<Held | undefined> => {
-    for (let failures = 0; !stop.signal.aborted; failures++) {
-      try {
-        return await take(before);
-      } catch (error) {
-        if (error instanceof PlatformError && error.code === 'DATA_DIR_IN_USE') {
-          of.onLost(error);
-          return undefined;
-        }
-        if (failures === 0) log.warn('the database does not answer', { error: errorText(error) });
-        await clock.sleep(againMs, stop.signal);
-      }
-    }
-    return undefined;
-  };
-  const keep = async (first: Held): Promise<void> => {
+  const keep = async (): Promise<void> => {
     for (let now: Held | undefined = first; now;) {
       const { client } = now;
       await new Promise<void>((resolve) => client.once('end', () => resolve()));
@@ -106,13 +64,12 @@ export async function holdDatabase(of: {
       for (const listener of listeners) listener();
       if (stop.signal.aborted) return;
       log.warn('lost the lock of the database; calls are refused until it is back');
-      now = await retake(now);
+      now = await retake(of, stop.signal, now);
       held.set(now);
       if (now) log.info('the database answers again', { afterMs: Math.round(clock.now() - state.lostOn) });
     }
   };
-  const first = held.get();
-  const kept = first ? keep(first) : Promise.resolve();
+  const kept = keep();
   return {
     holder: () => held.get()?.pid,
     onLost: (listener) => void listeners.add(listener),
@@ -132,6 +89,58 @@ export async function holdDatabase(of: {
       await kept;
     },
   };
+}
+
+/**
+ * @param before - our own session that held the right. Behind a broken network, the database keeps it until we end it.
+ */
+async function take(of: Wanted, stop: AbortSignal, before?: Held): Promise<Held> {
+  const { clock, log } = of;
+  const client = new Client({ ...clientConfig(of.connection, serverSessions), ...patience });
+  client.on('error', (error) => log.debug('the lock connection broke', { error: errorText(error) }));
+  try {
+    await client.connect();
+    const own = await sessionOf(client);
+    await untilTaken(of, stop, client, before);
+    await endOthers(client, clock);
+    return { client, ...own, heart: heartbeat(client, clock, 'select 1') };
+  } catch (error) {
+    cut(client);
+    throw error;
+  }
+}
+
+async function untilTaken(
+  { where, clock, waitMs = usualWaitMs }: Wanted,
+  stop: AbortSignal,
+  client: Client,
+  before: Held | undefined,
+): Promise<void> {
+  for (const start = clock.now(); ; await clock.sleep(againMs, stop)) {
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [rightKey]);
+    if (rows[0]?.taken) return;
+    // Sessions of a killed server end within moments.
+    const isOurs = before !== undefined && (await endHolder(client, before));
+    if (!isOurs && clock.now() - start > waitMs) throw new PlatformError('DATA_DIR_IN_USE', { path: where });
+    if (stop.aborted) throw new PlatformError('DATABASE_UNAVAILABLE');
+  }
+}
+
+/** @returns undefined: stopped, or another server took the right. */
+async function retake(of: Wanted, stop: AbortSignal, before: Held): Promise<Held | undefined> {
+  for (let failures = 0; !stop.aborted; failures++) {
+    try {
+      return await take(of, stop, before);
+    } catch (error) {
+      if (error instanceof PlatformError && error.code === 'DATA_DIR_IN_USE') {
+        of.onLost(error);
+        return undefined;
+      }
+      if (failures === 0) of.log.warn('the database does not answer', { error: errorText(error) });
+      await of.clock.sleep(againMs, stop);
+    }
+  }
+  return undefined;
 }
 
 async function sessionOf(client: Client): Promise<{ pid: number; startedOn: string }> {

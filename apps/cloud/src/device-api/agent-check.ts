@@ -11,24 +11,21 @@ import { askOf } from './agent-service.ts';
 import type { Check, Present, ReadCheck } from './check.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 
-/** Checks of agents. A request with a report, or the last one of an agent that is removed, is not a check. */
-export function agentChecks(of: {
-  answers: AgentAnswers;
-  hosts: ReportedHosts;
-  presence: Pick<Presence, 'checkMs'>;
-}): ReadCheck {
-  const { answers, hosts, presence } = of;
-  /**
-   * Caches one response. The interval is the same for all machines and changes slowly. Machines with the same
-   * configuration get the same bytes.
-   */
+type Found = Present & { answer: Answer };
+
+const present = (answer: Answer): Found => ({
+  answer,
+  fingerprint: answer.fingerprint,
+  isUrgent: answer.isRestartWanted,
+});
+
+/**
+ * Caches one response. The interval is the same for all machines and changes slowly. Machines with the same
+ * configuration get the same bytes.
+ */
+function unchangedBytes(presence: Pick<Presence, 'checkMs'>): (found: Present) => Uint8Array {
   const last = { fingerprint: '', isUrgent: false, checkMs: 0, bytes: new Uint8Array() };
-  const present = (answer: Answer): Found => ({
-    answer,
-    fingerprint: answer.fingerprint,
-    isUrgent: answer.isRestartWanted,
-  });
-  const same = ({ fingerprint, isUrgent }: Present): Uint8Array => {
+  return ({ fingerprint, isUrgent }) => {
     const checkMs = presence.checkMs();
     if (last.fingerprint !== fingerprint || last.isUrgent !== isUrgent || last.checkMs !== checkMs) {
       const bytes = sameBytes({ fingerprint, isRestartWanted: isUrgent }, checkMs);
@@ -36,6 +33,16 @@ export function agentChecks(of: {
     }
     return last.bytes;
   };
+}
+
+/** Checks of agents. A request with a report, or the last one of an agent that is removed, is not a check. */
+export function agentChecks(of: {
+  answers: AgentAnswers;
+  hosts: ReportedHosts;
+  presence: Pick<Presence, 'checkMs'>;
+}): ReadCheck {
+  const { answers, hosts, presence } = of;
+  const same = unchangedBytes(presence);
 
   class AgentCheck implements Check {
     readonly known: string;
@@ -79,5 +86,3 @@ export function agentChecks(of: {
     };
   };
 }
-
-type Found = Present & { answer: Answer };

@@ -38,7 +38,7 @@ type CheckDeps = {
 };
 
 /** Limit of concurrent lookups: beyond this, lookups outlast the client's timeout and are retried in vain. */
-const mostCold = 10_000;
+const mostLookups = 10_000;
 /** Delay of a rejection. Without it, a rejection costs as much as a response, and the machine retries immediately. */
 const refusalMs = 1_000;
 const prefix = 'Bearer ';
@@ -46,86 +46,73 @@ const prefix = 'Bearer ';
 const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platform; hit'];
 const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'platform; fwd=miss'];
 
-/**
- * Fast path of the machines' long polls for configuration changes. If everything is cached and unchanged, it answers
- * without the database. That costs a fifth of a full RPC. After a restart of the server, when every machine reconnects,
- * it batches the lookups of many machines.
- *
- * @returns false: it did nothing, and the full RPC must answer; this includes reports and unusual requests.
- */
-export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
-  const { presence, clock, held, tokens, identities, budgets } = deps;
-  const readers = new Map<string, ReadCheck>([
-    [agentCheckPath, agentChecks(deps)],
-    [serverCheckPath, serverChecks(deps.configs)],
-  ]);
-  const waitingFor = new Map<string, Seats>([
-    [agentCheckPath, deps.waiting.agents],
-    [serverCheckPath, deps.waiting.servers],
-  ]);
-  const cold = { count: 0 };
+type CheckReplies = {
+  /** Sends that nothing changed. */
+  unchanged(reply: Reply, check: Check, present: Present, head?: readonly string[]): void;
+  /** Sends the whole configuration. */
+  whole(reply: Reply, check: Check, present: Present): void;
+  fail(reply: Reply, error: unknown, path: string): void;
+  /** @returns false: the machine is over its budget, and the rejection follows after a delay. */
+  isWithinBudget(reply: Reply, partId: string, path: string): boolean;
+};
 
-  /** The claims of a machine's own token. Tokens that this server did not sign cost no lookup. */
-  const signedBy = (authorization: string): Claims | undefined => {
-    const claims = tokens.signed(authorization.slice(prefix.length));
-    return claims?.credentials === 'robot-secret' ? claims : undefined;
-  };
-  /** Whether the cache confirms that the token and its secret are valid. */
-  const isProven = (authorization: string): boolean => {
-    const claims = tokens.known(authorization.slice(prefix.length));
-    return claims !== undefined && identities.known('part', claims.subject)?.proofs.has(claims.proof) === true;
-  };
-  const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
-    try {
-      return readers.get(path)?.(body, baseUrl(deps.addresses, { host, isSecure }));
-    } catch {
-      return undefined;
-    }
-  };
-  const answerSame = (reply: Reply, check: Check, present: Present, head = fromMemory): void => {
-    presence.touch(check.partId);
-    reply.send(200, head, check.same(present));
-  };
-  const answerWhole = (reply: Reply, check: Check, present: Present): void => {
-    presence.touch(check.partId);
-    reply.send(200, fromDatabase, check.whole(present));
-  };
+function checkReplies({ presence, budgets, clock, log }: CheckDeps): CheckReplies {
   const fail = (reply: Reply, error: unknown, path: string): void => {
     if (reply.isGone) return;
-    const found = toConnectError(publicError(error, deps.log, path.slice(1)));
+    const found = toConnectError(publicError(error, log, path.slice(1)));
     const headers = ['content-type', 'application/json', ...[...found.metadata].flat()];
     reply.send(codeToHttpStatus(found.code), headers, errorToJsonBytes(found, undefined));
   };
-  /** @returns false: the machine is over its budget, and the rejection follows after a delay. */
-  const isWithinBudget = (reply: Reply, partId: string, path: string): boolean => {
-    const refusal = budgets.admitCheck(partId);
-    if (!refusal) return true;
-    void clock.sleep(refusalMs).then(() => fail(reply, refusal, path));
-    return false;
+  return {
+    unchanged(reply, check, present, head = fromMemory) {
+      presence.touch(check.partId);
+      reply.send(200, head, check.same(present));
+    },
+    whole(reply, check, present) {
+      presence.touch(check.partId);
+      reply.send(200, fromDatabase, check.whole(present));
+    },
+    fail,
+    isWithinBudget(reply, partId, path) {
+      const refusal = budgets.admitCheck(partId);
+      if (!refusal) return true;
+      void clock.sleep(refusalMs).then(() => fail(reply, refusal, path));
+      return false;
+    },
   };
-  /** Passes the current state to `use`. Looks again if something changed during the lookup. */
-  const look = async (check: Check, use: (found: Present) => void): Promise<void> => {
-    for (const seen = { isOld: true }; seen.isOld;) {
-      seen.isOld = false;
-      const unwatch = check.watch(() => (seen.isOld = true));
-      try {
-        const found = await check.look();
-        if (!seen.isOld) use(found);
-      } finally {
-        unwatch();
-      }
+}
+
+/** Passes the current state to `use`. Looks it up again if something changed during the lookup. */
+async function lookUp(check: Check, use: (found: Present) => void): Promise<void> {
+  for (const seen = { isOld: true }; seen.isOld;) {
+    seen.isOld = false;
+    const unwatch = check.watch(() => (seen.isOld = true));
+    try {
+      const found = await check.look();
+      if (!seen.isOld) use(found);
+    } finally {
+      unwatch();
     }
-  };
-  /** Waits for a change or the end of the long poll, then sends the state, whole if it changed. */
-  const answerLater = (reply: Reply, check: Check, path: string): void => {
+  }
+}
+
+type AnswerLater = (reply: Reply, check: Check, path: string) => void;
+
+/** @returns waits for a change or the end of the long poll, then sends the state, whole if it changed. */
+function heldReplies({ presence, clock, held, waiting: limiters }: CheckDeps, replies: CheckReplies): AnswerLater {
+  const limiterOf = new Map<string, Seats>([
+    [agentCheckPath, limiters.agents],
+    [serverCheckPath, limiters.servers],
+  ]);
+  return (reply, check, path) => {
     presence.touch(check.partId);
     /** @param isOver - respond now, changed or not. */
     const release = (isOver: boolean): void => {
       end();
       if (reply.isGone) return;
       const present = isOver ? check.now() : undefined;
-      if (present?.fingerprint === check.known) answerSame(reply, check, present);
-      else look(check, (found) => settle(found, isOver)).catch((error: unknown) => fail(reply, error, path));
+      if (present?.fingerprint === check.known) replies.unchanged(reply, check, present);
+      else lookUp(check, (found) => settle(found, isOver)).catch((error: unknown) => replies.fail(reply, error, path));
     };
     const wake = (): void => release(false);
     const waiting: HeldCheck = { due: clock.now() + check.waitMs, release: () => release(true) };
@@ -136,13 +123,13 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     };
     const settle = (found: Present, isOver: boolean): void => {
       if (reply.isGone) return;
-      if (found.fingerprint !== check.known) return answerWhole(reply, check, found);
-      if (isOver || found.isUrgent) return answerSame(reply, check, found);
+      if (found.fingerprint !== check.known) return replies.whole(reply, check, found);
+      if (isOver || found.isUrgent) return replies.unchanged(reply, check, found);
       // The change does not affect this response.
       state.unwatch = check.watch(wake);
       held.hold(waiting);
     };
-    const leave = waitingFor.get(path)?.take(check.partId, () => fail(reply, tooManyWait(), path));
+    const leave = limiterOf.get(path)?.take(check.partId, () => replies.fail(reply, tooManyWait(), path));
     reply.onEnd(() => {
       presence.touch(check.partId); // the machine was connected until now
       end();
@@ -150,51 +137,89 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     });
     held.hold(waiting);
   };
-  /** Loads what is not cached, then answers. */
-  const answerCold = async (
-    reply: Reply,
-    { check, save }: NewCheck,
-    request: CheckRequest,
-    isCharged: boolean,
-  ): Promise<void> => {
+}
+
+/** @returns loads what is not cached, then answers. `isCharged`: the machine's budget paid for this check already. */
+function uncachedReplies(
+  { authenticator, presence }: CheckDeps,
+  replies: CheckReplies,
+  answerLater: AnswerLater,
+): (reply: Reply, found: NewCheck, request: CheckRequest, isCharged: boolean) => Promise<void> {
+  const lookups = { count: 0 };
+  return async (reply, { check, save }, { authorization, path }, isCharged) => {
     const { partId } = check;
-    cold.count++;
+    lookups.count++;
     try {
-      if (cold.count > mostCold)
-        throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostCold} machines are being looked up` });
-      const caller = await deps.authenticator.bearer(request.authorization);
+      if (lookups.count > mostLookups)
+        throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostLookups} machines are being looked up` });
+      const caller = await authenticator.bearer(authorization);
       reply.proven?.(caller.id);
       if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
-      if (!isCharged && !isWithinBudget(reply, partId, request.path)) return;
+      if (!isCharged && !replies.isWithinBudget(reply, partId, path)) return;
       presence.touch(partId);
       await save();
-      await look(check, (found) => {
+      await lookUp(check, (found) => {
         if (reply.isGone) return;
-        if (check.known !== found.fingerprint) answerWhole(reply, check, found);
-        else if (check.waitMs > 0 && !found.isUrgent) answerLater(reply, check, request.path);
-        else answerSame(reply, check, found, fromDatabase);
+        if (check.known !== found.fingerprint) replies.whole(reply, check, found);
+        else if (check.waitMs > 0 && !found.isUrgent) answerLater(reply, check, path);
+        else replies.unchanged(reply, check, found, fromDatabase);
       });
     } catch (error) {
-      fail(reply, error, request.path);
+      replies.fail(reply, error, path);
     } finally {
-      cold.count--;
+      lookups.count--;
     }
   };
+}
 
+/** The claims of a machine's own token. Tokens that this server did not sign cost no lookup. */
+function machineClaims(tokens: CheckDeps['tokens'], authorization: string): Claims | undefined {
+  const claims = tokens.signed(authorization.slice(prefix.length));
+  return claims?.credentials === 'robot-secret' ? claims : undefined;
+}
+
+/** Whether the cache confirms that the token and its secret are valid. */
+function isProven({ tokens, identities }: CheckDeps, authorization: string): boolean {
+  const claims = tokens.known(authorization.slice(prefix.length));
+  return claims !== undefined && identities.known('part', claims.subject)?.proofs.has(claims.proof) === true;
+}
+
+/**
+ * Fast path of the machines' long polls for configuration changes. If everything is cached and unchanged, it answers
+ * without the database. That costs a fifth of a full RPC. After a restart of the server, when every machine reconnects,
+ * it batches the lookups of many machines.
+ *
+ * @returns false: it did nothing, and the full RPC must answer; this includes reports and unusual requests.
+ */
+export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
+  const readers = new Map<string, ReadCheck>([
+    [agentCheckPath, agentChecks(deps)],
+    [serverCheckPath, serverChecks(deps.configs)],
+  ]);
+  const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
+    try {
+      return readers.get(path)?.(body, baseUrl(deps.addresses, { host, isSecure }));
+    } catch {
+      return undefined;
+    }
+  };
+  const replies = checkReplies(deps);
+  const answerLater = heldReplies(deps, replies);
+  const answerUncached = uncachedReplies(deps, replies, answerLater);
   return (request, reply) => {
-    const claims = signedBy(request.authorization);
+    const claims = machineClaims(deps.tokens, request.authorization);
     const found = claims && read(request);
     if (!found || found.check.partId !== claims.subject) return false;
     const { check, isKnown } = found;
-    const isTrusted = isProven(request.authorization);
+    const isTrusted = isProven(deps, request.authorization);
     if (isTrusted) {
       reply.proven?.(claims.subject);
-      if (!isWithinBudget(reply, claims.subject, request.path)) return true;
+      if (!replies.isWithinBudget(reply, claims.subject, request.path)) return true;
     }
     const present = isTrusted && isKnown && check.known !== '' ? check.now() : undefined;
-    if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request, isTrusted);
+    if (!present || present.fingerprint !== check.known) void answerUncached(reply, found, request, isTrusted);
     else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
-    else answerSame(reply, check, present);
+    else replies.unchanged(reply, check, present);
     return true;
   };
 }

@@ -1,0 +1,158 @@
+import type { Clock, Log } from '@platform/kit';
+import { type Authenticator, authenticator } from './access/authenticate.ts';
+import { callerBudgets } from './access/caller-budgets.ts';
+import { failedSignIns } from './access/failed-sign-ins.ts';
+import { type Identities, identities } from './access/identities.ts';
+import { type Tokens, tokens } from './access/tokens.ts';
+import { organizationUsage } from './blobs/organization-usage.ts';
+import { makeExports } from './data/sequence-exports.ts';
+import { type Changes, followChanges } from './database/changes.ts';
+import type { Database } from './database/database.ts';
+import { gathered } from './database/gathered.ts';
+import { agentAnswers } from './device-api/agent-answers.ts';
+import { machineConfigs } from './device-api/machine-configs.ts';
+import { reportedHosts } from './device-api/reported-hosts.ts';
+import { seats, seatsOfMachine } from './device-api/seats.ts';
+import { readPartSources } from './device-api/store/part-sources.ts';
+import type { HttpDeps } from './http-routes.ts';
+import { logWriter } from './logs/log-writer.ts';
+import { presence } from './machines/presence.ts';
+import type { CloudOptions } from './options.ts';
+import { steadyTime } from './process/steady-time.ts';
+import { latestVersion } from './registry/store/registry.ts';
+import { releaseBook } from './releases/release-book.ts';
+import { keepFresh } from './releases/tuf-repository.ts';
+import { startRetention } from './retention/start.ts';
+import type { RpcDeps } from './rpc-routes.ts';
+import type { DataFolder, ServerDatabase } from './server-storage.ts';
+import { certificateProblems, type IdentityInUse, isStrictTransport } from './tls/in-use.ts';
+import { findAttempt, findScriptKey } from './training/store/attempts.ts';
+import { reapJobs } from './training/store/job-reaper.ts';
+import type { Addresses } from './wire/base-url.ts';
+
+const version = '0.1.0';
+
+/** How the background work of a server ends. */
+export type Stopping = {
+  signal: AbortSignal;
+  /** When the server stops, it aborts the signal and awaits `end` before it closes what was opened earlier. */
+  defer(end: () => Promise<unknown>): void;
+};
+
+export type Services = {
+  /** Dependencies of all calls and routes. */
+  deps: RpcDeps & HttpDeps;
+  signIn: { authenticator: Authenticator; identities: Identities; tokens: Tokens };
+};
+
+/** Starts the background work, and connects everything that calls and routes use. */
+export function startServices(
+  options: CloudOptions,
+  of: { data: DataFolder; database: ServerDatabase; identity: IdentityInUse; addresses: Addresses },
+  { clock, log }: { clock: Clock; log: Log },
+  stopping: Stopping,
+): Services {
+  const { database, data, identity } = of;
+  const { db } = database;
+  const stop = stopping.signal;
+  const { done, ...machines } = machineState({ ...database, clock, log, stop });
+  const steady = steadyTime(clock);
+  const work = Promise.all([
+    done,
+    reapJobs({ db, clock, steady, log: log.child('jobs') }, stop),
+    keepFresh({ db, key: data.releaseKey, clock, log: log.child('releases') }, stop),
+    startRetention({ db, blobs: data.blobs, clock, log: log.child('retention') }, options, stop),
+  ]);
+  stopping.defer(() => work);
+  const failed = failedSignIns({ db, clock, log }, stop);
+  stopping.defer(() => failed.done);
+  const signIn = authentication(
+    { db, changes: machines.changes, clock, onFailed: failed.note },
+    data.secrets.signingKey,
+  );
+  const deps: RpcDeps & HttpDeps = {
+    ...data,
+    ...database,
+    ...machines,
+    authenticator: signIn.authenticator,
+    failedSignIns: failed,
+    clock,
+    steady,
+    log,
+    stop,
+    logs: logWriter(db, clock),
+    budgets: callerBudgets(options, clock),
+    usage: organizationUsage({ db, clock, stop }, Math.floor(options.orgLimitGib * 2 ** 30)),
+    waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
+    addresses: of.addresses,
+    authority: () => identity.now().authority,
+    certificate: () => certificateNow(identity, of.addresses, clock),
+    version,
+  };
+  const exported = makeExports({ ...deps, log: log.child('exports') }, stop);
+  stopping.defer(() => exported);
+  return { deps, signIn };
+}
+
+/** What machines are answered from: caches of their configurations and of releases, and their presence. */
+function machineState({
+  clock,
+  log,
+  stop,
+  ...database
+}: ServerDatabase & { clock: Clock; log: Log; stop: AbortSignal }) {
+  const { db, notifications } = database;
+  const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop });
+  const releases = releaseBook(db, changes);
+  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
+  const answers = agentAnswers({ sourceOf, releases, changes, clock, stop });
+  const configs = machineConfigs({
+    db,
+    // An organization's own packages are named `<organization>/<name>`.
+    packageVersion: (orgId, name) =>
+      latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
+    changes,
+    clock,
+    log,
+    stop,
+  });
+  const { done: flushed, ...present } = presence({
+    db,
+    clock,
+    log,
+    stop,
+    isWaiting: (partId) => answers.isWatched(partId) || configs.isWatched(partId),
+  });
+  const hosts = reportedHosts(db, sourceOf);
+  return { changes, releases, answers, configs, presence: present, hosts, done: Promise.all([followed, flushed]) };
+}
+
+/** @param onFailed - called with each failed sign-in. */
+function authentication(
+  of: { db: Database; changes: Changes; clock: Clock; onFailed: ReturnType<typeof failedSignIns>['note'] },
+  signingKey: Parameters<typeof tokens>[0],
+): Services['signIn'] {
+  const { db, changes, clock, onFailed } = of;
+  const known = identities({ db, changes, clock, scriptOf: (keyId) => findScriptKey(db, keyId) });
+  const signer = tokens(signingKey);
+  const attemptOf = (jobId: string, attempt: number) => findAttempt(db, jobId, attempt, clock.wall());
+  return {
+    authenticator: authenticator({ identities: known, tokens: signer, attemptOf, onFailed }),
+    identities: known,
+    tokens: signer,
+  };
+}
+
+/** Problems of the current certificate, and whether to send HSTS. */
+function certificateNow(identity: IdentityInUse, known: Addresses, clock: Clock) {
+  const now = identity.now();
+  const problem = identity.problem();
+  const text = `The renewed certificate cannot be used: ${problem}`;
+  return {
+    problems: [
+      ...certificateProblems(now, known.publicUrl(), clock.wall()),
+      ...(problem === undefined ? [] : [{ text, isFatal: false }]),
+    ],
+    isStrictTransport: isStrictTransport(now, known.publicUrl()),
+  };
+}

@@ -1,0 +1,131 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock, Log } from '@platform/kit';
+import { FolderLocked, lockFolder } from '@platform/kit/node';
+import { openSecrets, type Secrets } from './access/secrets.ts';
+import type { BlobStore } from './blobs/blob-store.ts';
+import { openDiskBlobs } from './blobs/disk.ts';
+import { type Connection, type Database, type DatabaseLimits, openDatabase } from './database/database.ts';
+import { type Exclusive, holdDatabase } from './database/exclusive.ts';
+import { migrate } from './database/migrate.ts';
+import { type Notifications, openNotifications } from './database/notifications.ts';
+import type { CloudOptions } from './options.ts';
+import { createFirstRun, restoreFirstKeys } from './organizations/store/first-run.ts';
+import { type Cluster, startCluster } from './postgres/cluster.ts';
+import { keepCluster } from './postgres/keeper.ts';
+import { openOwnDatabase } from './postgres/roles.ts';
+import { openOnlineKey } from './releases/online-key.ts';
+
+/** The data folder, locked for this process. */
+export type DataFolder = {
+  dataFolder: string;
+  secrets: Secrets;
+  releaseKey: Awaited<ReturnType<typeof openOnlineKey>>;
+  blobs: BlobStore;
+};
+
+/** The database, which only this server may use. */
+export type ServerDatabase = {
+  db: Database;
+  isAnswering: Exclusive['isAnswering'];
+  notifications: Notifications;
+};
+
+const databaseName = 'platform';
+
+/**
+ * @param started - closes what is opened here.
+ * @throws PlatformError DATA_DIR_IN_USE
+ */
+export async function openDataFolder(options: CloudOptions, started: AsyncDisposableStack): Promise<DataFolder> {
+  const dataFolder = path.resolve(options.dataDir);
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  started.use(await lockData(dataFolder));
+  const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
+  const releaseKey = await openOnlineKey(dataFolder);
+  const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
+  return { dataFolder, secrets, releaseKey, blobs };
+}
+
+async function lockData(dataFolder: string): Promise<AsyncDisposable> {
+  try {
+    return await lockFolder(path.join(dataFolder, 'server.lock'));
+  } catch (error) {
+    if (error instanceof FolderLocked)
+      throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
+    throw error;
+  }
+}
+
+/**
+ * Starts the embedded database unless the options name another one, brings the schema up to date, and writes the rows
+ * of the first start.
+ *
+ * @param settings - of the embedded database.
+ * @param onLost - another server took the database, so this server must stop.
+ * @param started - closes what is opened here.
+ * @throws PlatformError DATA_DIR_IN_USE, DATA_DIR_NEWER, DATABASE_UNAVAILABLE
+ */
+export async function openServerDatabase(
+  options: CloudOptions,
+  of: {
+    data: DataFolder;
+    settings: Readonly<Record<string, string>>;
+    onLost: (error: PlatformError) => void;
+    clock: Clock;
+    log: Log;
+  },
+  started: AsyncDisposableStack,
+): Promise<ServerDatabase> {
+  const { clock, log, settings, onLost } = of;
+  const { dataFolder, secrets } = of.data;
+  const connection = options.databaseUrl
+    ? ({ is: 'url', url: options.databaseUrl.reveal() } as const)
+    : await embedded(
+        { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings },
+        started,
+      );
+  const where = options.databaseUrl ? 'of the database' : dataFolder;
+  const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost }));
+  started.defer(() => exclusive.close());
+  const applied = await migrate(connection, where, { right: exclusive });
+  if (applied.length > 0) log.info('the schema was brought up to date', { applied });
+  const { db, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
+  started.defer(close);
+  await createFirstRun(db, secrets, options.orgName);
+  if (options.newKeys) await restoreFirstKeys(db, secrets);
+  const notifications = await openNotifications(connection, clock, log);
+  started.defer(() => notifications.close());
+  return { db, isAnswering: exclusive.isAnswering, notifications };
+}
+
+type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };
+
+async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
+  const first = await startCluster(options);
+  const start = (): Promise<Cluster> => startCluster({ ...options, mustExist: true });
+  const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
+  started.defer(() => keeper.stop());
+  return openOwnDatabase(first, databaseName, options.log);
+}
+
+const limitsOf = (options: CloudOptions): DatabaseLimits => ({
+  connectMs: options.databaseConnectTimeoutS * 1_000,
+  statementMs: options.databaseStatementTimeoutS * 1_000,
+  lockMs: options.databaseLockTimeoutS * 1_000,
+});
+
+/** Reports an unreachable external database or a wrong URL as a row of the error table. */
+async function reached<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError(
+      'DATABASE_UNAVAILABLE',
+      { problem: error instanceof Error ? error.message : String(error) },
+      error,
+    );
+  }
+}
