@@ -4,7 +4,7 @@ import { unreached } from '../state/trial-file.ts';
 import { agentTrialMs, evaluateTrial, serverSteadyMs, type Evidence, type TrialLimits } from './plans/trial.ts';
 import type { ProgramStore } from './store.ts';
 import type { Program } from './layout.ts';
-import { sliceOf } from './program-version.ts';
+import { sliceOf } from './version-state.ts';
 
 const retryMs = 30_000;
 
