@@ -57,7 +57,10 @@ test('the trainers of this version start in a sandbox on the Node that runs this
   // Three images that are none: the trainer itself says so.
   const job = await s.ended(s.server.submit({ limits: { ...limits, memory_mib: 2048 } }));
   assert.deepEqual([job.failure?.cause, job.attempt], ['data', 1], job.failure?.message);
-  assert.equal(s.lines(job).filter((line) => line.includes('cannot be decoded: it is no JPEG, PNG or WebP')).length, 3);
+  assert.equal(
+    s.lines(job).filter((line) => line.includes('cannot be decoded: it is not a JPEG, PNG or WebP')).length,
+    3,
+  );
   assert.ok(s.lines(job).some((line) => line.startsWith('info Sandbox: bubblewrap')));
   assert.match(s.log(), /built-in trainers run in a sandbox/);
   assert.deepEqual(

@@ -38,7 +38,7 @@ if (!set || flags.folder === '') {
   process.exitCode = 2;
 } else {
   const order = { seed, train: Number(flags.train ?? set.train), test: Number(flags.test ?? set.test) };
-  const images = await set.pictures(order);
+  const images = await set.images(order);
   if (images) await write(flags.folder, set, images);
   else process.exitCode = absent;
 }

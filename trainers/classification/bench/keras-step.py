@@ -1,4 +1,4 @@
-"""CPU time of one training step per picture in TensorFlow: the same network, size and batch as speed.ts, one thread.
+"""CPU time of one training step per image in TensorFlow: the same network, size and batch as speed.ts, one thread.
 
 Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}. `from` counts convolutions, as speed.ts does;
 batch normalisation runs with its stored statistics and is not trained, as in the folded network of ours.
@@ -30,13 +30,13 @@ for first in [int(one) for one in (sys.argv[2] if len(sys.argv) > 2 else "0,30,4
     optimizer = tf.keras.optimizers.Adam(1e-4)
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     random = np.random.default_rng(1)
-    pictures = tf.constant(random.random((BATCH, SIDE, SIDE, 3), np.float32) * 2 - 1)
+    images = tf.constant(random.random((BATCH, SIDE, SIDE, 3), np.float32) * 2 - 1)
     labels = tf.constant(random.integers(0, CLASSES, BATCH))
 
     @tf.function
     def step():
         with tf.GradientTape() as tape:
-            loss = loss_of(labels, model(pictures, training=False))
+            loss = loss_of(labels, model(images, training=False))
         variables = model.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return loss

@@ -29,7 +29,7 @@ export interface TestSet {
   kind: 'single_label_classification' | 'multi_label_classification';
   train: number;
   test: number;
-  pictures(order: Order): Promise<Images | undefined> | Images | undefined;
+  images(order: Order): Promise<Images | undefined> | Images | undefined;
 }
 
 /** Pixels of both edges of composites. */
@@ -65,7 +65,7 @@ const keptApart = {
   violin: 'hobbies/music/string/violin.png',
   wrench: 'household/tools/wrench.png',
 };
-/** Of the same sort, to make the recipe with. */
+/** Similar objects, used to choose the recipe. */
 const development = {
   guitar: 'hobbies/music/string/guitar_electric.png',
   hammer: 'household/tools/hammer.png',
@@ -284,37 +284,37 @@ export const testSets: Readonly<Record<string, TestSet>> = {
     kind: single,
     train: 12,
     test: 20,
-    pictures: (order) => ofStamps(keptApart, alone, (material) => oneByOne(material, 'kept apart', order)),
+    images: (order) => ofStamps(keptApart, alone, (material) => oneByOne(material, 'kept apart', order)),
   },
   development: {
     kind: single,
     train: 12,
     test: 20,
-    pictures: (order) => ofStamps(development, alone, (material) => oneByOne(material, 'development', order)),
+    images: (order) => ofStamps(development, alone, (material) => oneByOne(material, 'development', order)),
   },
   'development-multi': {
     kind: 'multi_label_classification',
     train: 120,
     test: 200,
-    pictures: (order) => ofStamps(development, amongOthers, (material) => together(material, order)),
+    images: (order) => ofStamps(development, amongOthers, (material) => together(material, order)),
   },
   'stamps-9': {
     kind: single,
     train: 0,
     test: 0,
-    pictures: (order) => (stamps() === undefined ? undefined : stampCategories(order)),
+    images: (order) => (stamps() === undefined ? undefined : stampCategories(order)),
   },
   'objects-10-multi': {
     kind: 'multi_label_classification',
     train: 120,
     test: 200,
-    pictures: async (order) => together(await objects10(), order),
+    images: async (order) => together(await objects10(), order),
   },
-  elpv: { kind: single, train: 0, test: 0, pictures: solarCells },
+  elpv: { kind: single, train: 0, test: 0, images: solarCells },
   folder: {
     kind: single,
     train: 0,
     test: 0,
-    pictures: (order) => (folder === undefined ? undefined : ofFolder(order)),
+    images: (order) => (folder === undefined ? undefined : ofFolder(order)),
   },
 };

@@ -33,7 +33,7 @@ for (const [side, output] of [
 ] as const) {
   test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
     const classifier = example(side, output);
-    const random = seeded('picture', side);
+    const random = seeded('image', side);
     const session = await openSession(exportOnnx(classifier), 2);
     const tflite = exportTflite(classifier);
     for (let i = 0; i < 2; i++) {

@@ -107,7 +107,7 @@ test('advice names thin and unequal classes', () => {
   ]);
 });
 
-test('any number of labels per image: all that were asked for, and unknown where there is none', () => {
+test('any number of labels per image: all requested ones, and unknown where there is none', () => {
   const lines = [...many(3, 0, ['dog', 'cat', 'indoors']), ...many(3, 10, ['dog']), ...many(4, 20, ['indoors'])];
   const { labels, examples, skipped } = labelExamples(lines, ['cat', 'dog'], multi);
   assert.deepEqual(labels, ['cat', 'dog', 'VIAM_UNKNOWN']);

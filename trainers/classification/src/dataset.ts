@@ -135,13 +135,15 @@ export function labelWeights(examples: readonly Example[], classes: number): num
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
   const found = countsOf(examples, labels.length);
   const counts = labels.map((label, index) => ({ label, count: found[index] ?? 0 }));
-  const said = counts
+  const suggestions = counts
     .filter(({ count }) => count < 10)
     .map(({ label, count }) => `"${label}" has ${count} images; 10 or more make it reliable.`);
   const ordered = counts.toSorted((a, b) => b.count - a.count);
   const [most, least] = [ordered.at(0), ordered.at(-1)];
   if (most && least && most.count > 3 * least.count) {
-    said.push(`"${most.label}" has ${most.count} images, "${least.label}" only ${least.count}: add to the latter.`);
+    suggestions.push(
+      `"${most.label}" has ${most.count} images, "${least.label}" only ${least.count}: add to the latter.`,
+    );
   }
-  return said;
+  return suggestions;
 }

@@ -27,9 +27,9 @@ export interface EvaluationInput extends TrainingRun {
 
 const maxWorst = 20;
 
-export function buildEvaluation(findings: EvaluationInput): ClassifierEvaluation {
-  const { measured, trained, prepared, thresholds, recipe, backbone } = findings;
-  const head = evaluationHead({ ...findings, side: recipe.side, pretrained: backbone });
+export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
+  const { measured, trained, prepared, thresholds, recipe, backbone } = input;
+  const head = evaluationHead({ ...input, side: recipe.side, pretrained: backbone });
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
   if (thresholds) {
     const chosen = thresholds.get(trained.chosen) ?? [];

@@ -188,7 +188,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
-      pictures: `${source}${train} training, ${validation} validation, ${test} test images, ${skipped} skipped.`,
+      counts: `${source}${train} training, ${validation} validation, ${test} test images, ${skipped} skipped.`,
       limits: card.limits,
     }),
     '',

@@ -62,7 +62,7 @@ async function gradientsOf(batch: number, edge: number, from: number): Promise<M
     i % classes === (from + Math.floor(i / classes)) % classes ? 1 : 0,
   );
   const size = edge * edge * 3;
-  const noise = seeded('pictures');
+  const noise = seeded('images');
   const all = Float32Array.from({ length: 2 * size }, () => noise() * 255);
   const feeds: Record<string, Feed> = {
     image: { data: all.slice(from * size, (from + batch) * size), dims: [batch, edge, edge, 3] },

@@ -30,15 +30,15 @@ export interface PreparedDataset {
 /** @throws PlatformError when the images are not enough to train on. */
 export async function prepare(
   training: Training,
-  wish: RecipeArguments,
+  requested: RecipeArguments,
   tmp: string,
   progress: Progress,
 ): Promise<{ recipe: Recipe; prepared: PreparedDataset }> {
   const { job, datasetFile, events, signal, threads } = training;
   const lines = await readLines(datasetFile);
-  const found = labelExamples(lines, job.labels, wish.task);
+  const found = labelExamples(lines, job.labels, requested.task);
   const folder = path.dirname(datasetFile);
-  const recipe = resolveRecipe(wish, await scanDataset(found.examples, folder), job.limits.wall_seconds);
+  const recipe = resolveRecipe(requested, await scanDataset(found.examples, folder), job.limits.wall_seconds);
   planProgress(progress, found.examples, recipe);
   const { side } = recipe;
   const largeSide = Math.round(side * 1.15);

@@ -6,12 +6,12 @@ import { resolveRecipe, parseRecipeArguments } from './recipe.ts';
 const kind = 'single_label_classification';
 
 test('arguments of a job change the recipe; unknown ones are named', () => {
-  const { wish, unknown } = parseRecipeArguments({
+  const { requested, unknown } = parseRecipeArguments({
     kind,
     arguments: { epochs: '3', side: '96', recipe: 'probe', colour: 'red' },
   });
-  assert.deepEqual([wish.epochs, wish.side, wish.recipe, unknown], [3, 96, 'probe', ['colour']]);
-  assert.equal(parseRecipeArguments({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).wish.recipe, 'auto');
+  assert.deepEqual([requested.epochs, requested.side, requested.recipe, unknown], [3, 96, 'probe', ['colour']]);
+  assert.equal(parseRecipeArguments({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).requested.recipe, 'auto');
 });
 
 const wrong: [string, string][] = [
@@ -53,18 +53,18 @@ const plans: [string, Record<string, string>, number, number, number, side: numb
   ['ten thousand: fewer still', {}, 10_000, 1000, 4 * hour, 160, 6],
   ['a hundred thousand within four hours', {}, 100_000, 1000, 4 * hour, 160, 3],
   ['ten minutes in all', {}, 2000, 1000, 600, 160, 7],
-  ['what was asked for is not changed', { side: '96', epochs: '50' }, 10_000, 1000, 600, 96, 50],
-  ['the side alone was asked for', { side: '160' }, 100, 256, 4 * hour, 160, 18],
+  ['requested values are not changed', { side: '96', epochs: '50' }, 10_000, 1000, 600, 96, 50],
+  ['only the side is requested', { side: '160' }, 100, 256, 4 * hour, 160, 18],
 ];
 for (const [name, wanted, images, edge, limit, side, epochs] of plans) {
   test(`side and epochs: ${name}`, () => {
-    const recipe = resolveRecipe(parseRecipeArguments({ kind, arguments: wanted }).wish, { images, edge }, limit);
+    const recipe = resolveRecipe(parseRecipeArguments({ kind, arguments: wanted }).requested, { images, edge }, limit);
     assert.deepEqual([recipe.side, recipe.epochs], [side, epochs]);
   });
 }
 
 test('several labels in an image: things are smaller in it, so it is looked at with more pixels', () => {
-  const { wish } = parseRecipeArguments({ kind: 'multi_label_classification', arguments: {} });
-  const { side, epochs } = resolveRecipe(wish, { images: 120, edge: 320 }, 4 * hour);
+  const { requested } = parseRecipeArguments({ kind: 'multi_label_classification', arguments: {} });
+  const { side, epochs } = resolveRecipe(requested, { images: 120, edge: 320 }, 4 * hour);
   assert.deepEqual([side, epochs], [288, 15]);
 });

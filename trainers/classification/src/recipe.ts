@@ -70,17 +70,17 @@ export type RecipeArguments = Omit<Recipe, 'side' | 'epochs'> & {
 
 /** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): {
-  wish: RecipeArguments;
+  requested: RecipeArguments;
   unknown: string[];
 } {
   const task = taskOf(job.kind);
-  const { wishes, unknown } = parseJobArguments(job, task);
-  const wish: RecipeArguments = { ...standard, side: undefined, epochs: undefined, ...wishes, task };
+  const { given, unknown } = parseJobArguments(job, task);
+  const requested: RecipeArguments = { ...standard, side: undefined, epochs: undefined, ...given, task };
   if (task === 'multi_label_classification') {
-    wish.augmentation = { ...wish.augmentation, area: mostOfIt };
-    wish.probeAugmentation = { ...wish.probeAugmentation, area: mostOfIt };
+    requested.augmentation = { ...requested.augmentation, area: mostOfIt };
+    requested.probeAugmentation = { ...requested.probeAugmentation, area: mostOfIt };
   }
-  return { wish, unknown };
+  return { requested, unknown };
 }
 
 /** The properties of a dataset that determine the recipe. */
@@ -116,16 +116,16 @@ const shareOfLimit = 0.25;
 const estimateSeconds = (views: number, side: number): number => views * secondsPerView * (side / 160) ** 2;
 
 /** @param limitSeconds - time limit of the whole job. */
-export function resolveRecipe(wish: RecipeArguments, { images, edge }: DatasetScan, limitSeconds: number): Recipe {
+export function resolveRecipe(requested: RecipeArguments, { images, edge }: DatasetScan, limitSeconds: number): Recipe {
   const fill = (amount: number): number => Math.round(amount / Math.max(1, images));
   const fewest = Math.max(large.fewest, Math.min(large.most, fill(large.views)));
   const usual = Math.max(fewest, Math.min(small.most, fill(small.views)));
   const allowed = Math.min(patienceSeconds, limitSeconds * shareOfLimit);
-  const epochs = wish.epochs ?? usual;
-  const fitting = sides[wish.task].find(
+  const epochs = requested.epochs ?? usual;
+  const fitting = sides[requested.task].find(
     (one) => one <= edge * largestShare && estimateSeconds(epochs * images, one) <= allowed,
   );
-  const side = wish.side ?? fitting ?? smallestSide;
+  const side = requested.side ?? fitting ?? smallestSide;
   const affordable = Math.floor((limitSeconds * shareOfLimit) / estimateSeconds(images, side));
-  return { ...wish, side, epochs: wish.epochs ?? Math.max(1, Math.min(usual, affordable)) };
+  return { ...requested, side, epochs: requested.epochs ?? Math.max(1, Math.min(usual, affordable)) };
 }

@@ -38,7 +38,7 @@ test('softmax of large logits and its cross entropy', () => {
   assert.ok(Math.abs(crossEntropy({ classes: [0], probabilities }) - Math.log(2)) < 1e-9);
 });
 
-test('a delivered model that predicts otherwise is told from one that is a near tie away', () => {
+test('a delivered model that predicts otherwise differs from one that is a near tie away', () => {
   const trained = [Float64Array.of(0.50001, 0.49999), Float64Array.of(0.9, 0.1)];
   assert.equal(compareOutputs(trained, [Float32Array.of(0.49999, 0.50001), Float32Array.of(0.9, 0.1)]).differs, false);
   assert.equal(compareOutputs(trained, [Float32Array.of(0.50001, 0.49999), Float32Array.of(0.1, 0.9)]).differs, true);

@@ -75,73 +75,91 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const { model, tape } = trainingGraph(backbone, geometry, recipe.freezeUntil, objective.output);
   const graph = inferenceGraph(backbone, { ...geometry, batch: inferenceBatch }, recipe.freezeUntil);
   const session = await devices.open(graph, device.place);
-  const viewer: InferenceNetwork = { ...geometry, batch: inferenceBatch, session, features: backbone.features };
-  const judge = (samples: readonly Sample[], values?: Weights): Promise<EvaluatedImage[]> =>
-    evaluateWith(run, viewer, parameterFeeds(tape.parameters, values), objective, samples);
+  const network: InferenceNetwork = { ...geometry, batch: inferenceBatch, session, features: backbone.features };
+  const evaluate: Evaluate = (samples, values) =>
+    evaluateWith(run, network, parameterFeeds(tape.parameters, values), objective, samples);
   const curve: EpochResult[] = [];
-  const tell = (point: EpochResult): void => {
+  const report = (point: EpochResult): void => {
     curve.push(point);
     training.events.emit({ is: 'metric', values: metricOf(point, objective) });
   };
 
   const probeStarted = clock.now();
-  await fitLinearProbe(run, viewer, tape, objective);
+  await fitLinearProbe(run, network, tape, objective);
   progress.update('probe', 1);
-  const probe = validation.length === 0 ? undefined : objective.validation(await judge(validation));
-  const seen = await judge(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages));
+  const probe = validation.length === 0 ? undefined : objective.validation(await evaluate(validation));
+  const seen = await evaluate(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages));
   const { loss } = meanLoss(seen.map((one) => objective.lossOf(one)));
   const probeSeconds = (clock.now() - probeStarted) / 1000;
-  tell({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
+  report({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
   const head = copyHead(tape);
-  const weights = new Map<Stage, Weights>();
-  let chosen: Stage = 'probe';
   const tuningStarted = clock.now();
-  if (recipe.recipe === 'auto' && probe) {
-    const learner = await devices.open(model, device.place);
-    const kept = new WeightSnapshot(path.join(run.tmp, 'best.f32'));
-    let epochStarted = clock.now();
-    const tuned = await fineTune({
-      recipe,
-      session: learner,
-      tape,
-      classes: labels.length,
-      output: objective.output,
-      images: train.length,
-      draw: augmentedDrawer(run, objective),
-      validate: async (values) => objective.validation(await judge(validation, values)),
-      saveBest: (values) => kept.save(values),
-      random: seeded('order', job.seed),
-      signal: training.signal,
-      onStep: (share) => progress.update('fine-tune', share),
-      onEpoch: (epoch, mean, found) => {
-        const seconds = round((clock.now() - epochStarted) / 1000, 2);
-        epochStarted = clock.now();
-        tell({ epoch, stage: 'fine-tune', loss: mean, validation: found, seconds });
-      },
-    });
-    await learner.release();
-    // Read the probe's backbone again: keeping it during fine-tuning would cost memory.
-    weights.set('probe', new Map([...pretrainedWeights(readEfficientnet()), ...head]));
-    if (tuned) {
-      kept.readInto(parameterValues(tape));
-      weights.set('fine-tune', parameterValues(tape));
-      if (!isProbeBetter(probe, tuned.validation, validation.length)) chosen = 'fine-tune';
-    }
-    kept.close();
-  }
-  if (!weights.has('probe')) weights.set('probe', new Map([...pretrainedWeights(backbone), ...head]));
+  const isTuning = recipe.recipe === 'auto' && probe !== undefined;
+  const tuned = isTuning ? await tuneFromProbe(run, { model, tape, objective, evaluate, report }) : undefined;
+  // Read the probe's backbone again after fine-tuning: keeping it meanwhile would cost memory.
+  const frozen = pretrainedWeights(isTuning ? readEfficientnet() : backbone);
+  const weights = new Map<Stage, Weights>([['probe', new Map([...frozen, ...head])]]);
+  if (tuned) weights.set('fine-tune', parameterValues(tape));
+  const isTunedChosen = probe && tuned && !isProbeBetter(probe, tuned, validation.length);
   progress.update('fine-tune', 1);
-  const fineTuneSeconds = weights.has('fine-tune') ? (clock.now() - tuningStarted) / 1000 : 0;
+  const fineTuneSeconds = tuned ? (clock.now() - tuningStarted) / 1000 : 0;
   return {
     objective,
-    chosen,
+    chosen: isTunedChosen ? 'fine-tune' : 'probe',
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
-    evaluate: (stage, samples) => judge(samples, weights.get(stage)),
+    evaluate: (stage, samples) => evaluate(samples, weights.get(stage)),
     release: () => session.release(),
   };
+}
+
+/** Predicts with these parameter values; without them, with those of the tape. */
+type Evaluate = (samples: readonly Sample[], values?: Weights) => Promise<EvaluatedImage[]>;
+
+interface TuningParts {
+  /** The training graph. */
+  model: Buffer;
+  tape: Tape;
+  objective: Objective;
+  evaluate: Evaluate;
+  report(point: EpochResult): void;
+}
+
+/** Fine-tunes from the probe; the tape then has the best weights. @returns the validation of the best epoch, if any. */
+async function tuneFromProbe(
+  run: TrainingRun,
+  { model, tape, objective, evaluate, report }: TuningParts,
+): Promise<Validation | undefined> {
+  const { training, device, recipe, prepared, progress } = run;
+  const { job, clock, devices, signal } = training;
+  const session = await devices.open(model, device.place);
+  const best = new WeightSnapshot(path.join(run.tmp, 'best.f32'));
+  let epochStarted = clock.now();
+  const tuned = await fineTune({
+    recipe,
+    session,
+    tape,
+    classes: prepared.labels.length,
+    output: objective.output,
+    images: prepared.train.length,
+    draw: augmentedDrawer(run, objective),
+    validate: async (values) => objective.validation(await evaluate(prepared.validation, values)),
+    saveBest: (values) => best.save(values),
+    random: seeded('order', job.seed),
+    signal,
+    onStep: (share) => progress.update('fine-tune', share),
+    onEpoch: (epoch, loss, validation) => {
+      const seconds = round((clock.now() - epochStarted) / 1000, 2);
+      epochStarted = clock.now();
+      report({ epoch, stage: 'fine-tune', loss, validation, seconds });
+    },
+  });
+  await session.release();
+  if (tuned) best.readInto(parameterValues(tape));
+  best.close();
+  return tuned?.validation;
 }
 
 const trainingTarget = (objective: Objective, classes: readonly number[], smoothing: number): TrainingTarget => ({
@@ -170,7 +188,7 @@ const copyHead = (tape: Tape): Weights =>
 
 async function evaluateWith(
   { training, prepared }: TrainingRun,
-  viewer: InferenceNetwork,
+  network: InferenceNetwork,
   parameters: Readonly<Record<string, Feed>>,
   objective: Objective,
   samples: readonly Sample[],
@@ -182,7 +200,7 @@ async function evaluateWith(
   };
   const { signal } = training;
   await infer(
-    viewer,
+    network,
     parameters,
     samples.length,
     draw,
@@ -197,7 +215,7 @@ async function evaluateWith(
 /** Trains the probe and stores its head in the tape. */
 async function fitLinearProbe(
   { training: { job, signal }, recipe, prepared, progress }: TrainingRun,
-  viewer: InferenceNetwork,
+  network: InferenceNetwork,
   tape: Tape,
   objective: Objective,
 ): Promise<void> {
@@ -222,7 +240,7 @@ async function fitLinearProbe(
   };
   const onDone = (share: number): void => progress.update('features', share);
   const features: Float32Array[] = [];
-  await infer(viewer, parameterFeeds(tape.parameters), views.length, draw, (_, { pooled }) => features.push(pooled), {
+  await infer(network, parameterFeeds(tape.parameters), views.length, draw, (_, { pooled }) => features.push(pooled), {
     signal,
     onDone,
   });

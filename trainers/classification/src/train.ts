@@ -20,14 +20,14 @@ import type { Training } from '@platform/trainer-engine/training';
 export async function train(training: Training, tmp: string): Promise<ClassifierEvaluation> {
   const { job, events, clock, threads, devices } = training;
   const started = clock.now();
-  const { wish, unknown } = parseRecipeArguments(job);
+  const { requested, unknown } = parseRecipeArguments(job);
   for (const key of unknown) {
     const message = `Argument ${key} is not known: ignored.`;
     events.emit({ is: 'warning', code: 'INVALID_ARGUMENT', message });
   }
   const progress = new Progress(events, clock);
   const backbone = readEfficientnet();
-  const { recipe, prepared } = await prepare(training, wish, tmp, progress);
+  const { recipe, prepared } = await prepare(training, requested, tmp, progress);
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
     const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test images`;

@@ -14,7 +14,7 @@ const shapes: Record<string, (fill: string) => string> = {
 };
 export const shapeLabels = Object.keys(shapes);
 
-/** Where each of so many shapes stands, and how large. */
+/** Position and size of each shape. */
 const places = [
   [{ x: 50, y: 50, scale: 1 }],
   [

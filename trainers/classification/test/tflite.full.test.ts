@@ -37,7 +37,7 @@ print(json.dumps({
     "found": found,
 }))
 `;
-interface Said {
+interface Printed {
   image: unknown;
   probability: unknown;
   signatures: unknown;
@@ -59,16 +59,16 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
     await writeFile(raw, Buffer.concat(pixels));
 
     const { stdout } = await promisify(execFile)(python, ['-c', program, path.join(out, 'shapes.tflite'), raw]);
-    const said = JSON.parse(stdout) as Said;
-    assert.deepEqual(said.image, ['image', 'uint8', [1, side, side, 3]]);
-    assert.deepEqual(said.probability, ['probability', 'float32', [1, labels.length]]);
-    assert.deepEqual(said.signatures, { serving_default: { inputs: ['image'], outputs: ['probability'] } });
+    const printed = JSON.parse(stdout) as Printed;
+    assert.deepEqual(printed.image, ['image', 'uint8', [1, side, side, 3]]);
+    assert.deepEqual(printed.probability, ['probability', 'float32', [1, labels.length]]);
+    assert.deepEqual(printed.signatures, { serving_default: { inputs: ['image'], outputs: ['probability'] } });
 
     const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
-    assert.equal(said.found.length, pixels.length);
+    assert.equal(printed.found.length, pixels.length);
     for (const [i, data] of pixels.entries()) {
       const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
-      const found = said.found[i] ?? [];
+      const found = printed.found[i] ?? [];
       for (const [k, p] of expected.entries()) {
         assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `image ${i}: ${expected.join()} against ${found.join()}`);
       }
@@ -95,18 +95,18 @@ for (const [kind, framework] of [
     for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
       const image = path.join(images, file);
       const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
-      const said = stdout
+      const printed = stdout
         .trim()
         .split('\n')
         .filter(Boolean)
         .map((line) => line.split(' '));
       const data = await decode(image, side);
       const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
-      for (const [label = '', p] of said) {
+      for (const [label = '', p] of printed) {
         // Two libraries scale images a little differently.
         assert.ok(Math.abs(Number(p) - (expected[labels.indexOf(label)] ?? 9)) < 0.1, `${file}: ${stdout}`);
       }
-      if (kind === 'single_label_classification') assert.equal(said.length, 3);
+      if (kind === 'single_label_classification') assert.equal(printed.length, 3);
     }
     await session.release();
   });

@@ -110,7 +110,7 @@ test('any number of labels: thresholds, figures, unlabelled images are unknown, 
   const out = path.join(one.path, jobFiles.out);
   const evaluation = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as MultiLabelEvaluation;
   const { task, labels, per_class: reports, files, curve, device } = evaluation;
-  // Crosses alone carry none of the labels that were asked for.
+  // Crosses alone carry none of the requested labels.
   assert.deepEqual([task, labels], ['multi_label_classification', ['circle', 'stripes', 'VIAM_UNKNOWN']]);
   assert.deepEqual(
     reports.map(({ support }) => support),
@@ -137,9 +137,9 @@ test('any number of labels: thresholds, figures, unlabelled images are unknown, 
     assert.ok(intervals.average_precision && intervals.average_precision.low <= ap, `average precision of ${label}`);
     assert.match(cardText, new RegExp(`^\\| ${label} .*% \\(\\d+–\\d+\\) .*% \\(\\d+–\\d+\\)`, 'm'));
   }
-  const said = (await readEvents(one.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
-  assert.ok(said.some((message) => message.startsWith('Trains on the CPU.')));
-  assert.ok(said.at(-1)?.startsWith('Micro F1 '), said.at(-1));
+  const logged = (await readEvents(one.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
+  assert.ok(logged.some((message) => message.startsWith('Trains on the CPU.')));
+  assert.ok(logged.at(-1)?.startsWith('Micro F1 '), logged.at(-1));
 
   const bytes = await readFile(path.join(out, 'shapes.onnx'));
   assert.ok(bytes.includes(reports.map(({ threshold }) => threshold).join('\n')), 'the model file has the thresholds');
@@ -153,7 +153,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled images are skipped, cou
   await writeJob(folder.path, {
     arguments: { recipe: 'probe', wings: '2' },
     corrupt: (n, jpeg) =>
-      // An SVG is an image, and none that a stranger may have decoded.
+      // An SVG is an image, but is never decoded from unknown sources.
       n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from(svg) : jpeg,
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {

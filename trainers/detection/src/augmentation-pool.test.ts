@@ -17,7 +17,7 @@ test('features come back as they were written, the neck to a step of a byte', as
   const written = emptyFeatures(side);
   for (const [i] of written.neck.entries()) written.neck[i] = (i % 250) / 100;
   const others = ['deep', 'kinds', 'parts'] as const;
-  for (const sight of others) written[sight].forEach((_, i, all) => (all[i] = i / 7 - sight.length));
+  for (const name of others) written[name].forEach((_, i, all) => (all[i] = i / 7 - name.length));
   const file = new FeatureCache(path.join(folder.path, 'features'), side, quantizationSteps(written.neck));
   const other = emptyFeatures(side);
   other.parts.fill(1);
@@ -36,10 +36,10 @@ test('features come back as they were written, the neck to a step of a byte', as
     const step = scale[Math.floor(i / cells)] ?? 0;
     assert.ok(Math.abs((read.neck[written.neck.length + i] ?? 0) * step - value) <= 0.51 * step);
   }
-  for (const sight of others) {
-    for (const [i, value] of written[sight].entries()) {
-      const found = read[sight][written[sight].length + i] ?? 99;
-      assert.ok(Math.abs(found - value) <= Math.abs(value) * 1e-3 + 1e-3, `${sight} ${i}: ${found} for ${value}`);
+  for (const name of others) {
+    for (const [i, value] of written[name].entries()) {
+      const found = read[name][written[name].length + i] ?? 99;
+      assert.ok(Math.abs(found - value) <= Math.abs(value) * 1e-3 + 1e-3, `${name} ${i}: ${found} for ${value}`);
     }
   }
   assert.ok(read.neck.subarray(0, written.neck.length).every((byte) => byte === 0));

@@ -42,7 +42,7 @@ const table: [string, Peak[], string[]][] = [
   ['nothing', [], []],
   ['a peak', [{ x: 5, y: 6, score: 0.8 }], ['0 0.80 [12 16 28 32]']],
   [
-    'its neighbour is no peak',
+    'its neighbour is not a peak',
     [
       { x: 5, y: 6, score: 0.8 },
       { x: 6, y: 7, score: 0.7 },
@@ -120,9 +120,9 @@ test('both delivered files find in an image what the plain way finds in the valu
   const results = await session.run({ image: { data: pixels, dims: [1, 96, 96, 3] } });
   await session.release();
   const onnx = boxesOf(results('location'), results('category'), results('score'));
-  const said = runTflite(exportTflite(network, ports), pixels);
+  const outputs = runTflite(exportTflite(network, ports), pixels);
   const empty = new Float32Array();
-  const tflite = boxesOf(said['location'] ?? empty, said['category'] ?? empty, said['score'] ?? empty);
+  const tflite = boxesOf(outputs['location'] ?? empty, outputs['category'] ?? empty, outputs['score'] ?? empty);
   assert.deepEqual([onnx.length, tflite.length], [maxBoxes, maxBoxes]);
   assert.ok(
     onnx.some(({ score }) => score === 0) && new Set(onnx.map(({ label }) => label)).size > 1,
@@ -138,7 +138,7 @@ test('both delivered files find in an image what the plain way finds in the valu
   }
 });
 
-test('a comparison tells what is missing and how far the others are', () => {
+test('a comparison reports what is missing and how far the others are', () => {
   const box = { label: 0, score: 0.9, left: 0.1, top: 0.1, right: 0.4, bottom: 0.4 };
   assert.deepEqual(compareDetections([box], [box]), { maxDifference: 0, compared: 1, missing: 0 });
   const near = compareDetections([box], [{ ...box, left: 0.1004 }]);

@@ -117,8 +117,8 @@ export function worstImages(
   return mistakes.toSorted((a, b) => count(b) - count(a) || surest(b) - surest(a)).slice(0, maxWorst);
 }
 
-export function buildEvaluation(findings: EvaluationInput): DetectionEvaluation {
-  const { recipe, prepared, trained, measured, thresholds, detector } = findings;
+export function buildEvaluation(input: EvaluationInput): DetectionEvaluation {
+  const { recipe, prepared, trained, measured, thresholds, detector } = input;
   const { labels, train, validation, test } = prepared;
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
   const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
@@ -126,7 +126,7 @@ export function buildEvaluation(findings: EvaluationInput): DetectionEvaluation 
     return of ? scoreOf(of, labels.length) : null;
   };
   return {
-    ...evaluationHead({ ...findings, side: recipe.side, pretrained: detector }),
+    ...evaluationHead({ ...input, side: recipe.side, pretrained: detector }),
     task: 'object_detection',
     ...scoreOf(evaluated, labels.length),
     per_class: labelReports(evaluated, thresholds, labels).map(withIntervals),

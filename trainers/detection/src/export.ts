@@ -119,51 +119,102 @@ export function exportTflite(network: Network, { side, labels, metadata }: Expor
 
 /** The same as `emitBoxes`, on [1,H,W,C]. */
 function emitTfliteBoxes(g: TfliteGraph, heat: TensorRef, edges: TensorRef, side: number, labels: number): void {
+  const count = boxCount(side, labels);
+  const ops = tensorOps(g);
+  const peaks = emitPeaks(g, ops, heat, { side, labels });
+  const boxes = emitCorners(g, ops, edges, peaks.cell, { side, count });
+  const isCovered = emitCovered(g, ops, boxes, peaks.category, count);
+  const one = ops.number(1);
+  const kept = ops.binary('MUL', peaks.scores, ops.binary('SUB', one, isCovered, [count]), [count]);
+  g.outputs.push(
+    ops.reshape(boxes, [1, count, 4], 'location'),
+    ops.reshape(peaks.category, [1, count], 'category'),
+    ops.reshape(kept, [1, count], 'score'),
+  );
+}
+
+/** Short forms of common operators. A tensor is its number in the graph. */
+function tensorOps(g: TfliteGraph) {
+  return {
+    number: (value: number): number => g.constant(Float32Array.of(value), []),
+    whole: (value: number): number => g.constant(Int32Array.of(value), []),
+    binary: (
+      name: OperatorName,
+      a: number,
+      b: number,
+      shape: readonly number[],
+      type: ElementType = 'float32',
+    ): number => g.op(name, [a, b], { shape, type }),
+    toFloat: (x: number, from: ElementType, shape: readonly number[]): number =>
+      g.op('CAST', [x], { shape }, { from: elementTypes[from], to: elementTypes.float32 }),
+    reshape: (x: number, shape: readonly number[], name?: string): number =>
+      g.op('RESHAPE', [x, g.constant(Int32Array.from(shape), [shape.length])], {
+        shape,
+        type: 'float32',
+        ...(name === undefined ? {} : { name }),
+      }),
+  };
+}
+type TensorOps = ReturnType<typeof tensorOps>;
+
+/** The highest local maxima of the heat map: score, label and cell of each. */
+function emitPeaks(
+  g: TfliteGraph,
+  { binary, toFloat, reshape, whole }: TensorOps,
+  heat: TensorRef,
+  { side, labels }: { side: number; labels: number },
+): { scores: number; category: number; cell: number } {
   const h = side / cellStride;
   const count = boxCount(side, labels);
-  const column = [count, 1];
-  const pairs = [count, count];
-  const number = (value: number): number => g.constant(Float32Array.of(value), []);
-  const whole = (value: number): number => g.constant(Int32Array.of(value), []);
-  const binary = (
-    name: OperatorName,
-    a: number,
-    b: number,
-    shape: readonly number[],
-    type: ElementType = 'float32',
-  ): number => g.op(name, [a, b], { shape, type });
-  const cast = (x: number, from: ElementType, shape: readonly number[]): number =>
-    g.op('CAST', [x], { shape }, { from: elementTypes[from], to: elementTypes.float32 });
-  const reshape = (x: number, shape: readonly number[], name?: string, type: ElementType = 'float32'): number =>
-    g.op('RESHAPE', [x, g.constant(Int32Array.from(shape), [shape.length])], {
-      shape,
-      type,
-      ...(name === undefined ? {} : { name }),
-    });
-
   const pool = { padding: 0, strideWidth: 1, strideHeight: 1, filterWidth: 3, filterHeight: 3 };
   const highest = g.op('MAX_POOL_2D', [heat.tensor], { shape: heat.shape }, pool);
   const isPeak = binary('EQUAL', heat.tensor, highest, heat.shape, 'bool');
-  const peaks = binary('MUL', heat.tensor, cast(isPeak, 'bool', heat.shape), heat.shape);
+  const peaks = binary('MUL', heat.tensor, toFloat(isPeak, 'bool', heat.shape), heat.shape);
   const [scores = 0, indices = 0] = g.ops(
     'TOPK_V2',
     [reshape(peaks, [h * h * labels]), whole(count)],
     [{ shape: [count] }, { shape: [count], type: 'int32' }],
   );
-  const int = (name: OperatorName, x: number, by: number): number => binary(name, x, whole(by), [count], 'int32');
-  const category = cast(int('FLOOR_MOD', indices, labels), 'int32', [count]);
-  const cell = int('FLOOR_DIV', indices, labels);
-  const placed = (x: number): number =>
-    reshape(binary('MUL', cast(x, 'int32', [count]), number(cellStride / side), [count]), column);
-  const [x, y] = [placed(int('FLOOR_MOD', cell, h)), placed(int('FLOOR_DIV', cell, h))];
-  const corners = g.op('CONCATENATION', [x, y, x, y], { shape: [count, 4] }, { axis: 1 });
-  const reach = g.op('GATHER', [reshape(edges.tensor, [h * h, 4]), cell], { shape: [count, 4] }, { axis: 0 });
+  const category = toFloat(binary('FLOOR_MOD', indices, whole(labels), [count], 'int32'), 'int32', [count]);
+  const cell = binary('FLOOR_DIV', indices, whole(labels), [count], 'int32');
+  return { scores, category, cell };
+}
+
+/** Corners [count, 4] of the boxes at these cells, in 0..1. */
+function emitCorners(
+  g: TfliteGraph,
+  { binary, toFloat, reshape, number, whole }: TensorOps,
+  edges: TensorRef,
+  cell: number,
+  { side, count }: { side: number; count: number },
+): number {
+  const h = side / cellStride;
+  const corner = [count, 4];
+  const placed = (name: OperatorName): number => {
+    const at = toFloat(binary(name, cell, whole(h), [count], 'int32'), 'int32', [count]);
+    return reshape(binary('MUL', at, number(cellStride / side), [count]), [count, 1]);
+  };
+  const [x, y] = [placed('FLOOR_MOD'), placed('FLOOR_DIV')];
+  const corners = g.op('CONCATENATION', [x, y, x, y], { shape: corner }, { axis: 1 });
+  const reach = g.op('GATHER', [reshape(edges.tensor, [h * h, 4]), cell], { shape: corner }, { axis: 0 });
   const scale = distanceUnit / side;
   const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
-  const outside = binary('MUL', g.op('RELU', [reach], { shape: [count, 4] }), outward, [count, 4]);
-  const moved = binary('ADD', corners, outside, [count, 4]);
-  const boxes = binary('MINIMUM', binary('MAXIMUM', moved, number(0), [count, 4]), number(1), [count, 4]);
+  // A negative distance would place the cell outside its box.
+  const outside = binary('MUL', g.op('RELU', [reach], { shape: corner }), outward, corner);
+  const moved = binary('ADD', corners, outside, corner);
+  return binary('MINIMUM', binary('MAXIMUM', moved, number(0), corner), number(1), corner);
+}
 
+/** 1 for each box that a higher-scored box of its label covers, else 0. */
+function emitCovered(
+  g: TfliteGraph,
+  { binary, toFloat, reshape, number, whole }: TensorOps,
+  boxes: number,
+  category: number,
+  count: number,
+): number {
+  const column = [count, 1];
+  const pairs = [count, count];
   const shift = binary('MUL', reshape(category, column), number(labelDistance), column);
   const apart = binary('ADD', boxes, shift, [count, 4]);
   const sides = g.ops(
@@ -189,17 +240,6 @@ function emitTfliteBoxes(g: TfliteGraph, heat: TensorRef, edges: TensorRef, side
     pairs,
     'bool',
   );
-  const covers = binary('MUL', cast(isOver, 'bool', pairs), g.constant(higherScored(count), pairs), pairs);
-  const isCovered = g.op(
-    'REDUCE_MAX',
-    [covers, g.constant(Int32Array.of(1), [1])],
-    { shape: [count] },
-    { keepDims: 0 },
-  );
-  const kept = binary('MUL', scores, binary('SUB', number(1), isCovered, [count]), [count]);
-  g.outputs.push(
-    reshape(boxes, [1, count, 4], 'location'),
-    reshape(category, [1, count], 'category'),
-    reshape(kept, [1, count], 'score'),
-  );
+  const covers = binary('MUL', toFloat(isOver, 'bool', pairs), g.constant(higherScored(count), pairs), pairs);
+  return g.op('REDUCE_MAX', [covers, g.constant(Int32Array.of(1), [1])], { shape: [count] }, { keepDims: 0 });
 }

@@ -13,11 +13,11 @@ export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
   const values = new Map([[0, g.op('Transpose', ['image'], { perm: [0, 3, 1, 2] })]]);
-  const wanted = featureNames.map((sight) => taps[sight]);
+  const wanted = featureNames.map((name) => taps[name]);
   emitOnnx(g, needed(layers, wanted), values);
-  for (const sight of featureNames) {
-    g.op('Identity', [values.get(taps[sight]) ?? ''], {}, sight);
-    g.outputs.push({ name: sight, type: FLOAT });
+  for (const name of featureNames) {
+    g.op('Identity', [values.get(taps[name]) ?? ''], {}, name);
+    g.outputs.push({ name: name, type: FLOAT });
   }
   return g.encode();
 }
@@ -33,7 +33,7 @@ export class FeatureExtractor {
     this.#side = side;
     this.#features = emptyFeatures(side);
     this.#results = Object.fromEntries(
-      featureNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, 1, side) }]),
+      featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, 1, side) }]),
     );
   }
   /** Returns the same arrays each time: thousands of new ones would occupy memory until garbage collection. */
@@ -55,11 +55,11 @@ export function quantizationSteps(neck: Float32Array): Float32Array {
 }
 
 /** These maps are small and stored in half precision. The neck is stored as uint8, because it is never negative. */
-const halfPrecisionNames = featureNames.filter((sight): sight is Exclude<FeatureName, 'neck'> => sight !== 'neck');
+const halfPrecisionNames = featureNames.filter((name): name is Exclude<FeatureName, 'neck'> => name !== 'neck');
 
 /** Size of one image's features in bytes. */
 export function featureBytes(side: number): number {
-  return halfPrecisionNames.reduce((sum, sight) => sum + 2 * sizeOf(sight, side), sizeOf('neck', side));
+  return halfPrecisionNames.reduce((sum, name) => sum + 2 * sizeOf(name, side), sizeOf('neck', side));
 }
 /** Features of one or more images, in the format of a step's inputs. */
 export type StoredFeatures = Record<Exclude<FeatureName, 'neck'>, Float32Array> & { neck: Uint8Array };
@@ -80,7 +80,7 @@ export class FeatureCache {
     this.#steps = steps;
     this.#side = side;
     this.#neck = new Uint8ClampedArray(sizeOf('neck', side));
-    this.#halves = new Float16Array(halfPrecisionNames.reduce((sum, sight) => sum + sizeOf(sight, side), 0));
+    this.#halves = new Float16Array(halfPrecisionNames.reduce((sum, name) => sum + sizeOf(name, side), 0));
   }
   write(index: number, features: Features): void {
     const { neck } = features;
@@ -90,9 +90,9 @@ export class FeatureCache {
       for (let i = channel * cells; i < (channel + 1) * cells; i++) this.#neck[i] = (neck[i] ?? 0) * scale;
     }
     let at = 0;
-    for (const sight of halfPrecisionNames) {
-      this.#halves.set(features[sight], at);
-      at += features[sight].length;
+    for (const name of halfPrecisionNames) {
+      this.#halves.set(features[name], at);
+      at += features[name].length;
     }
     writeSync(this.#file, this.#neck, 0, this.#neck.byteLength, index * this.#bytes);
     const after = index * this.#bytes + this.#neck.byteLength;
@@ -107,9 +107,9 @@ export class FeatureCache {
       readSync(this.#file, new Uint8Array(this.#halves.buffer), 0, byteLength, index * this.#bytes + neckBytes);
     if (read !== this.#bytes) throw new Error(`the features of view ${index} are not in the file`);
     let at = 0;
-    for (const sight of halfPrecisionNames) {
-      const length = sizeOf(sight, this.#side);
-      into[sight].set(this.#halves.subarray(at, at + length), row * length);
+    for (const name of halfPrecisionNames) {
+      const length = sizeOf(name, this.#side);
+      into[name].set(this.#halves.subarray(at, at + length), row * length);
       at += length;
     }
   }

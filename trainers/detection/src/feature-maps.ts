@@ -30,16 +30,16 @@ export const featureNames = Object.keys(featureMaps) as FeatureName[];
 
 export type Features = Record<FeatureName, Float32Array>;
 /** Number of values per image. */
-export function sizeOf(sight: FeatureName, side: number): number {
-  const { channels, stride } = featureMaps[sight];
+export function sizeOf(name: FeatureName, side: number): number {
+  const { channels, stride } = featureMaps[name];
   return channels * (side / stride) ** 2;
 }
-export function dimsOf(sight: FeatureName, batch: number, side: number): readonly [number, number, number, number] {
-  const { channels, stride } = featureMaps[sight];
+export function dimsOf(name: FeatureName, batch: number, side: number): readonly [number, number, number, number] {
+  const { channels, stride } = featureMaps[name];
   return [batch, channels, side / stride, side / stride];
 }
 export function emptyFeatures(side: number): Features {
-  const empty = (sight: FeatureName): Float32Array => new Float32Array(sizeOf(sight, side));
+  const empty = (name: FeatureName): Float32Array => new Float32Array(sizeOf(name, side));
   return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts') };
 }
 

@@ -62,7 +62,7 @@ class HeadFeeds {
         [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
       ),
       ...Object.fromEntries(
-        featureNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, batch, side) }]),
+        featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, batch, side) }]),
       ),
       heatmap: { data: heatmap, dims: [batch, labels, h, h] },
       distances: { data: distances, dims: [batch, 4, h, h] },

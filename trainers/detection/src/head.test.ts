@@ -32,7 +32,7 @@ const noise = (name: string, count: number, scale: number): Float32Array => {
 };
 const seen = (batch: number, features: Features): Feeds =>
   Object.fromEntries(
-    featureNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, batch, shape.side) }]),
+    featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, batch, shape.side) }]),
   );
 const parameters = ({ tape }: HeadGraph): Feeds =>
   Object.fromEntries([...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]));
@@ -94,7 +94,7 @@ test('the network that is delivered computes what the trained one does', async (
 });
 
 test('gradients of the whole loss agree with finite differences', async () => {
-  const some = (sight: FeatureName): Float32Array => noise(sight, 2 * sizeOf(sight, shape.side), 1);
+  const some = (name: FeatureName): Float32Array => noise(name, 2 * sizeOf(name, shape.side), 1);
   const learning = headGraph(detector, someWeights(), shape, { batch: 2, overlapWeight: 0.5, mode: 'train' });
   const feeds: Feeds = {
     ...parameters(learning),

@@ -44,8 +44,8 @@ interface Convolution {
   bias?: number;
 }
 const convolutions = ({ labels, hidden }: HeadShape): Record<string, Convolution> => {
-  const inner = (sight: FeatureName, share: number): Convolution => {
-    const from = featureMaps[sight].channels;
+  const inner = (name: FeatureName, share: number): Convolution => {
+    const from = featureMaps[name].channels;
     return { to: hidden, from, scale: share * Math.sqrt(1 / from) };
   };
   return {
@@ -183,7 +183,7 @@ export function headGraph(
   const g = tape.graph;
   const { side } = shape;
   const h = side / cellStride;
-  const sight = (name: FeatureName): Value => tape.input(name, dimsOf(name, batch, side));
+  const feature = (name: FeatureName): Value => tape.input(name, dimsOf(name, batch, side));
   const storedNeck = (steps: Float32Array): Value => {
     const dims = dimsOf('neck', batch, side);
     g.inputs.push({ name: 'neck', type: UINT8, dims });
@@ -191,10 +191,10 @@ export function headGraph(
     return { name: values, shape: dims, trained: false };
   };
   const { taps } = detector;
-  const neck = neckSteps ? storedNeck(neckSteps) : sight('neck');
+  const neck = neckSteps ? storedNeck(neckSteps) : feature('neck');
   const values = new Map<number, Value>([
     [taps.neck, neck],
-    ...(['deep', 'kinds', 'parts'] as const).map((name): [number, Value] => [taps[name], sight(name)]),
+    ...(['deep', 'kinds', 'parts'] as const).map((name): [number, Value] => [taps[name], feature(name)]),
   ]);
   const dropoutMask = mode === 'train' ? { dropoutMask: tape.input('dropout_mask', [batch, shape.hidden, 1, 1]) } : {};
   for (const [tap, value] of emitPretrained(tape, detector, neck)) values.set(tap, value);

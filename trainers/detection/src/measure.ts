@@ -165,7 +165,7 @@ async function compareOnnx(
           [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
         ),
         ...Object.fromEntries(
-          featureNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, 1, side) }]),
+          featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, 1, side) }]),
         ),
         heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
         distances: { data: distances, dims: [1, 4, h, h] },

@@ -164,7 +164,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
-      pictures: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
+      counts: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
       limits: card.limits,
     }),
     ...section('Images that went most wrong', worst),

@@ -68,7 +68,7 @@ export function epochsFor({ epochs }: Recipe, images: number): number {
 
 /** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
-  const { wishes, unknown } = parseJobArguments(job, 'object_detection');
-  const recipe: Recipe = { ...standard, ...wishes };
+  const { given, unknown } = parseJobArguments(job, 'object_detection');
+  const recipe: Recipe = { ...standard, ...given };
   return { recipe, unknown };
 }

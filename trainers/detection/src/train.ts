@@ -99,9 +99,9 @@ function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial 
         [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
       ),
       ...Object.fromEntries(
-        featureNames.map((sight) => [
-          sight,
-          { data: new Float32Array(batch * sizeOf(sight, side)).fill(0.5), dims: dimsOf(sight, batch, side) },
+        featureNames.map((name) => [
+          name,
+          { data: new Float32Array(batch * sizeOf(name, side)).fill(0.5), dims: dimsOf(name, batch, side) },
         ]),
       ),
       heatmap: { data: heatmap, dims: [batch, shape.labels, h, h] },

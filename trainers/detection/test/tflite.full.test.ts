@@ -34,7 +34,7 @@ for pixels in np.fromfile(sys.argv[2], np.uint8).reshape(-1, *image["shape"]):
 ports = [[one["name"], one["dtype"].__name__, one["shape"].tolist()] for one in [image, *outputs]]
 print(json.dumps({"ports": ports, "found": found}))
 `;
-interface Said {
+interface Printed {
   ports: unknown;
   found: { location: number[]; category: number[]; score: number[] }[];
 }
@@ -58,19 +58,19 @@ for (const side of [96, 448]) {
       ['-c', program, path.join(out, 'shapes.tflite'), raw],
       options,
     );
-    const said = JSON.parse(stdout) as Said;
-    assert.deepEqual(said.ports, [
+    const printed = JSON.parse(stdout) as Printed;
+    assert.deepEqual(printed.ports, [
       ['image', 'uint8', [1, side, side, 3]],
       ['location', 'float32', [1, 50, 4]],
       ['category', 'float32', [1, 50]],
       ['score', 'float32', [1, 50]],
     ]);
     const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
-    assert.equal(said.found.length, pixels.length);
+    assert.equal(printed.found.length, pixels.length);
     for (const [i, data] of pixels.entries()) {
       const results = await session.run({ image: { data, dims: [1, side, side, 3] } });
       const onnx = boxesOf(results('location'), results('category'), results('score'));
-      const { location, category, score } = said.found[i] ?? { location: [], category: [], score: [] };
+      const { location, category, score } = printed.found[i] ?? { location: [], category: [], score: [] };
       const tflite = boxesOf(Float32Array.from(location), Float32Array.from(category), Float32Array.from(score));
       for (const [a, b] of [
         [onnx, tflite],
@@ -101,16 +101,16 @@ test('the sample program of the model card runs as it stands', async () => {
   for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
     const image = path.join(images, file);
     const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
-    const said = stdout.split('\n').filter(Boolean);
+    const printed = stdout.split('\n').filter(Boolean);
     const results = await session.run({ image: { data: await decode(image, 96), dims: [1, 96, 96, 3] } });
     const found = boxesOf(results('location'), results('category'), results('score'));
     const sure = found.filter(({ label, score }) => score >= (card.thresholds[labels[label] ?? ''] ?? 1) + 0.1);
     for (const { label } of sure)
       assert.ok(
-        said.some((line) => line.startsWith(`${labels[label]} 0.`)),
+        printed.some((line) => line.startsWith(`${labels[label]} 0.`)),
         `${file}: ${stdout}`,
       );
-    for (const line of said) assert.match(line, /^\w+ [01]\.\d+ \[/);
+    for (const line of printed) assert.match(line, /^\w+ [01]\.\d+ \[/);
   }
   await session.release();
 });

@@ -134,10 +134,12 @@ test('eight images can be learned by heart', async () => {
   assert.ok(map50 >= 0.9, `mAP50 ${map50}`);
   assert.ok(longer && longer.map50 >= 0.9);
   assert.equal(on, 'validation');
-  const told = (await readEvents(folder.path)).flatMap((event) => (event.is === 'progress' ? [event.progress] : []));
+  const reported = (await readEvents(folder.path)).flatMap((event) =>
+    event.is === 'progress' ? [event.progress] : [],
+  );
   assert.deepEqual(
-    told,
-    told.toSorted((a, b) => a - b),
+    reported,
+    reported.toSorted((a, b) => a - b),
     'progress never goes back',
   );
   const [, first] = curve;
@@ -150,7 +152,7 @@ test('eight images can be learned by heart', async () => {
   );
 });
 
-test('corrupt images are skipped; flat, tiny and unwanted boxes are told or ignored; empty images are learned from', async () => {
+test('corrupt images are skipped; flat, tiny and unwanted boxes are reported or ignored; empty images are learned from', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, {
     arguments: { recipe: 'probe' },

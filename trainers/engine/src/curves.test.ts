@@ -30,7 +30,7 @@ test('a PNG with both lines and their names', async () => {
   for (const colour of ['90a4ae', '1565c0', '37474f']) assert.ok((counts.get(colour) ?? 0) > 100, colour);
 });
 
-test('one epoch, none, nothing to validate with, a loss that is no number: still an image', async () => {
+test('one epoch, none, nothing to validate with, a loss that is not a number: still an image', async () => {
   for (const points of [course(1, true), [], course(5, false)]) {
     assert.ok((await colourCounts(await renderCurves(points, 'MAP50'))).size > 1);
   }

@@ -21,7 +21,7 @@ const skipped = (name: string, reason: string): Skipped => ({ line: line(name), 
 
 test('images of which none can be decoded: formats, counts and examples instead of "add images"', () => {
   const all = [
-    ...['a.heic', 'b.heic'].map((name) => skipped(name, 'cannot be decoded: it is no JPEG, PNG or WebP image')),
+    ...['a.heic', 'b.heic'].map((name) => skipped(name, 'cannot be decoded: it is not a JPEG, PNG or WebP image')),
     skipped('c.jpg', 'cannot be decoded: VipsJpeg: premature end'),
     skipped('d.jpg', 'has several labels: a, b'),
   ];
@@ -32,7 +32,7 @@ test('images of which none can be decoded: formats, counts and examples instead 
       assert.equal(error.code, 'IMAGES_UNREADABLE');
       assert.equal(
         error.what,
-        'None of the 3 images can be decoded: 2 × it is no JPEG, PNG or WebP image, 1 × VipsJpeg: premature end; for example a.heic org/loc/a.heic, b.heic org/loc/b.heic, c.jpg org/loc/c.jpg.',
+        'None of the 3 images can be decoded: 2 × it is not a JPEG, PNG or WebP image, 1 × VipsJpeg: premature end; for example a.heic org/loc/a.heic, b.heic org/loc/b.heic, c.jpg org/loc/c.jpg.',
       );
       assert.match(error.remedy, /Convert other formats/);
       return true;

@@ -8,7 +8,7 @@ const pixelLimit = 120e6;
 sharp.cache(false);
 sharp.concurrency(1);
 
-const unsupported = 'it is no JPEG, PNG or WebP image';
+const unsupported = 'it is not a JPEG, PNG or WebP image';
 
 /**
  * Decodes to RGB: applies the orientation, a white background and a resize to side × side. Throws if the image is

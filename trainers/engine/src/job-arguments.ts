@@ -14,9 +14,9 @@ export interface JobArguments {
 export function parseJobArguments(
   job: Pick<JobSpec, 'arguments' | 'recipe'>,
   kind: BuiltInKind,
-): { wishes: JobArguments; unknown: string[] } {
+): { given: JobArguments; unknown: string[] } {
   const unknown: string[] = [];
-  const wishes: JobArguments = {};
+  const given: JobArguments = {};
   const wanted = Object.entries(job.arguments);
   if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
   for (const [key, value] of wanted) {
@@ -26,8 +26,8 @@ export function parseJobArguments(
     }
     const limit = settingProblem(key, value, kind);
     if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
-    if (key === 'recipe') wishes.recipe = value === 'probe' ? 'probe' : 'auto';
-    else wishes[key] = Number(value);
+    if (key === 'recipe') given.recipe = value === 'probe' ? 'probe' : 'auto';
+    else given[key] = Number(value);
   }
-  return { wishes, unknown };
+  return { given, unknown };
 }

@@ -15,7 +15,7 @@ export class Progress {
   readonly #events: Events;
   readonly #clock: Clock;
   readonly #started: number;
-  #told = -Infinity;
+  #reportedAt = -Infinity;
 
   constructor(events: Events, clock: Clock) {
     this.#events = events;
@@ -30,8 +30,8 @@ export class Progress {
     this.#done.set(part, share);
     const now = this.#clock.now();
     const work = this.#parts.get(part);
-    if (!work || (share < 1 && now - this.#told < 300)) return;
-    this.#told = now;
+    if (!work || (share < 1 && now - this.#reportedAt < 300)) return;
+    this.#reportedAt = now;
     let [total, done] = [0, 0];
     for (const [name, { cost }] of this.#parts) {
       total += cost;

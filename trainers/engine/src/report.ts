@@ -139,11 +139,11 @@ export const useSection = (preprocessing: readonly string[], program: readonly s
  * Last section of a model card.
  *
  * @param epochs - epochs after the probe.
- * @param pictures - a sentence about the training and held-out images.
+ * @param counts - a sentence about the training and held-out images.
  */
 export function trainingSection(
   evaluation: EvaluationHead,
-  { epochs, pictures, limits }: { epochs: number; pictures: string; limits: readonly string[] },
+  { epochs, counts, limits }: { epochs: number; counts: string; limits: readonly string[] },
 ): string[] {
   const { seed, seconds, device, machine: computer, pretrained, advice, skipped } = evaluation;
   const made = Object.entries(evaluation.versions).map(([name, version]) => `${name} ${version}`);
@@ -152,7 +152,7 @@ export function trainingSection(
     '## Training',
     `![Loss and score by epoch](${modelFiles.curves})`,
     '',
-    `- ${pictures}`,
+    `- ${counts}`,
     `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${computer.peak_rss_mib} MiB.`,
     `- Pretrained weights sha256 ${pretrained.sha256}; ${made.join(', ')}.`,
     ...section('Limits', limits),

@@ -126,7 +126,7 @@ for (const [name, file, bytes] of foreign) {
   test(`no loader reads an image of another format: ${name}`, async () => {
     await using folder = await tempFolder();
     await writeFile(`${folder.path}/${file}`, await madeBy(bytes));
-    await assert.rejects(decode(`${folder.path}/${file}`, side), /it is no JPEG, PNG or WebP image/);
+    await assert.rejects(decode(`${folder.path}/${file}`, side), /it is not a JPEG, PNG or WebP image/);
     assert.equal(await shorterEdgeOf(`${folder.path}/${file}`), undefined);
   });
 }
@@ -138,7 +138,7 @@ test('the bytes decide, not the name; the curves of a training are drawn all the
   const point = { epoch: 1, loss: 1, validationLoss: null, score: null };
   assert.ok((await renderCurves([point, { ...point, epoch: 2 }], 'ACCURACY')).length > 100);
   await writeFile(`${folder.path}/a.svg`, svg);
-  await assert.rejects(decode(`${folder.path}/a.svg`, side), /it is no JPEG, PNG or WebP image/);
+  await assert.rejects(decode(`${folder.path}/a.svg`, side), /it is not a JPEG, PNG or WebP image/);
 });
 
 const refused: [name: string, bytes: () => Promise<Buffer>, why: RegExp][] = [

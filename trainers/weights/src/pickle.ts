@@ -99,7 +99,7 @@ class Unpickler {
   }
   #call(): Call {
     const [target = null, args] = this.#last(2);
-    if (!Array.isArray(args)) throw new PickleError('the pickle calls with what are no arguments');
+    if (!Array.isArray(args)) throw new PickleError('the pickle calls with a value that is not a list of arguments');
     return new Call(target, args);
   }
 
@@ -135,7 +135,7 @@ class Unpickler {
     e: () => {
       const items = this.#sinceMark();
       const list = this.#pop();
-      if (!Array.isArray(list)) throw new PickleError('the pickle appends to what is no list');
+      if (!Array.isArray(list)) throw new PickleError('the pickle appends to a value that is not a list');
       this.#stack.push([...list, ...items]);
     },
     // Ignores attributes of an object: tensors need none of them.
@@ -148,7 +148,7 @@ class Unpickler {
 
   read(): Pickled {
     const protocol = this.#take(2);
-    if (protocol[0] !== 0x80 || protocol[1] !== 2) throw new PickleError('this is no pickle of protocol 2');
+    if (protocol[0] !== 0x80 || protocol[1] !== 2) throw new PickleError('this is not a pickle of protocol 2');
     for (;;) {
       const opcode = this.#take(1).toString('latin1');
       if (opcode === '.') return this.#pop();

@@ -67,7 +67,7 @@ test('a file that is cut, longer, or reaches beyond itself is refused', () => {
   for (const [what, bytes] of cases) assert.throws(() => readTensors(bytes), PickleError, what);
 });
 
-test('batch normalisation is folded: the convolution says what both said', () => {
+test('batch normalisation is folded: the convolution computes both', () => {
   const one = (values: readonly number[]) => ({ shape: [2], values: Float32Array.from(values) });
   const weights = Float32Array.of(0.5, -1, 2, 0.25);
   const [gain, shift, mean, variance] = [

@@ -12,7 +12,7 @@ const magic = 0x1950a86a20f9469cfc6cn;
 const version = 1001;
 
 function refuse(what: string): never {
-  throw new PickleError(`this is no file of tensors: ${what}`);
+  throw new PickleError(`this is not a file of tensors: ${what}`);
 }
 function listOf(value: Pickled | undefined): readonly Pickled[] {
   return Array.isArray(value) ? value : refuse('a list is missing');

@@ -17,7 +17,7 @@ export function tensorFileIn(wheel: Buffer): Buffer {
 /** Reads a file of a zip archive through its central directory. */
 function fileIn(zip: Buffer, wanted: string): Buffer {
   const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
-  if (end < 0) throw new Error('this is no wheel');
+  if (end < 0) throw new Error('this is not a wheel');
   let at = zip.readUInt32LE(end + 16);
   for (let left = zip.readUInt16LE(end + 10); left > 0; left--) {
     const [method, size] = [zip.readUInt16LE(at + 10), zip.readUInt32LE(at + 20)];

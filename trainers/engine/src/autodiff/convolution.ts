@@ -20,7 +20,7 @@ export interface Convolution {
 }
 
 /** Maximum inputs per output for which a convolution gathers them (im2col): its work grows with their square. */
-const maxGathered = 64;
+const maxColumns = 64;
 
 export class ConvolutionGradients {
   readonly #graph: Graph;
@@ -82,8 +82,8 @@ export class ConvolutionGradients {
       return this.#graph.op('MatMul', [dyRows, across]);
     };
     if (k === 1) return this.#reshape(product(x, from[1]), kernel);
-    const gathered = c * k * k;
-    if (gathered <= maxGathered) return this.#reshape(product(this.#gather(one), gathered), kernel);
+    const columns = c * k * k;
+    if (columns <= maxColumns) return this.#reshape(product(this.#gather(one), columns), kernel);
     return this.#windows(one, (window) => this.#reshape(product(window, c), [o, c, 1, 1]));
   }
   /** → [N,C·k·k,H,W]: a convolution that copies each input to an output. It takes a third of the time of slices. */

@@ -1,4 +1,4 @@
-import { permute4 } from '../pretrained/half.ts';
+import { permute4 } from './permute.ts';
 import { activations, padding } from '../tflite/schema.ts';
 import type { OperatorName } from '../tflite/schema.ts';
 import type { TfliteGraph } from '../tflite/writer.ts';

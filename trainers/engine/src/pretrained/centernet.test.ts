@@ -56,7 +56,7 @@ test('other weights, and another graph, are refused before they are read', async
 
 test('the layers compute what the original graph says, node by node', async () => {
   const side = 64;
-  const random = seeded('picture');
+  const random = seeded('image');
   const image = Float32Array.from({ length: side * side * 3 }, (_, i) => 127 + 120 * Math.sin(i / 400) * random());
   const { layers, taps } = readCenternet();
   const g = new Graph();

@@ -7,9 +7,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { Dims4, Layer } from '../network/layers.ts';
+import { permute4 } from '../network/permute.ts';
 import { readGraphFile } from './centernet-file.ts';
 import type { GraphConstant, GraphFile, GraphNode } from './centernet-file.ts';
-import { permute4 } from './half.ts';
 import { WeightsError } from './weights-error.ts';
 
 const packageName = '@vladmandic/human';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { halfToFloat, permute4 } from './half.ts';
+import { permute4 } from '../network/permute.ts';
+import { halfToFloat } from './half.ts';
 
 test('half precision numbers of every kind', () => {
   const bits = Uint16Array.of(0x0000, 0x3c00, 0xc000, 0x3555, 0x0001, 0x7bff, 0x7c00, 0xfc00);
