@@ -131,6 +131,6 @@ test('what the organization stores, in words and as JSON', async () => {
     log_bytes: 0,
   });
   const { stdout } = await s.cli('usage');
-  assert.match(stdout, /^files +0 bytes in 0 \(no limit\)\n/);
+  assert.match(stdout, /^files +0 B in 0 \(no limit\)\n/);
   assert.match(stdout, /\nmachines +1\n/);
 });

@@ -216,7 +216,7 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
   // Without an agent and without any files, the command still writes a zip that reports their absence.
   const empty = await command(['diagnostics', '--root', folder.file('nowhere'), '-o', folder.file('empty.zip')]);
   assert.equal(empty.code, 0, empty.stderr);
-  assert.match(empty.stdout, /^Wrote .*empty\.zip \(\d+ kB, \d+ files\)\. Secrets are taken out/);
+  assert.match(empty.stdout, /^Wrote .*empty\.zip \([\d.]+ kB, \d+ files\)\. Secrets are taken out/);
 });
 
 test('diagnostics: on a machine that believes it is 1970, and into a folder that is not there', async () => {

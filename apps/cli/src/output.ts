@@ -1,4 +1,5 @@
 import type { DescEnum } from '@bufbuild/protobuf';
+import { formatDuration } from '@platform/kit';
 import { protectOutput } from './secret-output.ts';
 import { cut, displayWidth, padded, printable } from './terminal-text.ts';
 
@@ -100,23 +101,7 @@ export function isoTime(time: { seconds: bigint; nanos: number } | undefined): s
 /** "3 s ago", "5 min ago", "2 h ago", "9 d ago" relative to `nowMs`; '' if absent. */
 export function ago(time: { seconds: bigint } | undefined, nowMs: number): string {
   if (!time) return '';
-  return `${spanText(nowMs / 1000 - Number(time.seconds))} ago`;
-}
-
-/** Seconds in the largest unit that fits, for users: "47 h". */
-export function spanText(seconds: number): string {
-  const s = Math.max(0, Math.round(seconds));
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min`;
-  return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`;
-}
-
-/** "0 bytes", "12.3 kB", "4.0 MB". */
-export function sizeText(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`;
-  const units = ['kB', 'MB', 'GB', 'TB'];
-  const power = Math.min(units.length, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toFixed(1)} ${units[power - 1] ?? ''}`;
+  return `${formatDuration(nowMs / 1000 - Number(time.seconds))} ago`;
 }
 
 /** "1 image", "2 images", "3 boxes". */

@@ -10,3 +10,4 @@ export { createLog, levels, masked, Secret, type Level, type Log, type LogLine, 
 export { estimateTime, withHeardTime, type TrustedTime } from './trusted-time.ts';
 export { longestLifeMs, sourceWall } from './source-time.ts';
 export { firstWall, WallHistory } from './wall-history.ts';
+export { formatBytes, formatDuration } from './units.ts';

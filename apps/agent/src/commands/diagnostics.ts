@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { createLog, errorText } from '@platform/kit';
+import { createLog, errorText, formatBytes } from '@platform/kit';
 import { atomicWrite, stderrSink } from '@platform/kit/node';
 import { strToU8, zipSync } from 'fflate';
 import { collect } from '../diagnostics/collect.ts';
@@ -7,7 +7,6 @@ import { system } from '../composition/system.ts';
 import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
-import { sizeText } from './words.ts';
 
 interface Given {
   config: string;
@@ -49,7 +48,7 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
       })
     );
   });
-  const said = `Wrote ${file} (${sizeText(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
+  const said = `Wrote ${file} (${formatBytes(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
   io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : said);
   return exitCodes.done;
 }

@@ -1,5 +1,6 @@
 import type { AgentStatus, ProgramExit, ProgramReport, SliceReport } from '@platform/contract/agent-status';
-import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
+import { formatBytes, formatDuration } from '@platform/kit';
+import { listed, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
 
@@ -9,7 +10,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
   const { agent, cloud, config, server, programs, logs } = status;
   const now = Date.parse(status.at);
   const since = (time: string | null): string =>
-    time === null ? '' : spanText(Math.max(0, now - Date.parse(time)) / 1000);
+    time === null ? '' : formatDuration(Math.max(0, now - Date.parse(time)) / 1000);
   const joined = (...parts: (string | false)[]): string => parts.filter(Boolean).join(', ');
   const process = (pid: number | null): string => (pid === null ? '' : `process ${pid}`);
 
@@ -159,7 +160,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
   function updateWords(last: NonNullable<ProgramReport['last_update']>): string {
     const progress =
       last.state === 'downloading' && last.size_bytes > 0
-        ? ` ${sizeText(last.downloaded_bytes)} of ${sizeText(last.size_bytes)}`
+        ? ` ${formatBytes(last.downloaded_bytes)} of ${formatBytes(last.size_bytes)}`
         : '';
     const ago = last.since === null ? '' : `, ${since(last.since)} ago`;
     return `${last.from === '' ? '' : `${last.from} to `}${last.version}: ${last.state}${progress}${ago}${last.reason === '' ? '' : `: ${last.reason}`}`;

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import { formatBytes } from '@platform/kit';
 import { controlOf, NobodyThere } from '../control/client.ts';
 import { programNames } from '../versions/layout.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { notRunning } from './versions.ts';
-import { sizeText } from './words.ts';
 
 const lookMs = 500;
 /** Time for an agent to begin a download. */
@@ -62,8 +62,8 @@ const isNews = (before: ProgramReport, now: ProgramReport): boolean =>
 
 function progressWords({ last_update: last }: ProgramReport): string {
   if (last?.state !== 'downloading') return '';
-  const of = last.size_bytes > 0 ? ` of ${sizeText(last.size_bytes)}` : '';
-  return `downloading ${last.version}, ${sizeText(last.downloaded_bytes)}${of}`;
+  const of = last.size_bytes > 0 ? ` of ${formatBytes(last.size_bytes)}` : '';
+  return `downloading ${last.version}, ${formatBytes(last.downloaded_bytes)}${of}`;
 }
 
 function summary(program: ProgramReport): string {

@@ -4,10 +4,11 @@ import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dat
 import { type Split, splits } from '@platform/contract/job';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
+import { formatBytes } from '@platform/kit';
 import { confirmed } from '../confirm.ts';
 import type { Connection } from '../connection.ts';
 import { findDataset } from '../find/dataset.ts';
-import { ago, isoTime, listText, printable, sizeText } from '../output.ts';
+import { ago, isoTime, listText, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { exportCommand } from './dataset-export.ts';
 import { imageCommands } from './dataset-images.ts';
@@ -127,7 +128,7 @@ function listCommand(dataset: Command, run: Run): void {
           all.map((one, i) => [
             one.name,
             String(counts[i]?.count ?? ''),
-            sizeText(counts[i]?.sizeBytes ?? 0),
+            formatBytes(counts[i]?.sizeBytes ?? 0),
             ago(one.timeCreated, systemClock.wall()),
             one.id,
           ]),
@@ -162,7 +163,7 @@ function showCommand(dataset: Command, run: Run): void {
         output.text(
           listText([
             ['name', found.name],
-            ['images', `${images}, ${sizeText(sizeBytes)}`],
+            ['images', `${images}, ${formatBytes(sizeBytes)}`],
             ['without a label', unlabelled > 0 ? String(unlabelled) : ''],
             ['chosen splits', chosen.map((one) => `${one.split} ${one.images}`).join(', ')],
             ['created', isoTime(found.timeCreated)],

@@ -7,14 +7,14 @@ import { pipeline } from 'node:stream/promises';
 import { PlatformApiError } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { PlatformError } from '@platform/contract/errors';
-import { retry } from '@platform/kit';
+import { formatBytes, retry } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findModel } from '../find/registry.ts';
-import { printable, sizeText } from '../output.ts';
+import { printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { countScreen } from '../views/count-progress.ts';
 
@@ -57,7 +57,7 @@ async function download(
   const result = { name: item.name, version, sha256: found.checksum, size_bytes: size };
   if (!flags.unpack) {
     output.json({ ...result, file: target });
-    return output.text(`Downloaded ${printable(item.name)} ${printable(version)} to ${target} (${sizeText(size)}).`);
+    return output.text(`Downloaded ${printable(item.name)} ${printable(version)} to ${target} (${formatBytes(size)}).`);
   }
   const folder = path.join(flags.output, stem);
   if (existsSync(folder))

@@ -10,9 +10,10 @@ import { isObject } from '@platform/contract/json-object';
 import { systemClock } from '@platform/kit/node';
 import { allPages } from '@platform/client';
 import type { Command } from 'commander';
+import { formatBytes } from '@platform/kit';
 import type { Connection } from '../connection.ts';
 import { findModel, registryList } from '../find/registry.ts';
-import { ago, enumName, enumWord, isoTime, listText, noteTruncated, printable, sizeText } from '../output.ts';
+import { ago, enumName, enumWord, isoTime, listText, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { downloadCommand } from './model-download.ts';
 
@@ -114,7 +115,7 @@ function versionsCommand(model: Command, run: Run): void {
           versions.map((one) => [
             one.info?.version ?? '',
             ago(one.createdOn, systemClock.wall()),
-            sizeText(sizeOf(one)),
+            formatBytes(sizeOf(one)),
             String(one.info?.files.length ?? 0),
             one.checksum,
           ]),
@@ -153,7 +154,7 @@ function showCommand(model: Command, run: Run): void {
         output.text('');
         output.table(
           ['file', 'size'],
-          (found.info?.files ?? []).map((file) => [file.name, sizeText(Number(file.size))]),
+          (found.info?.files ?? []).map((file) => [file.name, formatBytes(Number(file.size))]),
         );
         output.text(
           `\nDownload it: platform model download ${printable(item.name)} --version ${printable(found.info?.version ?? '')}`,

@@ -6,9 +6,10 @@ import { targetsOf } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
 import { isProgram } from '@platform/releases/targets';
 import type { Command } from 'commander';
+import { formatBytes } from '@platform/kit';
 import { choiceArgument, choiceOption, choicesOption } from '../choices.ts';
 import { confirmed } from '../confirm.ts';
-import { ago, isoTime, sizeText } from '../output.ts';
+import { ago, isoTime } from '../output.ts';
 import { openKeys } from '../releases/keys.ts';
 import { uploadPatches } from '../releases/patches.ts';
 import { type ProgramFile, readProgram } from '../releases/program-file.ts';
@@ -80,7 +81,7 @@ function listCommand(release: Command, run: Run): void {
             one.platform,
             one.channels.join(', '),
             stateOf(one),
-            sizeText(Number(one.sizeBytes)),
+            formatBytes(Number(one.sizeBytes)),
             ago(one.publishedOn, systemClock.wall()),
           ]),
         );
@@ -108,7 +109,7 @@ function publishCommand(release: Command, run: Run): void {
         for (const file of files.filter((name) => !besideProgram.test(name))) {
           const one = await readProgram(file);
           await checkIsNew(client, one);
-          output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${sizeText(one.bytes.length)}.`);
+          output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${formatBytes(one.bytes.length)}.`);
           await client.releaseClient.putBlob(one.bytes);
           if (flags.patches) patches.push(...(await uploadPatches(client, one, output.note)));
           const { name, version, platform, sha256 } = one;

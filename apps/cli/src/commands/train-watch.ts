@@ -1,11 +1,11 @@
 import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
-import { isAbort } from '@platform/kit';
+import { formatDuration, isAbort } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findJob } from '../find/job.ts';
-import { isoTime, printable, spanText } from '../output.ts';
+import { isoTime, printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { adviceOf, perClassTable } from '../views/evaluation.ts';
@@ -108,7 +108,7 @@ export async function watchJob({ output, signal }: CommandWorld, open: Connectio
   }
   if (job.status === TrainingStatus.CANCELED) throw new Ended(exitCodes.jobCanceled, `${name} was canceled.`);
   output.text(
-    [`Completed ${name}`, scoreText(job), took === undefined ? '' : spanText(took)].filter(Boolean).join(', '),
+    [`Completed ${name}`, scoreText(job), took === undefined ? '' : formatDuration(took)].filter(Boolean).join(', '),
   );
   printEvaluation({ output }, job);
   output.text(`Download it: platform model download ${job.modelName} --version ${printable(job.modelVersion)}`);

@@ -3,13 +3,13 @@ import { ModelFramework, ModelType } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { type RegistryItem, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { PlatformError } from '@platform/contract/errors';
-import { errorText } from '@platform/kit';
+import { errorText, formatBytes } from '@platform/kit';
 import { checkScriptArchive, packScriptFolder } from '@platform/sandbox/archive';
 import type { Command, Option } from 'commander';
 import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findScript, registryItems } from '../find/registry.ts';
-import { printable, sizeText } from '../output.ts';
+import { printable } from '../output.ts';
 import type { CommandWorld } from '../run.ts';
 import { frameworks, modelTypes } from './model-words.ts';
 
@@ -61,7 +61,7 @@ export async function uploadScript(
     ...(modelType !== undefined && { modelType }),
     ...(modelFramework !== undefined && { modelFramework }),
   });
-  output.text(`Uploaded ${printable(upload.name)} as version ${version} (${sizeText(archive.length)}).`);
+  output.text(`Uploaded ${printable(upload.name)} as version ${version} (${formatBytes(archive.length)}).`);
   if (upload.description !== undefined || upload.scriptUrl !== undefined || visibility !== undefined)
     await describe(open, upload.name, upload);
   return { itemId: `${organizationId}:${upload.name}`, version };

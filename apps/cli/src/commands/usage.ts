@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { listText, sizeText } from '../output.ts';
+import { formatBytes } from '@platform/kit';
+import { listText } from '../output.ts';
 import type { Run } from '../run.ts';
 
 export function usageCommand(program: Command, run: Run): void {
@@ -26,19 +27,19 @@ export function usageCommand(program: Command, run: Run): void {
           package_versions: Number(usage.packageVersions),
           log_bytes: Number(usage.logBytes),
         });
-        const limit = usage.limitBytes === 0n ? 'no limit' : `limit ${sizeText(Number(usage.limitBytes))}`;
+        const limit = usage.limitBytes === 0n ? 'no limit' : `limit ${formatBytes(Number(usage.limitBytes))}`;
         output.text(
           listText([
-            ['files', `${sizeText(Number(usage.usedBytes))} in ${usage.files} (${limit})`],
-            ['deleted files on the disk', sizeText(Number(usage.waitingBytes))],
-            ['uploads in progress', sizeText(Number(usage.arrivingBytes))],
+            ['files', `${formatBytes(Number(usage.usedBytes))} in ${usage.files} (${limit})`],
+            ['deleted files on the disk', formatBytes(Number(usage.waitingBytes))],
+            ['uploads in progress', formatBytes(Number(usage.arrivingBytes))],
             ['images', String(usage.images)],
             ['readings', String(usage.readings)],
             ['datasets', String(usage.datasets)],
             ['machines', String(usage.machines)],
             ['training jobs', String(usage.jobs)],
             ['versions of models and scripts', String(usage.packageVersions)],
-            ['log lines of machines', `${sizeText(Number(usage.logBytes))}, measured every 10 minutes`],
+            ['log lines of machines', `${formatBytes(Number(usage.logBytes))}, measured every 10 minutes`],
           ]),
         );
       }),

@@ -9,6 +9,7 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { atomicWrite } from '@platform/kit/node';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
+import { formatBytes } from '@platform/kit';
 import { enumWord } from '../output.ts';
 import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction } from './demo-plan.ts';
 import { publishReleases } from './releases.ts';
@@ -42,7 +43,7 @@ const release: Step = {
     const { releases } = world;
     await publishReleases(world);
     const versionOf = (program: string): string => releases.find(({ name }) => name === program)?.version ?? '';
-    const note = releases.map(({ name, version, size }) => `${name} ${version}, ${Math.round(size / 1e6)} MB`);
+    const note = releases.map(({ name, version, size }) => `${name} ${version}, ${formatBytes(size)}`);
     return { note: note.join('; '), facts: { server_version: versionOf('platform-server') } };
   },
 };

@@ -1,4 +1,4 @@
-import { sizeText } from '../output.ts';
+import { formatBytes } from '@platform/kit';
 
 interface Terminal {
   write(text: string): unknown;
@@ -20,7 +20,7 @@ export function countScreen(
   unit: 'pieces' | 'bytes' = 'pieces',
 ): CountScreen {
   const state = { tenth: 0, isDrawn: false };
-  const words = (n: number): string => (unit === 'bytes' ? sizeText(n) : String(n));
+  const words = (n: number): string => (unit === 'bytes' ? formatBytes(n) : String(n));
   return {
     show(done) {
       const share = total === 0 ? 1 : Math.min(1, done / total);

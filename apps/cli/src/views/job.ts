@@ -8,7 +8,8 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { scoreText as measured } from '@platform/contract/confidence';
 import { scoreName } from '@platform/contract/model-kinds';
-import { ago, enumName, enumWord, isoTime, spanText } from '../output.ts';
+import { formatDuration } from '@platform/kit';
+import { ago, enumName, enumWord, isoTime } from '../output.ts';
 
 /** TrainingStatus has two names for one value; this is the one in the API documentation. */
 const statusName = (status: TrainingStatus): string =>
@@ -93,7 +94,7 @@ function limitText(job: TrainingJobMetadata): string {
   const { gpus = 0, memoryMib = 0, diskMib = 0, timeLimit } = job.resources ?? {};
   const parts = [
     gpus > 0 ? `${gpus} GPU${gpus > 1 ? 's' : ''}` : '',
-    timeLimit ? spanText(Number(timeLimit.seconds)) : '',
+    timeLimit ? formatDuration(Number(timeLimit.seconds)) : '',
     memoryMib > 0 ? `${memoryMib} MiB memory` : '',
     diskMib > 0 ? `${diskMib} MiB disk` : '',
   ];
@@ -104,7 +105,7 @@ function timesText(job: TrainingJobMetadata, nowMs: number): string {
   const ran = runSeconds(job, nowMs);
   if (ran === undefined) return '';
   const attempts = job.attempt > 1 ? `, attempt ${job.attempt}` : '';
-  return `${isoTime(job.trainingStarted)}, ${job.trainingEnded ? 'took' : 'for'} ${spanText(ran)}${attempts}`;
+  return `${isoTime(job.trainingStarted)}, ${job.trainingEnded ? 'took' : 'for'} ${formatDuration(ran)}${attempts}`;
 }
 
 /** All details of a job for users, as names and values. */
@@ -115,7 +116,7 @@ export function jobDetails(job: TrainingJobMetadata, datasetName: string, nowMs:
     ['model', `${job.modelName}/${job.modelVersion}`],
     ['status', statusWord(job)],
     ['progress', running ? `${Math.floor(job.progress * 100)} %, ${job.phase}` : ''],
-    ['time left', running && job.eta ? `about ${spanText(Number(job.eta.seconds))}` : ''],
+    ['time left', running && job.eta ? `about ${formatDuration(Number(job.eta.seconds))}` : ''],
     ['queue', job.queuePosition > 0 ? `position ${job.queuePosition}` : ''],
     ['waiting for', job.waitingFor],
     ['score', scoreText(job)],

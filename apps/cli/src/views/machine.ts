@@ -1,3 +1,4 @@
+import { formatBytes } from '@platform/kit';
 import {
   type Condition,
   type ExitReport,
@@ -11,7 +12,7 @@ import {
   UpdateState,
   UpdateStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { ago, enumName, enumWord, isoTime, listText, percentText, printable, sizeText } from '../output.ts';
+import { ago, enumName, enumWord, isoTime, listText, percentText, printable } from '../output.ts';
 import { configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -115,7 +116,9 @@ export function machineJson(machine: Machine): Record<string, unknown> {
 function updateText(update: UpdateAttempt, nowMs: number): string {
   const [loaded, whole] = [Number(update.downloadedBytes), Number(update.sizeBytes)];
   const progress =
-    whole > 0 ? ` ${sizeText(loaded)} of ${sizeText(whole)} (${percentText(loaded / whole)})` : ` ${sizeText(loaded)}`;
+    whole > 0
+      ? ` ${formatBytes(loaded)} of ${formatBytes(whole)} (${percentText(loaded / whole)})`
+      : ` ${formatBytes(loaded)}`;
   const state = enumWord(UpdateStateSchema, update.state);
   return joined(
     `${update.version}: ${state}${update.state === UpdateState.DOWNLOADING ? progress : ''}${update.byDelta ? ' by a patch' : ''}`,

@@ -1,5 +1,6 @@
 import { type TrainingJobMetadata, TrainingStatus } from '@platform/client';
-import { percentText, printable, spanText } from '../output.ts';
+import { formatDuration } from '@platform/kit';
+import { percentText, printable } from '../output.ts';
 import { cut, displayWidth } from '../terminal-text.ts';
 import { statusWord } from './job.ts';
 
@@ -33,7 +34,7 @@ function stateParts(job: TrainingJobMetadata): string[] {
     return [job.queuePosition > 0 || job.waitingFor ? 'queued' : 'starting', job.waitingFor || place];
   }
   if (job.status !== TrainingStatus.IN_PROGRESS) return [statusWord(job)];
-  const eta = job.eta && job.eta.seconds > 0n ? `about ${spanText(Number(job.eta.seconds))} left` : '';
+  const eta = job.eta && job.eta.seconds > 0n ? `about ${formatDuration(Number(job.eta.seconds))} left` : '';
   return [job.phase || 'running', `${Math.floor(job.progress * 100)} %`, eta, metricsText(job)].filter(Boolean);
 }
 

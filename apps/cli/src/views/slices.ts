@@ -1,3 +1,4 @@
+import { formatDuration } from '@platform/kit';
 import {
   type ConfigSlice,
   ConfigSliceSchema,
@@ -6,7 +7,7 @@ import {
   SliceState,
   SliceStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { enumWord, isoTime, printable, spanText } from '../output.ts';
+import { enumWord, isoTime, printable } from '../output.ts';
 
 const nameOf = (slice: ConfigSlice): string => enumWord(ConfigSliceSchema, slice);
 
@@ -49,7 +50,7 @@ export function slicesText({ report, hasOtherAgent }: Machine, nowMs: number): s
       const why = `${reason}${code === '' ? '' : ` (${code})`}`;
       return [
         state === SliceState.LAGGING &&
-          `${name} not in effect${since ? ` for ${spanText(nowMs / 1000 - Number(since.seconds))}` : ''}: ${why}`,
+          `${name} not in effect${since ? ` for ${formatDuration(nowMs / 1000 - Number(since.seconds))}` : ''}: ${why}`,
         state === SliceState.NOT_REPORTED && `${name}: ${why}`,
         paths.length > 0 &&
           `${name}: no effect here: ${paths.join(', ')}${state === SliceState.NO_EFFECT ? ` (${why})` : ''}`,

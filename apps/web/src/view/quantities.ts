@@ -1,11 +1,4 @@
-/** "4.2 MB": powers of 1000, as disks and releases are labelled. */
-export function bytes(amount: number | bigint): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const wanted = Number(amount);
-  const step = wanted < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(wanted) / 3));
-  const value = wanted / 1000 ** step;
-  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step] ?? ''}`;
-}
+export { formatBytes as bytes } from '@platform/kit';
 
 /** "90.5 %" of a share in 0..1. */
 export const percent = (share: number, digits = 1): string => `${(share * 100).toFixed(digits)} %`;
