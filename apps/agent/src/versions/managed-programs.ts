@@ -1,0 +1,159 @@
+import { Cell, type Clock, type Log } from '@platform/kit';
+import type { PreviousRun } from '../health/last-run.ts';
+import type { Vitals } from '../health/watchdog.ts';
+import type { Device } from '../os/ports.ts';
+import type { Actual, Wanted } from '../state/state.ts';
+import { Attempts } from './attempts.ts';
+import { Exits } from './exits.ts';
+import { fetchRelease } from './fetch.ts';
+import type { Program } from './layout.ts';
+import { noGoal, readPins, setGoal, type Pins } from './pins.ts';
+import type { Goal } from './plans/program-version.ts';
+import type { Fetcher, Patches } from './ports.ts';
+import { programVersion, type ProgramVersion } from './program-version.ts';
+import { sourcesOn, type Sources } from './sources.ts';
+import { programStore, type ProgramStore } from './store.ts';
+import type { Trust } from './trust/trust.ts';
+import type { UnitRenewal } from './unit-renewal.ts';
+
+const hourMs = 3_600_000;
+
+export interface UpdatesParts {
+  device: Device;
+  /** Id of this agent's version. Null: it was not started from bin/ and never replaces itself. */
+  selfId: string | null;
+  /** Version of this agent. */
+  version: string;
+  /** Start of this agent, monotonic ms. */
+  startedAt: number;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  /** Counts the requested restarts of the server. */
+  restarts: Cell<number>;
+  health: Cell<Vitals>;
+  isReached: Cell<boolean>;
+  /** Undefined: any file that the management server names is used. */
+  trust: Trust | undefined;
+  /** Undefined: files are always downloaded whole. */
+  patches: Patches | undefined;
+  /** Follows the version of the agent. Undefined: no unit of ours starts it. */
+  unit: UnitRenewal | undefined;
+  /** Replaces the download in this process. */
+  fetcher: Fetcher | undefined;
+  /** How the previous agent ended. */
+  previousRun: () => Promise<PreviousRun>;
+  /** Version of the previous agent if it crashed; undefined: it did not. */
+  crashed: string | undefined;
+  /** Masks secrets in the output of programs. */
+  mask: (text: string) => string;
+  /** Ends this agent so that the version in bin/ starts next. The server keeps running. */
+  leave: (why: Leave) => void;
+  /** The system clock. The gate and systemd use it, too, and their times are compared with it. */
+  clock: Clock;
+  /** The clock with the best known time. */
+  timedClock: Clock;
+  log: Log;
+  random: () => number;
+}
+
+export type Leave = 'handover' | 'reverted';
+
+/** One of the two programs, with its desired state and its reconciler. */
+export interface ManagedProgram {
+  program: Program;
+  store: ProgramStore;
+  goal: Cell<Goal>;
+  version: ProgramVersion;
+  log: Log;
+}
+
+interface SharedRecords {
+  pins: Cell<Pins>;
+  /** Ids of the versions that an operator waits for. */
+  urgent: Cell<Partial<Record<Program, string>>>;
+  attempts: Attempts;
+  exits: Exits;
+  sources: Sources;
+  /** The last connection to the management server. */
+  reach: Reach;
+}
+
+export interface Reach {
+  /** When it was lost, monotonic ms. */
+  lastAt: number;
+  /** This run of the agent has not reached the management server yet. */
+  isFirst: boolean;
+}
+
+/** Both programs, and the records that they share. */
+export interface ManagedPrograms extends SharedRecords {
+  agent: ManagedProgram;
+  server: ManagedProgram;
+}
+
+export async function openPrograms(parts: UpdatesParts): Promise<ManagedPrograms> {
+  const { device, clock, log } = parts;
+  const { disk, web } = device;
+  const shared: SharedRecords = {
+    pins: new Cell<Pins>(await readPins(disk, log)),
+    urgent: new Cell<Partial<Record<Program, string>>>({}),
+    attempts: await Attempts.open(disk, log),
+    exits: await Exits.open(disk, log),
+    sources: sourcesOn(disk, web, clock),
+    reach: { lastAt: -Infinity, isFirst: true },
+  };
+  return { ...shared, agent: openProgram('agent', parts, shared), server: openProgram('server', parts, shared) };
+}
+
+function openProgram(program: Program, parts: UpdatesParts, shared: SharedRecords): ManagedProgram {
+  const { device, selfId, wanted, actual, isReached, clock, trust, patches } = parts;
+  const { files, web, host } = device;
+  const { pins, urgent, attempts, exits, sources, reach } = shared;
+  const log = parts.log.child(program === 'server' ? 'version' : 'self');
+  const unit = program === 'agent' ? parts.unit : undefined;
+  const store = programStore(files, program, { clock, log, boot: host.bootId, unit });
+  const goal = new Cell<Goal>(noGoal);
+  const fetchParts = { files, web, store, trust, patches, boot: host.bootId, clock, log };
+  const version = programVersion({
+    program,
+    store,
+    fetcher: parts.fetcher ?? { fetch: (task, tell, signal) => fetchRelease(task, fetchParts, tell, signal) },
+    sources,
+    attempts,
+    exits,
+    platform: host.platform,
+    wanted,
+    actual,
+    goal,
+    running: () => (program === 'server' ? actual.get().server.running : selfId),
+    elsewhere: program === 'agent' && selfId === null ? parts.version : '',
+    mayActivate: program === 'server' || selfId !== null,
+    restart: (to) => {
+      if (program === 'server') return parts.restarts.update((n) => n + 1);
+      parts.log.info('this agent ends, the new one takes over', { to });
+      parts.leave('handover');
+    },
+    canRestart: program === 'server' || isRestarted(device),
+    wasReached: () => isReached.get() || clock.now() - reach.lastAt < hourMs,
+    clock: parts.timedClock,
+    log,
+    random: parts.random,
+  });
+  setGoal(program, { wanted, pins, urgent, goal });
+  return { program, store, goal, version, log };
+}
+
+/** The supervisor of this agent restarts it when it exits. */
+export const isRestarted = ({ host }: Device): boolean => host.isSupervisedBySystemd || host.isKept === true;
+
+/** Starts another pass at once, and retries failed downloads. */
+export function retry(
+  { program, version, goal }: ManagedProgram,
+  { wanted }: Pick<UpdatesParts, 'wanted'>,
+  { pins, urgent }: Pick<SharedRecords, 'pins' | 'urgent'>,
+  because: 'asked' | 'reached' = 'asked',
+): void {
+  version.forgetFailures(because);
+  setGoal(program, { wanted, pins, urgent, goal });
+  goal.set({ ...goal.get() }); // a new object triggers another pass
+}
