@@ -21,17 +21,17 @@ const run = (file: string, ...args: string[]) =>
   });
 
 for (const name of ['platform-agent', 'platform-server']) {
-  test(`${name} for linux/arm64 tells its version`, () => {
+  test(`${name} for linux/arm64 prints its version`, () => {
     const { file, version } = built(name);
-    const told = run(file, '--version');
-    assert.equal(told.status, 0, told.stderr);
-    assert.deepEqual(JSON.parse(told.stdout), { version, binary_name: name });
+    const result = run(file, '--version');
+    assert.equal(result.status, 0, result.stderr);
+    assert.deepEqual(JSON.parse(result.stdout), { version, binary_name: name });
   });
 }
 
-test('platform-agent for linux/arm64 reads its command line and says what is wrong with it', () => {
+test('platform-agent for linux/arm64 reads its command line and reports what is wrong with it', () => {
   const { file } = built('platform-agent');
-  const told = run(file, 'run', '--rot', '/tmp');
-  assert.equal(told.status, 2, told.stderr);
-  assert.match(told.stderr, /--rot/);
+  const result = run(file, 'run', '--rot', '/tmp');
+  assert.equal(result.status, 2, result.stderr);
+  assert.match(result.stderr, /--rot/);
 });

@@ -31,8 +31,8 @@ function must(command: string, args: readonly string[], env: Record<string, stri
     maxBuffer: 1 << 26,
   });
   if (done.status === 0) return;
-  const said = `${done.stdout ?? ''}${done.stderr ?? ''}`.trim().split('\n').slice(-20).join('\n');
-  process.stderr.write(`"${command} ${args.join(' ')}" failed: ${done.error?.message ?? said}\n`);
+  const output = `${done.stdout ?? ''}${done.stderr ?? ''}`.trim().split('\n').slice(-20).join('\n');
+  process.stderr.write(`"${command} ${args.join(' ')}" failed: ${done.error?.message ?? output}\n`);
   process.exit(1);
 }
 

@@ -63,14 +63,14 @@ test('each program of each platform is an executable of that platform and says w
     );
     for (const { platform, version, file, sha256, size } of made) {
       const bytes = readFileSync(file);
-      assert.ok(heads[platform]?.(bytes), `${file} is no program for ${platform}`);
+      assert.ok(heads[platform]?.(bytes), `${file} is not a program for ${platform}`);
       const note = `\nPLATFORM-PROGRAM:${JSON.stringify({ name, version, platform })}\n`;
       assert.equal(bytes.toString('utf8', bytes.length - note.length), note);
       assert.deepEqual([hashOf(file), bytes.length], [sha256, size]);
       assert.equal(readFileSync(`${file}.sha256`, 'utf8'), `${sha256}  ${path.basename(file)}\n`);
       if (platform !== hostPlatform()?.name) continue;
-      const told = spawnSync(file, ['--version'], { encoding: 'utf8', env: {} });
-      assert.deepEqual(JSON.parse(told.stdout), { version, binary_name: name }, told.stderr);
+      const printed = spawnSync(file, ['--version'], { encoding: 'utf8', env: {} });
+      assert.deepEqual(JSON.parse(printed.stdout), { version, binary_name: name }, printed.stderr);
     }
   }
 });
@@ -113,15 +113,15 @@ test('a program made to crash does so with its stack alone, not with its source'
 
 test('what cannot be built is refused with what could be', () => {
   const cases: readonly [string[], RegExp][] = [
-    [[], /is no kind of build. Known: platform-agent, platform-server, agent-bundle, agent-on-node/],
-    [['platform-agent', '--platform', 'linux/riscv'], /"linux\/riscv" is no platform. Known: linux\/amd64, /],
-    [['platform-agent', '--release-version', 'newest'], /"newest" is no semantic version/],
-    [['platform-agent', '--test-fault', 'smoke'], /"smoke" is no fault. Known: crash, hang, mute/],
+    [[], /is not a kind of build. Known: platform-agent, platform-server, agent-bundle, agent-on-node/],
+    [['platform-agent', '--platform', 'linux/riscv'], /"linux\/riscv" is not a platform. Known: linux\/amd64, /],
+    [['platform-agent', '--release-version', 'newest'], /"newest" is not a semantic version/],
+    [['platform-agent', '--test-fault', 'smoke'], /"smoke" is not a fault. Known: crash, hang, mute/],
   ];
-  for (const [args, said] of cases) {
+  for (const [args, message] of cases) {
     const { status, stderr } = release(...args);
     assert.equal(status, 2);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
   }
 });
 

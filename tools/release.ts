@@ -94,7 +94,7 @@ function agentOnNode(what: 'agent-bundle' | 'agent-on-node', version: string, ou
 
 const oneOf = <T extends string>(what: string, given: string, known: readonly T[]): T => {
   const found = known.find((name) => name === given);
-  if (found === undefined) throw new Refusal(`"${given}" is no ${what}. Known: ${known.join(', ')}.`);
+  if (found === undefined) throw new Refusal(`"${given}" is not a ${what}. Known: ${known.join(', ')}.`);
   return found;
 };
 
@@ -115,7 +115,7 @@ function main(): object[] {
     version: string;
   };
   const version = values['release-version'] ?? workspace.version;
-  if (!isSemanticVersion(version)) throw new Refusal(`"${version}" is no semantic version.`);
+  if (!isSemanticVersion(version)) throw new Refusal(`"${version}" is not a semantic version.`);
   const out = path.resolve(values.out);
   mkdirSync(out, { recursive: true });
   if (what === 'agent-bundle' || what === 'agent-on-node') return [agentOnNode(what, version, out)];

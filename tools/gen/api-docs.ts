@@ -33,8 +33,8 @@ export function commentsOf(file: FileDescriptorProto): (...place: number[]) => s
   const found = new Map<string, string>();
   for (const { path: place, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
     const text = `${leadingComments} ${trailingComments}`.replaceAll(/\s*\n\s*/g, ' ').trim();
-    const said = text.replace(/^Ours: numbers from 1000 on\. ?/, '');
-    if (said !== '') found.set(place.join('.'), said);
+    const comment = text.replace(/^Ours: numbers from 1000 on\. ?/, '');
+    if (comment !== '') found.set(place.join('.'), comment);
   }
   return (...place) => found.get(place.join('.')) ?? '';
 }

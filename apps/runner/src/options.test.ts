@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { trainerMalloc } from '@platform/contract/job';
 import { Usage } from '@platform/kit/node';
-import { attemptFlags, attemptLine } from './executor/engine-options.ts';
+import { attemptFlags, attemptLine } from './engine-options.ts';
 import { engineOffer } from './executor/start-dispatcher.ts';
 import { readAttemptOptions, readOptions } from './options.ts';
 import { trainerEnv } from './trainer/environment.ts';

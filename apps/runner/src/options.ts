@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { Secret } from '@platform/kit';
 import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
-import { engineOptions, engineTable, type EngineOptions } from './executor/engine-options.ts';
+import { engineOptions, engineTable, type EngineOptions } from './engine-options.ts';
 import { scriptOptions, scriptTable, type ScriptOptions } from './script/script-options.ts';
 
 /** Options of every program that runs jobs on this host. */

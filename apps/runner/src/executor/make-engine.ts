@@ -1,7 +1,7 @@
 import { Usage } from '@platform/kit/node';
 import type { Clock } from '@platform/kit';
 import type { WorkOptions } from '../options.ts';
-import { attemptFlags, attemptLine, type EngineOptions } from './engine-options.ts';
+import { attemptFlags, attemptLine, type EngineOptions } from '../engine-options.ts';
 import type { Engine } from './engine.ts';
 import { kubernetesPlace, podPatch } from './kubernetes/in-cluster.ts';
 import { kubernetesEngine } from './kubernetes/kubernetes.ts';

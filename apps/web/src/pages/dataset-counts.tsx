@@ -1,6 +1,6 @@
 import { Note } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
-import { judge } from '../view/material.ts';
+import { assessReadiness } from '../view/dataset-readiness.ts';
 import { formatCount } from '../view/quantities.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
 
@@ -15,9 +15,9 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
   if (!tags || !boxes || tags.images === 0) return null;
   const hasBoxes = boxes.labels.length > 0;
   const isOnlyBoxes = hasBoxes && tags.labels.length === 0;
-  const judgement = isOnlyBoxes
-    ? judge('object_detection', boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
-    : judge('single_label_classification', tags, new Set(names), labelled);
+  const readiness = isOnlyBoxes
+    ? assessReadiness('object_detection', boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
+    : assessReadiness('single_label_classification', tags, new Set(names), labelled);
   const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
   return (
     <details className="card" open={byLabel.length <= 12}>
@@ -30,8 +30,8 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
       </summary>
       <div className="card-body">
         {byLabel.length > 0 && <CountTable tags={tags} boxes={boxes} labels={byLabel} />}
-        {[...judgement.problems, ...judgement.advice].map((text) => (
-          <Note key={text} tone={judgement.problems.includes(text) ? 'warn' : 'busy'}>
+        {[...readiness.problems, ...readiness.advice].map((text) => (
+          <Note key={text} tone={readiness.problems.includes(text) ? 'warn' : 'busy'}>
             <p>{text}</p>
           </Note>
         ))}

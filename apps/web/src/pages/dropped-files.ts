@@ -1,3 +1,5 @@
+import { useState } from 'react';
+import type { DragEvent } from 'react';
 import type { BrowserFile } from './image-uploads.ts';
 
 const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
@@ -23,7 +25,7 @@ async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[
  * Returns dropped files and the files in dropped folders. Call it while the drop event is handled; several folders form
  * one set.
  */
-export async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
+async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
   const plain = items.filter((item) => item.webkitGetAsEntry() === null).flatMap((item) => item.getAsFile() ?? []);
   const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
@@ -32,4 +34,25 @@ export async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[
   const root = folders.length > 1 ? 'dropped' : '';
   const found = await Promise.all(entries.map((entry) => below(entry, root)));
   return [...found.flat(), ...plain.map((source) => ({ source, name: source.name, path: '', size: source.size }))];
+}
+
+/** Makes an element take files and folders that the user drops on it. */
+export function useFileDrop(onFiles: (files: readonly BrowserFile[]) => void) {
+  const [isDragOver, setDragOver] = useState(false);
+  const dropTarget = {
+    onDragOver: (event: DragEvent): void => {
+      if (!event.dataTransfer.types.includes('Files')) return;
+      event.preventDefault();
+      setDragOver(true);
+    },
+    onDragLeave: (event: DragEvent): void => {
+      if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDragOver(false);
+    },
+    onDrop: (event: DragEvent): void => {
+      event.preventDefault();
+      setDragOver(false);
+      void droppedFiles(event.dataTransfer).then(onFiles);
+    },
+  };
+  return { isDragOver, dropTarget };
 }

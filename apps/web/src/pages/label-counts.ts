@@ -9,7 +9,7 @@ import {
 } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useQuery } from '@tanstack/react-query';
-import type { Material } from '../view/material.ts';
+import type { LabelCounts } from '../view/dataset-readiness.ts';
 
 type Filter = MessageInitShape<typeof FilterSchema>;
 interface Base {
@@ -21,7 +21,7 @@ export type LabelKind = 'tags' | 'boxes';
 /** Concurrent requests: few enough to leave connections for the page. */
 const lanes = 4;
 
-async function countOf(transport: Transport, filter: Filter, signal: AbortSignal): Promise<number> {
+async function countImages(transport: Transport, filter: Filter, signal: AbortSignal): Promise<number> {
   const request = create(BinaryDataByFilterRequestSchema, { dataRequest: { filter }, countOnly: true });
   const { count } = await callUnaryMethod(transport, DataService.method.binaryDataByFilter, request, { signal });
   return Number(count);
@@ -54,18 +54,23 @@ async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signa
   return all.toSorted();
 }
 
-async function materialOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<Material> {
+async function countLabels(
+  transport: Transport,
+  base: Base,
+  kind: LabelKind,
+  signal: AbortSignal,
+): Promise<LabelCounts> {
   const [images, labels] = await Promise.all([
-    countOf(transport, base, signal),
+    countImages(transport, base, signal),
     labelsOf(transport, base, kind, signal),
   ]);
   const counts: number[] = [];
   const waiting = labels.entries();
   const lane = async (): Promise<void> => {
-    for (const [at, label] of waiting) counts[at] = await countOf(transport, withAny(base, kind, [label]), signal);
+    for (const [at, label] of waiting) counts[at] = await countImages(transport, withAny(base, kind, [label]), signal);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-  return { images: images, labels: labels.map((label, at) => ({ label, images: counts[at] ?? 0 })) };
+  return { images, labels: labels.map((label, at) => ({ label, images: counts[at] ?? 0 })) };
 }
 
 /** Counts images of a dataset per label: by its tags, or by the boxes in its images. */
@@ -74,7 +79,7 @@ export function useLabelCounts(organizationId: string, datasetId: string, kind: 
   return useQuery({
     queryKey: ['label-counts', organizationId, datasetId, kind],
     enabled: datasetId !== '',
-    queryFn: ({ signal }) => materialOf(transport, { organizationIds: [organizationId], datasetId }, kind, signal),
+    queryFn: ({ signal }) => countLabels(transport, { organizationIds: [organizationId], datasetId }, kind, signal),
   });
 }
 
@@ -90,7 +95,7 @@ export function useLabelled(
     queryKey: ['labelled', organizationId, datasetId, kind, labels],
     enabled: datasetId !== '' && labels.length > 0,
     queryFn: ({ signal }) =>
-      countOf(transport, withAny({ organizationIds: [organizationId], datasetId }, kind, labels), signal),
+      countImages(transport, withAny({ organizationIds: [organizationId], datasetId }, kind, labels), signal),
   });
   return query.data;
 }

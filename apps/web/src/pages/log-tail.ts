@@ -13,7 +13,7 @@ const batchMs = 100;
 /** The delay before a broken stream is reopened. */
 const reopenMs = 2000;
 
-interface Tail {
+export interface Tail {
   lines: readonly LogLine[];
   isLive: boolean;
   isPaused: boolean;

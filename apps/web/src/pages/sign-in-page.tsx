@@ -27,8 +27,8 @@ export function SignInPage({ isWithoutOrganization = false }: { isWithoutOrganiz
           Then open the link that it prints in this browser. The first link is also printed by <code>npm start</code>.
         </p>
         <p className="soft small">
-          A link that says it was used or has expired is no harm: make a new one the same way. From another computer,
-          set <code>PLATFORM_URL</code>, <code>PLATFORM_API_KEY_ID</code> and <code>PLATFORM_API_KEY</code> first.
+          If a link was used or has expired, make a new one the same way. From another computer, set{' '}
+          <code>PLATFORM_URL</code>, <code>PLATFORM_API_KEY_ID</code> and <code>PLATFORM_API_KEY</code> first.
         </p>
       </div>
     </main>

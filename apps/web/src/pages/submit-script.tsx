@@ -2,19 +2,17 @@ import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { Command } from '../parts/copying.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Note, Loading } from '../parts/messages.tsx';
-import { useClock } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { argumentLines, listScripts } from '../view/scripts.ts';
 import type { ScriptView } from '../view/scripts.ts';
-import { versionStamp } from '../view/times.ts';
-import { modelNameProblem } from '../view/training-jobs.ts';
-import { SelectField, TextField } from '../parts/fields.tsx';
-import { LimitFields, limitsProblem, resourcesOf, useLimits } from './submit-limits.tsx';
+import { SelectField } from '../parts/fields.tsx';
+import { DatasetField, ModelVersionFields, SubmitForm, useJobFields, useOpenJob } from './submit-form.tsx';
+import { LimitFields } from './submit-limits.tsx';
 import type { SubmitProps } from './submit-page.tsx';
 
 const uploadCommand = 'npm run -s platform -- training-script upload --path FOLDER --name NAME';
@@ -41,17 +39,10 @@ export function SubmitScript(props: SubmitProps & { wanted: string }) {
   return <ScriptForm {...props} scripts={scripts} />;
 }
 
-function ScriptForm({
-  datasets,
-  datasetId,
-  onDataset,
-  wanted,
-  scripts,
-}: SubmitProps & { wanted: string; scripts: readonly ScriptView[] }) {
+type ScriptFormProps = SubmitProps & { wanted: string; scripts: readonly ScriptView[] };
+
+function ScriptForm({ wanted, scripts, ...dataset }: ScriptFormProps) {
   const { organization } = useSession();
-  const clock = useClock();
-  const navigate = useNavigate();
-  const field = useId();
   const [itemId, setItemId] = useState(
     () => (scripts.find((one) => one.itemId === wanted) ?? scripts[0])?.itemId ?? '',
   );
@@ -59,57 +50,27 @@ function ScriptForm({
   const [scriptVersion, setScriptVersion] = useState('latest');
   const [container, setContainer] = useState('');
   const [args, setArgs] = useState('');
-  const [name, setName] = useState(() => `${(script?.name ?? 'model').slice(0, 120)}-model`);
-  const [version, setVersion] = useState(() => versionStamp(clock.wall()));
-  const [limits, setLimits] = useLimits();
-  const [isTried, setTried] = useState(false);
-  const containers = useQuery(MLTrainingService.method.listSupportedContainers, {});
-  const offered = Object.values(containers.data?.containerMap ?? {}).toSorted((a, b) => a.key.localeCompare(b.key));
-  const submission = useMutation(MLTrainingService.method.submitCustomTrainingJob, {
-    onSuccess: ({ id }) => navigate({ to: '/training/$jobId', params: { jobId: id } }),
-  });
+  const fields = useJobFields(() => `${(script?.name ?? 'model').slice(0, 120)}-model`);
+  const environments = useEnvironments();
+  const submission = useMutation(MLTrainingService.method.submitCustomTrainingJob, { onSuccess: useOpenJob() });
   const parsed = argumentLines(args);
-  const nameProblem = modelNameProblem(name);
-  const versionProblem = version.trim() === '' ? 'Give the version a name; it is never used twice.' : undefined;
   const submit = (): void => {
-    setTried(true);
-    if (nameProblem ?? versionProblem ?? parsed.problem ?? limitsProblem(limits)) return;
+    if (!fields.validate() || parsed.problem !== undefined) return;
     submission.mutate({
+      ...fields.request,
       organizationId: organization.organizationId,
-      datasetId,
+      datasetId: dataset.datasetId,
       registryItemId: itemId,
       registryItemVersion: scriptVersion,
-      modelName: name,
-      modelVersion: version.trim(),
       arguments: parsed.args,
       containerVersion: container,
-      resources: resourcesOf(limits),
     });
   };
   return (
-    <form
-      className="card card-body"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      {containers.data && offered.length === 0 && (
-        <Note tone="warn">
-          <p>
-            No runner offers an environment for scripts. <Link to="/runners">Runners</Link> says why.
-          </p>
-        </Note>
-      )}
+    <SubmitForm onSubmit={submit} isPending={submission.isPending} error={submission.error}>
+      {environments?.length === 0 && <NoEnvironment />}
       <div className="form-grid">
-        <SelectField
-          label="Dataset"
-          value={datasetId}
-          onChange={onDataset}
-          options={datasets.map((one) => ({ value: one.id, text: one.name }))}
-          hint="The script gets all of its images and labels, as they are now."
-        />
+        <DatasetField {...dataset} hint="The script gets all of its images and labels, as they are now." />
         <SelectField
           label="Script"
           value={itemId}
@@ -121,62 +82,70 @@ function ScriptForm({
           label="Version of the script"
           value={scriptVersion}
           onChange={setScriptVersion}
-          options={[
-            { value: 'latest', text: `latest (${script?.versions[0]?.version ?? ''})` },
-            ...(script?.versions ?? []).map((one) => ({ value: one.version, text: one.version })),
-          ]}
+          options={script ? versionOptions(script) : []}
         />
         <SelectField
           label="Environment"
           value={container}
           onChange={setContainer}
-          options={[
-            { value: '', text: 'any that a runner offers' },
-            ...offered.map((one) => ({
-              value: one.key,
-              text: `${one.key} ${one.description && `· ${one.description}`}`,
-            })),
-          ]}
+          options={[{ value: '', text: 'any that a runner offers' }, ...(environments ?? [])]}
         />
-        <TextField
-          label="Model name"
-          value={name}
-          onChange={setName}
-          problem={isTried ? nameProblem : undefined}
-          hint="Another name than the script’s."
-        />
-        <TextField
-          label="Model version"
-          value={version}
-          onChange={setVersion}
-          problem={isTried ? versionProblem : undefined}
-          hint="Never used twice, not even after a failure."
-        />
+        <ModelVersionFields fields={fields} nameHint="Another name than the script’s." />
       </div>
-      <div className="field">
-        <label htmlFor={field}>Arguments</label>
-        <textarea
-          id={field}
-          className="input input-lines mono"
-          rows={3}
-          value={args}
-          spellCheck={false}
-          placeholder={'epochs=20\nlearning_rate=0.001'}
-          onChange={(event) => setArgs(event.target.value)}
-          aria-invalid={parsed.problem !== undefined}
-          aria-describedby={`${field}-hint`}
-        />
-        <p id={`${field}-hint`} className={parsed.problem === undefined ? 'field-hint' : 'field-wrong'}>
-          {parsed.problem ?? 'One key=value per line; the script gets each as --key=value.'}
-        </p>
-      </div>
-      <LimitFields limits={limits} onChange={setLimits} />
-      {submission.error && <FailureNote error={submission.error} />}
-      <div className="dialog-footer">
-        <button type="submit" className="button button-main" disabled={submission.isPending}>
-          {submission.isPending ? 'Submitting …' : 'Start training'}
-        </button>
-      </div>
-    </form>
+      <ArgumentsField value={args} onChange={setArgs} problem={parsed.problem} />
+      <LimitFields {...fields.limits} />
+    </SubmitForm>
+  );
+}
+
+/** The Python environments that runners offer, as options; undefined until the server has answered. */
+function useEnvironments() {
+  const { data } = useQuery(MLTrainingService.method.listSupportedContainers, {});
+  return (
+    data &&
+    Object.values(data.containerMap)
+      .toSorted((a, b) => a.key.localeCompare(b.key))
+      .map(({ key, description }) => ({ value: key, text: `${key} ${description && `· ${description}`}` }))
+  );
+}
+
+const NoEnvironment = () => (
+  <Note tone="warn">
+    <p>
+      No runner offers an environment for scripts. <Link to="/runners">Runners</Link> says why.
+    </p>
+  </Note>
+);
+
+const versionOptions = ({ versions }: ScriptView) => [
+  { value: 'latest', text: `latest (${versions[0]?.version ?? ''})` },
+  ...versions.map(({ version }) => ({ value: version, text: version })),
+];
+
+interface ArgumentsFieldProps {
+  value: string;
+  onChange: (value: string) => void;
+  problem: string | undefined;
+}
+function ArgumentsField({ value, onChange, problem }: ArgumentsFieldProps) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>Arguments</label>
+      <textarea
+        id={id}
+        className="input input-lines mono"
+        rows={3}
+        value={value}
+        spellCheck={false}
+        placeholder={'epochs=20\nlearning_rate=0.001'}
+        onChange={(event) => onChange(event.target.value)}
+        aria-invalid={problem !== undefined}
+        aria-describedby={`${id}-hint`}
+      />
+      <p id={`${id}-hint`} className={problem === undefined ? 'field-hint' : 'field-wrong'}>
+        {problem ?? 'One key=value per line; the script gets each as --key=value.'}
+      </p>
+    </div>
   );
 }

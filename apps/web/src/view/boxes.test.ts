@@ -53,7 +53,7 @@ test('a box shows the confidence of the model that predicted it', () => {
 });
 
 const box = (id: string, label = 'cup'): Box => ({ id, label, ...frame(0, 0, 1, 1) });
-test('every edit can be taken back', () => {
+test('every edit can be undone', () => {
   const start = [box('1'), box('2')];
   const edits: BoxEdit[] = [
     { do: 'add', box: box('3') },

@@ -168,11 +168,11 @@ function mistakesOf(worst: readonly object[]): Mistake[] {
       const { missed, wrong } = any as DetectionEvaluation['worst'][number];
       const boxes = [...missed.map((box) => drawn(box, 'missed')), ...wrong.map((box) => drawn(box, 'wrong'))];
       const truth = listed([...new Set(missed.map((box) => box.label))], 'nothing missed');
-      const said = listed(
+      const predicted = listed(
         wrong.map((box) => `${isolateText(box.label)} (${percent(box.score, 0)})`),
         'nothing wrong',
       );
-      return boxes.length === 0 ? [] : [{ ...head, truth, predicted: said, boxes }];
+      return boxes.length === 0 ? [] : [{ ...head, truth, predicted, boxes }];
     }
     if ('labels' in any) {
       const { labels, predicted } = any as MultiLabelEvaluation['worst'][number];

@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { captureTagsOf, labelsOf, tagChoices } from './image-labels.ts';
 
-test('labels, predicted ones among them, are told from tags of the capture and of the split', () => {
+test('labels, predicted ones among them, are separate from tags of the capture and of the split', () => {
   const image = create(BinaryMetadataSchema, {
     labels: ['cup'],
     split: 'test',

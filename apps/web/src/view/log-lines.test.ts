@@ -33,7 +33,7 @@ test('the oldest go first beyond the limit', () => {
   );
 });
 
-test('unnumbered lines of other senders are told apart by what they say', () => {
+test('unnumbered lines of other senders are distinguished by their text', () => {
   const entry = (message: string) =>
     toLogLine(create(LogEntrySchema, { time: timestampFromMs(5), level: 'INFO', message }));
   assert.equal(mergeLines([], [entry('a'), entry('a'), entry('b')]).length, 2);
@@ -61,7 +61,7 @@ test('levels of other loggers', () => {
   for (const [name, level] of table) assert.equal(parseLevel(name), level);
 });
 
-test('a level is asked for by all its names', () => {
+test('a filter by level requests all names of the level', () => {
   assert.deepEqual(loggerNamesOf(['warn']), ['warn', 'warning']);
   assert.ok(loggerNamesOf(['error', 'debug']).every((name) => ['error', 'debug'].includes(parseLevel(name))));
 });

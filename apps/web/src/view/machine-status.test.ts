@@ -108,8 +108,8 @@ test('the word that a list shows beside the state is the gravest of all', () => 
     [{ conditions: warnings }, OnlineState.ONLINE, 'warning'],
     [{ conditions: conditions.slice(2) }, OnlineState.ONLINE, undefined],
   ];
-  for (const [told, onlineState, text] of table)
-    assert.equal(machineBadge(view({ onlineState, ...(told && { report: told }) }))?.text, text);
+  for (const [reported, onlineState, text] of table)
+    assert.equal(machineBadge(view({ onlineState, ...(reported && { report: reported }) }))?.text, text);
 });
 
 test('a restart is seen by a later start, not by one that was only measured anew', () => {
@@ -124,7 +124,7 @@ test('a restart is seen by a later start, not by one that was only measured anew
 });
 
 test("of another product's agent nothing is called in effect, and nothing of it stopped", () => {
-  const notReported = { state: SliceState.NOT_REPORTED, appliedRevision: 3n, reason: 'not told' };
+  const notReported = { state: SliceState.NOT_REPORTED, appliedRevision: 3n, reason: 'not reported' };
   const machine = view({
     onlineState: OnlineState.ONLINE,
     hasOtherAgent: true,

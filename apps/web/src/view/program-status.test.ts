@@ -46,25 +46,26 @@ test('a version that was given up is not on its way', () => {
   assert.deepEqual(given.quarantined, [{ version: '1.1.0', hash: 'abababababab', reason: 'crashed', since: 5 }]);
 });
 
-test('a file that no release key signed is said of the one that runs; of the next one apart from it', () => {
-  const table: [unsigned: boolean, installedUnsigned: boolean, installedVersion: string, said: [boolean, boolean]][] = [
-    [false, false, '1.1.0', [false, false]],
-    [true, true, '1.0.0', [true, false]],
-    [false, true, '1.1.0', [false, true]],
-    [true, false, '1.1.0', [true, false]],
-  ];
-  for (const [unsigned, installedUnsigned, installedVersion, said] of table) {
+test('an unsigned file is shown for the running program, and separately for the next one', () => {
+  const table: [unsigned: boolean, installedUnsigned: boolean, installedVersion: string, shown: [boolean, boolean]][] =
+    [
+      [false, false, '1.1.0', [false, false]],
+      [true, true, '1.0.0', [true, false]],
+      [false, true, '1.1.0', [false, true]],
+      [true, false, '1.1.0', [true, false]],
+    ];
+  for (const [unsigned, installedUnsigned, installedVersion, shown] of table) {
     const { isUnsigned, isNextUnsigned } = view({
       runningVersion: '1.0.0',
       installedVersion,
       unsigned,
       installedUnsigned,
     });
-    assert.deepEqual([isUnsigned, isNextUnsigned], said);
+    assert.deepEqual([isUnsigned, isNextUnsigned], shown);
   }
 });
 
-test('how a version ended stands beside it, and is not said twice', () => {
+test('how a version ended is shown beside it, once', () => {
   const since = timestampFromMs(5);
   const exit = { version: '1.1.0', reason: 'exit 3', lines: ['it hurts', 'and how'], since };
   const shown = { version: '1.1.0', reason: 'exit 3', lines: 'it hurts\nand how', since: 5 };

@@ -27,7 +27,7 @@ const rows: [
   slices: ReturnType<typeof slice>[],
   text: string,
   effect: string,
-  said: string[],
+  states: string[],
 ][] = [
   ['an older agent, as before', 4n, [], '4', 'In effect', []],
   ['everything acts', 4n, [slice(SliceState.IN_EFFECT)], '4', 'In effect', []],
@@ -44,13 +44,13 @@ const rows: [
   ['one lags', 3n, [slice(SliceState.LAGGING)], '3 → 4', 'Saved, not in effect on the machine', ['lags']],
   ['it was in effect', 4n, [slice(SliceState.LAGGING)], '4 lags', 'Not in effect any more', ['lags']],
 ];
-for (const [name, appliedRevision, slices, text, effect, said] of rows)
+for (const [name, appliedRevision, slices, text, effect, states] of rows)
   test(`the configuration by its parts: ${name}`, () => {
     const machine = view({ appliedRevision, slices });
     assert.deepEqual([revisionText(machine.applied), appliedText(machine.applied)], [text, effect]);
     assert.deepEqual(
       machine.slices.map(({ state }) => state),
-      said,
+      states,
     );
   });
 
@@ -77,7 +77,7 @@ test('the report is about the newest revision that any part has applied', () => 
   assert.equal(view({ appliedRevision: 2n }).received, 2n);
 });
 
-test('what the machine reports is marked in the editor until that place is changed, and keeps nobody from saving', () => {
+test('what the machine reports is marked in the editor until that place is changed, and does not prevent saving', () => {
   const path = 'components[0]';
   const { conditions } = view({
     conditions: [

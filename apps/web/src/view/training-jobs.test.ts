@@ -84,7 +84,7 @@ test('metrics become lines: gaps stay gaps, repeated epochs fall back to their o
   assert.deepEqual(chartsOf([]), { shares: { x: [], lines: [] }, losses: { x: [], lines: [] } });
 });
 
-test('the confusion matrix is shared out by row, and an empty class is no division by zero', () => {
+test('the confusion matrix is shared out by row, and an empty class does not divide by zero', () => {
   const view = evaluationView({
     accuracy: 0.75,
     count: 4,
@@ -158,9 +158,9 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
   ]);
   assert.deepEqual(view?.heat, []);
   assert.deepEqual(
-    view?.mistakes.map(({ truth, predicted: said, boxes }) => [
+    view?.mistakes.map(({ truth, predicted, boxes }) => [
       truth,
-      said,
+      predicted,
       boxes.length,
       boxes[0]?.width,
       boxes[1]?.is,
@@ -190,7 +190,7 @@ test('several labels: figures and mistakes', () => {
   assert.deepEqual([view?.mistakes[0]?.truth, view?.mistakes[0]?.predicted], ['a, b', 'no label']);
 });
 
-test('what is no evaluation is none', () => {
+test('what is not an evaluation has no view', () => {
   assert.equal(evaluationView(undefined), undefined);
   assert.equal(evaluationView({ f1: 1 }), undefined);
   assert.deepEqual(evaluationView({ accuracy: 1 })?.scores, []);

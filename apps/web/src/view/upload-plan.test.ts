@@ -24,7 +24,7 @@ test('the folder is the label, a typed label wins, a folder above may keep image
     assert.deepEqual(uploadPlan([file(path)], typed).uploads[0]?.tags, tags, path);
 });
 
-test('labels are counted; what cannot be used is named with the reason, hidden files are not mentioned', () => {
+test('labels are counted; what cannot be used is named with the reason, hidden files are left out silently', () => {
   const plan = uploadPlan(
     [
       file('p/b/1.jpg'),

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
-import type { ScriptOptions } from '../script/script-options.ts';
+import type { ScriptOptions } from './script/script-options.ts';
 
 export const engineTable = {
   executor: {
@@ -85,7 +85,7 @@ export interface EngineOptions extends Given {
   readonly attemptCommand: string;
 }
 
-const program = fileURLToPath(new URL('../main.ts', import.meta.url));
+const program = fileURLToPath(new URL('./main.ts', import.meta.url));
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /** @throws Usage */

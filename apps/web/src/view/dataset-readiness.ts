@@ -5,13 +5,13 @@ import { formatCount } from './quantities.ts';
 import { isolateText } from './user-text.ts';
 
 /** The images and labels of a dataset that one type of model can use. */
-export interface Material {
+export interface LabelCounts {
   images: number;
   /** Images with the label; for object detection, images with a box of it. */
   labels: readonly { label: string; images: number }[];
 }
 
-export interface Judgement {
+export interface Readiness {
   /** Reasons for which the server would refuse the training. */
   problems: readonly string[];
   /** Suggestions that would improve the model. */
@@ -24,14 +24,13 @@ export interface Judgement {
  * images with boxes.
  * @param labelled - images with at least one of the chosen labels; undefined while unknown.
  */
-export function judge(
+export function assessReadiness(
   kind: BuiltInKind,
-  material: Material,
+  { images, labels }: LabelCounts,
   chosen: ReadonlySet<string>,
   labelled: number | undefined,
-): Judgement {
-  const { images } = material;
-  const taken = material.labels.filter(({ label }) => chosen.has(label));
+): Readiness {
+  const taken = labels.filter(({ label }) => chosen.has(label));
   const counts = {
     images,
     labels: Object.fromEntries(taken.map((one) => [one.label, one.images])),
@@ -50,8 +49,8 @@ export function judge(
   const boxes = few ? [`Each label needs ${few.data.limit} boxes. Few images have one of: ${names(fewBoxes)}.`] : [];
   if (problems.length > 0) return { problems, advice: boxes };
   const advice = [...boxes, ...datasetAdvice(kind, counts, 'image')];
-  const labels = taken.reduce((sum, one) => sum + one.images, 0);
-  if (modelKinds[kind].labelsPerImage === 'one' && labelled !== undefined && labels > labelled)
+  const uses = taken.reduce((sum, one) => sum + one.images, 0);
+  if (modelKinds[kind].labelsPerImage === 'one' && labelled !== undefined && uses > labelled)
     advice.push(ambiguousAdvice(undefined));
   return { problems, advice };
 }

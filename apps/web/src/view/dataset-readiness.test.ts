@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BuiltInKind } from '@platform/contract/model-kinds';
-import { judge } from './material.ts';
+import { assessReadiness } from './dataset-readiness.ts';
 
 const single = 'single_label_classification';
 const multi = 'multi_label_classification';
@@ -42,8 +42,8 @@ const table: Row[] = [
   ['out of balance', single, 50, { cup: 40, pen: 10 }, 50, [], [/40 images, the rarest 10/]],
 ];
 for (const [name, type, images, of, labelled, problems, advice] of table)
-  test(`a dataset is judged: ${name}`, () => {
-    const found = judge(type, { images, labels: labels(of) }, new Set(Object.keys(of)), labelled);
+  test(`the readiness of a dataset: ${name}`, () => {
+    const found = assessReadiness(type, { images, labels: labels(of) }, new Set(Object.keys(of)), labelled);
     const matches = (lines: readonly string[], patterns: readonly RegExp[]): void => {
       assert.equal(lines.length, patterns.length, lines.join('\n'));
       patterns.forEach((pattern, at) => assert.match(lines[at] ?? '', pattern));
@@ -53,6 +53,6 @@ for (const [name, type, images, of, labelled, problems, advice] of table)
   });
 
 test('labels that are not chosen do not matter', () => {
-  const material = { images: 24, labels: labels({ cup: 12, pen: 12, dust: 1 }) };
-  assert.deepEqual(judge(single, material, new Set(['cup', 'pen']), 24), { problems: [], advice: [] });
+  const counts = { images: 24, labels: labels({ cup: 12, pen: 12, dust: 1 }) };
+  assert.deepEqual(assessReadiness(single, counts, new Set(['cup', 'pen']), 24), { problems: [], advice: [] });
 });

@@ -1,0 +1,56 @@
+import { callUnaryMethod, useQuery, useTransport } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useMemo } from 'react';
+import { useDebounced } from '../parts/time.tsx';
+import { fromMachine, fromServer, fromText, isError, sortProblems } from '../view/config-problems.ts';
+import type { JsonSchema } from '../view/config-schema.ts';
+import { syntaxProblem } from '../view/json-path.ts';
+import type { ConditionView, MachineView } from '../view/machine-status.ts';
+import type { Base } from './config-draft.ts';
+
+const settleMs = 400;
+
+interface ConfigChecksOptions {
+  machine: MachineView;
+  draft: string;
+  base: Base;
+  newest: bigint;
+  schema: JsonSchema;
+}
+
+/** The problems of the draft: those that the server or the schema finds, and those that the machine reports. */
+export function useConfigChecks({ machine, draft, base, newest, schema }: ConfigChecksOptions) {
+  const { partId, received } = machine;
+  // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
+  const conditions = JSON.stringify(machine.conditions);
+  const transport = useTransport();
+  const settled = useDebounced(draft, settleMs);
+  const isJson = useMemo(() => syntaxProblem(settled) === undefined, [settled]);
+  const check = useQuery(
+    FleetService.method.checkConfig,
+    { configJson: settled, partId },
+    { enabled: isJson, staleTime: 60_000, gcTime: 60_000, refetchOnWindowFocus: false },
+  );
+  // The server knows every rule; until it has answered for this text, the schema validates.
+  const problems = useMemo(() => {
+    const isChecked = check.data !== undefined && settled === draft;
+    const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
+    // An offline machine reports about the last configuration that it received, which may be an older one.
+    const isReported = base.revision === newest && received >= newest;
+    const reported = isReported
+      ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })
+      : [];
+    return sortProblems([...found, ...reported]);
+  }, [check.data, settled, draft, schema, base, newest, received, conditions]);
+  return {
+    problems,
+    error: check.error,
+    isJson: fromText(draft, undefined).length === 0,
+    /** Checks the draft as it is now, which the query above may not have seen yet. */
+    hasErrors: async (): Promise<boolean> => {
+      if (fromText(draft, undefined).some(isError)) return true;
+      const answer = await callUnaryMethod(transport, FleetService.method.checkConfig, { configJson: draft, partId });
+      return fromServer(answer.problems).some(isError);
+    },
+  };
+}
