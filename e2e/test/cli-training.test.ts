@@ -135,7 +135,7 @@ async function trains({ cli, json, env }: Desk): Promise<void> {
   assert.match(list.stdout, /^MODEL +VERSION +TYPE +STATUS +SCORE +CREATED +ID\nthings +1 +single label +completed/);
 
   const logs = await cli('train', 'logs', 'things');
-  assert.match(logs.stdout, /^\d{4}-\S+Z INFO +36 pictures are here/);
+  assert.match(logs.stdout, /^\d{4}-\S+Z INFO +36 images are here/);
   const followed = await cli('train', 'logs', '-f', 'things');
   assert.equal(followed.stdout, logs.stdout, 'the log of an ended job ends');
   const newest = await cli('train', 'logs', '-n', '1', 'things', '--json');

@@ -122,7 +122,7 @@ test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the qu
     assert.ok(done.metrics.length > 0 && done.trainingStarted !== undefined);
     const lines = await messages(first);
     assert.ok(
-      lines.findIndex((line) => /is submitted/.test(line)) < lines.findIndex((line) => /pictures are here/.test(line)),
+      lines.findIndex((line) => /is submitted/.test(line)) < lines.findIndex((line) => /images are here/.test(line)),
     );
     const packages = await client.packageClient.listPackages({ organizationId, name: 'things' });
     assert.deepEqual(

@@ -23,7 +23,7 @@ const begin: Event = { is: 'begin' };
 const prepared: Event = { is: 'prepared' };
 const uploaded: Event = { is: 'uploaded' };
 const gone: Event = { is: 'gone' };
-const told: Event = { is: 'told' };
+const reported: Event = { is: 'reported' };
 const failed: Event = { is: 'failed', failure: broken };
 const stopOrdered: Event = { is: 'stopOrdered' };
 const leaseLost: Event = { is: 'leaseLost' };
@@ -32,35 +32,35 @@ const refused: Event = { is: 'refused' };
 const due: Event = { is: 'due' };
 
 const stories: [string, Event[], string[]][] = [
-  ['all goes well', [begin, prepared, exit(0), uploaded, told], ['prepare', 'train', 'upload', 'complete']],
-  ['a download fails', [begin, failed, gone, told], ['prepare', 'abandon', 'fail']],
-  ['the trainer fails', [begin, prepared, exit(1), gone, told], ['prepare', 'train', 'abandon', 'fail']],
+  ['all goes well', [begin, prepared, exit(0), uploaded, reported], ['prepare', 'train', 'upload', 'complete']],
+  ['a download fails', [begin, failed, gone, reported], ['prepare', 'abandon', 'fail']],
+  ['the trainer fails', [begin, prepared, exit(1), gone, reported], ['prepare', 'train', 'abandon', 'fail']],
   [
     'an upload fails',
-    [begin, prepared, exit(0), failed, gone, told],
+    [begin, prepared, exit(0), failed, gone, reported],
     ['prepare', 'train', 'upload', 'abandon', 'fail'],
   ],
-  ['canceled before it begins', [stopOrdered, gone, told], ['abandon', 'confirmStop']],
-  ['canceled while preparing', [begin, stopOrdered, gone, told], ['prepare', 'abandon', 'confirmStop']],
+  ['canceled before it begins', [stopOrdered, gone, reported], ['abandon', 'confirmStop']],
+  ['canceled while preparing', [begin, stopOrdered, gone, reported], ['prepare', 'abandon', 'confirmStop']],
   [
     'canceled while training',
-    [begin, prepared, stopOrdered, exit(143), gone, told],
+    [begin, prepared, stopOrdered, exit(143), gone, reported],
     ['prepare', 'train', 'abandon', 'confirmStop'],
   ],
   [
     'canceled twice',
-    [begin, prepared, stopOrdered, stopOrdered, gone, told],
+    [begin, prepared, stopOrdered, stopOrdered, gone, reported],
     ['prepare', 'train', 'abandon', 'confirmStop'],
   ],
-  ['canceled while it fails', [begin, failed, stopOrdered, gone, told], ['prepare', 'abandon', 'confirmStop']],
+  ['canceled while it fails', [begin, failed, stopOrdered, gone, reported], ['prepare', 'abandon', 'confirmStop']],
   [
     'the result is refused',
-    [begin, prepared, exit(0), uploaded, refused, told],
+    [begin, prepared, exit(0), uploaded, refused, reported],
     ['prepare', 'train', 'upload', 'complete', 'confirmStop'],
   ],
   [
     'the result is not valid',
-    [begin, prepared, exit(0), uploaded, failed, told],
+    [begin, prepared, exit(0), uploaded, failed, reported],
     ['prepare', 'train', 'upload', 'complete', 'fail'],
   ],
   ['the lease is lost', [begin, prepared, leaseLost, gone], ['prepare', 'train', 'abandon']],
@@ -69,15 +69,15 @@ const stories: [string, Event[], string[]][] = [
     [begin, prepared, stopOrdered, leaseLost, gone],
     ['prepare', 'train', 'abandon'],
   ],
-  ['shut down', [begin, prepared, shutdown, gone, told], ['prepare', 'train', 'abandon', 'fail']],
+  ['shut down', [begin, prepared, shutdown, gone, reported], ['prepare', 'train', 'abandon', 'fail']],
   [
     'shut down while canceling',
-    [begin, prepared, stopOrdered, shutdown, gone, told],
+    [begin, prepared, stopOrdered, shutdown, gone, reported],
     ['prepare', 'train', 'abandon', 'confirmStop'],
   ],
   [
     'news that come too late',
-    [begin, prepared, exit(0), uploaded, exit(0), prepared, told, failed, shutdown],
+    [begin, prepared, exit(0), uploaded, exit(0), prepared, reported, failed, shutdown],
     ['prepare', 'train', 'upload', 'complete'],
   ],
 ];
@@ -109,7 +109,7 @@ test('the wall time ends a training, not sooner', () => {
 const exits: [string, Event, boolean, Partial<Failure>][] = [
   [
     'bad data',
-    { is: 'exited', code: 65, signal: null, told: { code: 'DATASET_EMPTY', message: 'm' } },
+    { is: 'exited', code: 65, signal: null, lastError: { code: 'DATASET_EMPTY', message: 'm' } },
     true,
     { cause: 'data', code: 'DATASET_EMPTY', message: 'm' },
   ],
@@ -132,7 +132,7 @@ for (const [name, event, isBuiltIn, failure] of exits) {
   });
 }
 
-test('random walks: one ending at most, nothing begun after it, always an end after gone and told', () => {
+test('random walks: one ending at most, nothing begun after it, always an end after gone and reported', () => {
   const random = seededRandom(7);
   const choices: Event[] = [
     begin,
@@ -145,7 +145,7 @@ test('random walks: one ending at most, nothing begun after it, always an end af
     leaseLost,
     shutdown,
     gone,
-    told,
+    reported,
     refused,
     due,
   ];
@@ -162,7 +162,7 @@ test('random walks: one ending at most, nothing begun after it, always an end af
     for (const name of ['prepare', 'train', 'upload', 'abandon', 'complete']) {
       assert.ok(names.filter((one) => one === name).length <= 1, names.join());
     }
-    const { state } = play([...path, stopOrdered, gone, told, told, told]);
+    const { state } = play([...path, stopOrdered, gone, reported, reported, reported]);
     assert.equal(state.at, 'ended', path.map(({ is }) => is).join());
   }
 });

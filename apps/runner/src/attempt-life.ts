@@ -25,7 +25,7 @@ export type State =
   /** The runner is ending the current work. */
   | { readonly at: 'stopping'; readonly why: Why }
   /** The runner is reporting the final status to the queue. */
-  | { readonly at: 'closing'; readonly saying: 'completed' | 'failed' | 'canceled' }
+  | { readonly at: 'closing'; readonly outcome: 'completed' | 'failed' | 'canceled' }
   | { readonly at: 'ended' };
 
 export type Event =
@@ -35,7 +35,7 @@ export type Event =
       readonly is: 'exited';
       readonly code: number | null;
       readonly signal: string | null;
-      readonly told?: TrainerError;
+      readonly lastError?: TrainerError;
     }
   | { readonly is: 'uploaded' }
   /** Preparing, starting or uploading failed, or the attempt exceeded a limit. */
@@ -46,7 +46,7 @@ export type Event =
   /** The answer to `abandon`: no process of the attempt runs any more. */
   | { readonly is: 'gone' }
   /** The queue has the final status, or detects the end when the lease expires. */
-  | { readonly is: 'told' }
+  | { readonly is: 'reported' }
   /** The queue rejects the result because the attempt was canceled or lost its lease during the upload. */
   | { readonly is: 'refused' }
   | { readonly is: 'due' };
@@ -83,14 +83,15 @@ const shutdown: Failure = {
 
 /** Classifies an exit that the runner did not request; undefined for exit code 0. */
 function failureOf(event: Extract<Event, { is: 'exited' }>, isBuiltIn: boolean): Failure | undefined {
-  const { code, signal, told } = event;
+  const { code, signal, lastError } = event;
   if (code === trainerExit.ok) return undefined;
   const message =
-    told?.message ?? (signal === null ? `The trainer ended with code ${code}.` : `The trainer was ended by ${signal}.`);
-  if (code === trainerExit.badData) return { cause: 'data', code: told?.code ?? 'TRAINER_FAILED', message };
+    lastError?.message ??
+    (signal === null ? `The trainer ended with code ${code}.` : `The trainer was ended by ${signal}.`);
+  if (code === trainerExit.badData) return { cause: 'data', code: lastError?.code ?? 'TRAINER_FAILED', message };
   // A crash of a built-in trainer is a defect of the platform or of the host; a crash of a script is its author's.
   const cause = isBuiltIn || signal !== null ? 'infrastructure' : 'script';
-  return { cause, code: told?.code ?? 'TRAINER_FAILED', message };
+  return { cause, code: lastError?.code ?? 'TRAINER_FAILED', message };
 }
 
 export interface Limits {
@@ -102,17 +103,17 @@ export interface Limits {
 export function step(state: State, event: Event, now: number, limits: Limits): Next {
   const to = (next: State, ...effects: Effect[]): Next => ({ state: next, effects });
   const stop = (why: Why): Next => to({ at: 'stopping', why }, { do: 'abandon' });
-  const fail = (failure: Failure): Next => to({ at: 'closing', saying: 'failed' }, { do: 'fail', failure });
+  const fail = (failure: Failure): Next => to({ at: 'closing', outcome: 'failed' }, { do: 'fail', failure });
 
   switch (state.at) {
     case 'ended':
       return to(state);
     case 'closing':
-      if (event.is === 'told') return to({ at: 'ended' });
+      if (event.is === 'reported') return to({ at: 'ended' });
       if (event.is === 'failed') return fail(event.failure);
       if (event.is !== 'refused') return to(state);
       // If the job was canceled, the queue waits for this confirmation.
-      return to({ at: 'closing', saying: 'canceled' }, { do: 'confirmStop' });
+      return to({ at: 'closing', outcome: 'canceled' }, { do: 'confirmStop' });
     case 'stopping':
       if (event.is === 'leaseLost') return to({ at: 'stopping', why: { because: 'lost' } });
       if (event.is === 'stopOrdered' && state.why.because === 'failed') {
@@ -120,7 +121,7 @@ export function step(state: State, event: Event, now: number, limits: Limits): N
       }
       if (event.is !== 'gone') return to(state);
       if (state.why.because === 'lost') return to({ at: 'ended' });
-      if (state.why.because === 'canceled') return to({ at: 'closing', saying: 'canceled' }, { do: 'confirmStop' });
+      if (state.why.because === 'canceled') return to({ at: 'closing', outcome: 'canceled' }, { do: 'confirmStop' });
       return fail(state.why.failure);
     default:
   }
@@ -145,14 +146,14 @@ export function step(state: State, event: Event, now: number, limits: Limits): N
     }
     case 'uploaded':
       if (state.at !== 'uploading') return to(state);
-      return to({ at: 'closing', saying: 'completed' }, { do: 'complete' });
+      return to({ at: 'closing', outcome: 'completed' }, { do: 'complete' });
     case 'due': {
       if (now < deadline(state)) return to(state);
       const message = `The training took longer than its limit of ${limits.wallMs / 1000} s.`;
       return stop({ because: 'failed', failure: { cause: 'script', code: 'TRAINING_TIMED_OUT', message } });
     }
     case 'gone':
-    case 'told':
+    case 'reported':
     case 'refused':
       return to(state);
   }

@@ -23,7 +23,7 @@ export async function runAttempt(workspace: Workspace, job: Job, shutdown: Abort
     await reportFinalStatus(workspace, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
   }
   const removed = await workspace.cache.trim();
-  if (removed > 0) log.info('the picture cache was trimmed', { removedBytes: removed });
+  if (removed > 0) log.info('the image cache was trimmed', { removedBytes: removed });
 }
 
 async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
@@ -60,24 +60,7 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
         initial,
         deadline,
         step: (state, event, now) => step(state, event, now, limits),
-        perform: async (effect) => {
-          switch (effect.do) {
-            case 'prepare':
-            case 'train':
-            case 'upload':
-              return work.begin(effect.do);
-            case 'abandon':
-              return work.abandon();
-            case 'complete':
-              return close({
-                do: 'complete',
-                files: work.outputs ?? { files: [], evaluation: undefined, leftOut: [] },
-              });
-            case 'fail':
-            case 'confirmStop':
-              return close(effect);
-          }
-        },
+        perform: (effect) => performEffect(effect, work, close),
       },
       inbox,
       ({ at }) => {
@@ -91,6 +74,26 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
     reporting.abort();
     await Promise.all([work.abandon(), reports]);
     if (!workspace.keepJobs) await removeTree(folder.path);
+  }
+}
+
+async function performEffect(
+  effect: Effect,
+  work: Work,
+  close: (ending: Ending) => Promise<Event>,
+): Promise<Event | void> {
+  switch (effect.do) {
+    case 'prepare':
+    case 'train':
+    case 'upload':
+      return work.begin(effect.do);
+    case 'abandon':
+      return work.abandon();
+    case 'complete':
+      return close({ do: 'complete', files: work.outputs ?? { files: [], evaluation: undefined, leftOut: [] } });
+    case 'fail':
+    case 'confirmStop':
+      return close(effect);
   }
 }
 

@@ -42,7 +42,7 @@ export const engineTable = {
   attemptUrl: { type: 'string', description: 'Engine: address of the management server as seen there; else --url.' },
   attemptFolder: {
     type: 'string',
-    description: 'Engine: folder on its computers for jobs and a picture cache; else a temporary one for each job.',
+    description: 'Engine: folder on its nodes for jobs and an image cache; else a temporary one for each job.',
   },
   attemptCommand: {
     type: 'string',
@@ -91,7 +91,7 @@ const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word :
 /** @throws Usage */
 export function engineOptions(given: Given, url: string, scripts: ScriptOptions): EngineOptions {
   const attemptUrl = (given.attemptUrl ?? url).replace(/\/+$/, '');
-  if (!URL.canParse(attemptUrl)) throw new Usage(`--attempt-url ${attemptUrl} is no address.`, 2);
+  if (!URL.canParse(attemptUrl)) throw new Usage(`--attempt-url ${attemptUrl} is not a URL.`, 2);
   if (given.executor === 'kubernetes' && given.kubernetesImage === undefined) {
     throw new Usage('Kubernetes needs an image with this program: --kubernetes-image. See docs/runners.md.', 2);
   }

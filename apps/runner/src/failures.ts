@@ -42,8 +42,8 @@ function isDiskFull(error: unknown): boolean {
 }
 
 /** The trainer's last error, or the last lines of its output if it reported none. */
-export function reportedFailure({ reported: told, exit, lastLines }: TrainerEnd): TrainerEnd['reported'] {
-  if (told || exit.code === 0 || lastLines.length === 0) return told;
+export function reportedFailure({ reported, exit, lastLines }: TrainerEnd): TrainerEnd['reported'] {
+  if (reported || exit.code === 0 || lastLines.length === 0) return reported;
   const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
   return { code: 'TRAINER_FAILED', message: `The trainer ended ${how}:\n${lastLines.join('\n')}` };
 }

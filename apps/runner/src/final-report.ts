@@ -18,7 +18,7 @@ export async function reportFinalStatus(
   ending: Ending,
   shutdown: AbortSignal,
 ): Promise<Event> {
-  const say = (signal: AbortSignal): Promise<void> =>
+  const report = (signal: AbortSignal): Promise<void> =>
     retry((_, inner) => reportOnce(queue, attempt, ending, inner), {
       clock,
       signal,
@@ -35,12 +35,12 @@ export async function reportFinalStatus(
   shutdown.addEventListener('abort', listener, { once: true });
   if (shutdown.aborted) listener();
   try {
-    await say(limit.signal);
+    await report(limit.signal);
     log.info('the job ended', { ...attempt, how: ending.do });
-    return { is: 'told' };
+    return { is: 'reported' };
   } catch (error) {
     log.warn('the end of the job was not taken', { ...attempt, how: ending.do, error: errorText(error) });
-    if (ending.do !== 'complete' || limit.signal.aborted) return { is: 'told' };
+    if (ending.do !== 'complete' || limit.signal.aborted) return { is: 'reported' };
     return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfRefusal(error) };
   } finally {
     shutdown.removeEventListener('abort', listener);

@@ -5,8 +5,8 @@ import { GpuPool, gpusHere } from './gpus.ts';
 const visible: [name: string, value: string, gpus: string[]][] = [
   ['two of them', '0,2', ['0', '2']],
   ['by name', 'GPU-8932f937, GPU-1', ['GPU-8932f937', 'GPU-1']],
-  ['none, said by emptiness', '', []],
-  ['none, as CUDA says it', '-1', []],
+  ['none, as an empty value', '', []],
+  ['none, as CUDA writes it', '-1', []],
 ];
 for (const [name, value, gpus] of visible) {
   test(`CUDA_VISIBLE_DEVICES: ${name}`, () => assert.deepEqual(gpusHere(value), gpus));

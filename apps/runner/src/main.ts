@@ -20,8 +20,8 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    const isForPeople = error instanceof Usage || error instanceof FolderLocked;
-    const text = isForPeople || !(error instanceof Error) ? errorText(error) : (error.stack ?? error.message);
+    const isForUser = error instanceof Usage || error instanceof FolderLocked;
+    const text = isForUser || !(error instanceof Error) ? errorText(error) : (error.stack ?? error.message);
     process.stderr.write(`${text}\n`);
     process.exit(error instanceof Usage ? error.exitCode : 1);
   },

@@ -77,10 +77,10 @@ test('an engine: what is missing is named, what is given reaches the attempt', (
     "platform-runner attempt --order - '--folder=/data dir' '--script-python=py:3.11=/opt/it'\\''s/python' --script-cpus=2 --script-processes=512 --allow-script-network",
   );
   // The attempt parses the words that the shell produces.
-  const said = spawnSync('bash', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+  const printed = spawnSync('bash', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
     .stdout.trim()
     .split('\n');
-  const attempt = readAttemptOptions(said.slice(2), {});
+  const attempt = readAttemptOptions(printed.slice(2), {});
   assert.deepEqual([attempt.order, attempt.folder, attempt.scripts.network], ['-', '/data dir', true]);
   assert.deepEqual(attempt.scripts.pythons, scripts.pythons);
 });
@@ -104,7 +104,7 @@ test('scripts on an engine are offered by the names that its operator gives', ()
   assert.ok((some.containers[0]?.endOfLife ?? 0) > Date.UTC(2027, 0));
 });
 
-test('a trainer sees nothing secret of the runner, and reports to nobody else', () => {
+test('a trainer sees nothing secret of the runner, and reports to the runner only', () => {
   const passed = trainerEnv({ ...env, PATH: '/bin', AWS_SECRET: 'x' });
   assert.deepEqual(passed, { PATH: '/bin', ...trainerMalloc, ORT_DISABLE_TELEMETRY: '1' });
 });

@@ -6,13 +6,13 @@ import { scriptOptions, scriptTable, type ScriptOptions } from './script/script-
 
 /** Options of every program that runs jobs on this host. */
 const workTable = {
-  cacheMib: { type: 'number', default: 2048, min: 16, description: 'Limit of the picture cache in MiB.' },
+  cacheMib: { type: 'number', default: 2048, min: 16, description: 'Limit of the image cache in MiB.' },
   graceSeconds: {
     type: 'number',
     default: 10,
     min: 0,
     max: 600,
-    description: 'How long a trainer may take to end when it is told to, before it is killed.',
+    description: 'How long a trainer may take to end after the request, before it is killed.',
   },
   keepJobs: { type: 'boolean', description: 'Keep the folders of jobs that have ended, to look at them.' },
   debug: { type: 'boolean', description: 'Log at level debug.' },
@@ -35,7 +35,7 @@ const table = {
   runnerToken: { type: 'secret', description: 'An API key with the runner role, as <key id>:<key>.' },
   apiKeyId: { type: 'string', description: 'Or the two parts of it: its ID …' },
   apiKey: { type: 'secret', description: '… and the key.' },
-  folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, picture cache, identity.' },
+  folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, image cache, identity.' },
   jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this computer.' },
   optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case; the place for the key.' },
   ...workTable,
@@ -44,7 +44,7 @@ const table = {
 
 const attemptTable = {
   order: { type: 'string', default: '-', description: 'File with the order of the attempt; -: standard input.' },
-  folder: { type: 'string', description: 'Folder for jobs and the picture cache; else a temporary one.' },
+  folder: { type: 'string', description: 'Folder for jobs and the image cache; else a temporary one.' },
   ...workTable,
 } as const satisfies OptionTable;
 

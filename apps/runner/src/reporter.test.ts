@@ -11,12 +11,12 @@ const uploading = { phase: 'uploading', progress: 0.97, etaMs: undefined };
 /** A server that records reports; a call fails while `fails` returns an error. */
 function world() {
   const clock = new FakeClock();
-  const server: { told: JobReport[]; fails: (news: JobReport) => unknown } = { told: [], fails: () => undefined };
+  const server: { reports: JobReport[]; fails: (news: JobReport) => unknown } = { reports: [], fails: () => undefined };
   const queue: Pick<Queue, 'report'> = {
     report: async (_, news, holdMs, signal) => {
       const error = server.fails(news);
       if (error !== undefined) throw error;
-      server.told.push(news);
+      server.reports.push(news);
       await clock.sleep(holdMs, signal);
       return { stop: false };
     },
@@ -29,7 +29,7 @@ function world() {
     server,
     reporter,
     log: text,
-    lines: () => server.told.flatMap(({ logs }) => logs.map(({ message }) => message)),
+    lines: () => server.reports.flatMap(({ logs }) => logs.map(({ message }) => message)),
     /** Runs the reporter; `end` stops it as an attempt does. */
     begin: () => reporter.run(() => {}, stop.signal),
     end: () => stop.abort(),
@@ -37,21 +37,21 @@ function world() {
 }
 const away = (): ConnectError => new ConnectError('away', Code.Unavailable);
 
-test('a standing that came after the last line is told too', async () => {
+test('a state that came after the last line is reported, too', async () => {
   const w = world();
   const running = w.begin();
   w.reporter.line('info', 'the last line');
   await w.clock.advance(2_000);
-  assert.deepEqual([w.lines(), w.server.told.at(-1)?.phase], [['the last line'], 'preparing']);
+  assert.deepEqual([w.lines(), w.server.reports.at(-1)?.phase], [['the last line'], 'preparing']);
   w.reporter.stand(uploading);
   w.end();
   await running;
   await w.reporter.flush(none);
-  assert.deepEqual(w.server.told.at(-1), { ...uploading, logs: [], metrics: [] });
+  assert.deepEqual(w.server.reports.at(-1), { ...uploading, logs: [], metrics: [] });
   // A second flush sends nothing again.
-  const count = w.server.told.length;
+  const count = w.server.reports.length;
   await w.reporter.flush(none);
-  assert.equal(w.server.told.length, count);
+  assert.equal(w.server.reports.length, count);
 });
 
 test('the last lines wait for a server that starts again', async () => {

@@ -36,7 +36,7 @@ export class Reporter {
   #sequence = 0;
   #dropped = 0;
   /** The last turn whose report the server has confirmed. */
-  #toldTurn = 0;
+  #reportedTurn = 0;
 
   constructor(queue: Queue, attempt: AttemptId, { clock, log }: { clock: Clock; log: Log }) {
     this.#queue = queue;
@@ -87,11 +87,12 @@ export class Reporter {
 
   /** Runs until the signal: a long poll receives orders while other calls send reports. */
   async run(onOrder: (order: Order) => void, signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#listen(onOrder, signal), this.#tell(onOrder, signal)]);
+    await Promise.all([this.#listen(onOrder, signal), this.#sendChanges(onOrder, signal)]);
   }
   /** Sends the remaining lines and the last progress; gives up on a server that stays unreachable. */
   async flush(signal: AbortSignal): Promise<void> {
-    const isLeft = (): boolean => this.#logs.length + this.#metrics.length > 0 || this.#toldTurn !== this.#turns.get();
+    const isLeft = (): boolean =>
+      this.#logs.length + this.#metrics.length > 0 || this.#reportedTurn !== this.#turns.get();
     const options = { clock: this.#clock, signal, attempts: lastAttempts, maxMs: 5_000, isRetryable: isPassing };
     try {
       while (isLeft()) await retry((_, inner) => this.#send(inner), options);
@@ -111,7 +112,7 @@ export class Reporter {
       if (early > 0) await this.#clock.sleep(early, signal);
     }
   }
-  async #tell(onOrder: (order: Order) => void, signal: AbortSignal): Promise<void> {
+  async #sendChanges(onOrder: (order: Order) => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const seen = this.#turns.get();
       const order = await this.#call(() => this.#send(signal), signal);
@@ -128,7 +129,7 @@ export class Reporter {
     // Sequence numbers make it safe to resend lines whose response was lost.
     this.#logs = this.#logs.slice(logs.length);
     this.#metrics = this.#metrics.slice(metrics.length);
-    this.#toldTurn = turn;
+    this.#reportedTurn = turn;
     if (this.#dropped > 0) {
       const message = `${this.#dropped} lines were dropped while the server could not take them.`;
       this.#dropped = 0;

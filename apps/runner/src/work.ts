@@ -10,7 +10,7 @@ import type { JobFolder } from './job/folder.ts';
 import { readOutputs, type JobFiles } from './job/outputs.ts';
 import { prepareJob } from './prepare.ts';
 import type { Reporter } from './reporter.ts';
-import { pictureInside, ScriptWork } from './script/script-work.ts';
+import { pathInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
 import { runTrainer, type TrainerEnd } from './trainer/trainer-process.ts';
 import { insideFolder, runSandboxedTrainer, type TrainerSandbox } from './trainer/trainer-sandbox.ts';
@@ -108,7 +108,7 @@ export class Work {
       reporter.stand({ phase: 'preparing', progress: (trainingFrom * done) / of, etaMs: undefined });
     const command = this.#command();
     const { signal } = this.#abort;
-    const seenAs = this.#script ? { seenAs: pictureInside } : {};
+    const seenAs = this.#script ? { seenAs: pathInside } : {};
     const reader = this.#reader;
     const job = {
       spec,
@@ -124,7 +124,7 @@ export class Work {
       ...seenAs,
     } as const;
     this.#images = await prepareJob(job);
-    reporter.line('info', `${this.#images} pictures are here.`);
+    reporter.line('info', `${this.#images} images are here.`);
     await this.#script?.prepare(signal);
     return { is: 'prepared' };
   }
@@ -135,8 +135,8 @@ export class Work {
     if (end.overMemoryMib !== undefined) {
       throw new PlatformError('OUT_OF_MEMORY', { usedMib: end.overMemoryMib, limitMib: memoryMib });
     }
-    const told = reportedFailure(end);
-    return { is: 'exited', ...end.exit, ...(told === undefined ? {} : { told }) };
+    const lastError = reportedFailure(end);
+    return { is: 'exited', ...end.exit, ...(lastError === undefined ? {} : { lastError }) };
   }
   #runTrainer(): Promise<TrainerEnd> {
     const { spec, folder, reporter } = this.#task;

@@ -34,7 +34,7 @@ const acts = {
       finish();
     }, 20);
   },
-  /** Ends at once when it is told to. */
+  /** Ends at once on request. */
   obey() {
     say(`pid ${process.pid}`);
     setInterval(() => {}, 1000);

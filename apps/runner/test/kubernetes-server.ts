@@ -29,7 +29,7 @@ export class KubernetesServer implements AsyncDisposable {
   readonly secrets = new Map<string, Kept>();
   readonly pods = new Map<string, Pod>();
   /** Next answers with this status instead. */
-  readonly troubles: { status: number; reason: string; message: string }[] = [];
+  readonly failures: { status: number; reason: string; message: string }[] = [];
   /** New pods are put on a node and run. */
   hasNodes = false;
   url = '';
@@ -134,8 +134,8 @@ export class KubernetesServer implements AsyncDisposable {
       json(code, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code });
     const body = JSON.parse((await text(request)) || '{}') as Fields & { metadata: Fields };
     if (headers.authorization !== 'Bearer token-1') return failure(401, 'Unauthorized', 'Unauthorized');
-    const trouble = this.troubles.shift();
-    if (trouble) return failure(trouble.status, trouble.reason, trouble.message);
+    const injected = this.failures.shift();
+    if (injected) return failure(injected.status, injected.reason, injected.message);
 
     const [, jobName] = /^\/apis\/batch\/v1\/namespaces\/train\/jobs(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
     const [, secretName] = /^\/api\/v1\/namespaces\/train\/secrets(?:\/([^/]+))?$/.exec(url.pathname) ?? [];

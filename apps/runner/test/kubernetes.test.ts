@@ -89,7 +89,7 @@ test('the manifest: one run, limits, GPUs, no rights, the order in a file', () =
 test('submitted twice it is one job; the Secret goes with it', async () => {
   await using server = await KubernetesServer.start();
   const engine = kubernetesEngine(settings(server));
-  server.troubles.push({ status: 500, reason: 'InternalError', message: 'etcdserver: request timed out' });
+  server.failures.push({ status: 500, reason: 'InternalError', message: 'etcdserver: request timed out' });
   await assert.rejects(engine.submit(job, signal), coded('ENGINE_UNREACHABLE', /etcdserver/));
   const ref = await engine.submit(job, signal);
   assert.equal(await engine.submit({ ...job, mayExist: true }, signal), ref);
@@ -111,14 +111,14 @@ test('no, and not now: which errors are which', async () => {
     [503, 'apiserver not ready', 'ENGINE_UNREACHABLE'],
   ];
   for (const [status, message, code] of cases) {
-    server.troubles.push({ status, reason: '', message });
+    server.failures.push({ status, reason: '', message });
     await assert.rejects(engine.submit(job, signal), coded(code, new RegExp(message.slice(0, 12))));
   }
   await writeFile(server.tokenFile, 'old');
   await assert.rejects(engine.status('x', signal), coded('ENGINE_UNREACHABLE', /Unauthorized/));
   await writeFile(server.tokenFile, 'token-1');
   assert.deepEqual(await engine.status('x', signal), { at: 'ended', how: { is: 'canceled' } });
-  server.troubles.push({ status: 410, reason: 'Gone', message: 'gone' });
+  server.failures.push({ status: 410, reason: 'Gone', message: 'gone' });
   assert.deepEqual(await engine.status('x', signal), { at: 'ended', how: { is: 'canceled' } });
   await engine.cancel('x', signal);
   const away = kubernetesEngine(settings(server, { url: 'http://127.0.0.1:1' }));
@@ -249,7 +249,7 @@ test('the certificate of the API server is checked against the given authority',
   await assert.rejects(strict.status('x', signal), coded('ENGINE_UNREACHABLE', /self-signed|certificate/i));
 });
 
-test('where the API server is: given, or told to each pod; what is missing is named', async () => {
+test('where the API server is: given, or from the environment of each pod; what is missing is named', async () => {
   await using folder = await tempFolder();
   await writeFile(folder.file('ca.crt'), 'pem');
   await writeFile(folder.file('namespace'), 'train\n');
@@ -269,7 +269,7 @@ test('where the API server is: given, or told to each pod; what is missing is na
   });
   const wrong: [Parameters<typeof kubernetesPlace>[0], RegExp][] = [
     [{}, /--kubernetes-url/],
-    [{ kubernetesUrl: 'api' }, /is no address/],
+    [{ kubernetesUrl: 'api' }, /is not a URL/],
     [{ kubernetesUrl: 'https://api' }, /--kubernetes-token-file/],
     [{ ...outside, kubernetesCaFile: '/nowhere' }, /nowhere cannot be read/],
   ];

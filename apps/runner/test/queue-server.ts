@@ -43,7 +43,7 @@ export class QueueServer implements AsyncDisposable {
   /** Ordered log of what runners did, without heartbeats. */
   readonly calls: string[] = [];
   readonly downloads: string[] = [];
-  /** What runners said they can run, each time they asked for work. */
+  /** The capabilities of each request for work. */
   readonly offers: LeaseJobRequest[] = [];
   /** The next calls of this name answer Unavailable. */
   readonly outages = new Map<string, number>();
@@ -109,9 +109,9 @@ export class QueueServer implements AsyncDisposable {
     return sha256;
   }
   /** A job with this many small files as images. */
-  submit(change: Partial<JobSpec> = {}, pictures = 3): QueuedJob {
-    const lines = Array.from({ length: pictures }, (_, i): DatasetLine => {
-      const bytes = Buffer.from(`picture ${i}`);
+  submit(change: Partial<JobSpec> = {}, images = 3): QueuedJob {
+    const lines = Array.from({ length: images }, (_, i): DatasetLine => {
+      const bytes = Buffer.from(`image ${i}`);
       return {
         image_path: `p${i}.jpg`,
         sha256: this.store(bytes),

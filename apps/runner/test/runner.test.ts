@@ -95,7 +95,7 @@ test('a job is leased, trained, reported and published; nothing is left of its f
   );
   assert.deepEqual(sizes, ['env.json true', 'evaluation.json true', 'm.onnx true', 'more/labels.txt true']);
   const model = job.files.find(({ path }) => path === 'm.onnx')?.sha256 ?? '';
-  assert.equal(s.server.blobs.get(model)?.toString(), 'picture 0|picture 1|picture 2');
+  assert.equal(s.server.blobs.get(model)?.toString(), 'image 0|image 1|image 2');
   assert.deepEqual(job.evaluation, { accuracy: 0.75, attempt: 1 });
   assert.deepEqual(job.metrics, [{ epoch: 1, stage: 'probe', loss: 0.25 }]);
   const lines = job.logs.map(({ level, message }) => `${level} ${message}`);
@@ -159,7 +159,7 @@ for (const where of ['file', 'package'] as const) {
   });
 }
 
-test('a second job with the same pictures downloads its manifest alone', async () => {
+test('a second job with the same images downloads its manifest alone', async () => {
   await using s = await stage();
   const first = s.server.submit();
   await s.server.until('completed', () => first.state === 'completed');
@@ -196,7 +196,7 @@ const failures: [string, Parameters<QueueServer['submit']>[0], string, string, R
   ['a model name that is a path', { model_name: '../m' }, 'data', 'INVALID_ARGUMENT', /model_name/],
 ];
 for (const [name, change, cause, code, message] of failures) {
-  test(`a failure is told with its cause: ${name}`, async () => {
+  test(`a failure is reported with its cause: ${name}`, async () => {
     await using s = await stage();
     const job = s.server.submit(change);
     await s.server.until('failed', () => job.state === 'failed');
@@ -205,14 +205,14 @@ for (const [name, change, cause, code, message] of failures) {
   });
 }
 
-test('a picture that the server lost, and one with other bytes, are not the fault of the data', async () => {
+test('an image that the server lost, and one with other bytes, do not count as failures of the data', async () => {
   for (const bytes of [undefined, Buffer.from('other')]) {
     await using s = await stage();
     s.server.outages.set('lease', 1);
     const job = s.server.submit();
-    const [picture = ''] = [...s.server.blobs.keys()];
-    if (bytes) s.server.blobs.set(picture, bytes);
-    else s.server.blobs.delete(picture);
+    const [image = ''] = [...s.server.blobs.keys()];
+    if (bytes) s.server.blobs.set(image, bytes);
+    else s.server.blobs.delete(image);
     await s.server.until('failed', () => job.state === 'failed');
     assert.equal(job.failure?.cause, 'infrastructure');
     assert.deepEqual(
@@ -261,7 +261,7 @@ test('a lost lease ends the trainer without a word, and the next job is taken', 
   );
 });
 
-test('shut down: the trainer ends and the job goes back as nobody’s fault', async () => {
+test('shut down: the trainer ends and the job goes back as a failure of the infrastructure', async () => {
   await using s = await stage();
   const job = s.server.submit({ arguments: { act: 'hang' } });
   await s.server.until('begun', () => hasBegun(job));

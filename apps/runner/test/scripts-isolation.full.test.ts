@@ -31,9 +31,9 @@ for place in ("/", "/usr", "/etc", "/job", "/job/src", "/job/data", "/dev", "/pr
 for file in ("/job/dataset.jsonl", "/job/src/setup.py", "/etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/python3"):
     try: open(file, "a"); say("wrote", file)
     except OSError: pass
-for picture in os.listdir("/job/data"):
+for image in os.listdir("/job/data"):
     for act in (os.unlink, lambda f: os.chmod(f, 0o777), lambda f: open(f, "a")):
-        try: act("/job/data/" + picture); say("changed", picture)
+        try: act("/job/data/" + image); say("changed", image)
         except OSError: pass
 sys.exit(5)`;
   const job = await at().submit(training);
@@ -71,7 +71,7 @@ sys.exit(6)`;
   assert.ok(lines.includes('info pids True') && lines.includes('info seen []'), lines.join('\n'));
   assert.ok(lines.includes("info job ['data', 'dataset.jsonl', 'out', 'src']"), lines.join('\n'));
 });
-test('it asks the kernel for more: user namespaces, keyrings and other doors are shut', async () => {
+test('it asks the kernel for more: user namespaces, keyrings and other ways out are closed', async () => {
   const training = `
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)

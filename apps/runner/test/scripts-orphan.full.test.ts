@@ -1,4 +1,4 @@
-/** The program itself: killed while a script runs, started where there is no bubblewrap, run by somebody who is not root. */
+/** The program itself: killed while a script runs, started where there is no bubblewrap, run by a user who is not root. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 interface Runner {
   readonly child: ChildProcess;
-  said(): string;
+  output(): string;
 }
 function start(url: string, folder: string, env: Record<string, string> = {}): Runner {
   const args = [
@@ -35,9 +35,9 @@ function start(url: string, folder: string, env: Record<string, string> = {}): R
     stdio: ['ignore', 'inherit', 'pipe', openSync('/', 'r')],
     env: { ...process.env, PLATFORM_RUNNER_TOKEN: 'key-id:key', ...env },
   });
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  return { child, said: () => said };
+  let output = '';
+  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return { child, output: () => output };
 }
 async function end({ child }: Runner, signal: NodeJS.Signals): Promise<void> {
   const gone = once(child, 'exit');
@@ -129,7 +129,7 @@ test('where bubblewrap is forbidden the runner offers no scripts, and says why a
     offer?.noScriptsBecause ?? '',
     /No permissions to create new namespace\. Allow user namespaces \(sysctl/,
   );
-  assert.match(runner.said(), /training scripts do not run here/);
+  assert.match(runner.output(), /training scripts do not run here/);
   assert.equal(job.state, 'pending');
   await end(runner, 'SIGTERM');
 });
@@ -149,7 +149,7 @@ test('a bubblewrap that comes, and one that goes, while the runner runs: offers,
     await writeFile(folder.file('bin', 'bwrap'), bubblewraps[how]);
     await chmod(folder.file('bin', 'bwrap'), 0o755);
   };
-  /** The line about its sandbox, from a job that fails because its files are no images. */
+  /** The line about its sandbox, from a job that fails because its files are not images. */
   const trained = async (): Promise<string | undefined> => {
     const job = server.submit({ limits: { wall_seconds: 60, memory_mib: 2048, disk_mib: 64 } });
     await server.until('the end', () => job.state === 'failed' && server.offers.length > 0);
@@ -193,7 +193,7 @@ test('the offer names the containers, with the end of their support', async () =
   await end(runner, 'SIGTERM');
 });
 
-test('somebody who is not root: user namespaces, limits of each process, the same walls', async () => {
+test('without root: user namespaces, limits of each process, the same walls', async () => {
   await using folder = await tempFolder();
   // A copy that everybody may read: the checkout may lie in a home.
   const root = path.resolve(import.meta.dirname, '../../..');
@@ -225,19 +225,19 @@ test('somebody who is not root: user namespaces, limits of each process, the sam
     },
   );
   assert.equal(done.status, 0, done.stderr);
-  const told = new Map(
+  const results = new Map(
     Object.entries(JSON.parse(done.stdout) as Record<string, { end: { is: string }; lines: string[] }>),
   );
-  const how = (name: string): string => told.get(name)?.end.is ?? 'nothing';
-  const said = (name: string): readonly string[] => told.get(name)?.lines ?? [];
+  const how = (name: string): string => results.get(name)?.end.is ?? 'nothing';
+  const linesOf = (name: string): readonly string[] => results.get(name)?.lines ?? [];
   assert.equal(how('kind'), 'prlimit');
-  assert.deepEqual(said('who'), ['65534', 'script', '/job']);
-  assert.deepEqual(said('doors'), ['closed', 'closed', 'closed', 'closed']);
-  assert.ok(said('memory').includes('MemoryError'), done.stdout);
+  assert.deepEqual(linesOf('who'), ['65534', 'script', '/job']);
+  assert.deepEqual(linesOf('escapes'), ['closed', 'closed', 'closed', 'closed']);
+  assert.ok(linesOf('memory').includes('MemoryError'), done.stdout);
   assert.deepEqual([how('memory'), how('memoryOfChild')], ['outOfMemory', 'outOfMemory'], done.stdout);
   assert.equal(how('memoryTogether'), 'outOfMemory', done.stdout);
   assert.equal(how('disk'), 'diskLimit', done.stdout);
-  assert.ok(said('forks').includes('held'), done.stdout);
+  assert.ok(linesOf('forks').includes('held'), done.stdout);
   assert.equal(how('stop'), 'stopped', done.stdout);
-  assert.ok(said('stop').includes('saving'), done.stdout);
+  assert.ok(linesOf('stop').includes('saving'), done.stdout);
 });

@@ -1,4 +1,4 @@
-/** Training scripts as people write them, in real sandboxes: what they see, what becomes of their output, and how they fail. */
+/** Training scripts as users write them, in real sandboxes: what they see, what becomes of their output, and how they fail. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -35,8 +35,8 @@ json.dump({"seen": seen, "relative": relative, "env": dict(os.environ), "cwd": o
     ['report.json', 'saved/variables/0'],
   );
   const report = JSON.parse(s.file(job, 'report.json') ?? '') as Record<string, unknown>;
-  assert.deepEqual(report['seen'], ['picture 0', 'picture 1', 'picture 2']);
-  assert.equal(report['relative'], 'picture 0');
+  assert.deepEqual(report['seen'], ['image 0', 'image 1', 'image 2']);
+  assert.equal(report['relative'], 'image 0');
   assert.deepEqual(report['argv'], [
     '--dataset_file=/job/dataset.jsonl',
     '--model_output_directory=/job/out',

@@ -158,7 +158,7 @@ export class SimulatedSlurm implements Cluster {
     const json = (status: number, body: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
-    const trouble = (errors: object[]): void => json(500, { meta, errors });
+    const failed = (errors: object[]): void => json(500, { meta, errors });
     if (url === '/openapi/v3') {
       const paths = this.versions.map((version) => [`/slurm/${version}/job/submit`, {}]);
       return json(200, { paths: Object.fromEntries(paths) });
@@ -173,7 +173,7 @@ export class SimulatedSlurm implements Cluster {
         error: 'Invalid job id specified',
         source,
       };
-      if (!job) return trouble([unknown]);
+      if (!job) return failed([unknown]);
       if (method === 'DELETE') {
         this.#cancel(job);
         return json(200, { meta, errors: [] });
@@ -183,17 +183,17 @@ export class SimulatedSlurm implements Cluster {
     if (url === '/slurm/v0.0.38/jobs') return json(200, { meta, errors: [], jobs: this.#jobs.map(shown) });
     if (url === '/slurm/v0.0.38/job/submit' && method === 'POST') {
       const { script, job } = JSON.parse(await text(request)) as { script: string; job: Record<string, unknown> };
-      const stranger = Object.keys(job).find((key) => !submitKeys.includes(key));
+      const unknownKey = Object.keys(job).find((key) => !submitKeys.includes(key));
       const unparsed = { error_code: 9001, error: 'Failure during parsing' };
-      if (stranger !== undefined) {
+      if (unknownKey !== undefined) {
         return json(400, {
           meta,
-          errors: [{ description: `Unknown key "${stranger}"`, source: 'hsearch_r' }, unparsed],
+          errors: [{ description: `Unknown key "${unknownKey}"`, source: 'hsearch_r' }, unparsed],
         });
       }
       if (typeof job['environment'] !== 'object') return json(400, { meta, errors: [unparsed] });
       if (job['partition'] === 'nowhere') {
-        return trouble([{ error_code: 2000, error: 'Invalid partition name specified' }]);
+        return failed([{ error_code: 2000, error: 'Invalid partition name specified' }]);
       }
       const made: SimulatedJob = {
         id: this.#jobs.length + 1,
@@ -221,7 +221,7 @@ export class SimulatedSlurm implements Cluster {
   }
 }
 
-/** Of the fields of v0.0.38 those that we know of. */
+/** The known fields of v0.0.38. */
 const submitKeys = [
   'account',
   'comment',

@@ -13,7 +13,7 @@ import { QueueServer, type QueuedJob } from './queue-server.ts';
 
 /** What a story needs of Slurm, beside the REST server that the dispatcher speaks to. */
 export interface Cluster extends AsyncDisposable {
-  /** Of the dispatcher. */
+  /** The dispatcher's. */
   readonly flags: readonly string[];
   /** New jobs stay in the queue. */
   pause(): Promise<void>;
@@ -91,8 +91,8 @@ class Stage implements AsyncDisposable {
   }
 }
 
-const said = (job: QueuedJob, pattern: RegExp): boolean => job.logs.some(({ message }) => pattern.test(message));
-const hasBegun = (job: QueuedJob): boolean => said(job, /^pid /);
+const hasLogged = (job: QueuedJob, pattern: RegExp): boolean => job.logs.some(({ message }) => pattern.test(message));
+const hasBegun = (job: QueuedJob): boolean => hasLogged(job, /^pid /);
 
 export function slurmStories(startCluster: () => Promise<Cluster>): void {
   const shared: { cluster?: Cluster } = {};
@@ -111,7 +111,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     await using s = await stage();
     await s.cluster.pause();
     const job = s.submit();
-    await s.server.until('waits', () => said(job, /^Slurm job \d+ waits: /));
+    await s.server.until('waits', () => hasLogged(job, /^Slurm job \d+ waits: /));
     assert.deepEqual([...job.phases], ['queued']);
     await s.cluster.resume();
     await s.server.until('completed', () => job.state === 'completed');
@@ -123,7 +123,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     );
     const env = s.server.blobs.get(job.files[0]?.sha256 ?? '')?.toString() ?? '';
     assert.ok(!/TOKEN|API_KEY|SLURM_JWT/.test(env), env);
-    assert.ok(job.phases.has('uploading') && said(job, /^begun$/));
+    assert.ok(job.phases.has('uploading') && hasLogged(job, /^begun$/));
     const sequences = job.logs.map(({ sequence }) => sequence);
     assert.deepEqual(
       sequences,
@@ -145,7 +145,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     await s.server.until('all canceled', () => jobs.every(({ state }) => state === 'canceled'));
     // Each attempt heard it by itself: the engine had nothing to end.
     for (const job of jobs) await s.untilEngine(job, /^COMPLETED$/);
-    const gpu = jobs.map((job) => said(job, /^gpu /));
+    const gpu = jobs.map((job) => hasLogged(job, /^gpu /));
     assert.deepEqual(gpu, [true, false, false]);
   });
 
@@ -185,7 +185,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
       if (when === 'running') await s.server.until('begun', () => hasBegun(job));
       const ref = await s.untilEngine(job, when === 'waiting' ? /^PENDING$/ : /^RUNNING$/);
       // The dispatcher must know its job before it can miss it.
-      await s.server.until('submitted', () => said(job, /is submitted/));
+      await s.server.until('submitted', () => hasLogged(job, /is submitted/));
       await s.cluster.operatorCancels(ref);
       await s.server.until('failed', () => job.state === 'failed');
       assert.deepEqual([job.failure?.cause, job.failure?.code], ['infrastructure', 'ENGINE_JOB_CANCELED']);
@@ -206,7 +206,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     await s.server.until('failed', () => job.state === 'failed');
     assert.deepEqual([job.failure?.cause, job.failure?.code], ['infrastructure', 'ENGINE_JOB_LOST']);
     assert.match(job.failure?.message ?? '', /NODE_FAIL/);
-    // Slurm ends the trainer, too; where it is simulated nobody does.
+    // Slurm ends the trainer, too; a simulated one does not.
     const pid = Number(job.logs.find(({ message }) => message.startsWith('pid '))?.message.slice(4));
     if (processStartTime(pid) !== undefined) signalGroup(pid, 'SIGKILL');
   });
@@ -230,7 +230,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     });
   }
 
-  test('a dispatcher that comes back too late ends what nobody waits for any more, and says nothing', async () => {
+  test('a dispatcher that comes back too late ends the abandoned attempts and reports nothing', async () => {
     await using s = await stage();
     await s.cluster.pause();
     const job = s.submit();
@@ -243,7 +243,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     assert.equal(job.failure, undefined);
   });
 
-  test('the lease is lost while it runs: the attempt ends by itself, and nobody says anything', async () => {
+  test('the lease is lost while it runs: the attempt ends itself, and nothing is reported', async () => {
     await using s = await stage();
     const job = s.submit({ arguments: { act: 'hang' } });
     await s.server.until('begun', () => hasBegun(job));
@@ -263,7 +263,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     await s.cluster.pause();
     const waiting = s.submit();
     await s.untilEngine(waiting, /^PENDING$/);
-    await s.server.until('submitted', () => said(waiting, /is submitted/));
+    await s.server.until('submitted', () => hasLogged(waiting, /is submitted/));
     await s.end('SIGTERM');
     assert.equal(waiting.failure?.code, 'RUNNER_STOPPED');
     await s.untilEngine(waiting, /^CANCELLED$/);

@@ -17,7 +17,7 @@ test('a built-in trainer runs in a sandbox: its program, its job folder, no netw
   const seen = JSON.parse(s.file(job, 'seen.json') ?? '') as Record<string, unknown>;
   assert.notEqual(seen['uid'], 0);
   assert.deepEqual(seen['job'], ['data', 'dataset.jsonl', 'events.ndjson', 'job.json', 'out']);
-  assert.deepEqual(seen['readable'], ['picture 0', 'picture 1', 'picture 2']);
+  assert.deepEqual(seen['readable'], ['image 0', 'image 1', 'image 2']);
   assert.deepEqual(seen['there'], [], 'nothing of the runner, of other users, of the checkout beside its packages');
   assert.deepEqual(seen['written'], ['/job/out/w', '/tmp/w']);
   assert.deepEqual(seen['network'], 'ENETUNREACH');

@@ -1,4 +1,4 @@
-/** Scripts in sandboxes of somebody who is not root; prints what became of each as one line of JSON. */
+/** Scripts in sandboxes of a user who is not root; prints the outcome of each as one line of JSON. */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '@platform/kit/node';
@@ -12,7 +12,7 @@ const limits = { memoryBytes: 300 * 2 ** 20, processes: 40, cpus: 1, diskBytes: 
 
 const programs = {
   who: 'import os, pwd; print(os.getuid()); print(pwd.getpwuid(os.getuid()).pw_name); print(os.getcwd())',
-  doors: `
+  escapes: `
 import ctypes, socket
 libc = ctypes.CDLL(None)
 def tried(f):
@@ -50,7 +50,7 @@ print("ready", flush=True)
 while True: time.sleep(0.1)`,
 };
 
-const told = { kind: { end: { is: probe.sandboxes.limiter.kind }, lines: [] } };
+const results = { kind: { end: { is: probe.sandboxes.limiter.kind }, lines: [] } };
 for (const [name, text] of Object.entries(programs)) {
   const out = path.resolve(`out-${name}`);
   await mkdir(out);
@@ -76,7 +76,7 @@ for (const [name, text] of Object.entries(programs)) {
     },
   };
   const { end } = await runSandboxed(probe.sandboxes, task, stop.signal);
-  told[name] = { end, lines };
+  results[name] = { end, lines };
   await rm(out, { recursive: true });
 }
-console.log(JSON.stringify(told));
+console.log(JSON.stringify(results));

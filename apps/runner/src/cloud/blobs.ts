@@ -36,9 +36,9 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const code = codes[response.status] ?? Code.Unavailable;
   const text = await response.text().catch(() => '');
-  const told = reportedIn(text);
+  const reported = reportedIn(text);
   throw new ConnectError(
-    told ?? `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
+    reported ?? `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
     code,
   );
 }

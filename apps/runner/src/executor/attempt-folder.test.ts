@@ -21,7 +21,7 @@ test('its own folder, for its owner alone; what dead attempts of this computer l
   };
   for (const each of Object.values(names)) {
     await mkdir(base.file('attempts', each));
-    await writeFile(base.file('attempts', each, 'picture'), 'x');
+    await writeFile(base.file('attempts', each, 'image'), 'x');
   }
   const second = await makeAttemptFolder(base.file('attempts'));
   assert.notEqual(second, first);

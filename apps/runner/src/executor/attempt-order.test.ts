@@ -29,7 +29,7 @@ test('an order is one line, and comes back as it was', () => {
   );
 });
 
-test('what is no order is said so', () => {
+test('an invalid order is rejected with the reason', () => {
   const good = JSON.parse(formatOrder({ url: 'https://server', runnerId: 'r', job, graceMs: 1 })) as Record<
     string,
     unknown
@@ -38,7 +38,7 @@ test('what is no order is said so', () => {
     ['', /not JSON/],
     ['[1', /not JSON/],
     ['null', /not an object/],
-    [{ ...good, url: 'nowhere' }, /url is no address/],
+    [{ ...good, url: 'nowhere' }, /url is not a URL/],
     [{ ...good, runner_id: '' }, /runner_id is missing/],
     [{ ...good, grace_seconds: '5' }, /grace_seconds/],
     [{ ...good, job: undefined }, /job/],

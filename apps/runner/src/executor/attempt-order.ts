@@ -31,9 +31,9 @@ export function parseOrder(text: string): AttemptOrder & { token: Secret } {
   }
   if (typeof value !== 'object' || value === null) throw wrong('it is not an object');
   const { url, runner_id: runnerId, grace_seconds: graceSeconds, job } = value as Record<string, unknown>;
-  if (typeof url !== 'string' || !URL.canParse(url)) throw wrong('url is no address');
+  if (typeof url !== 'string' || !URL.canParse(url)) throw wrong('url is not a URL');
   if (typeof runnerId !== 'string' || runnerId === '') throw wrong('runner_id is missing');
-  if (typeof graceSeconds !== 'number' || !(graceSeconds >= 0)) throw wrong('grace_seconds is no number');
+  if (typeof graceSeconds !== 'number' || !(graceSeconds >= 0)) throw wrong('grace_seconds is not a number');
   try {
     const known = fromJson(JobSchema, job as Parameters<typeof fromJson>[1], { ignoreUnknownFields: true });
     if (known.attemptToken === '') throw wrong('job has no attempt_token');

@@ -50,109 +50,109 @@ const refused: Event = { is: 'refused', failure: refusal };
 const stop: Event = { is: 'stopOrdered' };
 const lost: Event = { is: 'leaseLost' };
 const shutdown: Event = { is: 'shutdown' };
-const told: Event = { is: 'told' };
+const reported: Event = { is: 'reported' };
 
 const stories: [name: string, events: Event[], done: string[], at: State['at']][] = [
   [
-    'runs and has said all by itself',
+    'runs and reports its final status itself',
     [begin, submitted, due, pending(), due, running, lost, due, ended({ is: 'succeeded' })],
-    ['submit', 'look', 'note', 'look', 'look'],
+    ['submit', 'poll', 'note', 'poll', 'poll'],
     'ended',
   ],
   [
-    'ends without a word',
-    [begin, submitted, due, running, due, ended({ is: 'exited', code: 1 }), told],
-    ['submit', 'look', 'look', 'fail'],
+    'ends without a final status',
+    [begin, submitted, due, running, due, ended({ is: 'exited', code: 1 }), reported],
+    ['submit', 'poll', 'poll', 'fail'],
     'ended',
   ],
   [
     'is gone from the engine',
-    [begin, submitted, due, running, due, absent, told],
-    ['submit', 'look', 'look', 'fail'],
+    [begin, submitted, due, running, due, absent, reported],
+    ['submit', 'poll', 'poll', 'fail'],
     'ended',
   ],
-  ['the engine says no', [begin, refused, told], ['submit', 'fail'], 'ended'],
+  ['the engine refuses it', [begin, refused, reported], ['submit', 'fail'], 'ended'],
   [
     'the engine is away at first',
     [begin, away, due, due, submitted, due, running],
-    ['submit', 'submit', 'look'],
+    ['submit', 'submit', 'poll'],
     'running',
   ],
-  ['taken over: not submitted again', [taken, running], ['look'], 'running'],
-  ['taken over, and it is over', [taken, ended({ is: 'succeeded' }), told], ['look', 'fail'], 'ended'],
+  ['taken over: not submitted again', [taken, running], ['poll'], 'running'],
+  ['taken over, and it is over', [taken, ended({ is: 'succeeded' }), reported], ['poll', 'fail'], 'ended'],
   [
     'canceled before the engine has it',
-    [begin, stop, submitted, due, ended({ is: 'canceled' }), told],
-    ['submit', 'cancel', 'look', 'confirmStop'],
+    [begin, stop, submitted, due, ended({ is: 'canceled' }), reported],
+    ['submit', 'cancel', 'poll', 'confirmStop'],
     'ended',
   ],
-  ['canceled, and the engine never took it', [begin, stop, refused, told], ['submit', 'confirmStop'], 'ended'],
-  ['canceled while the engine is away', [begin, away, stop, told], ['submit', 'confirmStop'], 'ended'],
+  ['canceled, and the engine never took it', [begin, stop, refused, reported], ['submit', 'confirmStop'], 'ended'],
+  ['canceled while the engine is away', [begin, away, stop, reported], ['submit', 'confirmStop'], 'ended'],
   [
     'canceled in the queue of the engine',
-    [begin, submitted, due, pending(), stop, due, ended({ is: 'canceled' }), told],
-    ['submit', 'look', 'note', 'cancel', 'look', 'confirmStop'],
+    [begin, submitted, due, pending(), stop, due, ended({ is: 'canceled' }), reported],
+    ['submit', 'poll', 'note', 'cancel', 'poll', 'confirmStop'],
     'ended',
   ],
   [
     'canceled in the run: the attempt does it',
     [begin, submitted, due, running, stop, lost, due, ended({ is: 'succeeded' })],
-    ['submit', 'look', 'look'],
+    ['submit', 'poll', 'poll'],
     'ended',
   ],
   [
     'canceled in the run: the engine must',
-    [begin, submitted, due, running, stop, due, running, due, due, ended({ is: 'canceled' }), told],
-    ['submit', 'look', 'look', 'cancel', 'look', 'confirmStop'],
+    [begin, submitted, due, running, stop, due, running, due, due, ended({ is: 'canceled' }), reported],
+    ['submit', 'poll', 'poll', 'cancel', 'poll', 'confirmStop'],
     'ended',
   ],
   [
     'the order to end does not arrive: once more',
-    [begin, submitted, stop, away, due, due, due, absent, told],
-    ['submit', 'cancel', 'cancel', 'look', 'confirmStop'],
+    [begin, submitted, stop, away, due, due, due, absent, reported],
+    ['submit', 'cancel', 'cancel', 'poll', 'confirmStop'],
     'ended',
   ],
   [
     'the lease is lost in the queue',
     [begin, submitted, due, pending(), lost, due, due, ended({ is: 'canceled' })],
-    ['submit', 'look', 'note', 'cancel', 'look'],
+    ['submit', 'poll', 'note', 'cancel', 'poll'],
     'ended',
   ],
   [
     'the lease is lost before the engine has it',
     [begin, lost, submitted, due, absent],
-    ['submit', 'cancel', 'look'],
+    ['submit', 'cancel', 'poll'],
     'ended',
   ],
   [
     'shut down while it waits: handed back',
-    [begin, submitted, due, pending(), shutdown, due, ended({ is: 'canceled' }), told],
-    ['submit', 'look', 'note', 'cancel', 'look', 'fail'],
+    [begin, submitted, due, pending(), shutdown, due, ended({ is: 'canceled' }), reported],
+    ['submit', 'poll', 'note', 'cancel', 'poll', 'fail'],
     'ended',
   ],
   [
     'shut down before it is submitted',
-    [begin, shutdown, submitted, due, absent, told],
-    ['submit', 'cancel', 'look', 'fail'],
+    [begin, shutdown, submitted, due, absent, reported],
+    ['submit', 'cancel', 'poll', 'fail'],
     'ended',
   ],
   [
     'shut down while it runs: left to the next one',
     [begin, submitted, due, running, shutdown],
-    ['submit', 'look'],
+    ['submit', 'poll'],
     'left',
   ],
-  ['shut down while it is being ended', [begin, submitted, due, running, stop, shutdown], ['submit', 'look'], 'left'],
+  ['shut down while it is being ended', [begin, submitted, due, running, stop, shutdown], ['submit', 'poll'], 'left'],
   [
     'preempted and back in the queue',
     [begin, submitted, due, running, due, pending('BeginTime')],
-    ['submit', 'look', 'look', 'note'],
+    ['submit', 'poll', 'poll', 'note'],
     'waiting',
   ],
   [
-    'a reason is told once',
+    'a reason is reported once',
     [begin, submitted, due, pending(), due, pending(), due, pending('Resources')],
-    ['submit', 'look', 'note', 'look', 'look', 'note'],
+    ['submit', 'poll', 'note', 'poll', 'poll', 'note'],
     'waiting',
   ],
 ];
@@ -164,12 +164,12 @@ for (const [name, events, done, at] of stories) {
 }
 
 test('a silent engine: nothing fails before its time; then what waits fails, what runs is left to its own reports', () => {
-  const waiting: State = { at: 'waiting', since: 0, why: '', look: { at: 0, paceMs: 1, silentSince: 100 } };
+  const waiting: State = { at: 'waiting', since: 0, why: '', polling: { at: 0, paceMs: 1, silentSince: 100 } };
   assert.equal(step(waiting, away, 999, patience).state.at, 'waiting');
   assert.deepEqual(step(waiting, away, 1000, patience).effects, [
     { do: 'fail', failure: { because: 'unreachable', problem: 'no route' } },
   ]);
-  const silent: State = { at: 'running', look: { at: 0, paceMs: 1, silentSince: 100 } };
+  const silent: State = { at: 'running', polling: { at: 0, paceMs: 1, silentSince: 100 } };
   assert.equal(step(silent, away, 5000, patience).state.at, 'running');
   assert.deepEqual([keepsLease(silent, 999, patience), keepsLease(silent, 1000, patience)], [true, false]);
   const back = step(silent, running, 6000, patience).state;
@@ -179,12 +179,12 @@ test('a silent engine: nothing fails before its time; then what waits fails, wha
   assert.equal(step(unsent, away, 900, patience).state.at, 'closing');
 });
 
-test('a job that nobody will start fails with the reason; one that waits for its turn waits for ever', () => {
+test('a stuck job fails with the reason; one that waits for its turn waits for ever', () => {
   const waiting: State = {
     at: 'waiting',
     since: 0,
     why: 'ImagePullBackOff',
-    look: { at: 0, paceMs: 1, silentSince: undefined },
+    polling: { at: 0, paceMs: 1, silentSince: undefined },
   };
   assert.equal(step(waiting, pending('ImagePullBackOff', true), 599, patience).state.at, 'waiting');
   const stuck = step(waiting, pending('ImagePullBackOff', true), 600, patience);
@@ -196,11 +196,16 @@ test('a job that nobody will start fails with the reason; one that waits for its
   assert.equal(step(waiting, pending('Priority'), 5000, { ...patience, pendingMs: 5000 }).state.at, 'closing');
 });
 
-test('looks are quick at first and after each news, then as slow as is set', () => {
-  let state: State = { at: 'waiting', since: 0, why: 'Priority', look: { at: 0, paceMs: 1, silentSince: undefined } };
+test('polls are frequent at first and after each change, then as slow as is set', () => {
+  let state: State = {
+    at: 'waiting',
+    since: 0,
+    why: 'Priority',
+    polling: { at: 0, paceMs: 1, silentSince: undefined },
+  };
   let now = 0;
   const paces: number[] = [];
-  for (let look = 0; look < 12; look++) {
+  for (let count = 0; count < 12; count++) {
     const next: State = step(state, pending(), now, patience).state;
     paces.push(deadline(next) - now);
     now = deadline(next);
@@ -227,7 +232,7 @@ test('random walks: one ending at most, nothing submitted after an end began, an
     stop,
     lost,
     shutdown,
-    told,
+    reported,
   ];
   const endings = ['fail', 'confirmStop'];
   for (let walk = 0; walk < 5000; walk++) {
@@ -240,10 +245,10 @@ test('random walks: one ending at most, nothing submitted after an end began, an
     assert.ok(
       deadline(state) < Infinity ||
         ['closing', 'ended', 'left', 'submitting'].includes(state.at) ||
-        done.at(-1) === 'look',
+        done.at(-1) === 'poll',
       names,
     );
-    const last = play([...path, submitted, stop, absent, told, absent, told]).state;
+    const last = play([...path, submitted, stop, absent, reported, absent, reported]).state;
     assert.ok(['ended', 'left'].includes(last.at), `${names}: ${last.at}`);
   }
 });

@@ -19,10 +19,10 @@ interface PollState {
 }
 export type State =
   | { readonly at: 'submitting'; readonly since: number; readonly next: number; readonly will: Will | 'run' }
-  | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly look: PollState }
-  | { readonly at: 'running'; readonly look: PollState }
+  | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly polling: PollState }
+  | { readonly at: 'running'; readonly polling: PollState }
   /** The job must end. `cancelAt`: when the dispatcher cancels it in the engine; before that the attempt may exit. */
-  | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly look: PollState }
+  | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly polling: PollState }
   /** The dispatcher is reporting the final status to the queue. */
   | { readonly at: 'closing' }
   | { readonly at: 'ended' }
@@ -39,12 +39,12 @@ export type Event =
   | { readonly is: 'stopOrdered' }
   | { readonly is: 'leaseLost' }
   | { readonly is: 'shutdown' }
-  | { readonly is: 'told' }
+  | { readonly is: 'reported' }
   | { readonly is: 'due' };
 
 export type Effect =
   | { readonly do: 'submit' }
-  | { readonly do: 'look' }
+  | { readonly do: 'poll' }
   | { readonly do: 'cancel' }
   /** A line for the job's log. */
   | { readonly do: 'note'; readonly text: string }
@@ -94,9 +94,9 @@ export function deadline(state: State): number {
       return state.next;
     case 'waiting':
     case 'running':
-      return state.look.at;
+      return state.polling.at;
     case 'ending':
-      return Math.min(state.look.at, state.cancelAt);
+      return Math.min(state.polling.at, state.cancelAt);
     default:
       return Infinity;
   }
@@ -109,7 +109,7 @@ export function deadline(state: State): number {
 export function keepsLease(state: State, now: number, { silenceMs }: DispatchTimeouts): boolean {
   switch (state.at) {
     case 'running':
-      return state.look.silentSince === undefined || now - state.look.silentSince < silenceMs;
+      return state.polling.silentSince === undefined || now - state.polling.silentSince < silenceMs;
     case 'closing':
     case 'ended':
     case 'left':
@@ -119,144 +119,183 @@ export function keepsLease(state: State, now: number, { silenceMs }: DispatchTim
   }
 }
 
-export function step(state: State, event: Event, now: number, patience: DispatchTimeouts): Next {
-  const { firstPollMs: firstLookMs, maxPollMs: longestLookMs, silenceMs } = patience;
-  const to = (next: State, ...effects: Effect[]): Next => ({ state: next, effects });
-  const soon: PollState = { at: now + firstLookMs, paceMs: firstLookMs, silentSince: undefined };
-  const looking = { do: 'look' } as const;
-  const close = (...effects: Effect[]): Next => to({ at: 'closing' }, ...effects);
-  const failed = (failure: EngineFailure | Failure, ...before: Effect[]): Next =>
-    close(...before, { do: 'fail', failure });
-  const end = (will: Will, cancelAt: number): Next =>
-    cancelAt <= now
-      ? to({ at: 'ending', will, cancelAt: Infinity, look: soon }, { do: 'cancel' })
-      : to({ at: 'ending', will, cancelAt, look: soon });
-  const closeFor = (will: Will): Next =>
-    will === 'drop'
-      ? to({ at: 'ended' })
-      : will === 'stop'
-        ? close({ do: 'confirmStop' })
-        : failed({ because: 'handedBack' });
-  /** No poll is due while one is in flight: its answer schedules the next one. */
-  const later = (look: PollState): PollState => ({ ...look, at: Infinity });
-  const after = (look: PollState, isNews: boolean): PollState => {
-    const paceMs = isNews ? firstLookMs : Math.min(look.paceMs * slower, longestLookMs);
-    return { at: now + paceMs, paceMs, silentSince: undefined };
-  };
-  const afterSilence = (look: PollState): PollState => ({
-    ...after(look, false),
-    silentSince: look.silentSince ?? now,
-  });
+/** What every transition reads besides the state and the event. */
+interface Moment {
+  readonly now: number;
+  readonly timeouts: DispatchTimeouts;
+}
 
+export function step(state: State, event: Event, now: number, timeouts: DispatchTimeouts): Next {
+  const moment = { now, timeouts };
   switch (state.at) {
     case 'ended':
     case 'left':
       return to(state);
     case 'closing':
-      return event.is === 'told' ? to({ at: 'ended' }) : to(state);
-
+      return event.is === 'reported' ? to({ at: 'ended' }) : to(state);
     case 'submitting':
-      switch (event.is) {
-        case 'begin':
-          return event.isKnown
-            ? to({ at: 'waiting', since: now, why: '', look: later(soon) }, looking)
-            : to(state, { do: 'submit' });
-        case 'due':
-          return now < state.next ? to(state) : to({ ...state, next: Infinity }, { do: 'submit' });
-        case 'submitted':
-          return state.will === 'run' ? to({ at: 'waiting', since: now, why: '', look: soon }) : end(state.will, now);
-        case 'refused':
-          return state.will === 'run' ? failed(event.failure) : closeFor(state.will);
-        case 'unreachable':
-          // If the submit succeeded after all, the attempt finds its lease lost and exits.
-          if (state.will !== 'run') return closeFor(state.will);
-          if (now - state.since >= silenceMs) return failed({ because: 'unreachable', problem: event.problem });
-          return to({ ...state, next: now + Math.min(firstLookMs * 2 + (now - state.since) / 2, longestLookMs) });
-        case 'stopOrdered':
-          return state.will === 'run' ? willEnd(state, 'stop') : to(state);
-        case 'leaseLost':
-          return willEnd(state, 'drop');
-        case 'shutdown':
-          return state.will === 'run' ? willEnd(state, 'handBack') : to(state);
-        default:
-          return to(state);
-      }
-
+      return whileSubmitting(state, event, moment);
     case 'waiting':
     case 'running':
-      switch (event.is) {
-        case 'due':
-          return now < state.look.at ? to(state) : to({ ...state, look: later(state.look) }, looking);
-        case 'seen':
-          return seen(state, event.status);
-        case 'refused':
-        case 'unreachable': {
-          const problem = event.is === 'refused' ? event.failure.message : event.problem;
-          const look = afterSilence(state.look);
-          const isOver = now - (look.silentSince ?? now) >= silenceMs;
-          return state.at === 'waiting' && isOver
-            ? failed({ because: 'unreachable', problem })
-            : to({ ...state, look });
-        }
-        case 'stopOrdered':
-          return end('stop', state.at === 'waiting' ? now : now + patience.graceMs);
-        case 'leaseLost':
-          // Usually the attempt has reported its final status and is about to exit.
-          return end('drop', now + (state.at === 'waiting' ? firstLookMs * 4 : patience.graceMs));
-        case 'shutdown':
-          return state.at === 'waiting' ? end('handBack', now) : to({ at: 'left' });
-        default:
-          return to(state);
-      }
-
+      return whileActive(state, event, moment);
     case 'ending':
-      switch (event.is) {
-        case 'due':
-          if (now >= state.cancelAt) return to({ ...state, cancelAt: Infinity }, { do: 'cancel' });
-          return now < state.look.at ? to(state) : to({ ...state, look: later(state.look) }, looking);
-        case 'seen':
-          if (event.status.at === 'ended' || event.status.at === 'absent') return closeFor(state.will);
-          return to({ ...state, look: after(state.look, false) });
-        case 'refused':
-        case 'unreachable': {
-          const look = afterSilence(state.look);
-          if (now - (look.silentSince ?? now) >= silenceMs) return closeFor(state.will);
-          // The lost request may have been the cancel.
-          return to({ ...state, look, cancelAt: state.cancelAt === Infinity ? look.at : state.cancelAt });
-        }
-        case 'leaseLost':
-          return to({ ...state, will: 'drop' });
-        case 'stopOrdered':
-          return state.will === 'handBack' ? to({ ...state, will: 'stop' }) : to(state);
-        case 'shutdown':
-          return to({ at: 'left' });
-        default:
-          return to(state);
-      }
+      return whileEnding(state, event, moment);
   }
+}
 
-  function willEnd(from: Extract<State, { at: 'submitting' }>, will: Will): Next {
-    // No request is in flight while the dispatcher waits for a retry.
-    return from.next === Infinity ? to({ ...from, will }) : closeFor(will);
+const to = (next: State, ...effects: Effect[]): Next => ({ state: next, effects });
+const close = (...effects: Effect[]): Next => to({ at: 'closing' }, ...effects);
+const failed = (failure: EngineFailure | Failure, ...before: Effect[]): Next =>
+  close(...before, { do: 'fail', failure });
+
+function closeFor(will: Will): Next {
+  switch (will) {
+    case 'drop':
+      return to({ at: 'ended' });
+    case 'stop':
+      return close({ do: 'confirmStop' });
+    case 'handBack':
+      return failed({ because: 'handedBack' });
   }
-  function seen(from: Extract<State, { at: 'waiting' | 'running' }>, status: EngineStatus): Next {
-    switch (status.at) {
-      case 'ended':
-      case 'absent':
-        return failed({ because: 'ended', status });
-      case 'running':
-        return to({ at: 'running', look: after(from.look, from.at === 'waiting') });
-      case 'pending': {
-        const since = from.at === 'waiting' ? from.since : now;
-        const limitMs = status.isStuck ? Math.min(patience.stuckMs, patience.pendingMs) : patience.pendingMs;
-        if (now - since >= limitMs) {
-          const minutes = Math.round(limitMs / 60_000);
-          return failed({ because: 'stuck', why: status.why, minutes }, { do: 'cancel' });
-        }
-        const isNews = from.at !== 'waiting' || status.why !== from.why;
-        const notes: Effect[] = isNews && status.why !== '' ? [{ do: 'note', text: `waits: ${status.why}` }] : [];
-        return to({ at: 'waiting', since, why: status.why, look: after(from.look, isNews) }, ...notes);
-      }
+}
+
+const poll = { do: 'poll' } as const;
+const firstPoll = ({ now, timeouts: { firstPollMs } }: Moment): PollState => ({
+  at: now + firstPollMs,
+  paceMs: firstPollMs,
+  silentSince: undefined,
+});
+/** No poll is due while one is in flight: its answer schedules the next one. */
+const inFlight = (polling: PollState): PollState => ({ ...polling, at: Infinity });
+
+function afterAnswer(polling: PollState, isNews: boolean, { now, timeouts }: Moment): PollState {
+  const paceMs = isNews ? timeouts.firstPollMs : Math.min(polling.paceMs * slower, timeouts.maxPollMs);
+  return { at: now + paceMs, paceMs, silentSince: undefined };
+}
+const afterSilence = (polling: PollState, moment: Moment): PollState => ({
+  ...afterAnswer(polling, false, moment),
+  silentSince: polling.silentSince ?? moment.now,
+});
+const isSilentTooLong = ({ silentSince }: PollState, { now, timeouts }: Moment): boolean =>
+  now - (silentSince ?? now) >= timeouts.silenceMs;
+
+const pollIfDue = (state: Extract<State, { polling: PollState }>, { now }: Moment): Next =>
+  now < state.polling.at ? to(state) : to({ ...state, polling: inFlight(state.polling) }, poll);
+
+const end = (will: Will, cancelAt: number, moment: Moment): Next =>
+  cancelAt <= moment.now
+    ? to({ at: 'ending', will, cancelAt: Infinity, polling: firstPoll(moment) }, { do: 'cancel' })
+    : to({ at: 'ending', will, cancelAt, polling: firstPoll(moment) });
+
+function whileSubmitting(state: Extract<State, { at: 'submitting' }>, event: Event, moment: Moment): Next {
+  const { now, timeouts } = moment;
+  switch (event.is) {
+    case 'begin':
+      return event.isKnown
+        ? to({ at: 'waiting', since: now, why: '', polling: inFlight(firstPoll(moment)) }, poll)
+        : to(state, { do: 'submit' });
+    case 'due':
+      return now < state.next ? to(state) : to({ ...state, next: Infinity }, { do: 'submit' });
+    case 'submitted':
+      return state.will === 'run'
+        ? to({ at: 'waiting', since: now, why: '', polling: firstPoll(moment) })
+        : end(state.will, now, moment);
+    case 'refused':
+      return state.will === 'run' ? failed(event.failure) : closeFor(state.will);
+    case 'unreachable': {
+      // If the submit succeeded after all, the attempt finds its lease lost and exits.
+      if (state.will !== 'run') return closeFor(state.will);
+      const spentMs = now - state.since;
+      if (spentMs >= timeouts.silenceMs) return failed({ because: 'unreachable', problem: event.problem });
+      return to({ ...state, next: now + Math.min(timeouts.firstPollMs * 2 + spentMs / 2, timeouts.maxPollMs) });
     }
+    case 'stopOrdered':
+      return state.will === 'run' ? willEnd(state, 'stop') : to(state);
+    case 'leaseLost':
+      return willEnd(state, 'drop');
+    case 'shutdown':
+      return state.will === 'run' ? willEnd(state, 'handBack') : to(state);
+    default:
+      return to(state);
+  }
+}
+
+/** No request is in flight while the dispatcher waits for a retry: then the job can end at once. */
+const willEnd = (state: Extract<State, { at: 'submitting' }>, will: Will): Next =>
+  state.next === Infinity ? to({ ...state, will }) : closeFor(will);
+
+function whileActive(state: Extract<State, { at: 'waiting' | 'running' }>, event: Event, moment: Moment): Next {
+  const { now, timeouts } = moment;
+  switch (event.is) {
+    case 'due':
+      return pollIfDue(state, moment);
+    case 'seen':
+      return seen(state, event.status, moment);
+    case 'refused':
+    case 'unreachable': {
+      const problem = event.is === 'refused' ? event.failure.message : event.problem;
+      const polling = afterSilence(state.polling, moment);
+      return state.at === 'waiting' && isSilentTooLong(polling, moment)
+        ? failed({ because: 'unreachable', problem })
+        : to({ ...state, polling });
+    }
+    case 'stopOrdered':
+      return end('stop', state.at === 'waiting' ? now : now + timeouts.graceMs, moment);
+    case 'leaseLost':
+      // Usually the attempt has reported its final status and is about to exit.
+      return end('drop', now + (state.at === 'waiting' ? timeouts.firstPollMs * 4 : timeouts.graceMs), moment);
+    case 'shutdown':
+      return state.at === 'waiting' ? end('handBack', now, moment) : to({ at: 'left' });
+    default:
+      return to(state);
+  }
+}
+
+function seen(from: Extract<State, { at: 'waiting' | 'running' }>, status: EngineStatus, moment: Moment): Next {
+  switch (status.at) {
+    case 'ended':
+    case 'absent':
+      return failed({ because: 'ended', status });
+    case 'running':
+      return to({ at: 'running', polling: afterAnswer(from.polling, from.at === 'waiting', moment) });
+    case 'pending': {
+      const { stuckMs, pendingMs } = moment.timeouts;
+      const since = from.at === 'waiting' ? from.since : moment.now;
+      const limitMs = status.isStuck ? Math.min(stuckMs, pendingMs) : pendingMs;
+      if (moment.now - since >= limitMs) {
+        const minutes = Math.round(limitMs / 60_000);
+        return failed({ because: 'stuck', why: status.why, minutes }, { do: 'cancel' });
+      }
+      const isNews = from.at !== 'waiting' || status.why !== from.why;
+      const notes: Effect[] = isNews && status.why !== '' ? [{ do: 'note', text: `waits: ${status.why}` }] : [];
+      const polling = afterAnswer(from.polling, isNews, moment);
+      return to({ at: 'waiting', since, why: status.why, polling }, ...notes);
+    }
+  }
+}
+
+function whileEnding(state: Extract<State, { at: 'ending' }>, event: Event, moment: Moment): Next {
+  switch (event.is) {
+    case 'due':
+      if (moment.now >= state.cancelAt) return to({ ...state, cancelAt: Infinity }, { do: 'cancel' });
+      return pollIfDue(state, moment);
+    case 'seen':
+      if (event.status.at === 'ended' || event.status.at === 'absent') return closeFor(state.will);
+      return to({ ...state, polling: afterAnswer(state.polling, false, moment) });
+    case 'refused':
+    case 'unreachable': {
+      const polling = afterSilence(state.polling, moment);
+      if (isSilentTooLong(polling, moment)) return closeFor(state.will);
+      // The lost request may have been the cancel.
+      return to({ ...state, polling, cancelAt: state.cancelAt === Infinity ? polling.at : state.cancelAt });
+    }
+    case 'leaseLost':
+      return to({ ...state, will: 'drop' });
+    case 'stopOrdered':
+      return state.will === 'handBack' ? to({ ...state, will: 'stop' }) : to(state);
+    case 'shutdown':
+      return to({ at: 'left' });
+    default:
+      return to(state);
   }
 }

@@ -144,7 +144,7 @@ class Dispatch {
     switch (effect.do) {
       case 'submit':
         return this.#ask((inner) => this.#submit(inner), signal);
-      case 'look':
+      case 'poll':
         return this.#ask(
           async (inner) => ({ is: 'seen', status: await this.#to.engine.status(this.#ref ?? '', inner) }),
           signal,
@@ -212,6 +212,6 @@ class Dispatch {
     await this.#reports?.ended;
     if (ending.do === 'fail') await this.#reporter.flush(shutdown);
     await reportFinalStatus({ queue, clock, log }, this.#attempt, ending, shutdown);
-    return { is: 'told' };
+    return { is: 'reported' };
   }
 }

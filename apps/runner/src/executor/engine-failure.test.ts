@@ -60,15 +60,15 @@ const rows: [failure: EngineFailure, cause: string, code: string, message: RegEx
   [{ because: 'handedBack' }, 'infrastructure', 'RUNNER_STOPPED', /shut down/],
 ];
 for (const [failure, cause, code, message] of rows) {
-  test(`what is told of ${JSON.stringify(failure)}`, () => {
-    const told = failureOfEngine(failure, of);
-    assert.deepEqual([told.cause, told.code], [cause, code]);
-    assert.match(told.message, message);
+  test(`the failure of ${JSON.stringify(failure)}`, () => {
+    const failed = failureOfEngine(failure, of);
+    assert.deepEqual([failed.cause, failed.code], [cause, code]);
+    assert.match(failed.message, message);
   });
 }
 
-test('a script is at fault for its memory, and the end of the output is told with a loss', () => {
+test('a script is at fault for its memory, and the end of the output is part of the message', () => {
   assert.equal(failureOfEngine(ended({ is: 'outOfMemory' }), { ...of, isBuiltIn: false }).cause, 'script');
-  const told = failureOfEngine(ended({ is: 'exited', code: 1 }), { ...of, lastLines: ['Killed', 'bye'] });
-  assert.match(told.message, /\nKilled\nbye$/);
+  const failed = failureOfEngine(ended({ is: 'exited', code: 1 }), { ...of, lastLines: ['Killed', 'bye'] });
+  assert.match(failed.message, /\nKilled\nbye$/);
 });

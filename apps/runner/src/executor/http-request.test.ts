@@ -58,7 +58,7 @@ test('over a Unix socket: body, type and headers arrive; the answer comes with i
   });
 });
 
-test('an answer that is no JSON is text; one that breaks off is none', async () => {
+test('an answer that is not JSON is text; one that breaks off is none', async () => {
   await using folder = await tempFolder();
   await using server = await listen(folder, (request, response) => {
     if (request.url === '/text') response.end('Authentication failure');
@@ -76,7 +76,7 @@ test('an answer that is no JSON is text; one that breaks off is none', async () 
   );
 });
 
-test('an engine that says nothing is given up after its time, and at once when nobody waits', async () => {
+test('a request without an answer ends after its time limit, and at once when it is aborted', async () => {
   await using folder = await tempFolder();
   await using server = await listen(folder, () => {});
   const clock = new FakeClock();
@@ -89,7 +89,7 @@ test('an engine that says nothing is given up after its time, and at once when n
   abort.abort();
   await assert.rejects(given, (error) => !(error instanceof PlatformError));
   await assert.rejects(
-    sendRequest(place(`unix:${folder.file('nobody')}`), { method: 'GET', path: '/' }, signal),
+    sendRequest(place(`unix:${folder.file('absent')}`), { method: 'GET', path: '/' }, signal),
     isUnreachable(/ENOENT/),
   );
 });

@@ -37,7 +37,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   const root = await makeAttemptFolder(given.folder === undefined ? os.tmpdir() : path.join(given.folder, 'attempts'));
   const session = tokenSession(token);
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
-  const { queue, lastWord } = asAttempt(connectQueue(transport, session, runnerId, clock));
+  const { queue, outcome } = asAttempt(connectQueue(transport, session, runnerId, clock));
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
   try {
     const cacheFolder = path.join(given.folder ?? root, 'cache');
@@ -52,7 +52,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   } finally {
     if (!given.keepJobs) await rm(root, { recursive: true, force: true });
   }
-  return signal.aborted ? 143 : exitCodes[lastWord()];
+  return signal.aborted ? 143 : exitCodes[outcome()];
 }
 
 /** The server rejects the token when the attempt is over. */
@@ -73,29 +73,29 @@ function tokenSession(token: Secret): Session {
 /**
  * Numbers log lines after the dispatcher's. It reports no end that the engine ordered: the dispatcher knows the reason.
  */
-function asAttempt(queue: Queue): { queue: Queue; lastWord(): keyof typeof exitCodes } {
-  let said: keyof typeof exitCodes = 'nothing';
+function asAttempt(queue: Queue): { queue: Queue; outcome(): keyof typeof exitCodes } {
+  let outcome: keyof typeof exitCodes = 'nothing';
   const moved = <T extends { sequence: number }>(entries: readonly T[]): T[] =>
     entries.map((entry) => ({ ...entry, sequence: entry.sequence + firstLineOfAttempt - 1 }));
   return {
-    lastWord: () => said,
+    outcome: () => outcome,
     queue: {
       ...queue,
       report: (attempt, news, holdMs, signal) =>
         queue.report(attempt, { ...news, logs: moved(news.logs), metrics: moved(news.metrics) }, holdMs, signal),
       complete: async (...args) => {
         await queue.complete(...args);
-        said = 'complete';
+        outcome = 'complete';
       },
       fail: async (attempt, failure, signal) => {
         if (failure.code === 'RUNNER_STOPPED') return { willRetry: true };
         const answer = await queue.fail(attempt, failure, signal);
-        said = 'fail';
+        outcome = 'fail';
         return answer;
       },
       confirmStop: async (...args) => {
         await queue.confirmStop(...args);
-        said = 'confirmStop';
+        outcome = 'confirmStop';
       },
     },
   };

@@ -57,7 +57,7 @@ export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Traine
   };
   if (!scripts.enabled || scripts.pythons.length === 0) {
     const noScriptsBecause = scripts.enabled
-      ? `The runner was not told which Pythons the computers of ${engine.executor} have: start it with --script-python py:3.11=/usr/bin/python3.`
+      ? `The runner does not know which Pythons the nodes of ${engine.executor} have: start it with --script-python py:3.11=/usr/bin/python3.`
       : 'Training scripts are switched off on this runner (--no-scripts).';
     return { ...offer, noScriptsBecause };
   }

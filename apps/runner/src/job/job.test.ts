@@ -10,7 +10,7 @@ import { readOutputs } from './outputs.ts';
 const a = 'a'.repeat(64);
 const b = 'b'.repeat(64);
 
-test('the cache asks once for the same picture, also at the same time, and again when the file is damaged', async () => {
+test('the cache requests the same image once, also at the same time, and again when the file is damaged', async () => {
   await using folder = await tempFolder();
   let asked = 0;
   const fetch = async (file: string): Promise<void> => {
@@ -109,7 +109,7 @@ test('a job folder begins empty; those of before are removed', async () => {
   assert.deepEqual(await leftJobFolders(root.path), []);
 });
 
-test('a picture is placed under its content, twice is once', async () => {
+test('an image is placed under its content, twice is once', async () => {
   await using root = await tempFolder();
   const folder = await createJobFolder(root.path, 'job', 1);
   await writeFile(root.file('cached'), 'pixels');

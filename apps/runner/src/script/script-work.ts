@@ -47,7 +47,7 @@ export interface ScriptTask {
 const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/data' } as const;
 
 /** Path of an image inside the sandbox. */
-export const pictureInside = (local: string): string => path.posix.join(place.root, local);
+export const pathInside = (local: string): string => path.posix.join(place.root, local);
 
 function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
   const found = wanted === undefined ? environments[0] : environments.find(({ key }) => key === wanted);
@@ -92,7 +92,7 @@ export class ScriptWork {
           ...(wheelhouse === undefined ? {} : { wheelhouse }),
           ...(pipIndexUrl === undefined ? {} : { pipIndexUrl }),
         },
-        onLine: (stream, line) => this.#say(stream, line),
+        onLine: (stream, line) => this.#log(stream, line),
       },
       signal,
     ).finally(() => forgetTrainer(this.#task.folder.path));
@@ -164,12 +164,12 @@ export class ScriptWork {
       onStart: (child: { pid: number; startTime: string }) => rememberTrainer(folder.path, child),
     };
   }
-  #say(stream: 'out' | 'err' | 'about', line: string): void {
+  #log(stream: 'out' | 'err' | 'about', line: string): void {
     this.#task.reporter.line(stream === 'err' ? 'error' : stream === 'out' ? 'info' : 'warn', line);
   }
   #hear(stream: 'out' | 'err' | 'about', line: string): void {
     const { reporter, share } = this.#task;
-    this.#say(stream, line);
+    this.#log(stream, line);
     const news = stream === 'out' ? parseReport(line) : undefined;
     if (!news) return;
     if (news.metric) reporter.metric(news.metric);

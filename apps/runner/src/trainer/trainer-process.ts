@@ -39,7 +39,7 @@ export const niceness = 10;
 /** Reports of a trainer: events in a file, lines on stdout and stderr. */
 export class TrainerReports {
   readonly lastLines: string[] = [];
-  #told: TrainerError | undefined;
+  #lastError: TrainerError | undefined;
   readonly #events: Tail;
   readonly #to: Pick<TrainerTask, 'onEvent' | 'onLine'>;
 
@@ -49,8 +49,8 @@ export class TrainerReports {
     this.#to = to;
   }
   /** The last error that the trainer reported. */
-  get told(): TrainerError | undefined {
-    return this.#told;
+  get lastError(): TrainerError | undefined {
+    return this.#lastError;
   }
   line(stream: 'out' | 'err', text: string): void {
     if (text.trim() === '') return;
@@ -66,7 +66,7 @@ export class TrainerReports {
       else {
         const { is } = event;
         if (is === 'error')
-          this.#told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
+          this.#lastError = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
         this.#to.onEvent(event);
       }
     }
@@ -128,7 +128,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   signal.removeEventListener('abort', onAbort);
   hear('end');
   forgetTrainer(folder.path);
-  return { exit, reported: reports.told, overMemoryMib, lastLines: reports.lastLines };
+  return { exit, reported: reports.lastError, overMemoryMib, lastLines: reports.lastLines };
 }
 
 function eventOf(text: string): JobEvent | undefined {

@@ -160,6 +160,21 @@ export interface SandboxedTrainerTask {
   onLine(level: 'info' | 'warn' | 'error', line: string): void;
 }
 
+/** What the trainer sees: its program and libraries, its inputs read-only, and the files that it writes. */
+function mountsOf({ program, env, folder }: SandboxedTrainerTask): Mount[] {
+  const mount = (file: Parameters<JobFolder['file']>[0], mode: Mount['mode']): Mount => ({
+    from: folder.file(file),
+    to: insideFolder.file(file),
+    mode,
+  });
+  return [
+    ...programMounts(program),
+    ...libraryFolders(env['LD_LIBRARY_PATH']).map((one): Mount => ({ from: one, to: one, mode: 'ro', optional: true })),
+    ...(['job', 'dataset', 'pictures'] as const).map((file) => mount(file, 'ro')),
+    ...(['out', 'events'] as const).map((file) => mount(file, 'rw')),
+  ];
+}
+
 /** Runs the trainer to its end, or ends it when the signal aborts: all its processes are gone then. */
 export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
   const { sandbox, spec, folder, clock, graceMs } = task;
@@ -181,33 +196,12 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
   const reports = new TrainerReports(folder.file('events'), task);
   const ended = new AbortController();
   const listening = reports.listen(clock, ended.signal);
-  const read = (file: 'job' | 'dataset' | 'pictures'): Mount => ({
-    from: folder.file(file),
-    to: insideFolder.file(file),
-    mode: 'ro',
-  });
-  const write = (file: 'out' | 'events'): Mount => ({
-    ...read('job'),
-    from: folder.file(file),
-    to: insideFolder.file(file),
-    mode: 'rw',
-  });
   try {
     const result = await runSandboxed(
       sandboxes,
       {
         ...common,
-        mounts: [
-          ...programMounts(task.program),
-          ...libraryFolders(task.env['LD_LIBRARY_PATH']).map((one): Mount => ({
-            from: one,
-            to: one,
-            mode: 'ro',
-            optional: true,
-          })),
-          ...(['job', 'dataset', 'pictures'] as const).map(read),
-          ...(['out', 'events'] as const).map(write),
-        ],
+        mounts: mountsOf(task),
         env: insideEnv(task.env, gpus),
         cwd: insideFolder.path,
         command: ['/usr/bin/nice', '-n', String(niceness), ...task.command],
@@ -232,10 +226,10 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
   }
 }
 
-function endOf(end: SandboxEnd, { told, lastLines }: TrainerReports, memoryMib: number): TrainerEnd {
+function endOf(end: SandboxEnd, { lastError, lastLines }: TrainerReports, memoryMib: number): TrainerEnd {
   const ended = (code: number | null, signal: NodeJS.Signals | null = null): TrainerEnd => ({
     exit: { code, signal },
-    reported: told,
+    reported: lastError,
     overMemoryMib: undefined,
     lastLines,
   });

@@ -32,7 +32,7 @@ export async function kubernetesPlace(
     );
   }
   const url = given.kubernetesUrl ?? `https://${host?.includes(':') ? `[${host}]` : host}:${port}`;
-  if (!URL.canParse(url)) throw new Usage(`--kubernetes-url ${url} is no address.`, 2);
+  if (!URL.canParse(url)) throw new Usage(`--kubernetes-url ${url} is not a URL.`, 2);
   const tokenFile = given.kubernetesTokenFile ?? (inside ? `${account}/token` : undefined);
   if (tokenFile === undefined)
     throw new Usage('Give a file with a token for the API server: --kubernetes-token-file.', 2);

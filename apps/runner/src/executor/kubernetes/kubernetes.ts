@@ -19,7 +19,8 @@ export interface KubernetesSettings extends ManifestSettings {
 
 const linesShown = 20;
 
-export function kubernetesEngine(settings: KubernetesSettings): Engine {
+/** Calls of the API server with the token of the moment. */
+function kubernetesApi(settings: KubernetesSettings) {
   const { url, ca, clock, namespace } = settings;
   const place = { engine: 'Kubernetes', url, ca, clock } as const;
   const unreachable = (problem: string, cause?: unknown): PlatformError =>
@@ -33,12 +34,12 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     });
     return new Secret(text.trim());
   };
-  /** @param wanted - statuses above 299 that the caller handles. */
-  const call = async (request: HttpRequest, signal: AbortSignal, ...wanted: number[]): Promise<HttpResponse> => {
+  /** @param expected - statuses above 299 that the caller handles. */
+  const call = async (request: HttpRequest, signal: AbortSignal, ...expected: number[]): Promise<HttpResponse> => {
     const headers = { authorization: `Bearer ${(await tokenOf()).reveal()}` };
     const answer = await sendRequest(place, { ...request, headers }, signal);
     const { status } = answer;
-    if ((status >= 200 && status < 300) || wanted.includes(status)) return answer;
+    if ((status >= 200 && status < 300) || expected.includes(status)) return answer;
     const problem = problemOf(answer.json) || `${status} ${answer.text.slice(0, 300)}`;
     // An invalid token, rate limiting and a starting server are transient; errors about the request itself are
     // permanent.
@@ -49,8 +50,11 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     const selector = encodeURIComponent(`job-name=${name}`);
     return newestPod((await call({ method: 'GET', path: `${core}/pods?labelSelector=${selector}` }, signal)).json);
   };
-  const one = (ref: string): string => `${jobs}/${encodeURIComponent(ref)}`;
+  return { call, podOf, core, jobs, job: (name: string): string => `${jobs}/${encodeURIComponent(name)}` };
+}
 
+export function kubernetesEngine(settings: KubernetesSettings): Engine {
+  const { call, podOf, core, jobs, job: pathOf } = kubernetesApi(settings);
   return {
     name: 'Kubernetes',
     // Names are unique in a namespace: 409 means that an earlier submit succeeded.
@@ -59,7 +63,7 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
       await call({ method: 'POST', path: `${core}/secrets`, body: secretManifest(job) }, signal, 409);
       const made = await call({ method: 'POST', path: jobs, body: jobManifest(job, settings) }, signal, 409);
       const uid = uidOf(
-        made.status === 409 ? (await call({ method: 'GET', path: one(name) }, signal, 404)).json : made.json,
+        made.status === 409 ? (await call({ method: 'GET', path: pathOf(name) }, signal, 404)).json : made.json,
       );
       if (uid !== '') {
         const contentType = 'application/merge-patch+json';
@@ -69,7 +73,7 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
       return name;
     },
     status: async (ref, signal) => {
-      const answer = await call({ method: 'GET', path: one(ref) }, signal, 404, 410);
+      const answer = await call({ method: 'GET', path: pathOf(ref) }, signal, 404, 410);
       // A finished Job stays for a day: if it is gone earlier, an operator deleted it to end it.
       if (answer.status === 404 || answer.status === 410) return { at: 'ended', how: { is: 'canceled' } };
       return statusOf(answer.json, await podOf(ref, signal));
@@ -77,7 +81,7 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     cancel: async (ref, signal) => {
       // Foreground: the Job exists until its pod is gone.
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' };
-      await call({ method: 'DELETE', path: one(ref), body }, signal, 404, 409, 410);
+      await call({ method: 'DELETE', path: pathOf(ref), body }, signal, 404, 409, 410);
     },
     lastLines: async (ref, signal) => {
       const name = podName(await podOf(ref, signal));

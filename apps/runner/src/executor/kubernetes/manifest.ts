@@ -49,6 +49,20 @@ export const ownerPatch = (name: string, uid: string): Fields => ({
   metadata: { ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid }] },
 });
 
+const attemptContainer = ({ image, flags }: ManifestSettings, amounts: Fields): Fields => ({
+  name: 'attempt',
+  image,
+  args: ['attempt', '--order', `${orderFolder}/order.json`, '--folder', workFolder, ...flags],
+  env: [{ name: 'HOME', value: workFolder }],
+  resources: { requests: amounts, limits: amounts },
+  securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+  terminationMessagePolicy: 'FallbackToLogsOnError',
+  volumeMounts: [
+    { name: 'order', mountPath: orderFolder, readOnly: true },
+    { name: 'work', mountPath: workFolder },
+  ],
+});
+
 export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields {
   const { limits } = job;
   const name = nameOf(job.key);
@@ -58,19 +72,6 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
     // Images, the work folder and what the program writes.
     'ephemeral-storage': `${limits.disk_mib * 2 + 1024}Mi`,
     ...((limits.gpus ?? 0) > 0 ? { 'nvidia.com/gpu': String(limits.gpus) } : {}),
-  };
-  const container = {
-    name: 'attempt',
-    image: settings.image,
-    args: ['attempt', '--order', `${orderFolder}/order.json`, '--folder', workFolder, ...settings.flags],
-    env: [{ name: 'HOME', value: workFolder }],
-    resources: { requests: amounts, limits: amounts },
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-    terminationMessagePolicy: 'FallbackToLogsOnError',
-    volumeMounts: [
-      { name: 'order', mountPath: orderFolder, readOnly: true },
-      { name: 'work', mountPath: workFolder },
-    ],
   };
   return {
     apiVersion: 'batch/v1',
@@ -104,7 +105,7 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
             { name: 'work', emptyDir: { sizeLimit: amounts['ephemeral-storage'] } },
           ],
           ...settings.pod,
-          containers: [container],
+          containers: [attemptContainer(settings, amounts)],
         },
       },
     },

@@ -46,7 +46,7 @@ test('a submit whose answer was lost is found again by its name', async () => {
   assert.deepEqual(await engine.status('1', signal), { at: 'pending', why: 'PartitionDown', isStuck: false });
 });
 
-test('a token that ran out is trouble that passes: the file is read anew', async () => {
+test('an expired token is a transient failure: the file is read again', async () => {
   await using slurm = await SimulatedSlurm.start();
   const engine = slurmEngine(settings(slurm));
   const ref = await engine.submit(job, signal);
@@ -219,7 +219,7 @@ for (const [answer, status] of statuses) {
   });
 }
 
-test('errors: refusals are told from troubles of communication; strange answers have none', () => {
+test('errors: refusals are distinguished from communication failures; strange answers have none', () => {
   const of = (error: object): boolean[] => errorsOf({ errors: [error] }).map(isRefusal);
   assert.deepEqual(of({ error_code: 2014, error: 'Requested node configuration is not available' }), [true]);
   assert.deepEqual(of({ error_number: -1, error: 'Unspecified error', description: 'Unable to find JobId=4' }), [
