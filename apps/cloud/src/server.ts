@@ -4,7 +4,7 @@ import { installScriptCommand } from '@platform/contract/install-command';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import type { FirstRun, Secrets } from './access/secrets.ts';
-import { auditPerson, insertSignInLink } from './access/store/sessions.ts';
+import { auditUser, insertSignInLink } from './access/store/sessions.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { Database } from './database/database.ts';
 import { configChecks } from './device-api/config-checks.ts';
@@ -179,7 +179,7 @@ async function writeCredentials(
   url: string,
 ): Promise<{ signInUrl: string; credentialsFile: string }> {
   const personId = secrets.first.ownerId;
-  await auditPerson(db, personId, { actor: 'server start', action: 'create sign-in link' });
+  await auditUser(db, personId, { actor: 'server start', action: 'create sign-in link' });
   const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
   const signInUrl = `${url}/sign-in?token=${link}`;
   const credentialsFile = path.join(dataFolder, 'first-run.json');

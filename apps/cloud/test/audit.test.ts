@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { insertRelease } from '../src/releases/store/releases.ts';
@@ -50,4 +51,44 @@ test('the audit of a machine and of the releases, in order; what was refused is 
     ],
   );
   assert.deepEqual([...new Set(own.map(({ actor }) => actor))], [`api_key first key (${on.owner.entity})`]);
+});
+
+test('renaming and deleting a part notify other processes; a refused deletion of a secret writes nothing', async () => {
+  await using on = await testServer();
+  const app = await on.client(AppService);
+  const { machineId } = await on.machine('m');
+  const { partId } = await app.newRobotPart({ robotId: machineId, partName: 'arm' });
+  const secretId = (await app.getRobotPart({ id: partId })).part?.secrets[0]?.id ?? '';
+  /** What a call writes: change notifications of the part, and actions in the audit. */
+  const written = async (call: () => Promise<unknown>) => {
+    const read = async () => ({
+      changes: await on.db
+        .selectFrom('change')
+        .select('id')
+        .where('kind', '=', 'part')
+        .where('key', '=', partId)
+        .execute(),
+      audit: await on.db
+        .selectFrom('audit')
+        .select(['id', 'action'])
+        .where('subject', '=', partId)
+        .orderBy('id')
+        .execute(),
+    });
+    const before = await read();
+    await call();
+    const after = await read();
+    return [
+      after.changes.length - before.changes.length,
+      ...after.audit.slice(before.audit.length).map(({ action }) => action),
+    ];
+  };
+  assert.deepEqual(await written(() => app.updateRobotPart({ id: partId, name: 'left arm' })), [1, 'update part']);
+  assert.deepEqual(
+    await written(async () => {
+      assert.match(await failure(app.deleteRobotPartSecret({ partId, secretId })), /INVALID_ARGUMENT/);
+    }),
+    [0],
+  );
+  assert.deepEqual(await written(() => app.deleteRobotPart({ partId })), [1, 'delete part']);
 });

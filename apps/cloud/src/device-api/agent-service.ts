@@ -14,13 +14,13 @@ import { ownPartId } from '../machines/part-access.ts';
 import type { Presence } from '../machines/presence.ts';
 import { saveUninstalled } from '../machines/store/machines.ts';
 import { productOf } from '../releases/rules/update-info.ts';
+import { longPoll } from '../rpc/long-poll.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import type { AgentAnswers } from './agent-answers.ts';
-import { heldAnswer } from './held-answer.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
-import type { Seats } from './seats.ts';
+import { type Seats, tooManyWait } from './seats.ts';
 
 export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
   const product = productOf(request.hostInfo?.tags ?? []);
@@ -61,11 +61,11 @@ export const agentRoutes =
         const ask = askOf(request, partId, baseUrlOf(deps, context));
         const { knownFingerprint, wait } = request;
         const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
-        const answer = await heldAnswer({
-          look: () => answers.answer(ask),
+        const answer = await longPoll({
+          probe: () => answers.answer(ask),
           isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
           watch: (wake) => answers.watch(partId, wake),
-          sit: (sendAway) => waiting.agents.take(partId, sendAway),
+          enter: (evict) => waiting.agents.take(partId, () => evict(tooManyWait())),
           waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
           clock,
           signal: AbortSignal.any([context.signal, deps.stop]),

@@ -18,13 +18,13 @@ import { ownPart, ownPartId } from '../machines/part-access.ts';
 import type { Presence } from '../machines/presence.ts';
 import { restartInterval } from '../machines/rules/online.ts';
 import { takeRestarts } from '../machines/store/machines.ts';
+import { longPoll } from '../rpc/long-poll.ts';
 import { unsupported } from '../rpc/unsupported.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import type { AgentAnswers } from './agent-answers.ts';
-import { heldAnswer } from './held-answer.ts';
 import type { MachineConfigs } from './machine-configs.ts';
-import type { Seats } from './seats.ts';
+import { type Seats, tooManyWait } from './seats.ts';
 
 const wokenRestartMs = 120_000;
 
@@ -54,12 +54,12 @@ export const robotRoutes =
         presence.touch(part.id);
         const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
         const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
-        const config = await heldAnswer({
+        const config = await longPoll({
           // Re-read the part: the long poll may have waited 55 s.
-          look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
+          probe: () => configs.answer(ask, waitMs > 0 ? undefined : part),
           isNews: ({ revision }) => revision !== knownRevision,
           watch: (wake) => configs.watch(part.id, wake),
-          sit: (sendAway) => waiting.servers.take(part.id, sendAway),
+          enter: (evict) => waiting.servers.take(part.id, () => evict(tooManyWait())),
           waitMs,
           clock,
           signal: AbortSignal.any([context.signal, deps.stop]),

@@ -7,10 +7,10 @@ import { cookieOf } from '../access/authenticate.ts';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, mayGive, memberships, requireInstallationOwner } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';
-import { actorOf } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import { grantsOf } from '../access/store/keys.ts';
 import { findOrganizations } from '../access/store/organizations.ts';
-import { auditPerson, deleteSession, insertSignInLink } from '../access/store/sessions.ts';
+import { auditedOrganizations, deleteSession, insertSignInLink } from '../access/store/sessions.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { wholeAnswer } from '../rpc/rules/answer-bounds.ts';
@@ -58,10 +58,11 @@ export const sessionRoutes =
       async createSignInLink(_, context) {
         const expiresOn = clock.wall() + signInLinkMs;
         const caller = callerOf(context);
-        const personId = await personFor(db, caller, secrets.first.ownerId);
+        const personId = await userFor(db, caller, secrets.first.ownerId);
         const byKeyId = caller.kind === 'person' ? caller.byKeyId : caller.id;
-        const token = await db.transaction().execute(async (trx) => {
-          await auditPerson(trx, personId, { actor: actorOf(caller), action: 'create sign-in link' });
+        const token = await audited({ db }, caller, async (trx, record) => {
+          for (const orgId of await auditedOrganizations(trx, personId))
+            await record({ orgId, action: 'create sign-in link', subject: personId });
           return insertSignInLink(trx, { personId, expiresOn, byKeyId });
         });
         return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
@@ -83,7 +84,7 @@ export const sessionRoutes =
  * The user to sign in: users sign in as themselves. A key that may grant all rights of the installation's owner signs
  * in that owner.
  */
-async function personFor(db: Database, caller: Caller, ownerId: string): Promise<string> {
+async function userFor(db: Database, caller: Caller, ownerId: string): Promise<string> {
   if (caller.kind === 'person') return caller.id;
   requireInstallationOwner(caller);
   for (const grant of await grantsOf(db, 'person', ownerId)) {

@@ -8,7 +8,7 @@ import { type Caller, memberships, requireMember } from '../access/rules/permiss
 import * as check from '../rpc/rules/field-checks.ts';
 import { leaseMs, leaseNext, takeBack } from './store/job-queue.ts';
 import { type Report, writeReport } from './store/job-reports.ts';
-import { type Awaited, type JobWatch, longPoll, watchJobs } from './store/job-watch.ts';
+import { type Awaited, type JobWatch, pollJobs, watchJobs } from './store/job-watch.ts';
 import { findJob, type JobRow, moveOn } from './store/jobs.ts';
 import { type RunnerNotes, runnerNotes, runnersSince } from './store/runners.ts';
 import { complete } from './complete-job.ts';
@@ -54,7 +54,7 @@ const leaseCalls = (deps: RunnerCalls, newest = newestCalls()) => {
       // leased it.
       const row = await newest(`${orgIds.join()} ${runner}`, context.signal, async (signal) => {
         const unheard = await takeBack(db, want(), request.runningJobIds);
-        return unheard ?? longPoll(polling(deps, { orgIds }, signal), waitMs, () => leaseNext(db, want()));
+        return unheard ?? pollJobs(polling(deps, { orgIds }, signal), waitMs, () => leaseNext(db, want()));
       });
       return row ? { job: await leasedJob(deps, row) } : {};
     },
@@ -91,7 +91,7 @@ async function holdReport(
   signal: AbortSignal,
 ): Promise<JobRow | undefined> {
   if (holdMs <= 0) return row;
-  const found = await longPoll(polling(deps, { jobId: row.id }, signal), holdMs, async () => {
+  const found = await pollJobs(polling(deps, { jobId: row.id }, signal), holdMs, async () => {
     const job = await findJob(deps.db, row.id);
     return job?.state === 'in_progress' && job.attempt === row.attempt ? undefined : { job };
   });

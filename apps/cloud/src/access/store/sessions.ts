@@ -28,13 +28,8 @@ export async function insertSignInLink(
   return token;
 }
 
-/** Audits an event of a user in each organization where the user has rights; without any, for the installation. */
-export async function auditPerson(
-  db: Database,
-  personId: string,
-  entry: { actor?: string; action: string; details?: Record<string, string> },
-): Promise<void> {
-  const { name } = await db.selectFrom('person').select('name').where('id', '=', personId).executeTakeFirstOrThrow();
+/** Whose audit logs show an event of a user: each organization where the user has rights; null: the installation. */
+export async function auditedOrganizations(db: Database, personId: string): Promise<readonly (string | null)[]> {
   const rows = await db
     .selectFrom('accessGrant')
     .select('orgId')
@@ -43,9 +38,19 @@ export async function auditPerson(
     .where('identityId', '=', personId)
     .where('orgId', 'is not', null)
     .execute();
+  return rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
+}
+
+/** Audits an event of a user. @param entry - `actor`: the user if undefined. */
+export async function auditUser(
+  db: Database,
+  personId: string,
+  entry: { actor?: string; action: string; details?: Record<string, string> },
+): Promise<void> {
+  const { name } = await db.selectFrom('person').select('name').where('id', '=', personId).executeTakeFirstOrThrow();
   const actor = entry.actor ?? `person ${name} (${personId})`;
-  const orgIds = rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
-  for (const orgId of orgIds) await audit(db, { ...entry, orgId, actor, subject: personId });
+  for (const orgId of await auditedOrganizations(db, personId))
+    await audit(db, { ...entry, orgId, actor, subject: personId });
 }
 
 /** The user of a session that has not ended at `now` (ms since 1970). */
@@ -79,7 +84,7 @@ export async function exchangeSignInLink(
       .insertInto('browserSession')
       .values({ tokenHash: hashSecret(session), ...used, expiresOn: at(expiresOn) })
       .execute();
-    await auditPerson(trx, used.personId, { action: 'sign in', details: { by: 'sign-in link', address } });
+    await auditUser(trx, used.personId, { action: 'sign in', details: { by: 'sign-in link', address } });
     await trx
       .deleteFrom('signInLink')
       .where('expiresOn', '<', sql<number>`now() - interval '1 day'`)
@@ -100,7 +105,7 @@ export async function deleteSession(db: Database, token: string): Promise<string
       .where('tokenHash', '=', hash)
       .returning('personId')
       .executeTakeFirst();
-    if (ended) await auditPerson(trx, ended.personId, { action: 'sign out' });
+    if (ended) await auditUser(trx, ended.personId, { action: 'sign out' });
     await recordChange(trx, 'session', hash.toString('hex'));
   });
   return hash.toString('hex');

@@ -1,4 +1,5 @@
-import { Cell, changedOr, type Clock } from '@platform/kit';
+import { Cell, type Clock } from '@platform/kit';
+import { longPoll } from '../../rpc/long-poll.ts';
 import { jobChannel } from './jobs.ts';
 import type { Notifications } from '../../database/notifications.ts';
 
@@ -6,37 +7,45 @@ import type { Notifications } from '../../database/notifications.ts';
 export type Awaited = { jobId: string } | { orgIds: readonly string[] };
 
 /** Wakes the long polls that a change concerns. */
-export type JobWatch = { open(awaited: Awaited): { turns: Cell<number>; close(): void }; close(): void };
+export type JobWatch = {
+  /** @returns stops watching. */
+  watch(awaited: Awaited, wake: () => void): () => void;
+  /** Counts the changes. */
+  open(awaited: Awaited): { turns: Cell<number>; close(): void };
+  close(): void;
+};
 
 const keysOf = (awaited: Awaited): string[] =>
   'jobId' in awaited ? [`job ${awaited.jobId}`] : awaited.orgIds.map((orgId) => `queue ${orgId}`);
 
 export function watchJobs(notifications: Notifications): JobWatch {
-  const waiting = new Map<string, Set<Cell<number>>>();
-  const turn = (cells: Iterable<Cell<number>>): void => {
-    for (const cell of cells) cell.update((turns) => turns + 1);
+  const waiting = new Map<string, Set<() => void>>();
+  const wakeAll = (key: string): void => {
+    for (const wake of waiting.get(key) ?? []) wake();
   };
   const close = notifications.listen(jobChannel, (payload) => {
-    if (payload === undefined) return turn([...waiting.values()].flatMap((cells) => [...cells]));
+    if (payload === undefined) return [...waiting.keys()].forEach(wakeAll);
     const [jobId, orgId, state] = payload.split(' ');
-    turn(waiting.get(`job ${jobId}`) ?? []);
-    if (state === 'pending') turn(waiting.get(`queue ${orgId}`) ?? []);
+    wakeAll(`job ${jobId}`);
+    if (state === 'pending') wakeAll(`queue ${orgId}`);
   });
+  const watch: JobWatch['watch'] = (awaited, wake) => {
+    const keys = keysOf(awaited);
+    for (const key of keys) waiting.set(key, (waiting.get(key) ?? new Set()).add(wake));
+    return () => {
+      for (const key of keys) {
+        const wakes = waiting.get(key);
+        wakes?.delete(wake);
+        if (wakes?.size === 0) waiting.delete(key);
+      }
+    };
+  };
   return {
     close,
+    watch,
     open(awaited) {
       const turns = new Cell(0);
-      for (const key of keysOf(awaited)) waiting.set(key, (waiting.get(key) ?? new Set()).add(turns));
-      return {
-        turns,
-        close() {
-          for (const key of keysOf(awaited)) {
-            const cells = waiting.get(key);
-            cells?.delete(turns);
-            if (cells?.size === 0) waiting.delete(key);
-          }
-        },
-      };
+      return { turns, close: watch(awaited, () => turns.update((turn) => turn + 1)) };
     },
   };
 }
@@ -49,25 +58,19 @@ const pollMs = 2_000;
  *
  * @returns the result of `probe`; undefined: none in that time.
  */
-export async function longPoll<T>(
+export async function pollJobs<T>(
   { watch, awaited, clock, signal }: { watch: JobWatch; awaited: Awaited; clock: Clock; signal: AbortSignal },
-  ms: number,
+  waitMs: number,
   probe: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const end = clock.now() + ms;
-  const { turns, close } = watch.open(awaited);
-  try {
-    while (!signal.aborted) {
-      const turn = turns.get();
-      const found = await probe();
-      if (found !== undefined) return found;
-      const left = end - clock.now();
-      if (left <= 0) return undefined;
-      // If something changed during the probe, probe again without waiting.
-      if (turns.get() === turn) await changedOr(turns, Math.min(left, pollMs), clock, signal);
-    }
-    return undefined;
-  } finally {
-    close();
-  }
+  if (signal.aborted) return undefined;
+  return longPoll({
+    probe,
+    isNews: (found) => found !== undefined,
+    watch: (wake) => watch.watch(awaited, wake),
+    waitMs,
+    pollMs,
+    clock,
+    signal,
+  });
 }
