@@ -10,7 +10,7 @@ import { posixDisk } from '../src/os/posix/disk.ts';
 import { posixLines } from '../src/os/posix/lines.ts';
 import type { Device } from '../src/os/ports.ts';
 import { Floods } from '../src/logs/floods.ts';
-import { Inlet } from '../src/logs/inlet.ts';
+import { SpoolWriter } from '../src/logs/spool-writer.ts';
 import { storeLines } from '../src/logs/upload.ts';
 import { Mask } from '../src/logs/mask.ts';
 import { followOutput, outputLimitBytes } from '../src/logs/output.ts';
@@ -26,7 +26,7 @@ test('120 MB of output: what is not stored is counted, and neither file outgrows
   const spool = await Spool.open(disk, standardSpoolLimits, () => 'boot');
   const troubles = new Cell([]);
   const time = new DeviceTime({ disk, clock, troubles, log: local, run: 'run' });
-  const inlet = new Inlet({ spool, mask: new Mask(), time, clock });
+  const writer = new SpoolWriter({ spool, mask: new Mask(), time, clock });
   const file = 'log/out.log';
   await device.lines.end(file);
   const stop = new AbortController();
@@ -34,7 +34,7 @@ test('120 MB of output: what is not stored is counted, and neither file outgrows
   const output = { source: 'out', file, logger: 'out', level: 'warn' as const };
   const wall = () => time.wall();
   const floods = new Floods({ troubles, clock });
-  const following = followOutput(output, { device, spool, inlet, floods, wall, clock, local }, stop.signal);
+  const following = followOutput(output, { device, spool, writer, floods, wall, clock, local }, stop.signal);
 
   const cpu = process.cpuUsage();
   const began = clock.now();

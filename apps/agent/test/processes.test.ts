@@ -21,7 +21,7 @@ interface Fixture extends AsyncDisposable {
 }
 
 const isReady = async (processes: Processes, pid: number, program: string): Promise<void> => {
-  while (!(await processes.strangers(program)).some((s) => s.pid === pid)) await systemClock.sleep(10);
+  while (!(await processes.foreignProcesses(program)).some((s) => s.pid === pid)) await systemClock.sleep(10);
 };
 
 async function linux(): Promise<Fixture> {
@@ -68,7 +68,7 @@ async function sim(): Promise<Fixture> {
       files.put(file, Buffer.from(`sleep 1000\n${more}`));
     },
     async stranger(program) {
-      machine.strangers = [{ pid: 7, port: 8080, program, command: `/usr/local/bin/${program} listen.cjs` }];
+      machine.foreign = [{ pid: 7, port: 8080, program, command: `/usr/local/bin/${program} listen.cjs` }];
       return { pid: 7, port: 8080 };
     },
     [Symbol.asyncDispose]: async () => {},
@@ -103,9 +103,9 @@ for (const [kind, make] of [
     const program = `odd-${process.pid}`;
     await on.put(program, '');
     const own = await on.processes.start({ program: program, args: ['1000'], env: {}, ...out });
-    assert.deepEqual(await on.processes.strangers(program), []);
+    assert.deepEqual(await on.processes.foreignProcesses(program), []);
     const { pid, port } = await on.stranger(program);
-    const [found, ...more] = await on.processes.strangers(program);
+    const [found, ...more] = await on.processes.foreignProcesses(program);
     assert.deepEqual([found?.pid, more], [pid, []]);
     assert.match(found?.command ?? '', /odd-\d+ .*listen\.cjs$/);
     assert.equal((await on.processes.listener(port))?.pid, pid);

@@ -67,7 +67,7 @@ test('systemd hears that the agent is ready only when the server is looked after
 test('a port that somebody else has is named with its owner, as soon as the server says so', async () => {
   const w = new World();
   w.publish('1.0.0', '#!/bin/sh\necho listen tcp 0.0.0.0:8080: bind: address already in use >&2\nexit 1\n');
-  w.machine.processes.strangers = [{ pid: 812, command: 'nginx: master process', program: 'nginx', port: 8080 }];
+  w.machine.processes.foreign = [{ pid: 812, command: 'nginx: master process', program: 'nginx', port: 8080 }];
   const agent = w.start();
   await w.clock.advance(2 * minute);
   const conditions = conditionsOf(w);
@@ -77,7 +77,7 @@ test('a port that somebody else has is named with its owner, as soon as the serv
     /times in a row; last: exit 1, after "listen tcp 0\.0\.0\.0:8080/,
   );
   // The foreign process exits, and the condition clears.
-  w.machine.processes.strangers = [];
+  w.machine.processes.foreign = [];
   w.publish('1.0.1', good('1.0.1'));
   await w.clock.advance(10 * minute);
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.1');
@@ -88,7 +88,7 @@ test('a port that somebody else has is named with its owner, as soon as the serv
 test("somebody else's machine server is told and left alone", async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
-  w.machine.processes.strangers = [
+  w.machine.processes.foreign = [
     { pid: 77, command: '/home/ann/platform-server', program: 'platform-server', port: 1 },
   ];
   const agent = w.start();

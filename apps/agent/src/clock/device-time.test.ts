@@ -39,7 +39,7 @@ const record = (time: DeviceTime) => {
   } as const;
 };
 
-test('a clock that is right is believed, and nothing else is asked', async () => {
+test('a plausible clock is used without other sources', async () => {
   const { time, clock } = await world(real);
   await clock.advance(hour);
   assert.equal(time.wall(), real + hour);
@@ -106,7 +106,7 @@ test('what was known is known to the next run, and nonsense is not taken over', 
   }
 });
 
-test('a cloud that says nonsense is not heard; a small difference is no trouble', async () => {
+test('an implausible time of the server is ignored; a small difference is not a condition', async () => {
   const { time, troubles } = await world(real);
   for (const nonsense of [0, real + 100 * year, -1]) time.heard({ wall: nonsense, isClockRefuted: false });
   time.heard({ wall: real + 60_000, isClockRefuted: false });
@@ -120,7 +120,7 @@ test('a cloud that says nonsense is not heard; a small difference is no trouble'
   assert.deepEqual(troubles.get(), []);
 });
 
-test('it is stored every six hours at most, and a full disk is no reason to disturb anybody', async () => {
+test('the time is stored every six hours at most, and a full disk is ignored', async () => {
   const { time, clock, faults, files } = await world(real);
   const stop = new AbortController();
   const running = time.run(stop.signal);
@@ -133,7 +133,7 @@ test('it is stored every six hours at most, and a full disk is no reason to dist
   assert.equal(clock.pending, 0);
 });
 
-test('a clock that certificates refute: what the cloud says counts, until somebody sets the clock', async () => {
+test('a clock that certificates refute: the time of the server is used until the clock is set', async () => {
   const { time, clock } = await world(real + year);
   assert.equal(time.wall(), real + year, 'it may be the time');
   time.heard({ wall: real, isClockRefuted: true });

@@ -43,6 +43,6 @@ export async function openProvenTime(disk: Disk, clock: Pick<Clock, 'now'>): Pro
 
 /** A time server sets the clock of this machine. */
 export async function isClockSynchronized(system: Programs): Promise<boolean> {
-  const said = await system.run('timedatectl', 'show', '--property=NTPSynchronized', '--value');
-  return said.text === 'yes';
+  const result = await system.run('timedatectl', 'show', '--property=NTPSynchronized', '--value');
+  return result.text === 'yes';
 }

@@ -8,7 +8,7 @@ import { connectCloud, type Cloud } from '../link/cloud.ts';
 import { DebugBudget } from '../logs/debug-budget.ts';
 import { Floods } from '../logs/floods.ts';
 import { parseHandedOver } from '../logs/handed-over.ts';
-import { Inlet } from '../logs/inlet.ts';
+import { SpoolWriter } from '../logs/spool-writer.ts';
 import { Intake, type OwnLayers } from '../config/intake.ts';
 import { beginRun, type Afterlife } from '../health/last-run.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
@@ -108,10 +108,10 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const sinceOf = (noted: number): number | undefined => history.since(noted);
   const spool = await Spool.open(device.disk, standardSpoolLimits, parts.newId);
   const mask = new Mask();
-  const inlet = new Inlet({ spool, mask, time, clock });
+  const writer = new SpoolWriter({ spool, mask, time, clock });
   const enter = (line: LogLine): void => {
     sink(mask.line(line));
-    void inlet.enter(line);
+    void writer.enter(line);
   };
   const log = createLog({ name: 'agent', clock, level, sink: within(enter) });
   const ownSecrets = [parts.credentials.payload].filter((secret) => secret.length >= shortestSecret);
@@ -128,7 +128,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const follow = (): void => {
     const { settings, revision } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
-    inlet.setFolding(!settings.isFoldingOff && !settings.debug);
+    writer.setFolding(!settings.isFoldingOff && !settings.debug);
     if (actual.get().acted.settings !== revision)
       actual.update((a) => ({ ...a, acted: { ...a.acted, settings: revision } }));
   };
@@ -160,7 +160,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     const isCustom = new Cell(isCustomBuild(actual.get()));
     const wall = () => time.wall();
     const floods = new Floods({ troubles, clock });
-    const follower = { device, spool, inlet, floods, wall, clock, local };
+    const follower = { device, spool, writer, floods, wall, clock, local };
     const stderr: Output = {
       source: 'stderr',
       file: stderrFile,
@@ -185,7 +185,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     const host = self.host.hostname;
     return [
       { name: 'store', work: storeLines(spool, { troubles, clock, local }, signal) },
-      { name: 'fold', work: inlet.run(signal) },
+      { name: 'fold', work: writer.run(signal) },
       { name: 'custom', work: eachChange(actual, () => isCustom.set(isCustomBuild(actual.get())), signal) },
       { name: 'stderr', work: followOutput(stderr, follower, signal) },
       { name: 'stdout', work: followOutput(stdout, follower, signal) },

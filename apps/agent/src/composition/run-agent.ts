@@ -14,7 +14,7 @@ import { openUpdates } from '../versions/updates.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
 import { memoryLimits, newborn, tellStatus, watchdog, type Vitals } from '../health/watchdog.ts';
-import { nobody, type Supervisor } from '../os/supervisor.ts';
+import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { Pulse, watchedDevice } from '../health/pulse.ts';
 import { settingsOf } from '../state/settings.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
@@ -212,7 +212,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   ];
   lateLoops.push(loop('applied', trackApplied(late)));
   const isSupervising = new Cell(false);
-  const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
+  const watching = { supervisor: parts.supervisor ?? noSupervisor, pulse, vitals, actual, isSupervising };
   signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
   lateLoops.push(
     loop(

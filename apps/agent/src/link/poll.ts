@@ -27,7 +27,7 @@ export interface RestartNews {
   count: number;
 }
 
-const restartNames: Readonly<Record<RestartWish, string>> = {
+const restartStates: Readonly<Record<RestartWish, string>> = {
   [RestartWish.UNSPECIFIED]: 'not reported',
   [RestartWish.NONE]: 'none',
   [RestartWish.WAITING]: 'waiting',
@@ -113,7 +113,7 @@ async function check(
     pauseMs: Math.max(askedMs, standardPauseMs),
     random,
   });
-  return { isNews, restart: restartNames[answer.restart], pauseMs };
+  return { isNews, restart: restartStates[answer.restart], pauseMs };
 }
 
 function noteRestart(notice: Cell<RestartNews | undefined>, restart: RestartWish, isWoken: boolean): void {

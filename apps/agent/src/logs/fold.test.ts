@@ -19,7 +19,7 @@ test('three of a text pass; the rest of the minute is one line', () => {
   assert.equal(fold.nextDue, Infinity);
 });
 
-test('what goes on is said once a minute; after a quiet minute all is as before', () => {
+test('a repeated line is summarised once a minute; after a quiet minute it is written again', () => {
   const fold = new Fold();
   const written: LogLine[] = [];
   for (let s = 0; s < 180; s++) written.push(...fold.take(line('x'), s * 1_000));

@@ -35,8 +35,8 @@ export class Losses {
 
   /** Counts a dropped line; for a marker, the lines that it reported. */
   addLine(because: LossReason, line: LogLine): void {
-    const told = markerOf(line);
-    if (told) this.#merge(because, told);
+    const reported = markerOf(line);
+    if (reported) this.#merge(because, reported);
     else this.add(because, 1, line.time, line.time);
   }
 

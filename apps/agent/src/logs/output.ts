@@ -1,11 +1,11 @@
 import { logLimits } from '@platform/contract/log-limits';
 import { changedOr, errorText, type Cell, type Clock, type Level, type Log, type LogLine } from '@platform/kit';
 import { isRelayed } from '../os/output-marks.ts';
-import type { Device, FileWatch, Position } from '../os/ports.ts';
+import type { Device, FileWatch, OutputRead, Position } from '../os/ports.ts';
 import { Budget } from './relay/budget.ts';
 import type { Floods } from './floods.ts';
-import type { Inlet } from './inlet.ts';
 import { droppedLine } from './losses.ts';
+import type { SpoolWriter } from './spool-writer.ts';
 import type { Spool } from './spool.ts';
 
 /** A log file that another program writes line by line. */
@@ -38,12 +38,20 @@ export const outputLimitBytes = logLimits.outputBytes;
 export interface FollowParts {
   device: Device;
   spool: Spool;
-  inlet: Inlet;
+  writer: SpoolWriter;
   /** Receives a notice of rate-limited lines. */
   floods: Floods;
   wall: () => number;
   clock: Clock;
   local: Log;
+}
+
+/** What the reader of one file keeps between its reads. */
+interface ReadState {
+  readonly budget: Budget;
+  position: Position | undefined;
+  /** Reads whose lines are not on disk yet. */
+  readonly unstored: Promise<unknown>[];
 }
 
 /**
@@ -52,73 +60,101 @@ export interface FollowParts {
  * the budget are dropped and counted, and a file that outgrows its reader is emptied.
  */
 export async function followOutput(output: Output, parts: FollowParts, signal: AbortSignal): Promise<void> {
-  const { device, spool, inlet, floods, wall, clock, local } = parts;
-  const { source, file, logger, level, isSent, parse } = output;
-  const lineOf = (message: string): LogLine => ({ time: wall(), level, logger, message, fields: {} });
+  const { device, spool, clock, local } = parts;
+  const { source, file, isSent } = output;
   const budget = new Budget(clock.now());
-  let position = isSent?.get() === true ? later(await output.begin?.(), spool.cursor(source)) : spool.cursor(source);
-  let toldError = '';
-  const unstored: Promise<unknown>[] = [];
+  const position = isSent?.get() === true ? await firstUnsent(output, spool) : spool.cursor(source);
+  const state: ReadState = { budget, position, unstored: [] };
   const watch = device.lines.follow(file, clock);
+  let loggedError = '';
   while (!signal.aborted) {
     try {
-      const began = wall();
       if (isSent?.get() === false) {
         await device.lines.empty(file, undefined, outputLimitBytes);
         await isSentOrGrows(isSent, watch, signal);
         if (!isSent.get()) await changedOr(isSent, unsentLookMs, clock, signal); // polling is enough
-        if (isSent.get()) position = later(await output.begin?.(), spool.cursor(source));
+        if (isSent.get()) state.position = await firstUnsent(output, spool);
         continue;
       }
-      const excess = await device.lines.empty(file, position, outputLimitBytes);
-      if (excess) {
-        position = excess.position;
-        spool.lose('too many at once', excess.lines, began, wall());
-        floods.seen();
-        await soon(spool.move({ source, ...position }), storedWithinMs, clock);
-      }
-      const more = await device.lines.read(file, position);
-      const lines = more.lines.filter((line) => line !== '');
-      // The relay has already applied the budget to its lines, however long they waited for an agent.
-      const kept = isRelayed(more.position) ? lines : lines.slice(0, budget.take(lines, clock.now()));
-      const cursor = { source, ...more.position };
-      const marks = more.dropped ?? [];
-      if (marks.some(({ because }) => because === 'too many at once')) floods.seen();
-      const entries = [
-        ...marks.map(({ because, ...loss }) => droppedLine(because, loss)),
-        ...kept.flatMap((text) => (parse ? (parse(text) ?? []) : lineOf(text))),
-      ];
-      const stored = entries.map((line, i) => inlet.enter(line, i === entries.length - 1 ? cursor : undefined));
-      if (kept.length < lines.length) {
-        spool.lose('too many at once', lines.length - kept.length, began, wall());
-        floods.seen();
-      }
-      if (entries.length === 0 && lines.length > 0) stored.push(spool.move(cursor));
-      unstored.push(Promise.all(stored));
-      // While the disk rejects writes, lines wait in memory and reading continues.
-      while (unstored.length > mostUnstored) await soon(unstored.shift(), storedWithinMs, clock);
-      if (more.lines.length > 0 || marks.length > 0) {
-        const read = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
-        position = more.position;
-        if (read >= fullReadBytes) await clock.sleep(spacingMs, signal);
-      } else {
-        const isStored = await soon(Promise.all(unstored.splice(0)), storedWithinMs, clock);
-        position = isStored ? await device.lines.trim(file, more.position, outputLimitBytes) : more.position;
-        // Otherwise the next start would skip what is written from now on.
-        if (position.offset < more.position.offset)
-          await soon(spool.move({ source, ...position }), storedWithinMs, clock);
-        await watch.changed(signal);
-      }
-      toldError = '';
+      const isAtEnd = await readOnce(output, parts, state, signal);
+      if (isAtEnd) await watch.changed(signal);
+      loggedError = '';
     } catch (error) {
       const text = errorText(error);
-      if (text !== toldError) local.warn('the output of the machine server cannot be read', { file, error: text });
-      toldError = text;
+      if (text !== loggedError) local.warn('the output of the machine server cannot be read', { file, error: text });
+      loggedError = text;
       await clock.sleep(errorPauseMs, signal);
     }
   }
   watch.close();
 }
+
+/** Reads once and puts the lines into the spool. Returns whether the end of the file is reached. */
+async function readOnce(output: Output, parts: FollowParts, state: ReadState, signal: AbortSignal): Promise<boolean> {
+  const { device, spool, wall, clock } = parts;
+  const { source, file } = output;
+  const { unstored } = state;
+  const began = wall();
+  const excess = await device.lines.empty(file, state.position, outputLimitBytes);
+  if (excess) {
+    state.position = excess.position;
+    dropExcess(excess.lines, began, parts);
+    await soon(spool.move({ source, ...state.position }), storedWithinMs, clock);
+  }
+  const more = await device.lines.read(file, state.position);
+  unstored.push(enterRead(output, parts, more, state.budget, began));
+  // While the disk rejects writes, lines wait in memory and reading continues.
+  while (unstored.length > mostUnstored) await soon(unstored.shift(), storedWithinMs, clock);
+  const { position } = state;
+  if (more.lines.length > 0 || (more.dropped ?? []).length > 0) {
+    const readBytes = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
+    state.position = more.position;
+    if (readBytes >= fullReadBytes) await clock.sleep(spacingMs, signal);
+    return false;
+  }
+  const isStored = await soon(Promise.all(unstored.splice(0)), storedWithinMs, clock);
+  const trimmed = isStored ? await device.lines.trim(file, more.position, outputLimitBytes) : more.position;
+  state.position = trimmed;
+  // Otherwise the next start would skip what is written from now on.
+  if (trimmed.offset < more.position.offset) await soon(spool.move({ source, ...trimmed }), storedWithinMs, clock);
+  return true;
+}
+
+/** Puts the lines of one read into the spool, within the budget. Resolves when they are stored. */
+function enterRead(
+  { source, level, logger, parse }: Output,
+  parts: FollowParts,
+  more: OutputRead,
+  budget: Budget,
+  began: number,
+): Promise<unknown> {
+  const { spool, writer, floods, wall, clock } = parts;
+  const lineOf = (message: string): LogLine => ({ time: wall(), level, logger, message, fields: {} });
+  const lines = more.lines.filter((line) => line !== '');
+  // The relay has already applied the budget to its lines, however long they waited for an agent.
+  const kept = isRelayed(more.position) ? lines : lines.slice(0, budget.take(lines, clock.now()));
+  const cursor = { source, ...more.position };
+  const marks = more.dropped ?? [];
+  if (marks.some(({ because }) => because === 'too many at once')) floods.seen();
+  const entries = [
+    ...marks.map(({ because, ...loss }) => droppedLine(because, loss)),
+    ...kept.flatMap((text) => (parse ? (parse(text) ?? []) : lineOf(text))),
+  ];
+  const stored = entries.map((line, i) => writer.enter(line, i === entries.length - 1 ? cursor : undefined));
+  if (kept.length < lines.length) dropExcess(lines.length - kept.length, began, parts);
+  if (entries.length === 0 && lines.length > 0) stored.push(spool.move(cursor));
+  return Promise.all(stored);
+}
+
+/** Counts lines beyond the budget, which are dropped. */
+function dropExcess(lines: number, began: number, { spool, floods, wall }: FollowParts): void {
+  spool.lose('too many at once', lines, began, wall());
+  floods.seen();
+}
+
+/** Where to read on when the lines are sent from now on. */
+const firstUnsent = async (output: Output, spool: Spool): Promise<Position | undefined> =>
+  later(await output.begin?.(), spool.cursor(output.source));
 
 /** Where to continue: read lines are not read again, and lines before the beginning are not sent. */
 function later(begin: Position | undefined, read: Position | undefined): Position | undefined {

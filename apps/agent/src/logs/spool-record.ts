@@ -103,7 +103,7 @@ export interface SpoolState {
 
 /** @throws Error if the value is not a spool state; members of a newer version are ignored */
 export function stateOf(value: unknown): SpoolState {
-  if (!isObject(value)) throw new Error('it is no object');
+  if (!isObject(value)) throw new Error('not an object');
   const { bootId, acked, last, stored, cursors } = value;
   if (typeof bootId !== 'string' || bootId === '' || bootId.includes('.')) throw new Error('"bootId" is missing');
   if (!Number.isSafeInteger(acked) || !Number.isSafeInteger(last))

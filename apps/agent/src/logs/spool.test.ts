@@ -148,10 +148,10 @@ test('dropped lines are counted exactly', async () => {
   }
   await put(spool, 'end');
   got.push(...(await spool.next(9)));
-  const told = got.reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
+  const reported = got.reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
   const kept = got.filter((r) => !('lines_dropped' in r.fields)).length;
-  assert.equal(told, 42 - kept);
-  assert.equal(spool.counters.droppedLines, told);
+  assert.equal(reported, 42 - kept);
+  assert.equal(spool.counters.droppedLines, reported);
 });
 
 test('while the disk is full lines wait in memory, the debug ones go first, and all is stored later', async () => {
@@ -193,7 +193,7 @@ test('a write that fails half does not damage the lines after it, nor repeat its
   }
 });
 
-test('what is dropped is told with its times, reason and number, and a dropped notice hands its count on', async () => {
+test('dropped lines are reported with their times, reason and number, and a dropped notice passes its count on', async () => {
   const { spool } = await world({ ...small, totalBytes: 500 });
   for (let i = 0; i < 60; i++) await put(spool, { ...line(`l${i}`, 'warn'), time: 1_000 * i });
   await spool.flush();
@@ -234,7 +234,7 @@ const rubbish: readonly [string, Uint8Array][] = [
   ['lines with wrong types', sealed('{"s":"one","t":null,"l":7,"n":[],"m":{}}')],
 ];
 for (const [name, bytes] of rubbish) {
-  test(`a segment that is ${name}: left out, said, and the others are read`, async () => {
+  test(`a segment that is ${name}: skipped, reported, and the others are read`, async () => {
     const { spool, open, files } = await world(tiny);
     for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
     const last = files.names().findLast((n) => n.endsWith('.seg'));
@@ -309,8 +309,8 @@ test('while the disk takes nothing, memory is bounded in lines and bytes, and ea
   assert.ok(waitingLines <= 50);
   faults.isFull = false;
   await spool.flush();
-  const told = (await drain(spool, 99)).reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
-  assert.equal(told, droppedLines);
+  const reported = (await drain(spool, 99)).reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
+  assert.equal(reported, droppedLines);
 });
 
 test('while the disk takes nothing, lines can be sent from memory; each is stored or sent so, never both', async () => {

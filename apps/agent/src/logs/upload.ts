@@ -66,95 +66,151 @@ export interface SendParts {
   random: () => number;
 }
 
+interface Batch {
+  readonly bootId: string;
+  readonly records: readonly SpoolRecord[];
+  readonly acknowledge: (sequence: number) => Promise<void>;
+}
+
+/** What the sender keeps between attempts. */
+interface SendState {
+  /** Size limit of the next batch. */
+  most: number;
+  /** Attempts that ended with an internal error of the server. */
+  tries: number;
+  failures: number;
+  /** Lines that were accepted out of order, in tests of whether the server accepts lines at all. */
+  readonly ahead: Set<string>;
+}
+
 /** Sends stored lines to the server, oldest first. The server stores each once, even if it is sent again. */
 export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSignal): Promise<void> {
-  const { cloud, host, time, isReached, clock, local, random } = parts;
-  const batches = { most: batchLines, tries: 0 };
-  /** Lines that were accepted out of order, in tests of whether the server accepts lines at all. */
-  const ahead = new Set<string>();
-  let failures = 0;
-  let isSaved = true;
-  let saved = clock.now();
-  const save = async (): Promise<void> => {
-    saved = clock.now();
-    isSaved = true;
-    await spool.saveState().catch(() => {});
-  };
-  /** The next lines, and the function that acknowledges them. */
-  const next = async (most: number) => {
-    // Unstored lines are older than everything stored since.
-    const stored = spool.hasLoose ? [] : await spool.next(most, batchBytes);
-    if (stored.length > 0) return { bootId: spool.bootId, records: stored, ack: (n: number) => spool.ack(n) };
-    return { ...spool.nextLoose(most), ack: async (n: number) => spool.ackLoose(n) };
-  };
-  const send = async (records: readonly SpoolRecord[], bootId: string): Promise<void> => {
-    const logs = records.map((r) => entryOf(time.corrected(r), host, bootId));
-    if (logs.length > 0) await cloud.log({ id: cloud.partId, logs }, signal);
-  };
-  const nameOf = (bootId: string, { sequence }: SpoolRecord): string => `${bootId} ${sequence}`;
-  /**
-   * Tests whether the server accepts any line after the first. Each attempt tries another one, in case several always
-   * fail.
-   */
-  const takesAnother = async (attempt: number): Promise<boolean> => {
-    const { bootId, records } = await next(batchLines);
-    const others = records.slice(1);
-    const untried = others.filter((r) => !ahead.has(nameOf(bootId, r)));
-    const choice = untried.length > 0 ? untried : others;
-    const other = choice[attempt % choice.length];
-    if (!other) return false;
-    await send([other], bootId);
-    ahead.add(nameOf(bootId, other));
-    return true;
-  };
+  const { isReached, clock, local, random } = parts;
+  const state: SendState = { most: batchLines, tries: 0, failures: 0, ahead: new Set() };
+  const cursor = cursorSaver(spool, clock);
   while (!signal.aborted) {
     const seen = spool.activity.get();
-    const batch = await next(batches.most).catch((error: unknown) => {
+    const batch = await nextBatch(spool, state.most).catch((error: unknown) => {
       local.warn('stored log lines cannot be read', { error: errorText(error) });
       return undefined;
     });
     const [first, last] = [batch?.records[0], batch?.records.at(-1)];
     if (!batch || !first || !last) {
       if (spool.activity.get() !== seen) continue;
-      await changedOr(spool.activity, isSaved ? Infinity : saveMs, clock, signal);
-      if (!isSaved && spool.activity.get() === seen) await save();
+      await changedOr(spool.activity, cursor.isSaved() ? Infinity : saveMs, clock, signal);
+      if (!cursor.isSaved() && spool.activity.get() === seen) await cursor.save();
       continue;
     }
     try {
-      const { bootId, records } = batch;
-      await send(
-        records.filter((r) => !ahead.has(nameOf(bootId, r))),
-        bootId,
-      );
-      failures = 0;
-      batches.most = Math.min(batches.most * 2, batchLines);
-      if (batches.most === batchLines) batches.tries = 0;
+      await sendBatch(batch, parts, state, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const isRefusal = codeIn(error) === Code.InvalidArgument;
-      const isHopeless = codeIn(error) === Code.Internal && ++batches.tries >= triesOfBatch;
-      if ((isRefusal || isHopeless) && batch.records.length > 1) {
-        batches.most = Math.ceil(batch.records.length / 2); // one of them fails: isolate it from the others
-        if (isRefusal) continue;
-      }
-      // A server that rejects every line has a fault of its own and accepts them all after it recovers.
-      const isAlone = batch.records.length === 1;
-      const isGivenUp =
-        isAlone && (isRefusal || (isHopeless && (await takesAnother(batches.tries).catch(() => false))));
-      if (!isGivenUp) {
+      const next = await afterFailure(error, { batch, spool, parts, state }, signal);
+      if (next === 'send a part') continue;
+      if (next === 'wait') {
         local.debug('log lines were not taken', { error: errorText(error) });
-        await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
+        await backOff({ failures: ++state.failures, error, isReached, clock, random }, signal);
         continue;
       }
       local.error('the cloud refuses a log line; it is given up', { error: errorText(error), logger: first.logger });
       spool.lose('refused', 1, first.time, last.time);
     }
-    await batch.ack(last.sequence);
-    for (const record of batch.records) ahead.delete(nameOf(batch.bootId, record));
-    isSaved = false;
-    if (clock.now() - saved >= saveMs) await save();
+    await batch.acknowledge(last.sequence);
+    for (const record of batch.records) state.ahead.delete(nameOf(batch.bootId, record));
+    await cursor.advanced();
   }
 }
+
+async function nextBatch(spool: Spool, most: number): Promise<Batch> {
+  // Unstored lines are older than everything stored since.
+  const records = spool.hasLoose ? [] : await spool.next(most, batchBytes);
+  if (records.length > 0) return { bootId: spool.bootId, records, acknowledge: (n) => spool.ack(n) };
+  return { ...spool.nextLoose(most), acknowledge: async (n) => spool.ackLoose(n) };
+}
+
+async function sendBatch(
+  { bootId, records }: Batch,
+  parts: SendParts,
+  state: SendState,
+  signal: AbortSignal,
+): Promise<void> {
+  const unsent = records.filter((r) => !state.ahead.has(nameOf(bootId, r)));
+  await sendRecords(unsent, bootId, parts, signal);
+  state.failures = 0;
+  state.most = Math.min(state.most * 2, batchLines);
+  if (state.most === batchLines) state.tries = 0;
+}
+
+async function sendRecords(
+  records: readonly SpoolRecord[],
+  bootId: string,
+  { cloud, host, time }: SendParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const logs = records.map((r) => entryOf(time.corrected(r), host, bootId));
+  if (logs.length > 0) await cloud.log({ id: cloud.partId, logs }, signal);
+}
+
+/** Decides what follows a failed batch. A line is given up only if the server accepts others. */
+async function afterFailure(
+  error: unknown,
+  { batch, spool, parts, state }: { batch: Batch; spool: Spool; parts: SendParts; state: SendState },
+  signal: AbortSignal,
+): Promise<'send a part' | 'wait' | 'give up'> {
+  const isRefusal = codeIn(error) === Code.InvalidArgument;
+  const isHopeless = codeIn(error) === Code.Internal && ++state.tries >= triesOfBatch;
+  if (!isRefusal && !isHopeless) return 'wait';
+  if (batch.records.length > 1) {
+    state.most = Math.ceil(batch.records.length / 2); // one of them fails: isolate it from the others
+    return isRefusal ? 'send a part' : 'wait';
+  }
+  if (isRefusal) return 'give up';
+  // A server that rejects every line has a fault of its own and accepts them all after it recovers.
+  const isOtherAccepted = await acceptsAnother(spool, parts, state, signal).catch(() => false);
+  return isOtherAccepted ? 'give up' : 'wait';
+}
+
+/**
+ * Tests whether the server accepts any line after the first. Each attempt tries another one, in case several always
+ * fail.
+ */
+async function acceptsAnother(
+  spool: Spool,
+  parts: SendParts,
+  { ahead, tries }: SendState,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { bootId, records } = await nextBatch(spool, batchLines);
+  const others = records.slice(1);
+  const untried = others.filter((r) => !ahead.has(nameOf(bootId, r)));
+  const choice = untried.length > 0 ? untried : others;
+  const other = choice[tries % choice.length];
+  if (!other) return false;
+  await sendRecords([other], bootId, parts, signal);
+  ahead.add(nameOf(bootId, other));
+  return true;
+}
+
+/** Stores the position of the sender, at most every `saveMs` while it advances. A failure only repeats lines. */
+function cursorSaver(spool: Spool, clock: Clock) {
+  let isSaved = true;
+  let savedAt = clock.now();
+  const save = async (): Promise<void> => {
+    savedAt = clock.now();
+    isSaved = true;
+    await spool.saveState().catch(() => {});
+  };
+  return {
+    isSaved: () => isSaved,
+    save,
+    async advanced(): Promise<void> {
+      isSaved = false;
+      if (clock.now() - savedAt >= saveMs) await save();
+    },
+  };
+}
+
+const nameOf = (bootId: string, { sequence }: SpoolRecord): string => `${bootId} ${sequence}`;
 
 const codeIn = (error: unknown): Code | undefined => (error instanceof ConnectError ? error.code : undefined);
 

@@ -28,7 +28,7 @@ export interface Exit {
   /** The kernel's OOM killer killed it; undefined: unknown. */
   isOutOfMemory?: boolean;
   /** Children that were still running when it exited with 0 and were then killed. Undefined: none. */
-  leftBehind?: readonly Stranger[];
+  leftBehind?: readonly ForeignProcess[];
 }
 
 /**
@@ -50,7 +50,7 @@ export interface RunningProcess {
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
 
-export interface Stranger {
+export interface ForeignProcess {
   pid: number;
   /** Its command line, or its name. */
   command: string;
@@ -70,13 +70,13 @@ export interface Processes {
   /** Whether the file has been replaced since the process was started from it; `program` is relative to the root. */
   isReplaced(id: ProcessId, program: string): Promise<boolean>;
   /** Foreign processes of the same program. The agent never stops them, but they can block its own. */
-  strangers(program: string): Promise<Stranger[]>;
+  foreignProcesses(program: string): Promise<ForeignProcess[]>;
   /** The process that listens on this TCP port; undefined: none, or it is not visible. */
-  listener(port: number): Promise<Stranger | undefined>;
+  listener(port: number): Promise<ForeignProcess | undefined>;
 }
 
 /** Output of a program of the operating system. */
-export interface Said {
+export interface ProgramResult {
   /** -1: it could not be started, or timed out. */
   code: number;
   text: string;
@@ -84,7 +84,7 @@ export interface Said {
 
 /** Programs of the operating system, such as systemctl. */
 export interface Programs {
-  run(program: string, ...args: string[]): Promise<Said>;
+  run(program: string, ...args: string[]): Promise<ProgramResult>;
 }
 
 /** What commands use of the machine. */
@@ -169,6 +169,15 @@ export interface Position {
   offset: number;
 }
 
+/** The result of one read. */
+export interface OutputRead {
+  lines: string[];
+  /** After these lines. */
+  position: Position;
+  /** Lines among these that the relay could not keep. */
+  dropped?: readonly DroppedOutput[];
+}
+
 export interface FileWatch {
   /** Resolves when the file may have changed since the last call, sometimes without a change. Never rejects. */
   changed(signal: AbortSignal): Promise<void>;
@@ -185,13 +194,9 @@ export interface Lines {
    */
   makeRoom(file: string): Promise<'disk' | 'memory'>;
   /**
-   * Returns whole lines after `from` (all if undefined), at most about 64 KiB; replaces invalid UTF-8. `dropped`: lines
-   * among these that the relay could not keep.
+   * Returns whole lines after `from` (all if undefined), at most about 64 KiB; replaces invalid UTF-8.
    */
-  read(
-    file: string,
-    from: Position | undefined,
-  ): Promise<{ lines: string[]; position: Position; dropped?: readonly DroppedOutput[] }>;
+  read(file: string, from: Position | undefined): Promise<OutputRead>;
   /** Watches the file for a reader that waits for more lines. The file need not exist yet. */
   follow(file: string, clock: Clock): FileWatch;
   /**

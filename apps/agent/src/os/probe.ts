@@ -18,7 +18,7 @@ export function httpProbe(clock: Clock, trace?: RequestTrace): Probe {
     signal: AbortSignal,
   ): Promise<T | undefined> => {
     const began = clock.now();
-    const told = (status: number | undefined, receivedBytes: number, problem?: string): void =>
+    const traceRequest = (status: number | undefined, receivedBytes: number, problem?: string): void =>
       trace?.report({
         method: 'GET',
         url,
@@ -30,10 +30,10 @@ export function httpProbe(clock: Clock, trace?: RequestTrace): Probe {
       });
     try {
       const body = await within(answerMs, { what: url, clock, signal }, (inner) => get(url, limitBytes, inner));
-      told(200, Buffer.byteLength(body));
+      traceRequest(200, Buffer.byteLength(body));
       return parse(body);
     } catch (error) {
-      if (!signal.aborted) told(undefined, 0, errorText(error));
+      if (!signal.aborted) traceRequest(undefined, 0, errorText(error));
       return undefined;
     }
   };

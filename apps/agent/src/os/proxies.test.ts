@@ -57,8 +57,8 @@ const rows: [name: string, env: Env, used: Env, unusable: string[]][] = [
     { all_proxy: 'socks4://p', ...both('https_proxy', 'http://q:1'), ...except() },
     ['all_proxy=socks4://p: SOCKS proxies are not supported.'],
   ],
-  ['something else', { http_proxy: 'ftp://p' }, {}, ['http_proxy=ftp://p: ftp is no kind of proxy that is supported.']],
-  ['no address', { http_proxy: 'http://a b:xx' }, {}, ['http_proxy=http://a b:xx: it is no address.']],
+  ['something else', { http_proxy: 'ftp://p' }, {}, ['http_proxy=ftp://p: ftp proxies are not supported.']],
+  ['an invalid URL', { http_proxy: 'http://a b:xx' }, {}, ['http_proxy=http://a b:xx: it is not a valid URL.']],
 ];
 
 for (const [name, env, used, unusable] of rows) {

@@ -32,10 +32,10 @@ function read(env: Environment): { proxies: Map<string, string>; unusable: Unusa
     const problem = scheme.startsWith('socks')
       ? 'SOCKS proxies are not supported'
       : scheme !== 'http' && scheme !== 'https'
-        ? `${scheme} is no kind of proxy that is supported`
+        ? `${scheme} proxies are not supported`
         : URL.canParse(url)
           ? undefined
-          : 'it is no address';
+          : 'it is not a valid URL';
     if (problem === undefined) proxies.set(protocol, url);
     else unusable.set(name, { name, value: value.replace(/^((?:[^/]*:\/\/)?).*@/, '$1***@'), problem });
   }

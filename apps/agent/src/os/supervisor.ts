@@ -1,4 +1,4 @@
-/** What started this agent and watches it: systemd, the agent's own supervisor, or none (`nobody`). */
+/** What started this agent and watches it: systemd, the agent's own supervisor, or none (`noSupervisor`). */
 export interface Supervisor {
   /** It kills the agent after this time without `WATCHDOG=1`; undefined: it has no watchdog. */
   readonly watchdogMs: number | undefined;
@@ -6,4 +6,4 @@ export interface Supervisor {
   tell(state: string): void;
 }
 
-export const nobody: Supervisor = { watchdogMs: undefined, tell: () => undefined };
+export const noSupervisor: Supervisor = { watchdogMs: undefined, tell: () => undefined };

@@ -73,7 +73,7 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 async function askFile(method: 'GET' | 'HEAD', url: string, signal: AbortSignal): Promise<WebAnswer> {
   const path = fileURLToPath(url);
   const s = await stat(path);
-  if (!s.isFile()) throw new Error(`${path} is no file`);
+  if (!s.isFile()) throw new Error(`${path} is not a file`);
   return {
     status: 200,
     // Size, time and inode of the file. They are not sent as an ETag, so a copy is never resumed by them.

@@ -21,11 +21,19 @@ export interface Job {
 
 export type ServiceState = 'absent' | 'stopped' | 'starting' | 'stopping' | 'running';
 
+export interface ServiceSettings {
+  displayName: string;
+  description: string;
+  commandLine: string;
+  /** Pause before the service manager restarts a failed service. */
+  restartMs: number;
+}
+
 /** A service of Windows' service manager. */
 export interface WindowsService {
   state(): Promise<ServiceState>;
   /** Creates the service, or updates an existing one. */
-  install(of: { displayName: string; description: string; commandLine: string; restartMs: number }): Promise<void>;
+  install(settings: ServiceSettings): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
   remove(): Promise<void>;

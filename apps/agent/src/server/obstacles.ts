@@ -1,16 +1,16 @@
 import { serverName } from '@platform/contract/machine';
 import type { Log } from '@platform/kit';
-import type { Device, Stranger } from '../os/ports.ts';
+import type { Device, ForeignProcess } from '../os/ports.ts';
 import type { ServerStatus } from '../state/state.ts';
 
-const who = ({ pid, command }: Stranger): string => `process ${pid} (${command})`;
+const who = ({ pid, command }: ForeignProcess): string => `process ${pid} (${command})`;
 
 /** A foreign machine server is reported and left running: a user may need it. */
 export async function tellStrangers(
   { device, log }: { device: Device; log: Log },
   publish: (change: Partial<ServerStatus>) => void,
 ): Promise<void> {
-  const strangers = await device.processes.strangers(serverName);
+  const strangers = await device.processes.foreignProcesses(serverName);
   if (strangers.length === 0) return;
   const obstacle = `Another machine server runs that this agent has not started: ${strangers.map(who).join(', ')}.`;
   log.warn('a machine server of somebody else is running', { processes: strangers });

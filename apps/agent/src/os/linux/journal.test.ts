@@ -105,6 +105,6 @@ test('a timeout: systemd names no signal for an end by its own TERM, and does fo
     assert.equal(unitExitReason(lastRun(entries.join('\n'), 'three')!.exit), reason);
 });
 
-test('without a journal there are no words', async () => {
+test('without a journal there is no previous run', async () => {
   assert.equal(await previousRunOf('platform-agent.service', {}), undefined);
 });

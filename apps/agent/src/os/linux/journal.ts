@@ -92,8 +92,8 @@ function entryOf(line: string): Entry | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const fields = json as Record<string, unknown>;
   // The unit's own lines carry its run in `_SYSTEMD_INVOCATION_ID`; systemd's lines about it in `INVOCATION_ID`.
-  const told = textIn(fields['INVOCATION_ID']);
-  const run = told ?? textIn(fields['_SYSTEMD_INVOCATION_ID']);
+  const aboutRun = textIn(fields['INVOCATION_ID']);
+  const run = aboutRun ?? textIn(fields['_SYSTEMD_INVOCATION_ID']);
   const text = textIn(fields['MESSAGE']);
   if (run === undefined || text === undefined) return undefined;
   // The gate, which runs before the program, exits, too: only the exit of the main process counts.
@@ -105,8 +105,8 @@ function entryOf(line: string): Entry | undefined {
   return {
     run,
     text,
-    isOfSystemd: told !== undefined || isOfGate,
-    isStop: told !== undefined && textIn(fields['JOB_TYPE']) === 'stop',
+    isOfSystemd: aboutRun !== undefined || isOfGate,
+    isStop: aboutRun !== undefined && textIn(fields['JOB_TYPE']) === 'stop',
     exit: {
       ...(isMain && code !== undefined && { code }),
       ...(isMain && status !== undefined && { status }),

@@ -20,7 +20,7 @@ export async function datagramsTo(address: string): Promise<(text: string) => bo
   const { dlopen, ptr } = await import('bun:ffi'); // not at the top: this file also loads under another runtime
   const path = Buffer.from(address);
   const isAbstract = path[0] === 0x40;
-  if (path.length === 0 || path.length >= longestPath) throw new Error(`${address} is no address of a socket`);
+  if (path.length === 0 || path.length >= longestPath) throw new Error(`${address} is not a valid socket address`);
   if (isAbstract) path[0] = 0; // "@" represents the leading NUL of an abstract name
   const target = Buffer.concat([Buffer.from([unixFamily, 0]), path, Buffer.from(isAbstract ? [] : [0])]);
   const { symbols: c } = dlopen('libc.so.6', {

@@ -4,7 +4,7 @@ import { machineEnvironment } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
-import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import type { Command, Exit, ProcessId, Processes, RunningProcess, ForeignProcess } from '../ports.ts';
 import { endLeftBehind, leftBy, isMarked, memoryKills, type Mark } from './left-behind.ts';
 import { untilEnded } from '../posix/process-end.ts';
 import type { OutputRelay, RelayEnds } from '../posix/output-relay.ts';
@@ -34,40 +34,23 @@ export async function withItsLines(exited: Promise<Exit>, relay: OutputRelay | u
   return exit;
 }
 
+/** What starts and finds the processes of one root. */
+interface ProcessParts {
+  root: string;
+  mark: Mark;
+  clock: Clock;
+  relay: OutputRelay | undefined;
+}
+
 /**
  * Processes in process groups of their own that outlive this agent. Without systemd nothing supervises them meanwhile.
  *
  * @param mark - name and value of an environment variable that is set for every process started here.
  */
 export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: OutputRelay): Processes {
+  const parts: ProcessParts = { root, mark, clock, relay };
   return {
-    async start(command) {
-      const killsBefore = (await memoryKills()) ?? Infinity;
-      const ends = await relay?.open();
-      try {
-        const group = await spawnGroup({
-          command: path.join(root, command.program),
-          args: command.args,
-          env: { ...childEnvironment(process.env), ...command.env, ...relayEnvironment(ends), [mark.name]: mark.value },
-          cwd: root,
-          ...(ends
-            ? { outputs: ends.outputs }
-            : { stdoutFile: path.join(root, command.stdoutFile), stderrFile: path.join(root, command.stderrFile) }),
-          clock,
-        });
-        group.unref();
-        const id = { pid: group.pid, startTime: group.startTime };
-        if (ends) relay?.keep(id.pid, () => isAlive(id));
-        let isKilled = false;
-        const exited = group.exited.then(async (exit): Promise<Exit> => {
-          const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
-          return { ...exit, ...(isOutOfMemory && { isOutOfMemory }), ...leftBy(exit, await endLeftBehind(mark, id)) };
-        });
-        return running(id, withItsLines(exited, relay), () => void (isKilled = true));
-      } finally {
-        ends?.release();
-      }
-    },
+    start: (command) => startProcess(command, parts),
     adopt(id) {
       if (!isAlive(id)) return undefined;
       relay?.keep(id.pid, () => isAlive(id));
@@ -78,33 +61,65 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
       };
       return running({ pid: id.pid, startTime: id.startTime }, withItsLines(gone(), relay));
     },
-    // Skips processes in containers: these have agents of their own, perhaps below the same root.
-    async find() {
-      const found: (ProcessId & { ticks: number })[] = [];
-      const here = await namespaceOf(process.pid);
-      for (const pid of await pids()) {
-        if (pid === process.pid || !(await isMarked(pid, mark)) || !(await leadsGroup(pid))) continue;
-        if ((await namespaceOf(pid)) !== here) continue;
-        const startTime = processStartTime(pid);
-        if (startTime !== undefined) found.push({ pid, startTime, ticks: Number(startTime.split('/')[1]) });
-      }
-      return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
-    },
+    find: () => findOwn(mark),
     ageMs: ({ startTime }) => processAgeMs(startTime),
     ended: async () => undefined, // only a parent learns how a process ended
     isReplaced: programFiles(root),
-    async strangers(program) {
-      const found = [];
-      const here = await namespaceOf(process.pid);
-      for (const pid of await pids()) {
-        if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;
-        if ((await namespaceOf(pid)) !== here) continue;
-        found.push({ pid, command: await commandOf(pid) });
-      }
-      return found;
-    },
+    foreignProcesses: (program) => findForeign(program, mark),
     listener: listenerOf,
   };
+}
+
+async function startProcess(command: Command, { root, mark, clock, relay }: ProcessParts): Promise<RunningProcess> {
+  const killsBefore = (await memoryKills()) ?? Infinity;
+  const ends = await relay?.open();
+  try {
+    const group = await spawnGroup({
+      command: path.join(root, command.program),
+      args: command.args,
+      env: { ...childEnvironment(process.env), ...command.env, ...relayEnvironment(ends), [mark.name]: mark.value },
+      cwd: root,
+      ...(ends
+        ? { outputs: ends.outputs }
+        : { stdoutFile: path.join(root, command.stdoutFile), stderrFile: path.join(root, command.stderrFile) }),
+      clock,
+    });
+    group.unref();
+    const id = { pid: group.pid, startTime: group.startTime };
+    if (ends) relay?.keep(id.pid, () => isAlive(id));
+    let isKilled = false;
+    const exited = group.exited.then(async (exit): Promise<Exit> => {
+      const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
+      return { ...exit, ...(isOutOfMemory && { isOutOfMemory }), ...leftBy(exit, await endLeftBehind(mark, id)) };
+    });
+    return running(id, withItsLines(exited, relay), () => void (isKilled = true));
+  } finally {
+    ends?.release();
+  }
+}
+
+/** Skips processes in containers: these have agents of their own, perhaps below the same root. */
+async function findOwn(mark: Mark): Promise<ProcessId[]> {
+  const found: (ProcessId & { ticks: number })[] = [];
+  const here = await namespaceOf(process.pid);
+  for (const pid of await pids()) {
+    if (pid === process.pid || !(await isMarked(pid, mark)) || !(await leadsGroup(pid))) continue;
+    if ((await namespaceOf(pid)) !== here) continue;
+    const startTime = processStartTime(pid);
+    if (startTime !== undefined) found.push({ pid, startTime, ticks: Number(startTime.split('/')[1]) });
+  }
+  return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
+}
+
+async function findForeign(program: string, mark: Mark): Promise<ForeignProcess[]> {
+  const found: ForeignProcess[] = [];
+  const here = await namespaceOf(process.pid);
+  for (const pid of await pids()) {
+    if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;
+    if ((await namespaceOf(pid)) !== here) continue;
+    found.push({ pid, command: await commandOf(pid) });
+  }
+  return found;
 }
 
 /** A child of our process inherits the mark, but does not lead the process group. */

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import type { Log } from '@platform/kit';
-import { nobody, type Supervisor } from '../supervisor.ts';
+import { noSupervisor, type Supervisor } from '../supervisor.ts';
 import { datagramsTo } from './libc.ts';
 import { forgetStarts } from '../starts-file.ts';
 
 /**
- * systemd, if it started this process as a unit of Type=notify; otherwise `nobody`.
+ * systemd, if it started this process as a unit of Type=notify; otherwise `noSupervisor`.
  *
  * Removes the variables from `env`: a child that notifies systemd would speak for the agent.
  */
 export async function linuxSupervisor(env: Record<string, string | undefined>, log: Log): Promise<Supervisor> {
   const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
-  if (address === undefined || address === '') return nobody;
+  if (address === undefined || address === '') return noSupervisor;
   const isForUs = watched === undefined || watched === String(process.pid);
   const watchdogMs = isForUs && Number(watchdog) > 0 ? Number(watchdog) / 1000 : undefined;
   try {
@@ -21,15 +21,15 @@ export async function linuxSupervisor(env: Record<string, string | undefined>, l
     return {
       watchdogMs,
       tell(state) {
-        if (!send(state)) log.warn('systemd was not told', { state });
+        if (!send(state)) log.warn('systemd was not notified', { state });
         if (lives.isKnown || !/^WATCHDOG=1$/m.test(state)) return;
         lives.isKnown = true;
         forgetStarts();
       },
     };
   } catch (error) {
-    log.error('systemd cannot be told anything', { error });
-    return nobody;
+    log.error('systemd cannot be notified', { error });
+    return noSupervisor;
   }
 }
 
@@ -40,7 +40,7 @@ function byProgram(address: string, log: Log): (state: string) => boolean {
       env: { ...process.env, NOTIFY_SOCKET: address },
       stdio: 'ignore',
     });
-    child.on('error', (error) => log.warn('systemd was not told', { state, error }));
+    child.on('error', (error) => log.warn('systemd was not notified', { state, error }));
     return true;
   };
 }

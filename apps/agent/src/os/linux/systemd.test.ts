@@ -5,7 +5,7 @@ import { exitReason } from '../../state/exit-reason.ts';
 import { readUnitState } from './systemd.ts';
 
 /** Output of systemd 252 for the unit of a machine server in each of its states. */
-const said = {
+const outputs = {
   'never started': ['LoadState=not-found', 'MainPID=0', 'ExecMainPID=0', 'ExecMainCode=0', 'ExecMainStatus=0'],
   runs: ['MainPID=74', 'ExecMainPID=74', 'ExecMainCode=0', 'ExecMainStatus=0', 'LoadState=loaded'],
   'ended with 0': ['MainPID=0', 'ExecMainPID=95', 'ExecMainCode=1', 'ExecMainStatus=0', 'LoadState=loaded'],
@@ -14,9 +14,9 @@ const said = {
   'dumped core': ['MainPID=0', 'ExecMainPID=80', 'ExecMainCode=3', 'ExecMainStatus=6', 'LoadState=loaded'],
 };
 
-test('what systemd says of a unit is read', () => {
+test('the state of a unit is parsed', () => {
   const read = Object.fromEntries(
-    Object.entries(said).map(([name, lines]) => {
+    Object.entries(outputs).map(([name, lines]) => {
       const { isLoaded, pid, lastPid, exit } = readUnitState(`${lines.join('\n')}\n`);
       return [name, [isLoaded, pid, lastPid, exit.code, exit.signal]];
     }),
@@ -31,7 +31,7 @@ test('what systemd says of a unit is read', () => {
   });
 });
 
-test('a process that the kernel has killed for memory is told from others', () => {
+test('a process that the OOM killer ended is distinguished from others', () => {
   const killed = ['MainPID=0', 'ExecMainPID=74', 'ExecMainCode=2', 'ExecMainStatus=9', 'LoadState=loaded'];
   const reasons = ['Result=signal', 'Result=oom-kill'].map((result) =>
     exitReason(readUnitState([...killed, result].join('\n')).exit),

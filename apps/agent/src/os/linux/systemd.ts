@@ -49,135 +49,44 @@ export function readUnitState(text: string): UnitState {
 /** Runs one of systemd's programs. @throws Error with its error output */
 function ask(program: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(program, [...args], { timeout: programMs, env: { PATH: process.env['PATH'] } }, (error, out, said) => {
-      if (error) reject(new Error(`${program}: ${said.trim() || error.message}`));
+    execFile(program, [...args], { timeout: programMs, env: { PATH: process.env['PATH'] } }, (error, out, problem) => {
+      if (error) reject(new Error(`${program}: ${problem.trim() || error.message}`));
       else resolve(out);
     });
   });
 }
 
-/**
- * Runs one process at a time as a systemd unit of its own. It outlives this agent, its children are in its control
- * group, and systemd records how it ended.
- *
- * @param stopMs - longest time that the agent needs to stop it. If the agent has died, systemd kills it after this
- * time.
- * @param plain - for processes that an agent without systemd has started.
- */
-export function systemdProcesses(of: {
+export interface SystemdParts {
   root: string;
   unit: string;
   /** Unit that is stopped first at shutdown. */
   agentUnit: string;
   mark: Mark;
+  /** Longest time that the agent needs to stop it. If the agent has died, systemd kills it after this time. */
   stopMs: number;
+  /** For processes that an agent without systemd has started. */
   plain: Processes;
   relay?: OutputRelay | undefined;
   clock: Clock;
-}): Processes {
-  const { root, unit, mark, plain, relay, clock } = of;
-  /** Serialises the operations: a late KILL must not hit the next process. */
-  const order = { last: Promise.resolve<unknown>(undefined) };
-  const inOrder = <T>(f: () => Promise<T>): Promise<T> => {
-    const next = order.last.then(f, f);
-    order.last = next.catch(() => undefined);
-    return next;
-  };
-  const systemctl = (...args: string[]) => ask('systemctl', args);
-  const show = async (): Promise<UnitState> => readUnitState(await systemctl('show', unit, '-p', shown));
+}
 
-  /** Removes the unit of the last process after killing its leftovers: the next process needs the name. */
-  const clear = async (): Promise<void> => {
-    if (!(await show()).isLoaded) return;
-    await systemctl('kill', '--signal=KILL', unit).catch(() => undefined);
-    // Without this, the stop would wait for the agent's own exit while systemd stops the agent: the server's unit is
-    // ordered before the agent's.
-    await systemctl('stop', '--job-mode=ignore-dependencies', unit).catch(() => undefined);
-    await systemctl('reset-failed', unit).catch(() => undefined);
-  };
-  /** Undefined: another process has started since, or systemd has no record. */
-  const exitOf = async (id: ProcessId): Promise<Exit | undefined> => {
-    for (let look = 0; look < reapLooks; look++) {
-      const state = await show().catch(() => undefined);
-      if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) return undefined;
-      if (state?.pid === 0) {
-        // Before the unit is cleared, which kills them: the exit reports a program that daemonises.
-        const leftBehind = await endLeftBehind(mark, id).catch(() => []);
-        await clear().catch(() => undefined);
-        return { ...state.exit, ...leftBy(state.exit, leftBehind) };
-      }
-      await clock.sleep(reapLookMs);
-    }
-    return undefined;
-  };
-  const running = (id: ProcessId): RunningProcess => {
-    const events = groupEventsOf(id.pid);
-    const gone = async (): Promise<Exit> => {
-      await untilEnded(id, clock, events);
-      return (await inOrder(() => exitOf(id))) ?? { code: null, signal: null };
-    };
-    return {
-      id: { pid: id.pid, startTime: id.startTime },
-      exited: withItsLines(gone(), relay),
-      signal(name) {
-        // Kills the whole control group. Ignores errors: there may be no process or unit left to kill.
-        if (name === 'KILL') void inOrder(() => systemctl('kill', '--signal=KILL', unit)).catch(() => undefined);
-        else if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
-      },
-    };
-  };
-
-  const start = async (command: Command, ends: RelayEnds | undefined): Promise<RunningProcess> => {
-    await clear();
-    // Below /run: the file may hold passwords of proxies, and a full disk must not prevent a start.
-    await mkdir(runFolder, { recursive: true, mode: 0o700 });
-    const file = path.join(runFolder, `${unit}.env`);
-    const env = {
-      ...childEnvironment(process.env),
-      ...command.env,
-      ...relayEnvironment(ends),
-      [mark.name]: mark.value,
-    };
-    await writeFile(file, environmentText(env), { mode: 0o600 });
-    await chmod(file, 0o600);
-    const properties: Readonly<Record<string, string>> = {
-      Description: 'Platform machine server',
-      Slice: 'platform.slice',
-      Before: of.agentUnit,
-      KillMode: 'mixed',
-      TimeoutStopSec: String(Math.ceil(of.stopMs / 1000)),
-      OOMPolicy: 'kill',
-      LimitCORE: '0',
-      RemainAfterExit: 'yes', // keeps the exit status of a process that exited with 0
-      WorkingDirectory: root,
-      EnvironmentFile: file,
-      StandardOutput: ends ? 'null' : `append:${path.join(root, command.stdoutFile)}`,
-      StandardError: ends ? 'null' : `append:${path.join(root, command.stderrFile)}`,
-    };
-    const program = path.join(root, command.program);
-    // systemd would name the missing program; the shell that opens the pipes returns only an exit code.
-    await access(program, constants.X_OK);
-    await ask('systemd-run', [
-      '--quiet',
-      `--unit=${unit}`,
-      '--service-type=exec', // fails if the program cannot be executed
-      ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
-      '--',
-      ...[...(ends ? withPipes(ends) : []), program, ...command.args].map((arg) => arg.replaceAll('$', '$$$$')),
-    ]);
-    const { pid, lastPid } = await show();
-    const startTime = pid === 0 ? undefined : processStartTime(pid);
-    const id = { pid: pid || lastPid, startTime: startTime ?? 'ended' };
-    if (ends) relay?.keep(id.pid, () => isAlive(id));
-    return running(id);
-  };
-
+/**
+ * Runs one process at a time as a systemd unit of its own. It outlives this agent, its children are in its control
+ * group, and systemd records how it ended.
+ */
+export function systemdProcesses(parts: SystemdParts): Processes {
+  const { unit, plain, relay } = parts;
+  // A late KILL must not hit the next process.
+  const inOrder = serialised();
+  const running = (id: ProcessId): RunningProcess => runningUnit(id, parts, inOrder);
   return {
     start: (command) =>
       inOrder(async () => {
         const ends = await relay?.open();
         try {
-          return await start(command, ends);
+          const id = await startUnit(command, ends, parts);
+          if (ends) relay?.keep(id.pid, () => isAlive(id));
+          return running(id);
         } finally {
           ends?.release();
         }
@@ -191,11 +100,132 @@ export function systemdProcesses(of: {
     find: () => plain.find(),
     ageMs: (id) => plain.ageMs?.(id),
     isReplaced: (id, program) => plain.isReplaced(id, program),
-    strangers: (program) => plain.strangers(program),
+    foreignProcesses: (program) => plain.foreignProcesses(program),
     listener: (port) => plain.listener(port),
-    ended: (id) => inOrder(async () => (isAlive(id) ? undefined : exitOf(id))),
+    ended: (id) => inOrder(async () => (isAlive(id) ? undefined : exitOf(id, parts))),
   };
 }
+
+type InOrder = <T>(operation: () => Promise<T>) => Promise<T>;
+
+/** Starts each operation after the one before it has ended, also by an error. */
+function serialised(): InOrder {
+  let last: Promise<unknown> = Promise.resolve();
+  return (operation) => {
+    const next = last.then(operation, operation);
+    last = next.catch(() => undefined);
+    return next;
+  };
+}
+
+const systemctl = (...args: string[]) => ask('systemctl', args);
+const show = async (unit: string): Promise<UnitState> => readUnitState(await systemctl('show', unit, '-p', shown));
+
+/** Removes the unit of the last process after killing its leftovers: the next process needs the name. */
+async function clear(unit: string): Promise<void> {
+  if (!(await show(unit)).isLoaded) return;
+  await systemctl('kill', '--signal=KILL', unit).catch(() => undefined);
+  // Without this, the stop would wait for the agent's own exit while systemd stops the agent: the server's unit is
+  // ordered before the agent's.
+  await systemctl('stop', '--job-mode=ignore-dependencies', unit).catch(() => undefined);
+  await systemctl('reset-failed', unit).catch(() => undefined);
+}
+
+/** Undefined: another process has started since, or systemd has no record. */
+async function exitOf(id: ProcessId, { unit, mark, clock }: SystemdParts): Promise<Exit | undefined> {
+  for (let look = 0; look < reapLooks; look++) {
+    const state = await show(unit).catch(() => undefined);
+    if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) return undefined;
+    if (state?.pid === 0) {
+      // Before the unit is cleared, which kills them: the exit reports a program that daemonises.
+      const leftBehind = await endLeftBehind(mark, id).catch(() => []);
+      await clear(unit).catch(() => undefined);
+      return { ...state.exit, ...leftBy(state.exit, leftBehind) };
+    }
+    await clock.sleep(reapLookMs);
+  }
+  return undefined;
+}
+
+function runningUnit(id: ProcessId, parts: SystemdParts, inOrder: InOrder): RunningProcess {
+  const { unit, relay, clock } = parts;
+  const events = groupEventsOf(id.pid);
+  const gone = async (): Promise<Exit> => {
+    await untilEnded(id, clock, events);
+    return (await inOrder(() => exitOf(id, parts))) ?? { code: null, signal: null };
+  };
+  return {
+    id: { pid: id.pid, startTime: id.startTime },
+    exited: withItsLines(gone(), relay),
+    signal(name) {
+      // Kills the whole control group. Ignores errors: there may be no process or unit left to kill.
+      if (name === 'KILL') void inOrder(() => systemctl('kill', '--signal=KILL', unit)).catch(() => undefined);
+      else if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
+    },
+  };
+}
+
+async function startUnit(command: Command, ends: RelayEnds | undefined, parts: SystemdParts): Promise<ProcessId> {
+  const { root, unit } = parts;
+  await clear(unit);
+  const properties = serverProperties(command, ends, await writeEnvironment(command, ends, parts), parts);
+  const program = path.join(root, command.program);
+  // systemd would name the missing program; the shell that opens the pipes returns only an exit code.
+  await access(program, constants.X_OK);
+  await ask('systemd-run', [
+    '--quiet',
+    `--unit=${unit}`,
+    '--service-type=exec', // fails if the program cannot be executed
+    ...propertyArguments(properties),
+    '--',
+    ...[...(ends ? withPipes(ends) : []), program, ...command.args].map((arg) => arg.replaceAll('$', '$$$$')),
+  ]);
+  const { pid, lastPid } = await show(unit);
+  const startTime = pid === 0 ? undefined : processStartTime(pid);
+  return { pid: pid || lastPid, startTime: startTime ?? 'ended' };
+}
+
+/** Below /run: the file may hold passwords of proxies, and a full disk must not prevent a start. */
+async function writeEnvironment(
+  command: Command,
+  ends: RelayEnds | undefined,
+  { unit, mark }: SystemdParts,
+): Promise<string> {
+  await mkdir(runFolder, { recursive: true, mode: 0o700 });
+  const file = path.join(runFolder, `${unit}.env`);
+  const env = {
+    ...childEnvironment(process.env),
+    ...command.env,
+    ...relayEnvironment(ends),
+    [mark.name]: mark.value,
+  };
+  await writeFile(file, environmentText(env), { mode: 0o600 });
+  await chmod(file, 0o600);
+  return file;
+}
+
+const serverProperties = (
+  command: Command,
+  ends: RelayEnds | undefined,
+  environmentFile: string,
+  { root, agentUnit, stopMs }: SystemdParts,
+): Readonly<Record<string, string>> => ({
+  Description: 'Platform machine server',
+  Slice: 'platform.slice',
+  Before: agentUnit,
+  KillMode: 'mixed',
+  TimeoutStopSec: String(Math.ceil(stopMs / 1000)),
+  OOMPolicy: 'kill',
+  LimitCORE: '0',
+  RemainAfterExit: 'yes', // keeps the exit status of a process that exited with 0
+  WorkingDirectory: root,
+  EnvironmentFile: environmentFile,
+  StandardOutput: ends ? 'null' : `append:${path.join(root, command.stdoutFile)}`,
+  StandardError: ends ? 'null' : `append:${path.join(root, command.stderrFile)}`,
+});
+
+const propertyArguments = (properties: Readonly<Record<string, string>>): string[] =>
+  Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]);
 
 /**
  * The shell execs the program. A pipe that is also open for reading accepts data while its reader is away, and never
@@ -236,7 +266,7 @@ export async function startRelayUnit(of: {
     '--collect',
     `--unit=${of.unit}`,
     '--service-type=exec',
-    ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
+    ...propertyArguments(properties),
     ...Object.entries(of.env).map(([name, value]) => `--setenv=${name}=${value}`),
     '--',
     ...of.command.map((arg) => arg.replaceAll('$', '$$$$')),

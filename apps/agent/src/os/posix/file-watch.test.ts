@@ -7,7 +7,7 @@ import { watchFile } from './file-watch.ts';
 
 const none = new AbortController().signal;
 
-test('whatever happens to a file is told: appended, cut off, replaced, made', async () => {
+test('each change of a file is reported: appended, truncated, replaced, created', async () => {
   await using folder = await tempFolder();
   const file = folder.file('log');
   await writeFile(file, 'first\n');
@@ -33,7 +33,7 @@ test('whatever happens to a file is told: appended, cut off, replaced, made', as
   late.close();
 });
 
-test('a file at rest wakes nobody but twice a minute, one that is not there every few seconds; the end of waiting does', async () => {
+test('an idle file wakes its reader twice a minute, a missing one every few seconds; an abort ends the wait', async () => {
   await using folder = await tempFolder();
   const file = folder.file('log');
   await writeFile(file, 'an unfinished line');

@@ -20,7 +20,7 @@ import {
   parseHeader,
   type DroppedOutput,
 } from '../output-marks.ts';
-import type { Lines, Position } from '../ports.ts';
+import type { Lines, OutputRead, Position } from '../ports.ts';
 import { watchFile } from './file-watch.ts';
 import { makeRoom } from './spare-lines.ts';
 
@@ -60,89 +60,126 @@ function partsSeen(): (where: string) => Promise<Part | undefined> {
   };
 }
 
+interface OlderPart {
+  readonly part: Part;
+  /** A reader has reached its end. */
+  readonly isRead: boolean;
+}
+
+/** The files behind the names below one root. */
+interface PartFinder {
+  pathOf(file: string): string;
+  /** The file that is written now; undefined: there is none. */
+  current(file: string): Promise<Part | undefined>;
+  /** Older files of the same name, oldest first. */
+  older(file: string): Promise<OlderPart[]>;
+}
+
+function partFinder(root: string): PartFinder {
+  const look = partsSeen();
+  const pathOf = (file: string) => path.join(root, file);
+  return {
+    pathOf,
+    current: (file) => look(pathOf(file)),
+    async older(file) {
+      const folder = path.dirname(pathOf(file));
+      const names = olderOf(path.basename(file), await readdir(folder).catch(() => []));
+      const parts = await Promise.all(
+        names.map(async ({ name, isRead }) => ({ part: await look(path.join(folder, name)), isRead })),
+      );
+      return parts.flatMap(({ part, isRead }) => (part ? [{ part, isRead }] : []));
+    },
+  };
+}
+
 /** @param spareFolder - returns a folder for lines while the disk of `root` is full; undefined: there is none. */
 export function posixLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
-  const at = (file: string) => path.join(root, file);
-  const look = partsSeen();
-  const older = async (file: string): Promise<{ part: Part; isRead: boolean }[]> => {
-    const folder = path.dirname(at(file));
-    const names = olderOf(path.basename(file), await readdir(folder).catch(() => []));
-    const parts = await Promise.all(
-      names.map(async ({ name, isRead }) => ({ part: await look(path.join(folder, name)), isRead })),
-    );
-    return parts.flatMap(({ part, isRead }) => (part ? [{ part, isRead }] : []));
-  };
-  /** The file from which the reader continues, and those after it. */
-  const following = async (file: string, from: Position | undefined): Promise<Part[]> => {
-    const current = await look(at(file));
-    if (from && current?.id === from.file) return [current];
-    const before = await older(file);
-    const parts = [...before.map(({ part }) => part), ...(current ? [current] : [])];
-    const begin = parts.findIndex(({ id }) => id === from?.file);
-    if (begin >= 0) return parts.slice(begin);
-    // The position is unknown or missing: start from the oldest unread file.
-    return [...before.filter(({ isRead }) => !isRead).map(({ part }) => part), ...(current ? [current] : [])];
-  };
-  const end = async (file: string): Promise<Position> => {
-    const current = (await look(at(file))) ?? (await older(file)).at(-1)?.part;
-    if (current) return { file: current.id, offset: current.size };
-    await mkdir(path.dirname(at(file)), { recursive: true, mode: 0o700 });
-    await (await open(at(file), 'a', 0o640)).close(); // its identity is needed before its first line
-    const made = await look(at(file));
-    return { file: made?.id ?? '', offset: made?.size ?? 0 };
-  };
-
+  const finder = partFinder(root);
+  const { pathOf } = finder;
   return {
-    end,
+    end: (file) => endOf(finder, file),
     async makeRoom(file) {
-      await mkdir(path.dirname(at(file)), { recursive: true, mode: 0o700 }).catch(() => {});
-      return makeRoom(at(file), await spareFolder?.());
+      await mkdir(path.dirname(pathOf(file)), { recursive: true, mode: 0o700 }).catch(() => {});
+      return makeRoom(pathOf(file), await spareFolder?.());
     },
     async read(file, from) {
-      const parts = await following(file, from);
-      for (const [i, { path: where, id, size }] of parts.entries()) {
-        // A truncated file is read from its beginning.
-        const offset = from && from.file === id && from.offset <= size ? from.offset : 0;
-        const isLast = i === parts.length - 1;
-        if (size <= offset) {
-          if (isLast) return { lines: [], position: { file: id, offset } };
-          continue;
-        }
-        const { text, used } = await textFrom(where, offset, !isLast);
-        if (used === 0 && !isLast) continue;
-        return { ...linesOf(text), position: { file: id, offset: offset + used } };
-      }
-      return { lines: [], position: { file: '', offset: 0 } };
+      return readParts(await partsAfter(finder, file, from), from);
     },
-    follow: (file, clock) => watchFile(at(file), clock),
+    follow: (file, clock) => watchFile(pathOf(file), clock),
     async trim(file, read, limitBytes) {
       if (isRelayed(read)) {
-        await retire(await older(file), read);
+        await retire(await finder.older(file), read);
         return read;
       }
-      const current = await look(at(file));
+      const current = await finder.current(file);
       if (!current || read.file !== current.id || current.size <= limitBytes || read.offset < current.size) return read;
-      await truncate(at(file), 0); // the writer appends, so it continues at the new end
+      await truncate(pathOf(file), 0); // the writer appends, so it continues at the new end
       return { file: current.id, offset: 0 };
     },
-    async empty(file, from, limitBytes) {
-      const current = await look(at(file));
-      if (!current || isRelayed({ file: current.id, offset: 0 })) return undefined; // its writer limits its size
-      const { id, size: first } = current;
-      const begin = from && from.file === id && from.offset <= first ? from.offset : 0;
-      if (first - begin <= limitBytes) return undefined;
-      await using handle = await open(at(file), 'r');
-      const chunk = Buffer.alloc(countBytes);
-      const { lines, size } = await countLines(
-        { handle, chunk, begin, first },
-        async () => (await look(at(file)))?.size ?? 0,
-      );
-      const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
-      await writeFile(`${at(file)}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
-      await truncate(at(file), 0);
-      return { position: { file: id, offset: 0 }, lines };
-    },
+    empty: (file, from, limitBytes) => emptyFile(finder, file, from, limitBytes),
   };
+}
+
+/** The file from which the reader continues, and those after it. */
+async function partsAfter(finder: PartFinder, file: string, from: Position | undefined): Promise<Part[]> {
+  const current = await finder.current(file);
+  if (from && current?.id === from.file) return [current];
+  const before = await finder.older(file);
+  const parts = [...before.map(({ part }) => part), ...(current ? [current] : [])];
+  const begin = parts.findIndex(({ id }) => id === from?.file);
+  if (begin >= 0) return parts.slice(begin);
+  // The position is unknown or missing: start from the oldest unread file.
+  return [...before.filter(({ isRead }) => !isRead).map(({ part }) => part), ...(current ? [current] : [])];
+}
+
+async function endOf(finder: PartFinder, file: string): Promise<Position> {
+  const current = (await finder.current(file)) ?? (await finder.older(file)).at(-1)?.part;
+  if (current) return { file: current.id, offset: current.size };
+  const name = finder.pathOf(file);
+  await mkdir(path.dirname(name), { recursive: true, mode: 0o700 });
+  await (await open(name, 'a', 0o640)).close(); // its identity is needed before its first line
+  const made = await finder.current(file);
+  return { file: made?.id ?? '', offset: made?.size ?? 0 };
+}
+
+async function readParts(parts: readonly Part[], from: Position | undefined): Promise<OutputRead> {
+  for (const [i, { path: where, id, size }] of parts.entries()) {
+    // A truncated file is read from its beginning.
+    const offset = from && from.file === id && from.offset <= size ? from.offset : 0;
+    const isLast = i === parts.length - 1;
+    if (size <= offset) {
+      if (isLast) return { lines: [], position: { file: id, offset } };
+      continue;
+    }
+    const { text, used } = await textFrom(where, offset, !isLast);
+    if (used === 0 && !isLast) continue;
+    return { ...linesOf(text), position: { file: id, offset: offset + used } };
+  }
+  return { lines: [], position: { file: '', offset: 0 } };
+}
+
+async function emptyFile(
+  finder: PartFinder,
+  file: string,
+  from: Position | undefined,
+  limitBytes: number,
+): Promise<{ position: Position; lines: number } | undefined> {
+  const current = await finder.current(file);
+  if (!current || isRelayed({ file: current.id, offset: 0 })) return undefined; // its writer limits its size
+  const { id, size: first } = current;
+  const begin = from && from.file === id && from.offset <= first ? from.offset : 0;
+  if (first - begin <= limitBytes) return undefined;
+  const name = finder.pathOf(file);
+  await using handle = await open(name, 'r');
+  const chunk = Buffer.alloc(countBytes);
+  const { lines, size } = await countLines(
+    { handle, chunk, begin, first },
+    async () => (await finder.current(file))?.size ?? 0,
+  );
+  const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
+  await writeFile(`${name}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
+  await truncate(name, 0);
+  return { position: { file: id, offset: 0 }, lines };
 }
 
 /**
@@ -197,7 +234,7 @@ function linesOf(text: string): { lines: string[]; dropped?: DroppedOutput[] } {
 }
 
 /** Marks files that were read to their end; the relay removes these before others. */
-async function retire(parts: readonly { part: Part; isRead: boolean }[], read: Position): Promise<void> {
+async function retire(parts: readonly OlderPart[], read: Position): Promise<void> {
   const until = parts.findIndex(({ part }) => part.id === read.file);
   const done = until < 0 ? parts : parts.slice(0, until);
   for (const { part, isRead } of done) if (!isRead) await rename(part.path, `${part.path}.read`).catch(() => {});

@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import type { Exit, ProcessId, Processes, RunningProcess, Stranger } from '../ports.ts';
+import type { Exit, ProcessId, Processes, RunningProcess, ForeignProcess } from '../ports.ts';
 import type { SimFiles } from './files.ts';
 
 interface SimProcess {
@@ -24,7 +24,7 @@ export class SimProcesses {
   /** As systemd does. */
   remembersEnds = false;
   /** Foreign processes, not started by an agent. */
-  strangers: (Stranger & { program: string; port: number })[] = [];
+  foreign: (ForeignProcess & { program: string; port: number })[] = [];
   #lastPid = 100;
 
   constructor(clock: Clock, files: SimFiles) {
@@ -59,8 +59,8 @@ export class SimProcesses {
         const script = this.#script(program);
         return p !== undefined && script !== undefined && script !== p.script;
       },
-      strangers: async (program) => this.strangers.filter((s) => s.program === program),
-      listener: async (port) => this.strangers.find((s) => s.port === port),
+      foreignProcesses: async (program) => this.foreign.filter((s) => s.program === program),
+      listener: async (port) => this.foreign.find((s) => s.port === port),
       start: async ({ program, stdoutFile, stderrFile }) => {
         const script = this.#script(program);
         if (script === undefined) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });

@@ -41,7 +41,7 @@ export const windowsProcesses = (root: string): Processes => ({
   adopt: () => undefined,
   find: async () => [],
   ended: async () => undefined,
-  strangers: async () => [],
+  foreignProcesses: async () => [],
   listener: async () => undefined,
   isReplaced: async () => false, // Windows locks the file of a running program
 });

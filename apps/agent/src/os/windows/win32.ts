@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import {
   WindowsError,
   type Job,
+  type ServiceSettings,
   type ServiceState,
   type StartedService,
   type WindowsService,
@@ -107,120 +108,152 @@ const settingFailureActions = 2;
 const settingFailureFlag = 4;
 const actionRestart = 1;
 
-export async function windowsService(name: string): Promise<WindowsService> {
+/** The functions of Windows for services, as this runtime calls them. */
+interface ServiceApi {
+  a: Readonly<Record<keyof typeof serviceCalls, (...args: readonly (number | bigint)[]) => number | bigint>>;
+  /** Address of the first byte; valid as long as the array is referenced. */
+  ptr: (bytes: Uint8Array) => number;
+  must: Must;
+  lastError: () => number;
+}
+
+async function openServiceApi(): Promise<ServiceApi> {
   const { dlopen, ptr } = await import('bun:ffi');
   const { symbols: a } = dlopen('advapi32.dll', serviceCalls);
   const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
-  const must = mustBy(() => k.GetLastError());
+  const lastError = () => Number(k.GetLastError());
+  return { a, ptr, must: mustBy(lastError), lastError };
+}
+
+export async function windowsService(name: string): Promise<WindowsService> {
+  const api = await openServiceApi();
+  const { a, ptr, must } = api;
   const wideName = wide(name);
-
-  const withManager = async <T>(f: (manager: bigint) => Promise<T>): Promise<T> => {
-    const manager = must('OpenSCManagerW', a.OpenSCManagerW(none, none, managerAccess));
-    try {
-      return await f(manager);
-    } finally {
-      a.CloseServiceHandle(manager);
-    }
-  };
-  /** `f` gets undefined if the service does not exist. */
-  const withService = <T>(f: (service: bigint | undefined, manager: bigint) => Promise<T>): Promise<T> =>
-    withManager(async (manager) => {
-      const service = BigInt(a.OpenServiceW(manager, ptr(wideName), allAccess));
-      const why = service === 0n ? Number(k.GetLastError()) : 0;
-      if (why !== 0 && why !== noSuchService) throw new WindowsError('OpenServiceW', why);
-      try {
-        return await f(service === 0n ? undefined : service, manager);
-      } finally {
-        if (service !== 0n) a.CloseServiceHandle(service);
-      }
-    });
-  const change = (service: bigint, what: number, text: Uint8Array): void => {
-    must('ChangeServiceConfig2W', a.ChangeServiceConfig2W(service, what, ptr(text)));
-  };
-  const configure = (service: bigint, description: string, restartMs: number): void => {
-    const text = wide(description);
-    const pointer = Buffer.alloc(8);
-    pointer.writeBigUInt64LE(BigInt(ptr(text)), 0);
-    change(service, settingDescription, pointer);
-    const actions = Buffer.alloc(3 * 8);
-    for (let i = 0; i < 3; i++) {
-      actions.writeUInt32LE(actionRestart, i * 8);
-      actions.writeUInt32LE(restartMs, i * 8 + 4);
-    }
-    const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never reset (reset period 0)
-    failure.writeUInt32LE(3, 24);
-    failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
-    change(service, settingFailureActions, failure);
-    const flag = Buffer.alloc(4);
-    flag.writeUInt32LE(1, 0); // also for an exit with an error code; older Windows versions lack this setting
-    a.ChangeServiceConfig2W(service, settingFailureFlag, ptr(flag));
-  };
-
+  const withThis = <T>(f: (service: bigint | undefined, manager: bigint) => Promise<T>): Promise<T> =>
+    withService(api, wideName, f);
   return {
     state: () =>
-      withService(async (service) => {
+      withThis(async (service) => {
         if (service === undefined) return 'absent';
         const status = Buffer.alloc(28);
         must('QueryServiceStatus', a.QueryServiceStatus(service, ptr(status)));
         return states[status.readUInt32LE(4)] ?? 'stopped';
       }),
-    install: ({ displayName, description, commandLine, restartMs }) =>
-      withService(async (found, manager) => {
-        const [display, command] = [wide(displayName), wide(commandLine)];
-        if (found !== undefined) {
-          const done = a.ChangeServiceConfigW(
-            found,
-            ownProcess,
-            automatic,
-            noChange,
-            ptr(command),
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-          );
-          must('ChangeServiceConfigW', done);
-          return configure(found, description, restartMs);
-        }
-        const made = must(
-          'CreateServiceW',
-          a.CreateServiceW(
-            manager,
-            ptr(wideName),
-            ptr(display),
-            allAccess,
-            ownProcess,
-            automatic,
-            normalErrors,
-            ptr(command),
-            none,
-            none,
-            none,
-            none,
-            none,
-          ),
-        );
-        try {
-          configure(made, description, restartMs);
-        } finally {
-          a.CloseServiceHandle(made);
-        }
+    install: (settings) =>
+      withThis(async (found, manager) => {
+        if (found !== undefined) return changeService(api, found, settings);
+        return createService(api, manager, wideName, settings);
       }),
     start: () =>
-      withService(async (service) => {
+      withThis(async (service) => {
         if (service !== undefined) must('StartServiceW', a.StartServiceW(service, 0, none));
       }),
     stop: () =>
-      withService(async (service) => {
+      withThis(async (service) => {
         if (service !== undefined) a.ControlService(service, controlStop, ptr(Buffer.alloc(28))); // ignores errors
       }),
     remove: () =>
-      withService(async (service) => {
+      withThis(async (service) => {
         if (service !== undefined) must('DeleteService', a.DeleteService(service));
       }),
   };
+}
+
+/** Opens a service and closes it after `f`, which gets undefined if the service does not exist. */
+async function withService<T>(
+  { a, ptr, must, lastError }: ServiceApi,
+  wideName: Uint8Array,
+  f: (service: bigint | undefined, manager: bigint) => Promise<T>,
+): Promise<T> {
+  const manager = must('OpenSCManagerW', a.OpenSCManagerW(none, none, managerAccess));
+  try {
+    const service = BigInt(a.OpenServiceW(manager, ptr(wideName), allAccess));
+    const code = service === 0n ? lastError() : 0;
+    if (code !== 0 && code !== noSuchService) throw new WindowsError('OpenServiceW', code);
+    try {
+      return await f(service === 0n ? undefined : service, manager);
+    } finally {
+      if (service !== 0n) a.CloseServiceHandle(service);
+    }
+  } finally {
+    a.CloseServiceHandle(manager);
+  }
+}
+
+function changeService(
+  api: ServiceApi,
+  service: bigint,
+  { description, commandLine, restartMs }: ServiceSettings,
+): void {
+  const { a, ptr, must } = api;
+  const command = wide(commandLine);
+  const done = a.ChangeServiceConfigW(
+    service,
+    ownProcess,
+    automatic,
+    noChange,
+    ptr(command),
+    none,
+    none,
+    none,
+    none,
+    none,
+    none,
+  );
+  must('ChangeServiceConfigW', done);
+  configure(api, service, description, restartMs);
+}
+
+function createService(api: ServiceApi, manager: bigint, wideName: Uint8Array, settings: ServiceSettings): void {
+  const { a, ptr, must } = api;
+  const { displayName, description, commandLine, restartMs } = settings;
+  const [display, command] = [wide(displayName), wide(commandLine)];
+  const made = must(
+    'CreateServiceW',
+    a.CreateServiceW(
+      manager,
+      ptr(wideName),
+      ptr(display),
+      allAccess,
+      ownProcess,
+      automatic,
+      normalErrors,
+      ptr(command),
+      none,
+      none,
+      none,
+      none,
+      none,
+    ),
+  );
+  try {
+    configure(api, made, description, restartMs);
+  } finally {
+    a.CloseServiceHandle(made);
+  }
+}
+
+/** Sets the description, and restarts after failures. */
+function configure({ a, ptr, must }: ServiceApi, service: bigint, description: string, restartMs: number): void {
+  const change = (what: number, text: Uint8Array): void => {
+    must('ChangeServiceConfig2W', a.ChangeServiceConfig2W(service, what, ptr(text)));
+  };
+  const text = wide(description);
+  const pointer = Buffer.alloc(8);
+  pointer.writeBigUInt64LE(BigInt(ptr(text)), 0);
+  change(settingDescription, pointer);
+  const actions = Buffer.alloc(3 * 8);
+  for (let i = 0; i < 3; i++) {
+    actions.writeUInt32LE(actionRestart, i * 8);
+    actions.writeUInt32LE(restartMs, i * 8 + 4);
+  }
+  const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never reset (reset period 0)
+  failure.writeUInt32LE(3, 24);
+  failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
+  change(settingFailureActions, failure);
+  const flag = Buffer.alloc(4);
+  flag.writeUInt32LE(1, 0); // also for an exit with an error code; older Windows versions lack this setting
+  a.ChangeServiceConfig2W(service, settingFailureFlag, ptr(flag));
 }
 
 /** Keeps these referenced: Windows holds their addresses for the lifetime of the process. */

@@ -7,7 +7,7 @@ import type { Spool } from './spool.ts';
 import type { DeviceTime } from '../clock/device-time.ts';
 
 /** Puts all lines into the spool: truncated, masked and deduplicated. */
-export class Inlet {
+export class SpoolWriter {
   readonly #parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock };
   readonly #fold = new Fold();
   readonly #held = new Cell(0);
