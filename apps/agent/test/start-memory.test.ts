@@ -13,16 +13,16 @@ const bun = path.join(
 const run = (program: string) => {
   const { status, stdout, stderr } = spawnSync(program, [script], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
-  return JSON.parse(stdout) as { before: number; after: number; works: number; told: string };
+  return JSON.parse(stdout) as { before: number; after: number; works: number; log: string };
 };
 
-test('the memory of the start is given back, and the program goes on', () => {
-  const { before, after, works, told } = run(bun);
-  assert.match(told, /memory of the start was let go of \{"ranges":2,"isTakenBack":true\}/);
+test('the memory of the start is released, and the program continues', () => {
+  const { before, after, works, log } = run(bun);
+  assert.match(log, /memory of the start was let go of \{"ranges":2,"isTakenBack":true\}/);
   assert.ok(after < before * 0.8, `${before} → ${after} KiB of files`);
   assert.equal(works, 3);
 });
 
 test('another runtime keeps it, and says so', () => {
-  assert.match(run(process.execPath).told, /memory of the start is kept/);
+  assert.match(run(process.execPath).log, /memory of the start is kept/);
 });

@@ -12,4 +12,4 @@ await clock.advance(60_000);
 await forgetting;
 const after = fileKib();
 const works = JSON.parse('[1, 2, 3]').length as number;
-process.stdout.write(`${JSON.stringify({ before, after, works, told: text() })}\n`);
+process.stdout.write(`${JSON.stringify({ before, after, works, log: text() })}\n`);

@@ -18,7 +18,7 @@ const places = (folder: { path: string; file: (name: string) => string }) => ({
   credentialsFile: folder.file('platform.json'),
 });
 
-test('without an agent its folder tells what is installed, on trial and given up', async () => {
+test('without an agent its folder shows the versions that are installed, on trial and quarantined', async () => {
   await using folder = await tempFolder();
   const write = async (name: string, text: string): Promise<void> => {
     await mkdir(path.dirname(folder.file(name)), { recursive: true });

@@ -37,7 +37,7 @@ const busy: AgentStatus = {
   ],
 };
 
-test('the status for people: what stands in it', () => {
+test('the status text: its content', () => {
   const text = statusText(busy);
   for (const words of [
     /^machine {2}part, barn, linux\/amd64, debian:12$/m,
@@ -54,7 +54,7 @@ test('the status for people: what stands in it', () => {
     assert.match(text, words);
 });
 
-test('the status for people fits any terminal, and a program that reads it gets the table', () => {
+test('the status text fits any terminal, and a program that reads it gets the table', () => {
   for (const columns of [40, 60, 80, 200])
     for (const line of statusText(busy, columns).split('\n')) assert.ok(line.length <= columns, `${columns}: ${line}`);
   assert.match(statusText(busy, 40), /^PROGRAM {4}server$/im);

@@ -100,7 +100,7 @@ test('offline: it starts from its cache, keeps its lines, and each arrives once 
   await third.done;
 });
 
-test('a corrupt release is refused, said and tried again; what runs goes on running', async () => {
+test('a corrupt release is refused, reported and tried again; the running version continues', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
@@ -139,9 +139,9 @@ test('a crash loop: longer and longer pauses, its last lines and its count in th
   w.publish('1.0.0', crashing(2));
   const agent = w.start();
   await w.clock.advance(45_000);
-  const told = w.takeLog('agent.server');
-  assert.match(told, /ended by itself exit 3 \[it hurts\]/);
-  const starts = [...told.matchAll(/(\d+:\d\d) agent\.server the machine server was started/g)].map((m) => m[1]);
+  const log = w.takeLog('agent.server');
+  assert.match(log, /ended by itself exit 3 \[it hurts\]/);
+  const starts = [...log.matchAll(/(\d+:\d\d) agent\.server the machine server was started/g)].map((m) => m[1]);
   assert.deepEqual(starts, ['0:01', '0:04', '0:08', '0:14', '0:24', '0:42']);
   assert.deepEqual(
     [stateOf(w), w.cloud.report.get()?.restarts, w.cloud.report.get()?.lastExit],
@@ -216,7 +216,7 @@ test('not ready in time: killed, children and all, and started again', async () 
   assert.equal(w.clock.pending, 0);
 });
 
-test('killed: the server goes on, the next agent adopts it and nothing is said twice or lost', async () => {
+test('killed: the server goes on, the next agent adopts it, and no line is repeated or lost', async () => {
   const w = new World();
   w.publish(
     '1.0.0',
@@ -287,10 +287,10 @@ test('a download that hangs stops nothing else, and a new goal does not wait for
   await w.clock.advance(30_000);
   w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
   await w.clock.advance(5_000);
-  const told = w.takeLog();
-  assert.match(told, /0:31 agent\.server the machine server ended by itself exit 3/);
-  assert.match(told, /0:32 agent\.server starting → running/);
-  assert.match(told, /0:35 agent\.config configuration received/);
+  const log = w.takeLog();
+  assert.match(log, /0:31 agent\.server the machine server ended by itself exit 3/);
+  assert.match(log, /0:32 agent\.server starting → running/);
+  assert.match(log, /0:35 agent\.config configuration received/);
   w.machine.releases.isStuck = false;
   w.publish('1.2.0', good('1.2.0'));
   await w.clock.advance(5_000);
@@ -303,7 +303,7 @@ test('a download that hangs stops nothing else, and a new goal does not wait for
 const waits: [name: string, isUp: boolean, isFastStart: boolean, from: string][] = [
   ['with a cloud: after the check', true, false, '1.1.0'],
   ['without a cloud: after a minute', false, false, '1.0.0'],
-  ['unless it is told to start fast', true, true, '1.0.0'],
+  ['unless it is started with --fast-start', true, true, '1.0.0'],
 ];
 for (const [name, isUp, isFastStart, version] of waits) {
   test(`wait_for_update_check holds the first start, ${name}`, async () => {
@@ -356,7 +356,7 @@ test('with a maintenance reading the new version is used as soon as maintenance 
   await agent.done;
 });
 
-test('a bad value is replaced, said in the log and in the report until it is corrected', async () => {
+test('a bad value is replaced, logged, and reported until it is corrected', async () => {
   const w = new World();
   w.cloud.agentConfig.set({ advanced_settings: { platform_server_start_timeout_minutes: 'soon' } });
   const agent = w.start();
@@ -379,7 +379,7 @@ test('a bad value is replaced, said in the log and in the report until it is cor
   await agent.done;
 });
 
-test('a damaged configuration cache is said and not used', async () => {
+test('a damaged configuration cache is logged and not used', async () => {
   const w = new World();
   w.machine.files.put('state/config.json', Buffer.from('{"answer": "AAAA"'));
   const agent = w.start();

@@ -63,7 +63,7 @@ test('without systemd: started again after a kill and a handover, back from a ve
   }).then((group) => ({ ...group, [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) }));
 
   const serverPid = await until(folder, 'the machine server runs', (s) => s.server.at === 'running' && s.server.pid);
-  const first = await until(folder, 'the agent tells its process', (s) => s.agent.pid ?? undefined);
+  const first = await until(folder, 'the agent reports its process', (s) => s.agent.pid ?? undefined);
   assert.notEqual(first, supervisor.pid);
   process.kill(first, 'SIGKILL');
   const other = (than: number) => (s: AgentStatus) => s.agent.pid !== than && (s.agent.pid ?? undefined);

@@ -46,10 +46,10 @@ test('systemd hears that the agent is ready only when the server is looked after
   agent.stop();
   await w.clock.advance(minute);
   await agent.done;
-  const told = heard.filter((text) => text !== 'WATCHDOG=1');
-  assert.deepEqual(told.toSorted().slice(0, 1), ['READY=1']);
+  const states = heard.filter((text) => text !== 'WATCHDOG=1');
+  assert.deepEqual(states.toSorted().slice(0, 1), ['READY=1']);
   assert.deepEqual(
-    told.filter((text) => text !== 'READY=1'),
+    states.filter((text) => text !== 'READY=1'),
     [
       'STATUS=machine server stopped',
       'STATUS=machine server starting',
@@ -64,7 +64,7 @@ test('systemd hears that the agent is ready only when the server is looked after
   assert.ok(heard.filter((text) => text === 'WATCHDOG=1').length >= 2);
 });
 
-test('a port that somebody else has is named with its owner, as soon as the server says so', async () => {
+test('a port that another process has is reported with that process as soon as the server reports it', async () => {
   const w = new World();
   w.publish('1.0.0', '#!/bin/sh\necho listen tcp 0.0.0.0:8080: bind: address already in use >&2\nexit 1\n');
   w.machine.processes.foreign = [{ pid: 812, command: 'nginx: master process', program: 'nginx', port: 8080 }];
@@ -85,7 +85,7 @@ test('a port that somebody else has is named with its owner, as soon as the serv
   agent.kill();
 });
 
-test("somebody else's machine server is told and left alone", async () => {
+test('a foreign machine server is reported and not touched', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
   w.machine.processes.foreign = [
@@ -137,7 +137,7 @@ test('a server that ended while no agent ran: the next agent says how, and start
   next.kill();
 });
 
-test('a server that goes into the background is named as that with the remedy, and is no crash; one that stays clears it', async () => {
+test('a server that goes into the background is reported with the remedy, and not as a crash; one that stays clears it', async () => {
   const w = new World();
   w.publish('1.0.0', '#!/bin/sh\necho starting\nsleep 1000000 &\nexit 0\n');
   const agent = w.start();

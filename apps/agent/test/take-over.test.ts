@@ -9,7 +9,7 @@ import { isOtherStart } from '../src/commands/take-over-options.ts';
 import { findOtherAgent, mostTries, putBack } from '../src/take-over/other-agent.ts';
 import { command } from './running-agent.ts';
 
-test("the words with which another product's service starts its agent are told from ours", () => {
+test("arguments with which another product's service starts its agent are distinguished from ours", () => {
   const rows: [words: string, isOther: boolean][] = [
     ['--config /etc/viam.json --enable-syscfg --enable-networking', true],
     ['-c /etc/viam.json --enable-syscfg=true', true],
@@ -120,7 +120,7 @@ test('with systemd the other service ends only when ours has reached the managem
   const rows: [name: string, of: { fails?: string; isReached?: boolean; refused?: string }, end: typeof ours][] = [
     ['it is reached', {}, ours],
     ['the installation is refused', { fails: 'the disk is full' }, others],
-    ['it reaches nobody', { isReached: false }, others],
+    ['it does not reach the server', { isReached: false }, others],
     ['systemd refuses', { refused: `disable ${otherUnit}` }, others],
   ];
   for (const [name, { fails, isReached = true, refused }, end] of rows) {

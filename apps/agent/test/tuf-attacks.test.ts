@@ -33,7 +33,7 @@ test('tuf_arbitrary_software', async () => {
   await using w = await world();
   const one = program('1.0.0');
   assert.equal(await w.outcome(one, { sha256: sha256Of('other bytes') }), 'RELEASE_UNTRUSTED');
-  assert.equal(await w.outcome(program('6.6.6')), 'RELEASE_UNTRUSTED', 'a version that nobody signed');
+  assert.equal(await w.outcome(program('6.6.6')), 'RELEASE_UNTRUSTED', 'an unsigned version');
   // Change one byte of each document.
   for (const name of ['timestamp.json', '1.snapshot.json', '1.targets.json']) {
     await using fresh = await world();
@@ -48,8 +48,8 @@ test('tuf_arbitrary_software', async () => {
     assert.equal(await fresh.outcome(one), 'RELEASE_UNTRUSTED', name);
   }
   // Serve an attacker's complete list with the attacker's own timestamp.
-  const stranger = newRing();
-  const theirs = new Repository({ ring: stranger, now: start });
+  const attacker = newRing();
+  const theirs = new Repository({ ring: attacker, now: start });
   theirs.publish(program('6.6.6'));
   w.repository.forgeOnline(9, theirs.targets, [newKey()]);
   assert.equal(await w.outcome(program('6.6.6')), 'RELEASE_UNTRUSTED');
@@ -319,7 +319,7 @@ test('tuf_torn_local_metadata', async () => {
   assert.equal(await w.outcome(next), 'RELEASE_UNTRUSTED');
 });
 
-test('a file that no release key signed is no release: it needs consent', async () => {
+test('a file without the signature of a release key needs consent', async () => {
   await using w = await world();
   assert.equal(await w.outcome(program('1.0.0'), { target: '' }), 'RELEASE_UNSIGNED');
 });
@@ -358,7 +358,7 @@ test('the first root document: over https, from this machine, or by hand', async
   assert.equal(await w.outcome(program('1.0.0')), 'trusted');
 });
 
-test('a server without signed releases, that fails, or sends elsewhere: said so, and tried again later', async () => {
+test('a server without signed releases, that fails, or redirects: reported, and tried again later', async () => {
   await using w = await world();
   const outcomes: string[] = [];
   const attempt = async (w2: World): Promise<void> => void outcomes.push(await w2.outcome(program('1.0.0')));

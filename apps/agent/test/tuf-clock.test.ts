@@ -12,12 +12,12 @@ test('tuf_clock_1970', async () => {
   const late = { now: start + 400 * day, isTrusted: false };
   for (const time of [{ now: 0, isTrusted: false }, late]) {
     Object.assign(w.time, time);
-    assert.equal(await w.outcome(one), 'trusted', 'updates go on while nobody knows the time');
+    assert.equal(await w.outcome(one), 'trusted', 'updates continue while the time is unknown');
   }
   assert.match(w.log(), /looks expired, but the clock of this machine is not synchronized.*"role":"root"/);
-  assert.match(w.troubles.get()[0]?.message ?? '', /its signed root document looks expired/);
+  assert.match(w.conditions.get()[0]?.message ?? '', /its signed root document looks expired/);
   Object.assign(w.time, { now: start + 2 * hour, isTrusted: true });
-  assert.deepEqual([await w.outcome(one), w.troubles.get()], ['trusted', []]);
+  assert.deepEqual([await w.outcome(one), w.conditions.get()], ['trusted', []]);
   // Version rollback is still refused.
   const old = w.repository.copy();
   w.repository.publish(program('1.1.0'));
@@ -59,7 +59,7 @@ test('documents that expired before the program itself was made have expired, th
   assert.equal(await w.outcome(program('1.0.0')), 'METADATA_EXPIRED');
 });
 
-test('tuf-js is told the time: ten years later everything has expired', async () => {
+test('tuf-js uses the given time: ten years later everything has expired', async () => {
   await using w = await world();
   w.time.now = start + 3_650 * day;
   assert.equal(await w.outcome(program('1.0.0')), 'METADATA_EXPIRED');

@@ -36,8 +36,8 @@ export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
   const server = await repository.serve();
   const { log, text } = captureLog(clock);
   const time: ReleaseTime = { now: start + hour, isTrusted: true, certain: 0 };
-  const troubles = new Cell<readonly Condition[]>([]);
-  const late = reportExpiredMetadata(troubles);
+  const conditions = new Cell<readonly Condition[]>([]);
+  const late = reportExpiredMetadata(conditions);
   const machine = (appAddress = server.url) =>
     releaseTrust({ disk, web, appAddress, time: () => time, late, clock, log });
   const check = async (target: Target, change: { platform?: string; sha256?: string; target?: string } = {}) => {
@@ -56,7 +56,7 @@ export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
     disk,
     folder,
     time,
-    troubles,
+    conditions,
     log: text,
     server,
     machine,

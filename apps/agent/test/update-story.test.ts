@@ -80,7 +80,7 @@ const bad: [program: Program, behaviour: Behaviour, starts: number, reason: RegE
   ['server', 'mute', 3, inStarts, [/^exit 4$/, '{"platform_server":"ready","url":"http://127.0.0.1:7000"}']],
 ];
 for (const [program, behaviour, starts, reason, exit] of bad) {
-  test(`${program} ${behaviour}: taken back, quarantined, reported, not tried again until it is another or cleared`, () =>
+  test(`${program} ${behaviour}: rolled back, quarantined, reported, not tried again until it is another or cleared`, () =>
     runs(async (rig) => {
       const version = `1.1.0-${behaviour}`;
       const count = (id: string) => (program === 'agent' ? startsOf(rig, version) : serverStartsOf(rig, id));
@@ -124,7 +124,7 @@ for (const [program, behaviour, starts, reason, exit] of bad) {
 }
 
 for (const program of ['agent', 'server'] as const) {
-  test(`rollback_loop_is_bounded: ${program}: a version that takes the machine down at each start is taken back`, () =>
+  test(`rollback_loop_is_bounded: ${program}: a version that takes the machine down at each start is rolled back`, () =>
     runs(async (rig) => {
       const { id, use } = rig.publish(program, '1.1.0', 'crash');
       use();
@@ -140,7 +140,7 @@ for (const program of ['agent', 'server'] as const) {
       assert.equal(statusOf(rig, program)?.quarantined[0]?.reason, cutsReason);
     }));
 
-  test(`power cuts in the trial of a good ${program}, more than it may fail, do not take it back`, () =>
+  test(`power cuts in the trial of a good ${program}, more than it may fail, do not roll it back`, () =>
     runs(async (rig) => {
       const { id, use } = rig.publish(program, '1.1.0');
       use();
@@ -188,7 +188,7 @@ test('a management server that is away during a trial: no agent could reach it, 
     assert.deepEqual(statusOf(rig, 'agent')?.quarantined, []);
   }));
 
-test('a new agent that people restart again and again while it is on trial is not taken back for that', () =>
+test('a new agent that users restart again and again while it is on trial is not rolled back for that', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('agent', '1.1.0', 'good');
     // The version needs the management server for its health check; the server is down for a while.
@@ -206,7 +206,7 @@ test('a new agent that people restart again and again while it is on trial is no
     assert.deepEqual([rig.inUse('agent'), rig.isWell(), rig.broken], [id, true, undefined]);
   }));
 
-test('a new machine server that people restart again and again while it is on trial is not taken back for that', () =>
+test('a new machine server that users restart again and again while it is on trial is not rolled back for that', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('server', '1.1.0', 'good');
     use();
@@ -247,7 +247,7 @@ test('both_versions_broken_keeps_agent_running: it goes back once, and goes on t
     assert.equal(statusOf(rig, 'server')?.runningVersion, '1.2.0');
   }));
 
-test('disk_full_precheck: refused before anything is changed, said, and done when there is room', () =>
+test('disk_full_precheck: refused before anything is changed, reported, and done when there is room', () =>
   runs(async (rig) => {
     rig.machine.files.capacityBytes = rig.machine.files.usedBytes() + 20 * 2 ** 20;
     rig.publish('agent', '1.1.0').use();
@@ -387,7 +387,7 @@ test('the gate is renewed by an agent that has passed the health check, not by o
     assert.equal(text(), gateText);
   }));
 
-test('the same bytes under another name are no update', () =>
+test('the same bytes under another name do not update anything', () =>
   runs(async (rig) => {
     const pids = rig.machine.processes.running;
     const url = 'https://releases/server/1.0.0';

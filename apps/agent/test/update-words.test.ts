@@ -105,10 +105,10 @@ test('a build by URL is called by that URL and its hash, wherever it is named', 
       quarantined[0]?.version ?? '',
       /^https:\/\/builds\.example\/worse \(1\.3\.0-crash, sha256 [0-9a-f]{12}\)$/,
     );
-    const told = rig.cloud.report.get()?.conditions.find(({ code }) => code === 'VERSION_QUARANTINED');
+    const condition = rig.cloud.report.get()?.conditions.find(({ code }) => code === 'VERSION_QUARANTINED');
     assert.ok(
-      told?.message.startsWith(`Version ${quarantined[0]?.version} of the machine server failed`),
-      told?.message,
+      condition?.message.startsWith(`Version ${quarantined[0]?.version} of the machine server failed`),
+      condition?.message,
     );
     assert.equal(
       JSON.stringify(rig.cloud.report.get(), (_, v: unknown) => (typeof v === 'bigint' ? `${v}` : v)).includes(
@@ -118,7 +118,7 @@ test('a build by URL is called by that URL and its hash, wherever it is named', 
     );
   }));
 
-test('whether a release key signed it is said of the file that runs, and apart from that of the next one', () =>
+test('the report has the signature state of the running file and of the next one', () =>
   runs(async (rig) => {
     rig.machine.status = never;
     await passes(rig, 1);

@@ -149,7 +149,7 @@ for (const [kind, make] of [
     assert.equal(await store.linked(), b);
   });
 
-  on('what another process puts on trial while a version proves itself stays on trial', async (f) => {
+  on('a version that another process puts on trial while one passes the health check stays on trial', async (f) => {
     const store = storeOn(f);
     const { id: a } = await download(f, { bytes: one });
     await store.activate(a, yes);
@@ -171,7 +171,7 @@ for (const [kind, make] of [
     assert.equal(await store.linked(), trial?.from);
   });
 
-  on('fetched, put to use, tried, proven, taken back, removed', async (f) => {
+  on('fetched, used, tried, proven, rolled back, removed', async (f) => {
     const store = storeOn(f);
     assert.deepEqual([await store.list(), await store.linked(), await store.previous()], [[], null, null]);
     const { id: a } = await download(f, { bytes: one });
@@ -206,7 +206,7 @@ for (const [kind, make] of [
     );
   });
 
-  on('a version that has not proved itself is never what one goes back to', async (f) => {
+  on('a version that has not passed the health check is never the target of a rollback', async (f) => {
     const store = storeOn(f);
     const ids: string[] = [];
     for (const [i, bytes] of [one, two, three].entries()) {
@@ -243,7 +243,7 @@ for (const [kind, make] of [
     assert.deepEqual(await left(), [[], null]);
   });
 
-  on('disk_full_precheck: said before anything is changed', async (f) => {
+  on('disk_full_precheck: reported before anything is changed', async (f) => {
     f.setFree(2 * one.length + 50 * 2 ** 20 - 1);
     await assert.rejects(download(f, { bytes: one, sizeBytes: one.length }), { code: 'DISK_FULL' });
     await assert.rejects(download(f, { bytes: one }), { code: 'DISK_FULL' });

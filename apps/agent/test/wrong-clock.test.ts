@@ -73,7 +73,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       assert.match(wrong.remedy, /time server/);
       const { at, agent: own } = await agent.until('the time', (s) => s);
       const off = Date.parse(at) - (systemClock.wall() + aheadMs);
-      assert.ok(Math.abs(off) < 60_000, `it tells the time of the server: ${at}`);
+      assert.ok(Math.abs(off) < 60_000, `it reports the time of the server: ${at}`);
       assert.ok(Date.parse(at) - Date.parse(own.started ?? '') < 10 * 60_000, 'and is up for minutes');
     });
   }

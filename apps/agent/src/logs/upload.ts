@@ -105,7 +105,7 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
       await sendBatch(batch, parts, state, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const next = await afterFailure(error, { batch, spool, parts, state }, signal);
+      const next = await afterFailure({ error, batch, spool, parts, state }, signal);
       if (next === 'send a part') continue;
       if (next === 'wait') {
         local.debug('log lines were not taken', { error: errorText(error) });
@@ -153,10 +153,10 @@ async function sendRecords(
 
 /** Decides what follows a failed batch. A line is given up only if the server accepts others. */
 async function afterFailure(
-  error: unknown,
-  { batch, spool, parts, state }: { batch: Batch; spool: Spool; parts: SendParts; state: SendState },
+  of: { error: unknown; batch: Batch; spool: Spool; parts: SendParts; state: SendState },
   signal: AbortSignal,
 ): Promise<'send a part' | 'wait' | 'give up'> {
+  const { error, batch, spool, parts, state } = of;
   const isRefusal = codeIn(error) === Code.InvalidArgument;
   const isHopeless = codeIn(error) === Code.Internal && ++state.tries >= triesOfBatch;
   if (!isRefusal && !isHopeless) return 'wait';
