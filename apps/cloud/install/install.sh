@@ -74,16 +74,16 @@ read_arguments() {
       --uninstall) action=uninstall ;;
       --keep-credentials) keep_credentials=1 ;;
       -h | --help) usage; exit 0 ;;
-      *) refuse "\"$1\" is no option. See --help." ;;
+      *) refuse "\"$1\" is not an option. See --help." ;;
     esac
     shift
   done
   [ "$force" = 0 ] && force=''
   case $root in /*[!/]*) ;; *) refuse "--root $root: give the full path of a folder that is not /." ;; esac
   case $config in /*) ;; *) refuse "--config $config: give the full path of the file." ;; esac
-  case $version in '' | *[!A-Za-z0-9.+-]*) refuse "\"$version\" is no version: write stable, dev, or one as 1.2.3." ;; esac
+  case $version in '' | *[!A-Za-z0-9.+-]*) refuse "\"$version\" is not a version: write stable, dev, or one as 1.2.3." ;; esac
   server=${server%/}
-  case $server in http://?* | https://?*) ;; *) refuse "\"$server\" is no address of a management server: it begins with https:// or http://." ;; esac
+  case $server in http://?* | https://?*) ;; *) refuse "\"$server\" is not a URL of a management server: it begins with https:// or http://." ;; esac
   case $custom_sha256 in *[!0-9a-f]*) refuse "the sha256 has 64 digits of 0-9 and a-f: $custom_sha256" ;; esac
   [ -z "$custom_sha256" ] || [ ${#custom_sha256} = 64 ] || refuse "the sha256 has 64 digits of 0-9 and a-f: $custom_sha256"
 }

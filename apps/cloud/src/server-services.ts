@@ -20,7 +20,7 @@ import { presence } from './machines/presence.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
-import { releaseBook } from './releases/release-book.ts';
+import { releaseCache } from './releases/release-cache.ts';
 import { keepFresh } from './releases/tuf-repository.ts';
 import { startRetention } from './retention/start.ts';
 import type { RpcDeps } from './rpc-routes.ts';
@@ -103,7 +103,7 @@ function machineState({
 }: ServerDatabase & { clock: Clock; log: Log; stop: AbortSignal }) {
   const { db, notifications } = database;
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop });
-  const releases = releaseBook(db, changes);
+  const releases = releaseCache(db, changes);
   const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
   const answers = agentAnswers({ sourceOf, releases, changes, clock, stop });
   const configs = machineConfigs({

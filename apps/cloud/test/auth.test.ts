@@ -23,7 +23,7 @@ test('who may authenticate, and with what error not', async () => {
     ['wrong key', entity, { type: 'api-key', payload: 'x' }, 'Unauthenticated INVALID_CREDENTIALS'],
     ['empty key', entity, { type: 'api-key', payload: '' }, 'Unauthenticated INVALID_CREDENTIALS'],
     ['unknown key id', id, { type: 'api-key', payload }, 'Unauthenticated INVALID_CREDENTIALS'],
-    ['key id that is no UUID', "' or 1=1", { type: 'api-key', payload }, 'Unauthenticated INVALID_CREDENTIALS'],
+    ['key id that is not a UUID', "' or 1=1", { type: 'api-key', payload }, 'Unauthenticated INVALID_CREDENTIALS'],
     ['key as part secret', entity, { type: 'robot-secret', payload }, 'Unauthenticated INVALID_CREDENTIALS'],
     ['part secret as key', partId, { type: 'api-key', payload: part.payload }, 'Unauthenticated INVALID_CREDENTIALS'],
     ['no credentials', entity, undefined, 'InvalidArgument INVALID_ARGUMENT'],

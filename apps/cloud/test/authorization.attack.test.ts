@@ -40,11 +40,11 @@ async function trialsOfCalls(world: World, wire: Wire, rights: readonly Right[])
       what: call,
       answers,
       after,
-      ofNobody: () => 'not authenticated',
+      ofUnauthenticated: () => 'not authenticated',
       async prepare() {
         const { messages, ...subject } = await ask(world);
         const send = async ({ [bare]: isBare, ...headers }: Headers) =>
-          outcomeOf(await wire.say(callOf(method, messages, isBare ? headers : { [ofCall]: '1', ...headers })));
+          outcomeOf(await wire.send(callOf(method, messages, isBare ? headers : { [ofCall]: '1', ...headers })));
         return { text: JSON.stringify(messages).slice(0, 300), subject, send };
       },
     };
@@ -78,15 +78,20 @@ async function trialsOfPages(world: World, wire: Wire, rights: readonly PageRigh
   return trials;
 }
 
-const trialOfPage = (world: World, wire: Wire, { what, ask, ofNobody, answers }: PageRight, method: string): Trial => ({
+const trialOfPage = (
+  world: World,
+  wire: Wire,
+  { what, ask, ofUnauthenticated, answers }: PageRight,
+  method: string,
+): Trial => ({
   what: `${method} ${what}`,
   answers: method === 'HEAD' ? bodiless(answers) : answers,
-  ofNobody: (who) => (method === 'HEAD' && ofNobody(who) === 'shows' ? 'ok' : ofNobody(who)),
+  ofUnauthenticated: (who) => (method === 'HEAD' && ofUnauthenticated(who) === 'shows' ? 'ok' : ofUnauthenticated(who)),
   async prepare() {
     const { path, body, ...subject } = await ask(world);
     const send = async (headers: Headers) => {
       const length = body && { 'content-length': String(body.length) };
-      return pageOutcome(await wire.say({ method, path, headers: { ...length, ...headers }, ...(body && { body }) }));
+      return pageOutcome(await wire.send({ method, path, headers: { ...length, ...headers }, ...(body && { body }) }));
     };
     return { text: `${method} ${path}`, subject, send };
   },
@@ -110,13 +115,13 @@ test('every call and every page, by everybody: the answer of the table, and noth
     rightToWipe,
   ];
   const contents = await contentsOf(world.on.db, world.on.server.dataFolder);
-  const nobody = await unproven(world);
-  const live = nobody['cookie of a foreign origin']?.['cookie'] ?? '';
+  const unauthenticated = await unproven(world);
+  const live = unauthenticated['cookie of a foreign origin']?.['cookie'] ?? '';
   const ofCalls = await tryAll(
-    { world, contents, nobody: { ...nobody, [bare]: { cookie: live, [bare]: '1' } } },
+    { world, contents, unauthenticated: { ...unauthenticated, [bare]: { cookie: live, [bare]: '1' } } },
     await trialsOfCalls(world, wire, calls),
   );
-  const ofPages = await tryAll({ world, contents, nobody }, await trialsOfPages(world, wire, rightsOfPages));
+  const ofPages = await tryAll({ world, contents, unauthenticated }, await trialsOfPages(world, wire, rightsOfPages));
   console.log(`calls ${JSON.stringify(ofCalls.counts)}, pages ${JSON.stringify(ofPages.counts)}`);
   const wrong = [...ofCalls.wrong, ...ofPages.wrong];
   for (const line of wrong) console.log(line);

@@ -38,7 +38,7 @@ const tags: [name: string, tags: string[], expected: string][] = [
   ['a thousand', Array.from({ length: 1000 }, (_, n) => `t${n}`), 'ok'],
   ['a thousand and one', Array.from({ length: 1001 }, (_, n) => `t${n}`), '3 INVALID_ARGUMENT'],
   ['the same twice', ['a', 'a'], 'ok'],
-  ['other scripts and pictures', ['größe', '杯子', '☕️', 'كوب'], 'ok'],
+  ['other scripts and emoji', ['größe', '杯子', '☕️', 'كوب'], 'ok'],
 ];
 for (const [name, list, expected] of tags) {
   test(`tags: ${name}: ${expected}`, async () => {
@@ -54,8 +54,8 @@ for (const [name, list, expected] of tags) {
 const box = { label: 'cup', xMinNormalized: 0.1, yMinNormalized: 0.1, xMaxNormalized: 0.5, yMaxNormalized: 0.5 };
 const boxes: [name: string, change: Partial<typeof box>, expected: string][] = [
   ['a good one', {}, 'ok'],
-  ['the whole picture', { xMinNormalized: 0, yMinNormalized: 0, xMaxNormalized: 1, yMaxNormalized: 1 }, 'ok'],
-  ['left of the picture', { xMinNormalized: -0.01 }, '3 INVALID_ARGUMENT'],
+  ['the whole image', { xMinNormalized: 0, yMinNormalized: 0, xMaxNormalized: 1, yMaxNormalized: 1 }, 'ok'],
+  ['left of the image', { xMinNormalized: -0.01 }, '3 INVALID_ARGUMENT'],
   ['right of it', { xMaxNormalized: 1.01 }, '3 INVALID_ARGUMENT'],
   ['above it', { yMinNormalized: -1 }, '3 INVALID_ARGUMENT'],
   ['below it', { yMaxNormalized: 2 }, '3 INVALID_ARGUMENT'],
@@ -123,7 +123,7 @@ for (const [name, text, expected] of names) {
   });
 }
 
-test('any bytes are accepted as a picture, also none; a job is queued, and its trainer judges them', async () => {
+test('an upload accepts any bytes, even none, as an image; a job is queued, and its trainer checks them', async () => {
   await using server = await trainingServer();
   const datasetId = await datasetOf(server, { a: 10, b: 10 });
   const bad: [name: string, bytes: Uint8Array][] = [
@@ -143,7 +143,7 @@ test('any bytes are accepted as a picture, also none; a job is queued, and its t
 });
 
 const labelled: [name: string, counts: Record<string, number>, tags: string[], type: ModelType, expected: string][] = [
-  ['no pictures', {}, ['a', 'b'], ModelType.SINGLE_LABEL_CLASSIFICATION, '9 DATASET_EMPTY'],
+  ['no images', {}, ['a', 'b'], ModelType.SINGLE_LABEL_CLASSIFICATION, '9 DATASET_EMPTY'],
   ['no labels at all', { '': 30 }, ['a', 'b'], ModelType.SINGLE_LABEL_CLASSIFICATION, '9 DATASET_EMPTY'],
   ['one label alone', { a: 30 }, ['a'], ModelType.SINGLE_LABEL_CLASSIFICATION, '9 TOO_FEW_LABELS'],
   [

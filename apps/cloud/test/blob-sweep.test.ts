@@ -31,7 +31,7 @@ async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }
 
-test('a deleted image is served to nobody, by no way; the run of a job that was submitted before still gets it', async () => {
+test('no caller gets a deleted image, except the run of a job that was submitted before', async () => {
   await using on = await testServer();
   const [data, sync] = [await on.client(DataService), await on.client(DataSyncService)];
   const { id: datasetId } = await (

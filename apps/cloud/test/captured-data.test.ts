@@ -37,7 +37,7 @@ test('pages end with empty ones and hold each datum once, also where times are e
     await outcome(client.binaryDataByFilter({ dataRequest: { last: 'bm9uc2Vuc2U' } })),
     '3 INVALID_ARGUMENT',
   );
-  assert.deepEqual((await server.client(DataService, 'stranger').binaryDataByFilter({})).data, []);
+  assert.deepEqual((await server.client(DataService, 'foreignOwner').binaryDataByFilter({})).data, []);
 });
 
 test('a datum comes back as it was sent', async () => {
@@ -121,17 +121,17 @@ test('a datum comes back as it was sent', async () => {
   }
 });
 
-test('uploads: tags and datasets, all or nothing; a file in a stream; not a picture', async () => {
+test('uploads: tags and datasets, all or nothing; a file in a stream; not an image', async () => {
   await using server = await trainingServer();
   const datasetId = await dataset(server, 'd');
-  const foreignId = await dataset(server, 'd', 'stranger');
+  const foreignId = await dataset(server, 'd', 'foreignOwner');
   const sequences = await dataset(server, 's', 'owner', DatasetType.SEQUENCE_DATA);
   const unnamed = await dataset(server, 'unnamed');
   await server.configure(dataServiceFor(datasetId));
   const rows: [name: string, of: Upload, expected: string][] = [
     ['a dataset that the configuration does not name', { datasetIds: [datasetId, unnamed] }, '7 RESOURCE_NOT_NAMED'],
     ['into a dataset', { datasetIds: [datasetId], tags: ['a'] }, 'ok'],
-    ['bytes that are no picture', { datasetIds: [datasetId], bytes: Buffer.from('x') }, 'ok'],
+    ['bytes that are not an image', { datasetIds: [datasetId], bytes: Buffer.from('x') }, 'ok'],
     ['an unknown dataset', { datasetIds: [datasetId, randomUUID()] }, '5 DATASET_NOT_FOUND'],
     ['no id at all', { datasetIds: ['nonsense'] }, '5 DATASET_NOT_FOUND'],
     ['a foreign dataset', { datasetIds: [foreignId] }, '5 DATASET_NOT_FOUND'],
@@ -141,7 +141,7 @@ test('uploads: tags and datasets, all or nothing; a file in a stream; not a pict
     ['a foreign part, by a key', { partId: server.foreign.partId, who: 'owner' }, '5 PART_NOT_FOUND'],
     ['neither part nor dataset', { partId: '', who: 'owner' }, '3 INVALID_ARGUMENT'],
     ['without a part, for a dataset', { partId: '', who: 'owner', datasetIds: [datasetId] }, 'ok'],
-    ['a tag that is no text', { tags: ['a\0'] }, '3 INVALID_ARGUMENT'],
+    ['a tag that is not text', { tags: ['a\0'] }, '3 INVALID_ARGUMENT'],
   ];
   for (const [name, of, expected] of rows) assert.equal(await outcome(upload(server, of)), expected, name);
   const members = await server
@@ -186,7 +186,7 @@ test('what a machine sends again is stored once', async () => {
     true,
   );
   assert.notEqual(await upload(server, { ...again, name: 'other' }), first);
-  assert.notEqual(await upload(server, { ...again, who: 'owner' }), first, 'a person may mean it');
+  assert.notEqual(await upload(server, { ...again, who: 'owner' }), first, 'a user may intend it');
 
   const datasetId = await dataset(server, 'd');
   const named: Upload = { who: 'owner', uploadId: 'u1', bytes: Buffer.from('x'), datasetIds: [datasetId] };
@@ -310,7 +310,7 @@ test('edits: tags, boxes, datasets, deletion', async () => {
       '3 INVALID_ARGUMENT',
     ],
     [
-      'box of another picture',
+      'box of another image',
       () => client.updateBoundingBox({ binaryDataId: b, bboxId, label: 'x' }),
       '5 BOUNDING_BOX_NOT_FOUND',
     ],
@@ -320,7 +320,7 @@ test('edits: tags, boxes, datasets, deletion', async () => {
       '5 BOUNDING_BOX_NOT_FOUND',
     ],
     [
-      'no such picture',
+      'no such image',
       () => client.addBoundingBoxToImageByID({ binaryDataId: a.slice(0, -4) + '0000', ...box }),
       '5 BINARY_DATA_NOT_FOUND',
     ],
@@ -356,7 +356,7 @@ test('edits: tags, boxes, datasets, deletion', async () => {
   assert.equal((await client.deleteBinaryDataByFilter({ filter: everything })).deletedCount, 1n);
 });
 
-test('tags of many at once: nobody waits for ever, nothing is lost', async () => {
+test('tags of many at once: no call waits for ever, nothing is lost', async () => {
   await using server = await trainingServer();
   const client = server.client(DataService, 'owner');
   const ids = await Promise.all(Array.from({ length: 12 }, (_, n) => upload(server, { at: n })));
@@ -429,7 +429,7 @@ test('signed links: for anybody, until they expire, for that datum only', async 
     '3 INVALID_ARGUMENT',
   );
   assert.equal(
-    await outcome(server.client(DataService, 'stranger').createBinaryDataSignedURL({ binaryDataId: a })),
+    await outcome(server.client(DataService, 'foreignOwner').createBinaryDataSignedURL({ binaryDataId: a })),
     '5 BINARY_DATA_NOT_FOUND',
   );
 });

@@ -44,7 +44,7 @@ export const dataset = async (server: TrainingServer, name: string, who: Who = '
   (
     await server.client(DatasetService, who).createDataset({
       name,
-      organizationId: who === 'stranger' ? server.foreign.orgId : server.own.orgId,
+      organizationId: who === 'foreignOwner' ? server.foreign.orgId : server.own.orgId,
       ...(type === undefined ? {} : { type }),
     })
   ).id;

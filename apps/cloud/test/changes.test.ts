@@ -13,7 +13,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await systemClock.sleep(5);
 }
 
-test('changes are told once: at once, after a broken connection, and by looking when no word came', async () => {
+test('changes are notified once: at once, after a broken connection, and by polling when no notification came', async () => {
   await using database = await testDatabase();
   const { db, connection } = database;
   const { log } = captureLog(systemClock);

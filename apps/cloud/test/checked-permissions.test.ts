@@ -147,7 +147,7 @@ test('caller × resource × permission: the answer and the call agree', async ()
   assert.ok(counts.yes > 100 && counts.no > 100, JSON.stringify(counts));
 });
 
-test('what CheckPermissions refuses, and what is nobody’s', async () => {
+test('what CheckPermissions refuses, and permissions on unknown resources', async () => {
   await using on = await testServer();
   const app = await on.client(AppService);
   const ask = (resourceType: string, resourceId: string, permissions_: string[]) =>

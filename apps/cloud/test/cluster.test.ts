@@ -62,7 +62,7 @@ test('a database that outlived its server is adopted; one that was stopped start
   await third.stop();
 });
 
-test('what a killed database leaves behind is no obstacle: its lock with a stranger’s or a zombie’s pid, a torn creation', async () => {
+test('the database starts over what a killed one leaves: a lock with the pid of another process or a zombie, a torn creation', async () => {
   await using folder = await tempFolder();
   const home = folder.file('postgres');
   const first = await start(home);
@@ -80,7 +80,7 @@ test('what a killed database leaves behind is no obstacle: its lock with a stran
   while (!/^\d+ \(.*\) Z/.test(await readFile(`/proc/${zombie}/stat`, 'utf8'))) await systemClock.sleep(10);
   process.kill(zombie, 0);
   assert.equal(await processState(zombie), 'gone');
-  assert.equal(await processState(process.pid), 'gone', 'it lives, but is no database');
+  assert.equal(await processState(process.pid), 'gone', 'it runs, but is not a database');
 
   for (const pid of [zombie, process.pid]) {
     await writeFile(pidFile, left.replace(/^\d+/, String(pid)));

@@ -18,7 +18,7 @@ import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';
 import { testServer } from './server.ts';
 
-const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/pictures' } };
+const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/images' } };
 const capture = (attributes: object) => ({ name: 'keep', type: 'data_manager', attributes });
 const webcam = { ...camera, model: 'webcam' };
 const words = ({ severity, path }: Problem): string =>
@@ -128,7 +128,7 @@ test('the management server itself names what an agent of before does not act on
   const agent = await on.client(AgentDeviceService, part);
   const configJson = JSON.stringify({ agent: { network_configuration: { hotspot_password: 'long enough' } } });
   await fleet.saveConfig({ partId, configJson });
-  const told = async (report: object) => {
+  const conditionsFor = async (report: object) => {
     await agent.deviceAgentConfig({
       id: partId,
       hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
@@ -140,12 +140,12 @@ test('the management server itself names what an agent of before does not act on
   };
   const path = 'agent.network_configuration.hotspot_password';
   // A machine that reports neither slices nor the fields that it applies.
-  assert.deepEqual(await told({}), [['NO_EFFECT_HERE', path, path]]);
+  assert.deepEqual(await conditionsFor({}), [['NO_EFFECT_HERE', path, path]]);
   // A machine that reports the ineffective path itself.
-  assert.deepEqual(await told({ slices: [{ slice: 3, state: 3, ineffectivePaths: [path] }] }), []);
+  assert.deepEqual(await conditionsFor({ slices: [{ slice: 3, state: 3, ineffectivePaths: [path] }] }), []);
 });
 
-test('what was saved by earlier rules keeps nobody from changing something else', async () => {
+test('an entry saved under earlier rules does not block other changes', async () => {
   await using on = await testServer();
   const fleet = await on.client(FleetService);
   const { partId, part } = await on.machine('m');
@@ -173,7 +173,7 @@ test('what was saved by earlier rules keeps nobody from changing something else'
   assert.match(await failure(save(broken)), /INVALID_CONFIG/, 'corrected, it stays corrected');
 });
 
-test('of an agent of another product nothing is said about effects', async () => {
+test('an agent of another product gets no condition about effects', async () => {
   await using on = await testServer();
   const fleet = await on.client(FleetService);
   const { partId, part } = await on.machine('m');

@@ -48,7 +48,7 @@ async function proved(on: TestServer, localAddress: string, token: string): Prom
   return kept('proved', await socket);
 }
 
-test('an address keeps so many unproven connections, whatever they say; proven ones and other addresses stay', async () => {
+test('an address keeps a limited number of unauthenticated connections, whatever they send; authenticated ones and other addresses stay', async () => {
   await using on = await testServer(flags);
   const token = await on.token(on.owner);
   const proven = await Promise.all([1, 2, 3, 4, 5].map(() => proved(on, '127.0.0.5', token)));

@@ -99,7 +99,7 @@ test('the role of the server owns its database and may do nothing else', async (
   );
 });
 
-test('only the user of the server may connect, over a folder and a socket that nobody else may enter', async () => {
+test('only the user of the server may connect, over a folder and a socket that no other user may enter', async () => {
   await using folder = await tempFolder();
   await using cluster = await opened(folder.file('postgres'));
   const rules = readFileSync(path.join(folder.file('postgres'), '18', 'pg_hba.conf'), 'utf8');
@@ -158,9 +158,9 @@ async function assertChangedOver(home: string): Promise<void> {
     { rolname: 'platform', rolsuper: true },
     { rolname: 'platform_app', rolsuper: false },
   ]);
-  const strangers = `select count(*)::int from pg_class
+  const foreignTables = `select count(*)::int from pg_class
     where relnamespace = 'public'::regnamespace and relowner <> 'platform_app'::regrole`;
-  assert.equal(await one(admin(cluster), strangers), 0);
+  assert.equal(await one(admin(cluster), foreignTables), 0);
   await assert.rejects(statement(app(cluster, 'postgres'), 'select 1'), /permission denied/);
   const folder = path.join(home, '18');
   for (const [name, text] of accessRules()) assert.equal(readFileSync(path.join(folder, name), 'utf8'), text);

@@ -13,7 +13,7 @@ import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 const call = promisify(execFile);
 const hidden = ['groupadd', 'useradd'].map((name) => `mount --bind /dev/null /usr/sbin/${name}`);
 
-test('the system user of the database: created once, also by several servers at once; without it, nobody', async () => {
+test('the system user of the database: created once, also by several servers at once; without it, the user nobody', async () => {
   if (process.getuid?.() !== 0) return;
   await using folder = await tempFolder();
   chmodSync(folder.path, 0o711);

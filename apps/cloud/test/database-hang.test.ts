@@ -190,7 +190,7 @@ for (const [name, rigOf, rounds] of [
         const again = systemClock.now();
         await until(isReady);
         const text = [readyMs, callsMs, systemClock.now() - again].map((ms) => `${Math.round(ms)} ms`);
-        process.stdout.write(`not ready after ${text[0]}, calls told after ${text[1]}, back after ${text[2]}\n`);
+        process.stdout.write(`not ready after ${text[0]}, calls refused after ${text[1]}, back after ${text[2]}\n`);
         await until(async () => (await failure(owner.listMachines({ organizationId: ready.org_id }))) === 'no failure');
       }
 

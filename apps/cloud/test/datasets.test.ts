@@ -11,11 +11,11 @@ import { outcome, trainingServer, type Who } from './training-server.ts';
 test('datasets: names, lists, merge, deletion', async () => {
   await using server = await trainingServer();
   const client = server.client(DatasetService, 'operator');
-  const stranger = server.client(DatasetService, 'stranger');
+  const foreignOwner = server.client(DatasetService, 'foreignOwner');
   const organizationId = server.own.orgId;
   const [one, two] = [await dataset(server, 'one'), await dataset(server, 'two')];
   const sequences = await dataset(server, 'seq', 'owner', DatasetType.SEQUENCE_DATA);
-  await dataset(server, 'one', 'stranger');
+  await dataset(server, 'one', 'foreignOwner');
   const names = async (type?: DatasetType) =>
     (
       await client.listDatasetsByOrganizationID({ organizationId, ...(type === undefined ? {} : { type }) })
@@ -27,7 +27,7 @@ test('datasets: names, lists, merge, deletion', async () => {
     (await client.listDatasetsByIDs({ ids: [two, 'x', randomUUID()] })).datasets.map(({ name }) => name),
     ['two'],
   );
-  assert.deepEqual((await stranger.listDatasetsByIDs({ ids: [one] })).datasets, []);
+  assert.deepEqual((await foreignOwner.listDatasetsByIDs({ ids: [one] })).datasets, []);
   const rows: [name: string, call: () => Promise<unknown>, expected: string][] = [
     ['a name taken', () => client.createDataset({ organizationId, name: 'one' }), '6 DATASET_NAME_TAKEN'],
     ['a rename onto it', () => client.renameDataset({ id: two, name: 'one' }), '6 DATASET_NAME_TAKEN'],
@@ -43,8 +43,8 @@ test('datasets: names, lists, merge, deletion', async () => {
       () => server.client(DatasetService, 'machine').createDataset({ organizationId, name: 'x' }),
       '7 PERMISSION_DENIED',
     ],
-    ['a foreign dataset', () => stranger.renameDataset({ id: one, name: 'x' }), '5 DATASET_NOT_FOUND'],
-    ['deleted by a stranger', () => stranger.deleteDataset({ id: one }), '5 DATASET_NOT_FOUND'],
+    ['a foreign dataset', () => foreignOwner.renameDataset({ id: one, name: 'x' }), '5 DATASET_NOT_FOUND'],
+    ['deleted by a foreign owner', () => foreignOwner.deleteDataset({ id: one }), '5 DATASET_NOT_FOUND'],
     [
       'merge of two kinds',
       () => client.mergeDatasets({ organizationId, name: 'm', datasetIds: [one, sequences] }),
@@ -77,7 +77,7 @@ test('datasets: names, lists, merge, deletion', async () => {
 /** Distinct outcomes. */
 const all = async (of: Promise<unknown>[]): Promise<string[]> => [...new Set(await Promise.all(of.map(outcome)))];
 
-test('data of others: not there for strangers, out of reach for machines', async () => {
+test('data of others: not found for other organizations, denied for machines', async () => {
   await using server = await trainingServer();
   const datasetId = await dataset(server, 'd');
   const id = await upload(server, { who: 'owner', datasetIds: [datasetId] });
@@ -103,20 +103,20 @@ test('data of others: not there for strangers, out of reach for machines', async
     client.addTagsToBinaryDataByFilter({ tags: ['t'] }),
     client.removeTagsFromBinaryDataByFilter({ tags: ['t'] }),
   ];
-  const [stranger, machine] = [server.client(DataService, 'stranger'), server.client(DataService, 'machine')];
-  assert.deepEqual(await all(calls(stranger)), ['5 BINARY_DATA_NOT_FOUND']);
-  assert.deepEqual(await all(lists(stranger)), ['ok'], 'lists show what is the own: nothing');
+  const [foreignOwner, machine] = [server.client(DataService, 'foreignOwner'), server.client(DataService, 'machine')];
+  assert.deepEqual(await all(calls(foreignOwner)), ['5 BINARY_DATA_NOT_FOUND']);
+  assert.deepEqual(await all(lists(foreignOwner)), ['ok'], 'lists show what is the own: nothing');
   assert.deepEqual(await all([...calls(machine), ...lists(machine)]), ['7 PERMISSION_DENIED']);
   const add = (client: Client<typeof DataService>) => [
     client.addBinaryDataToDatasetByIDs({ datasetId, ...ids }),
     client.removeBinaryDataFromDatasetByIDs({ datasetId, ...ids }),
   ];
-  assert.deepEqual(await all(add(stranger)), ['5 DATASET_NOT_FOUND']);
-  const theirs = await dataset(server, 't', 'stranger');
-  const steal = stranger.addBinaryDataToDatasetByIDs({ datasetId: theirs, ...ids });
+  assert.deepEqual(await all(add(foreignOwner)), ['5 DATASET_NOT_FOUND']);
+  const theirs = await dataset(server, 't', 'foreignOwner');
+  const steal = foreignOwner.addBinaryDataToDatasetByIDs({ datasetId: theirs, ...ids });
   assert.equal(await outcome(steal), '5 BINARY_DATA_NOT_FOUND');
   assert.deepEqual(
-    [(await server.get(`/data/${id}`, 'stranger')).status, (await server.get(`/data/${id}`, 'machine')).status],
+    [(await server.get(`/data/${id}`, 'foreignOwner')).status, (await server.get(`/data/${id}`, 'machine')).status],
     [404, 403],
   );
   const [datum] = (await server.client(DataService, 'owner').binaryDataByIDs(ids)).data;
@@ -172,7 +172,7 @@ test('readings: exported in order, the latest, within an interval; of others not
     [1199],
   );
   assert.deepEqual(await exported({ resourceSubtype: 'camera' }), []);
-  assert.deepEqual(await exported({}, 'stranger'), []);
+  assert.deepEqual(await exported({}, 'foreignOwner'), []);
   const data = server.client(DataService, 'owner');
   const latest = await data.getLatestTabularData(asked);
   assert.deepEqual([latest.timeCaptured?.seconds, latest.payload], [1199n, { readings: { celsius: 1199 } }]);
@@ -246,12 +246,12 @@ test('readings by filter: page by page, counted, of others nothing; deleted for 
     [{ datasetId: partId }, 0],
   ];
   for (const [asked, many] of rows) assert.equal(await count(asked), many, Object.keys(asked).join());
-  assert.equal(await count({}, 'stranger'), 0);
-  assert.equal(await outcome(count({ organizationIds: [orgId] }, 'stranger')), '5 ORGANIZATION_NOT_FOUND');
+  assert.equal(await count({}, 'foreignOwner'), 0);
+  assert.equal(await outcome(count({ organizationIds: [orgId] }, 'foreignOwner')), '5 ORGANIZATION_NOT_FOUND');
 
   const remove = async (more: object, who: Who = 'owner'): Promise<bigint> =>
     (await server.client(DataService, who).deleteTabularData({ organizationId: orgId, ...more })).deletedCount;
-  assert.equal(await outcome(remove({}, 'stranger')), '5 ORGANIZATION_NOT_FOUND');
+  assert.equal(await outcome(remove({}, 'foreignOwner')), '5 ORGANIZATION_NOT_FOUND');
   assert.equal(await outcome(remove({ organizationId: '' })), '3 INVALID_ARGUMENT');
   assert.equal(await remove({ deleteOlderThanDays: 60, filter: { componentName: 'probe' } }), 11n);
   assert.equal(await remove({ deleteOlderThanDays: 4_000_000 }), 0n);

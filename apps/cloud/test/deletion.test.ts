@@ -26,8 +26,8 @@ test('a deletion by filter needs a condition besides the organization', async ()
     assert.equal(heard, '3 FILTER_EMPTY', JSON.stringify(request));
   }
   assert.equal((await client.binaryDataByFilter({ countOnly: true })).count, 1n);
-  const stranger = server.client(DataService, 'machine').deleteBinaryDataByFilter({});
-  assert.equal(await outcome(stranger), '7 PERMISSION_DENIED', 'rights are checked first');
+  const denied = server.client(DataService, 'machine').deleteBinaryDataByFilter({});
+  assert.equal(await outcome(denied), '7 PERMISSION_DENIED', 'rights are checked first');
   const all = { organizationIds: [server.own.orgId], interval: { start: epoch } };
   assert.equal((await client.deleteBinaryDataByFilter({ filter: all })).deletedCount, 1n);
 });

@@ -23,7 +23,7 @@ const namespace = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
 const canMount = spawnSync('unshare', [...namespace, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
 test(
-  'a full disk: told with its remedy, nothing lost, and all goes on when there is space again',
+  'a full disk: reported with its remedy, nothing lost, and all goes on when there is space again',
   { skip: canMount ? false : 'no right to mount' },
   async () => {
     await using folder = await tempFolder();

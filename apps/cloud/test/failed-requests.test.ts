@@ -28,11 +28,11 @@ async function exchange(url: string, request: string): Promise<string> {
 }
 
 const malformed: [name: string, request: string, answer: RegExp][] = [
-  ['a path that is no path', 'GET // HTTP/1.1\r\nhost: x\r\n\r\n', /^HTTP\/1\.1 404 /],
-  ['a host that is no host', `POST ${path} HTTP/1.1\r\nhost: [\r\ncontent-length: 0\r\n\r\n`, /^HTTP\/1\.1 400 /],
+  ['an invalid path', 'GET // HTTP/1.1\r\nhost: x\r\n\r\n', /^HTTP\/1\.1 404 /],
+  ['an invalid host', `POST ${path} HTTP/1.1\r\nhost: [\r\ncontent-length: 0\r\n\r\n`, /^HTTP\/1\.1 400 /],
   ['no host', `POST ${path} HTTP/1.0\r\ncontent-length: 0\r\n\r\n`, /^HTTP\/1\.1 400 /],
   ['no host, as health checks send it', 'GET /livez HTTP/1.0\r\n\r\n', /^HTTP\/1\.1 200 /],
-  ['a port that is no port', 'GET / HTTP/1.1\r\nhost: x:y\r\n\r\n', /^HTTP\/1\.1 400 /],
+  ['an invalid port', 'GET / HTTP/1.1\r\nhost: x:y\r\n\r\n', /^HTTP\/1\.1 400 /],
   ['everything', 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n', /^HTTP\/1\.1 40/],
   ['a whole URL', 'GET http://x/livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', /^HTTP\/1\.1 200 /],
 ];

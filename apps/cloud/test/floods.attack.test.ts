@@ -136,10 +136,10 @@ test('bombs and floods: each is refused, and others are served', async (t) => {
   const { cloud, url } = target;
   try {
     const thrown = await bombs();
-    await watched(t, 'nobody attacks', target, () => sleep(1_000));
+    await watched(t, 'no attack', target, () => sleep(1_000));
     const callers: [who: string, path: string, token: string | undefined][] = [
-      ['nobody', '/platform.app.v1.RobotService/Log', undefined],
-      ['nobody, as a sign-in', '/proto.rpc.v1.AuthService/Authenticate', undefined],
+      ['unauthenticated', '/platform.app.v1.RobotService/Log', undefined],
+      ['unauthenticated, as a sign-in', '/proto.rpc.v1.AuthService/Authenticate', undefined],
       ['a machine', '/platform.app.v1.RobotService/Log', `Bearer ${target.machine}`],
       [
         'a machine, uploading',

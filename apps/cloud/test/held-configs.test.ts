@@ -87,7 +87,7 @@ for (const [name, isKey] of [
     const named = { name: 'p', package: `${on.orgId}/script`, type: 'ml_model', version: 'latest' };
     await save({ packages: [named] });
     const first = await robot.config({ id: partId, wait });
-    assert.equal(first.config?.packages[0]?.version, '1', 'who knows nothing is told at once');
+    assert.equal(first.config?.packages[0]?.version, '1', 'a caller without a revision gets the answer at once');
     const known = first.config?.revision ?? '';
     const same = await robot.config({ id: partId, knownRevision: known });
     assert.deepEqual([same.notModified, same.config], [true, undefined]);
@@ -172,7 +172,7 @@ test('a restart request is given out once, with its age, and not at all after an
   assert.deepEqual(left, [{ restartRequestedOn: null }]);
 });
 
-test('a restart that was wanted before the server started is told by the first answer after it', async () => {
+test('the first answer after a start reports a restart that was requested before', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const { agent, robot } = await machineClient(on, part);

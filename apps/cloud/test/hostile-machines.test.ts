@@ -66,7 +66,7 @@ test('of the checks that a machine holds the newest stay, and hear of a change; 
 });
 
 for (const service of ['agent', 'machine server'] as const)
-  test(`the same for calls with the key of a person: ${service}`, async () => {
+  test(`the same for calls with the key of a user: ${service}`, async () => {
     await using on = await testServer();
     const { partId } = await on.machine('m');
     const [fleet, agent, robot] = [
@@ -128,7 +128,7 @@ test('a large message is not read before its sender has proved who they are, in 
   }
 });
 
-test('what strangers and agents say is shorter than what others may', async () => {
+test('messages of unauthenticated callers and agents have a lower limit than those of others', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const limitOf = async (call: Promise<unknown>): Promise<string | undefined> => {

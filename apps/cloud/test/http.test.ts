@@ -148,20 +148,20 @@ test('releases: published once, downloaded without credentials, resolved for age
   await releases.publishRelease({ ...release, name: 'viam-server' });
   assert.deepEqual(await resolved(['rpi4']), ['viam-server', '0.1.0', path.replaceAll('platform-', 'viam-'), hex]);
   assert.equal(await resolved(['platform-agent'], 'linux/arm64'), undefined);
-  const wish = (version: string) =>
+  const setVersion = (version: string) =>
     fleet.saveConfig({
       partId,
       configJson: JSON.stringify({ agent: { version_control: { 'platform-server': version } } }),
     });
-  await wish('dev');
+  await setVersion('dev');
   assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.1.0', 'without a dev release, dev is stable');
-  await wish('7.0.0');
+  await setVersion('7.0.0');
   assert.equal(await resolved(['platform-agent']), undefined);
-  await wish('file:///opt/my-server');
+  await setVersion('file:///opt/my-server');
   assert.deepEqual(await resolved(['platform-agent']), ['platform-server', 'customURL', 'file:///opt/my-server', '']);
   await put(on, other);
   await releases.publishRelease({ ...changed, version: '0.2.0', channels: ['stable'] });
-  await wish('stable');
+  await setVersion('stable');
   assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.2.0');
   await releases.setChannel({ name: 'platform-server', channel: 'stable', version: '0.1.0' });
   assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.1.0');

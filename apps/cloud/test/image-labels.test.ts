@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { tellCaptureTags } from '../src/data/store/capture-tags.ts';
+import { separateCaptureTags } from '../src/data/store/capture-tags.ts';
 import { dataServiceFor, dataset, upload } from './captured-uploads.ts';
 import { submission } from './training-data.ts';
 import { outcome, trainingServer, type TrainingServer } from './training-server.ts';
@@ -30,7 +30,7 @@ const countOf = async (server: TrainingServer, datasetId: string, tagsFilter: ob
     })
   ).count;
 
-test('capture tags and split: tags are no labels; what a person adds is one', async () => {
+test('capture tags and split: tags are not labels; a tag that a user adds is one', async () => {
   await using server = await trainingServer();
   const client = server.client(DataService, 'owner');
   const datasetId = await dataset(server, 'd');
@@ -78,7 +78,7 @@ test('a model is not trained on capture tags', async () => {
   assert.equal(await outcome(submit), '9 DATASET_EMPTY');
 });
 
-test('rows of before: the capture’s own hash tells its tags from labels that came later', async () => {
+test('rows of older versions: the capture’s own hash separates its tags from later labels', async () => {
   await using server = await trainingServer();
   const client = server.client(DataService, 'owner');
   const datasetId = await dataset(server, 'd');
@@ -87,22 +87,22 @@ test('rows of before: the capture’s own hash tells its tags from labels that c
   const captured = await upload(server, { at: 1, tags: ['line-3', 'hall'], datasetIds });
   const labelled = await upload(server, { at: 2, tags: ['line-3'], datasetIds });
   const removed = await upload(server, { at: 3, tags: ['line-3', 'hall'], datasetIds });
-  const byPerson = await upload(server, { who: 'owner', at: 4, tags: ['cup'], datasetIds });
+  const byUser = await upload(server, { who: 'owner', at: 4, tags: ['cup'], datasetIds });
   const synced = await upload(server, { at: 5, tags: ['cup'], datasetIds, name: '' });
   const edited = await upload(server, { at: 6, tags: ['line-3', 'cup'], datasetIds });
   await client.addTagsToBinaryDataByIDs({ binaryDataIds: [labelled], tags: ['cup'] });
   await client.removeTagsFromBinaryDataByIDs({ binaryDataIds: [removed], tags: ['line-3'] });
-  const everything = [captured, labelled, removed, byPerson, synced, edited];
+  const everything = [captured, labelled, removed, byUser, synced, edited];
   const labels = () => Promise.all(everything.map(async (id) => (await image(server, id)).labels));
 
   // Simulates rows of an older server version.
   await server.db.updateTable('binaryData').set({ captureTags: null }).execute();
-  assert.deepEqual((await labels())[0], ['line-3', 'hall'], 'nothing is lost before they are told apart');
+  assert.deepEqual((await labels())[0], ['line-3', 'hall'], 'nothing is lost before they are separated');
   // Labels that a user changes meanwhile take precedence.
   await client.addTagsToBinaryDataByIDs({ binaryDataIds: [edited], tags: ['cup'] });
   // One row at a time, like a server that is killed after each.
   const steps: number[] = [];
-  for (let told = 1; told > 0;) steps.push((told = await tellCaptureTags(server.db, 1)));
+  for (let rows = 1; rows > 0;) steps.push((rows = await separateCaptureTags(server.db, 1)));
   assert.deepEqual(steps, [1, 1, 1, 0], 'only captures that may have such tags are looked at, each once');
   assert.deepEqual(await labels(), [
     [],
@@ -152,7 +152,7 @@ test('the same bytes again in a dataset: one image with the labels, boxes and sp
   assert.deepEqual((await image(server, atOnce[0]?.binaryDataId ?? '')).labels.toSorted(), ['a', 'b', 'c', 'd']);
 });
 
-test('the same bytes captured twice are two images; a person’s upload labels both', async () => {
+test('the same bytes captured twice are two images; a user’s upload labels both', async () => {
   await using server = await trainingServer();
   const datasetId = await dataset(server, 'd');
   await server.configure(dataServiceFor(datasetId));
@@ -168,7 +168,7 @@ test('the same bytes captured twice are two images; a person’s upload labels b
   assert.equal(await countOf(server, datasetId), 2n);
 });
 
-test('predicted labels are removed where that is asked for; an edited box has no confidence', async () => {
+test('predicted labels are removed on request; an edited box has no confidence', async () => {
   await using server = await trainingServer();
   const client = server.client(DataService, 'owner');
   const { binaryDataId } = await server.client(DataSyncService, 'machine').dataCaptureUpload({

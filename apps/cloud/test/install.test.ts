@@ -13,7 +13,7 @@ const get = (url: string, host: string) =>
       .end();
   });
 
-test('/install.sh and /uninstall.sh: for everybody, with the address by which they were asked for', async () => {
+test('/install.sh and /uninstall.sh: public, with the URL by which they were requested', async () => {
   await using on = await testServer();
   const install = await get(`${on.url}/install.sh`, 'machines.example:9000');
   assert.equal(install.status, 200);

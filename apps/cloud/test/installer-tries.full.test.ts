@@ -142,9 +142,9 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
     await machine.clear();
     const script = await machine.run(`curl -fsSL ${server}/install.sh`);
     writeFileSync(machine.file('/opt/install.sh'), script.stdout);
-    await using stranger = await machineAt(port, '');
-    writeFileSync(stranger.file('/opt/install.sh'), script.stdout);
-    const done = await stranger.run(`env ${words()} sh /opt/install.sh`);
+    await using untrusting = await machineAt(port, '');
+    writeFileSync(untrusting.file('/opt/install.sh'), script.stdout);
+    const done = await untrusting.run(`env ${words()} sh /opt/install.sh`);
     assert.equal(done.code, 2, done.stderr);
     assert.match(done.stderr, /The clock fits the certificate\. If its authority is your own, put that into the store/);
     assert.match(done.stderr, /certificate: from Jan {2}1 00:00:00 2020 GMT until Jan {2}1 00:00:00 2120 GMT/);

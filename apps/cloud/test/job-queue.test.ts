@@ -10,7 +10,7 @@ import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platfo
 import { type LeaseJobRequestSchema, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { steadyTime } from '../src/process/steady-time.ts';
-import { Overtime } from '../src/training/store/job-overtime.ts';
+import { overdueAttempts } from '../src/training/store/overdue-attempts.ts';
 import { expireLeases, leaseMs, renewLeases } from '../src/training/store/job-queue.ts';
 import { reapJobs } from '../src/training/store/job-reaper.ts';
 import { testLog } from './database.ts';
@@ -162,7 +162,7 @@ test('a list has the score and no evaluation; one job has both', async () => {
   }
 });
 
-test('a job goes to the oldest fit: GPUs that are asked for must be there', async () => {
+test('a runner gets the oldest job that fits: it must have the requested GPUs', async () => {
   await using world = await setUp();
   const { submit, lease, status } = world;
   const big = await submit('big', { gpus: 2 });
@@ -238,7 +238,7 @@ test('queued in an engine: a cancel is an order like any other', async () => {
   assert.equal(await status(id), 'CANCELED 1');
 });
 
-test('a submit whose answer was lost: the second one is told the job of the first', async () => {
+test('a submit whose answer was lost: the second one returns the job of the first', async () => {
   await using world = await setUp();
   const { training, server, datasetId, submit } = world;
   const id = await submit('1');
@@ -285,13 +285,13 @@ for (const hours of [-30, -1, 1, 30]) {
     const clock = new FakeClock();
     await using world = await setUp(clock);
     const { server, submit, lease, runner, status } = world;
-    const ids = [await submit('alive'), await submit('silent'), await submit('in trouble')];
-    const [alive = '', silent = '', trouble = ''] = ids;
+    const ids = [await submit('alive'), await submit('silent'), await submit('failing')];
+    const [alive = '', silent = '', failing = ''] = ids;
     const stop = new AbortController();
     const log = { ...testLog, warn: () => {} };
     const reaper = reapJobs({ db: server.db, clock, steady: steadyTime(clock), log }, stop.signal);
     for (const runnerId of ['r1', 'r2', 'r3']) await lease(runnerId);
-    const trying = { jobId: trouble, attempt: 1, runnerId: 'r3', code: 'DISK_FULL', message: 'no space' };
+    const trying = { jobId: failing, attempt: 1, runnerId: 'r3', code: 'DISK_FULL', message: 'no space' };
     await runner.failJob({ ...trying, cause: 'infrastructure' });
     clock.jumpWall(hours * hour);
     // While time advances, only the job is watched: each poll takes real time, so the reaper eventually runs.
@@ -301,7 +301,7 @@ for (const hours of [-30, -1, 1, 30]) {
     }
     assert.equal(await status(alive), 'IN_PROGRESS 1');
     assert.equal((await lease('r4'))?.id, silent);
-    assert.equal((await lease('r5'))?.id, trouble, 'its pause is over, too');
+    assert.equal((await lease('r5'))?.id, failing, 'its pause is over, too');
     stop.abort();
     await clock.advance(1000);
     await reaper;
@@ -316,11 +316,11 @@ test('a runner that reports for ever: its job ends some time after its limit, a 
   await lease('r1');
   await lease('r2');
   await training.cancelTrainingJob({ id: canceled });
-  const overtime = new Overtime();
+  const overdue = overdueAttempts(server.db);
   const now = steadyTime(clock).now();
   const spare = hour;
   const limit = hour; // the default of the server
-  const end = (at: number): Promise<number> => overtime.end(server.db, at, clock.wall());
+  const end = (at: number): Promise<number> => overdue.end(at, clock.wall());
   assert.equal(await end(now), 0);
   assert.equal(await end(now + spare - 1), 0);
   assert.equal(await status(canceled), 'CANCELING 1');

@@ -161,7 +161,7 @@ const asOwner = (on: TestServer, cookie: string): App =>
 
 const sorted = (grants: readonly Right[]): string[] => grants.map((grant) => JSON.stringify(grant)).toSorted();
 
-test('create: nobody gives more than it owns', async () => {
+test('create: no caller grants more than it owns', async () => {
   await using on = await testServer();
   const { rights, other } = await arrange(on);
   const mayCreate: Readonly<Partial<Record<Kind, readonly Kind[]>>> = {
@@ -216,7 +216,7 @@ test('an owner of the organization does not become owner of the installation by 
   assert.match((await whole.createSignInLink({})).url, /sign-in\?token=/);
 });
 
-test('the last owner key of an organization without another owner stays; where a person owns it, it may go', async () => {
+test('the last owner key of an organization without another owner stays; where a user owns it, it may go', async () => {
   await using on = await testServer();
   const { rights, other } = await arrange(on);
   const make = async (): Promise<Credentials> => {
@@ -256,7 +256,7 @@ test('a location does not hang below one of another organization', async () => {
   assert.match(await failure(make), /NotFound LOCATION_NOT_FOUND/);
 });
 
-test('a right that is asked for twice is given once', async () => {
+test('a right that is requested twice is granted once', async () => {
   await using on = await testServer();
   const app = await on.client(AppService);
   const right = {

@@ -9,9 +9,9 @@ import { parseDatasetLine } from '@platform/contract/job';
 import { submission } from './training-data.ts';
 import { trainingServer } from './training-server.ts';
 
-const pictures = 100_000;
+const images = 100_000;
 
-test('a dataset of a hundred thousand pictures: filled in one call, frozen and queued, all of it and in order', async (t) => {
+test('a dataset of a hundred thousand images: filled in one call, frozen and queued, all of it and in order', async (t) => {
   await using server = await trainingServer();
   const { orgId, locationId } = server.own;
   const { id: datasetId } = await server
@@ -21,7 +21,7 @@ test('a dataset of a hundred thousand pictures: filled in one call, frozen and q
     insert into binary_data (org_id, id, location_id, sha256, size_bytes, file_ext, tags, time_requested, time_received)
     select ${orgId}::uuid, gen_random_uuid(), ${locationId}, encode(sha256(n::text::bytea), 'hex'), 1000, '.jpg',
            array[case n % 3 when 0 then 'a' when 1 then 'b' else 'c' end], now(), now()
-      from generate_series(1, ${pictures}::integer) n`.execute(server.db);
+      from generate_series(1, ${images}::integer) n`.execute(server.db);
   await sql`
     insert into bounding_box (org_id, id, binary_id, label, x_min, y_min, x_max, y_max)
     select org_id, gen_random_uuid(), id, 'a', 0.1, 0.1, 0.5, 0.5 from binary_data`.execute(server.db);
@@ -58,7 +58,7 @@ test('a dataset of a hundred thousand pictures: filled in one call, frozen and q
     seen.last = sha256;
     seen.lines++;
   }
-  assert.equal(seen.lines, pictures);
+  assert.equal(seen.lines, images);
 });
 
 const ModelTypeName = (type: ModelType): string =>

@@ -152,16 +152,16 @@ test('pages show a caller nothing that it may not see', async () => {
   const other = '00000000-0000-4000-8000-000000000001';
   await db.insertInto('organization').values({ id: other, name: 'Others', publicNamespace: 'others' }).execute();
   const grants = [{ role: 'owner' as const, resource: 'organization' as const, resourceId: other, orgId: other }];
-  const key = await insertKey(db, { orgId: other, name: 'stranger', grants });
-  const stranger = await listsOf(on, { type: 'api-key', entity: key.id, payload: key.key });
+  const key = await insertKey(db, { orgId: other, name: 'foreign', grants });
+  const foreign = await listsOf(on, { type: 'api-key', entity: key.id, payload: key.key });
   const own = await listsOf(on, on.owner);
   const list = 'datasets of all organizations';
   const first = await own[list]?.({ pageSize: 10, pageToken: '' });
   const pageToken = first?.nextPageToken ?? '';
   assert.equal(first?.names.length, 10);
-  assert.deepEqual((await stranger[list]?.({ pageSize: 10, pageToken }))?.names, []);
+  assert.deepEqual((await foreign[list]?.({ pageSize: 10, pageToken }))?.names, []);
   assert.equal(
-    await failure(stranger['datasets']?.({ pageSize: 10, pageToken }) ?? assert.fail()),
+    await failure(foreign['datasets']?.({ pageSize: 10, pageToken }) ?? assert.fail()),
     'NotFound ORGANIZATION_NOT_FOUND',
   );
 });

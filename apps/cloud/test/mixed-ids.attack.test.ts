@@ -16,25 +16,25 @@ import { makeWorld, mark, type World } from './attack/world.ts';
 
 /** Maps ids of the attacked organization to the attacker's own of the same kind. Longest first: some contain others. */
 async function counterparts(world: World): Promise<Map<string, string>> {
-  const { on, stranger } = world;
-  const as = { token: await world.token(stranger.owner) };
+  const { on, foreign } = world;
+  const as = { token: await world.token(foreign.owner) };
   const dataset = await (
     await on.client(DatasetService, as)
-  ).createDataset({ organizationId: stranger.orgId, name: 'theirs' });
+  ).createDataset({ organizationId: foreign.orgId, name: 'theirs' });
   const { binaryDataId } = await (
     await on.client(DataSyncService, as)
   ).dataCaptureUpload({
-    metadata: { partId: stranger.machine.partId, type: 1, datasetIds: [dataset.id] },
+    metadata: { partId: foreign.machine.partId, type: 1, datasetIds: [dataset.id] },
     sensorContents: [{ data: { case: 'binary', value: Buffer.from('theirs') } }],
   });
   const pairs: [string, string][] = [
     [world.dataId, binaryDataId],
     [world.looseId, binaryDataId],
-    [world.orgId, stranger.orgId],
-    [world.locationId, stranger.locationId],
-    [world.elsewhereId, stranger.locationId],
-    [world.machine.machineId, stranger.machine.machineId],
-    [world.machine.partId, stranger.machine.partId],
+    [world.orgId, foreign.orgId],
+    [world.locationId, foreign.locationId],
+    [world.elsewhereId, foreign.locationId],
+    [world.machine.machineId, foreign.machine.machineId],
+    [world.machine.partId, foreign.machine.partId],
     [world.datasetId, dataset.id],
     [world.otherDatasetId, dataset.id],
   ];
@@ -55,7 +55,7 @@ test('things of two organizations in one request: what is foreign is neither sho
   using wire = wireTo(world.on.url);
   const own = await counterparts(world);
   const headers = {
-    authorization: `Bearer ${await world.token(world.stranger.owner)}`,
+    authorization: `Bearer ${await world.token(world.foreign.owner)}`,
     'connect-protocol-version': '1',
   };
   const methods = new Map((await routedCalls(wire)).map((method) => [pathOf(method).slice(1), method]));
@@ -67,16 +67,16 @@ test('things of two organizations in one request: what is foreign is neither sho
     const method = methods.get(call);
     assert.ok(method, call);
     const { messages } = await ask(world);
-    const before = await contents(world.stranger.orgId);
+    const before = await contents(world.foreign.orgId);
     for (const text of mixtures(JSON.stringify(messages), own)) {
-      const outcome = outcomeOf(await wire.say(callOf(method, JSON.parse(text) as JsonObject[], headers)));
+      const outcome = outcomeOf(await wire.send(callOf(method, JSON.parse(text) as JsonObject[], headers)));
       counts.requests++;
       if (outcome.code === 'ok') counts.answered++;
       if (outcome.bytes.includes(mark)) wrong.push(`${call} shows what is foreign: ${text.slice(0, 400)}`);
       if (['internal', 'unknown'].includes(outcome.code)) wrong.push(`${call} fails: ${text.slice(0, 400)}`);
     }
     // Files have no owner: the attacker's own uploads are among them.
-    const after = await contents(world.stranger.orgId);
+    const after = await contents(world.foreign.orgId);
     for (const change of changes({ ...before, blobs: '', change: '' }, { ...after, blobs: '', change: '' }))
       wrong.push(`${call} changed what is foreign: ${change}`);
   }

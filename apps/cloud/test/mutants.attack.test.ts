@@ -37,7 +37,7 @@ const ours: ReadonlySet<string> = new Set(['internal', 'unknown', 'data_loss', '
 async function isWell(wire: Wire, headers: Headers): Promise<boolean> {
   const path = '/platform.session.v1.SessionService/WhoAmI';
   const sent = { ...headers, 'content-type': 'application/json', 'connect-protocol-version': '1' };
-  return (await wire.say({ method: 'POST', path, headers: sent, body: '{}' })).status === 200;
+  return (await wire.send({ method: 'POST', path, headers: sent, body: '{}' })).status === 200;
 }
 
 test('no message makes the server fail: each is answered, or refused with a reason', async () => {
@@ -71,7 +71,7 @@ test('no message makes the server fail: each is answered, or refused with a reas
   const attack = async (method: DescMethod, right: readonly JsonObject[], who: string, ids: readonly string[]) => {
     const headers = callers[who] ?? {};
     const { how, asked } = mutantOf(method, right, { random, texts: [...ids, ...wildTexts], headers });
-    const said = await wire.say(asked).catch((error: unknown) => String(error));
+    const said = await wire.send(asked).catch((error: unknown) => String(error));
     const outcome = typeof said === 'string' ? { code: said, row: '' } : outcomeOf(said);
     heard[outcome.code] = (heard[outcome.code] ?? 0) + 1;
     const isOurs = ours.has(outcome.code) || /^(HTTP 5|Error)/.test(outcome.code);

@@ -105,7 +105,12 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
     ],
     ['a name that is no file name', [info(server, { name: '../x' }), contents(archive)], '3 INVALID_ARGUMENT'],
     ['an operator', [info(server, { version: '3' }), contents(archive)], '7 NOT_OWNER', 'operator'],
-    ['a stranger', [info(server, { version: '3' }), contents(archive)], '5 ORGANIZATION_NOT_FOUND', 'stranger'],
+    [
+      'a foreign owner',
+      [info(server, { version: '3' }), contents(archive)],
+      '5 ORGANIZATION_NOT_FOUND',
+      'foreignOwner',
+    ],
   ];
   for (const [name, parts, expected, who] of rows)
     assert.equal(await outcome(send(server, parts, who)), expected, name);
@@ -131,7 +136,7 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
   const path = (found?.url ?? '').slice(server.url.length);
   assert.deepEqual(Buffer.from(await (await server.get(path, 'machine')).arrayBuffer()), archive);
   assert.equal(await outcome(get('9')), '5 PACKAGE_NOT_FOUND');
-  assert.equal(await outcome(get('1', 'stranger')), '5 PACKAGE_NOT_FOUND');
+  assert.equal(await outcome(get('1', 'foreignOwner')), '5 PACKAGE_NOT_FOUND');
   assert.equal(await outcome(packages.getPackage({ id: 'script' })), '3 INVALID_ARGUMENT');
 
   assert.equal(
@@ -139,7 +144,7 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
     '7 NOT_OWNER',
   );
   assert.equal(
-    await outcome(server.client(PackageService, 'stranger').deletePackage({ id: `${orgId}/script`, version: '1' })),
+    await outcome(server.client(PackageService, 'foreignOwner').deletePackage({ id: `${orgId}/script`, version: '1' })),
     '5 PACKAGE_NOT_FOUND',
   );
   await packages.deletePackage({ id: `${orgId}/script`, version: '1' });
@@ -187,7 +192,7 @@ test('registry items: made by an upload or by themselves, changed and deleted by
   const { orgId } = server.own;
   await send(server, [info(server), contents(archive)]);
   const app = server.client(AppService, 'owner');
-  const stranger = server.client(AppService, 'stranger');
+  const foreignOwner = server.client(AppService, 'foreignOwner');
   const itemId = `${orgId}:script`;
   const get = async (who: Who = 'owner', id = itemId) =>
     (await server.client(AppService, who).getRegistryItem({ itemId: id })).item;
@@ -210,9 +215,9 @@ test('registry items: made by an upload or by themselves, changed and deleted by
     ['unknown', () => get('owner', `${orgId}:x`), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['unknown organization', () => get('owner', 'x:script'), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['no item id', () => get('owner', 'script'), '3 INVALID_ARGUMENT'],
-    ['private, for a stranger', () => get('stranger'), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['private, for a foreign owner', () => get('foreignOwner'), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['its own machine, which does not name it', () => get('machine'), '7 RESOURCE_NOT_NAMED'],
-    ['changed by a stranger', () => stranger.updateRegistryItem(update), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['changed by a foreign owner', () => foreignOwner.updateRegistryItem(update), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['changed by an operator', () => server.client(AppService, 'operator').updateRegistryItem(update), '7 NOT_OWNER'],
     [
       'public without a description',
@@ -231,8 +236,8 @@ test('registry items: made by an upload or by themselves, changed and deleted by
         }),
       'ok',
     ],
-    ['public, for a stranger', () => get('stranger'), 'ok'],
-    ['deleted by a stranger', () => stranger.deleteRegistryItem({ itemId }), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['public, for a foreign owner', () => get('foreignOwner'), 'ok'],
+    ['deleted by a foreign owner', () => foreignOwner.deleteRegistryItem({ itemId }), '5 REGISTRY_ITEM_NOT_FOUND'],
     [
       'a new one',
       () => app.createRegistryItem({ organizationId: orgId, name: 'model', type: PackageType.ML_MODEL }),
@@ -256,7 +261,7 @@ test('registry items: made by an upload or by themselves, changed and deleted by
   const names = async (who: Who, more: object = {}) =>
     (await server.client(AppService, who).listRegistryItems(more)).items.map((one) => one.name);
   assert.deepEqual(await names('owner'), ['model', 'script']);
-  assert.deepEqual(await names('stranger'), ['script']);
+  assert.deepEqual(await names('foreignOwner'), ['script']);
   assert.deepEqual(await names('owner', { types: [PackageType.ML_MODEL], organizationId: orgId }), ['model']);
   assert.deepEqual(
     await names('owner', { searchTerm: 'TRAIN', publicNamespaces: ['own'], visibilities: [Visibility.PUBLIC] }),
@@ -312,7 +317,7 @@ test('a package by plain HTTP: sent, refused, downloaded in parts, checked witho
     ['metadata that are none', '?type=ml_training&metadata=7', '400 INVALID_ARGUMENT'],
     ['no archive', '?type=ml_training', '400 INVALID_ARGUMENT', 'owner', Buffer.from('x')],
     ['not by an operator', '?type=ml_training', '403 NOT_OWNER', 'operator'],
-    ['not by a stranger', '?type=ml_training', '404 ORGANIZATION_NOT_FOUND', 'stranger'],
+    ['not by a foreign owner', '?type=ml_training', '404 ORGANIZATION_NOT_FOUND', 'foreignOwner'],
   ];
   for (const [name, query, expected, who, body] of rows) assert.equal(await post(query, who, body), expected, name);
   const path = `/packages/${orgId}/s/latest.tar.gz`;
@@ -366,8 +371,8 @@ test('what is public may be fetched by everybody, what is private by nobody else
   await using server = await trainingServer();
   const { orgId } = server.own;
   await send(server, [info(server), contents(archive)]);
-  const get = () => outcome(server.client(PackageService, 'stranger').getPackage({ id: `${orgId}/script` }));
-  const download = async () => (await server.get(`/packages/${orgId}/script/1.tar.gz`, 'stranger')).status;
+  const get = () => outcome(server.client(PackageService, 'foreignOwner').getPackage({ id: `${orgId}/script` }));
+  const download = async () => (await server.get(`/packages/${orgId}/script/1.tar.gz`, 'foreignOwner')).status;
   assert.deepEqual([await get(), await download()], ['5 PACKAGE_NOT_FOUND', 404]);
   const update = { itemId: `${orgId}:script`, type: PackageType.ML_TRAINING, description: 'x' };
   await server.client(AppService, 'owner').updateRegistryItem({ ...update, visibility: Visibility.PUBLIC_UNLISTED });

@@ -40,7 +40,7 @@ test('no request for a page makes the server fail', async () => {
       wrong.push(`${what}, ${how}: ${status}; ${bytesOf(request).subarray(0, 500).toString('latin1')}`);
       console.log(wrong.at(-1));
     }
-    const { status } = await wire.say({ method: 'GET', path: '/readyz', headers: {} });
+    const { status } = await wire.send({ method: 'GET', path: '/readyz', headers: {} });
     assert.equal(status, 200, `after ${what}`);
   }
   console.log(`${rightsOfPages.length} pages, ${perPage} requests each: ${JSON.stringify(heard)}`);

@@ -20,7 +20,7 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { insertKey } from '../src/access/store/keys.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
 
-type Asker = 'owner' | 'operator' | 'stranger' | 'nobody' | 'forger';
+type Asker = 'owner' | 'operator' | 'foreignOwner' | 'nobody' | 'forger';
 
 async function start() {
   const on = await testServer();
@@ -35,7 +35,7 @@ async function start() {
   const tokens: Record<Asker, string | undefined> = {
     owner: await on.token(on.owner),
     operator: await on.token(await key('operator', orgId)),
-    stranger: await on.token(await key('owner', foreign)),
+    foreignOwner: await on.token(await key('owner', foreign)),
     nobody: undefined,
     forger: 'eyJhbGciOiJIUzI1NiJ9.e30.AAAA',
   };
@@ -226,15 +226,20 @@ const rows: Row[] = [
   ],
   ['get: unknown', (to) => to.getTrainingJob({ id: randomUUID() }), 'TRAINING_JOB_NOT_FOUND'],
   ['get: no id', (to) => to.getTrainingJob({ id: '' }), 'TRAINING_JOB_NOT_FOUND'],
-  ['get: foreign', (to, w) => to.getTrainingJob({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'stranger'],
+  ['get: foreign', (to, w) => to.getTrainingJob({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'foreignOwner'],
   ['cancel: unknown', (to) => to.cancelTrainingJob({ id: randomUUID() }), 'TRAINING_JOB_NOT_FOUND'],
-  ['cancel: foreign', (to, w) => to.cancelTrainingJob({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'stranger'],
+  ['cancel: foreign', (to, w) => to.cancelTrainingJob({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'foreignOwner'],
   ['cancel: ended', (to, w) => to.cancelTrainingJob({ id: w.endedId }), 'JOB_FINISHED'],
   ['delete: unknown', (to) => to.deleteCompletedTrainingJob({ id: randomUUID() }), 'TRAINING_JOB_NOT_FOUND'],
-  ['delete: foreign', (to, w) => to.deleteCompletedTrainingJob({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'stranger'],
+  [
+    'delete: foreign',
+    (to, w) => to.deleteCompletedTrainingJob({ id: w.jobId }),
+    'TRAINING_JOB_NOT_FOUND',
+    'foreignOwner',
+  ],
   ['delete: live', (to, w) => to.deleteCompletedTrainingJob({ id: w.jobId }), 'JOB_NOT_FINISHED'],
   ['logs: unknown', (to) => to.getTrainingJobLogs({ id: randomUUID() }), 'TRAINING_JOB_NOT_FOUND'],
-  ['logs: foreign', (to, w) => to.getTrainingJobLogs({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'stranger'],
+  ['logs: foreign', (to, w) => to.getTrainingJobLogs({ id: w.jobId }), 'TRAINING_JOB_NOT_FOUND', 'foreignOwner'],
   [
     'logs: bad page token',
     (to, w) => to.getTrainingJobLogs({ id: w.jobId, pageToken: 'x' }),

@@ -71,7 +71,7 @@ test('lists: newest first, by status, places in the queue', async () => {
   assert.deepEqual(await list(TrainingStatus.RUNNING), ['0@0']);
   assert.deepEqual(await list(TrainingStatus.COMPLETED), []);
   assert.equal(
-    await outcome(server.client(MLTrainingService, 'stranger').listTrainingJobs({ organizationId })),
+    await outcome(server.client(MLTrainingService, 'foreignOwner').listTrainingJobs({ organizationId })),
     '5 ORGANIZATION_NOT_FOUND',
   );
   assert.equal(
@@ -95,7 +95,7 @@ test('a job of another organization, an unknown one, no id: not found; one of th
     ];
   };
   for (const [who, jobId, expected] of [
-    ['stranger', id, '5 TRAINING_JOB_NOT_FOUND'],
+    ['foreignOwner', id, '5 TRAINING_JOB_NOT_FOUND'],
     ['operator', id, '7 NOT_OWNER'],
     ['owner', randomUUID(), '5 TRAINING_JOB_NOT_FOUND'],
     ['owner', 'x', '5 TRAINING_JOB_NOT_FOUND'],
@@ -137,11 +137,11 @@ test('only kinds that the runner can, only for runners of the organization', asy
   assert.equal(await outcome(runner.leaseJob({ kinds })), '3 INVALID_ARGUMENT');
   assert.equal(await outcome(ask('operator', 'custom')), '7 PERMISSION_DENIED');
   assert.equal(await outcome(ask('machine', 'custom')), '7 PERMISSION_DENIED');
-  assert.equal((await ask('stranger', 'single_label_classification')).job, undefined);
+  assert.equal((await ask('foreignOwner', 'single_label_classification')).job, undefined);
   const { job } = await ask('runner', 'single_label_classification');
   assert.ok(job);
   const attempt = { jobId: job.id, attempt: 1, runnerId: 'r' };
-  const foreign = server.client(RunnerService, 'stranger');
+  const foreign = server.client(RunnerService, 'foreignOwner');
   for (const call of [
     () => foreign.reportJob(attempt),
     () => foreign.failJob({ ...attempt, cause: 'data' }),

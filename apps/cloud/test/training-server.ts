@@ -32,7 +32,7 @@ import { openPort } from '../src/wire/mux.ts';
 import { testDatabase, testLog, testUnhandled } from './database.ts';
 
 /** The caller: its name is in the token. Separate tests cover the authentication itself. */
-export type Who = 'owner' | 'operator' | 'runner' | 'machine' | 'stranger';
+export type Who = 'owner' | 'operator' | 'runner' | 'machine' | 'foreignOwner';
 
 export type Place = { orgId: string; locationId: string; machineId: string; partId: string };
 
@@ -41,7 +41,7 @@ export type TrainingServer = AsyncDisposable & {
   db: Database;
   blobs: BlobStore;
   clock: Clock;
-  /** The organization of all callers except the stranger. */
+  /** The organization of all callers except the foreign owner. */
   own: Place;
   foreign: Place;
   client<S extends DescService>(service: S, who: Who): Client<S>;
@@ -93,7 +93,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     operator: member(own.orgId, 'operator'),
     runner: member(own.orgId, 'runner'),
     machine: { kind: 'part', id: own.partId, name: 'main', ...own, grants: [] },
-    stranger: member(foreign.orgId, 'owner'),
+    foreignOwner: member(foreign.orgId, 'owner'),
   };
   const authenticator: Authenticator = {
     check: () => Promise.reject(new PlatformError('INVALID_CREDENTIALS')),

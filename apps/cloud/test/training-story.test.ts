@@ -173,7 +173,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
   assert.equal(rest.status, 206);
   assert.deepEqual(Buffer.from(await rest.arrayBuffer()), bytes.subarray(10));
   assert.deepEqual(await unpacked(bytes), { 'cups.onnx': 'onnx bytes', 'labels.txt': 'cup\nmug' });
-  assert.equal((await server.get(path, 'stranger')).status, 404);
+  assert.equal((await server.get(path, 'foreignOwner')).status, 404);
 
   const events = await server.db
     .selectFrom('trainingEvent')

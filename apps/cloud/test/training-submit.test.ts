@@ -63,7 +63,7 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['an operator', {}, '7 NOT_OWNER', 'operator'],
     ['a runner', {}, '7 NOT_OWNER', 'runner'],
     ['a machine', {}, '7 NOT_OWNER', 'machine'],
-    ['a stranger', {}, '5 ORGANIZATION_NOT_FOUND', 'stranger'],
+    ['a foreign owner', {}, '5 ORGANIZATION_NOT_FOUND', 'foreignOwner'],
     ['everything right', { modelFramework: ModelFramework.ONNX, arguments: { recipe: 'probe' } }, 'ok'],
     ['the same again', {}, '6 MODEL_VERSION_TAKEN'],
     ['another version', { modelVersion: '2024-01-02T03:04:05' }, 'ok'],

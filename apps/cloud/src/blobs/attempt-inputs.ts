@@ -17,7 +17,7 @@ export function attemptInputs(blobs: BlobStore): AttemptInputs {
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
   const reading = new Map<string, Promise<Buffer>>();
-  const picturesOf = (manifestSha256: string): Promise<Buffer> => {
+  const imageHashesOf = (manifestSha256: string): Promise<Buffer> => {
     const known = kept.get(manifestSha256);
     if (known) return Promise.resolve(known);
     const started =
@@ -34,7 +34,7 @@ export function attemptInputs(blobs: BlobStore): AttemptInputs {
   return {
     async has({ manifestSha256, scriptSha256 }, sha256) {
       if (sha256 === manifestSha256 || sha256 === scriptSha256) return true;
-      return isAmong(await picturesOf(manifestSha256), Buffer.from(sha256, 'hex'));
+      return isAmong(await imageHashesOf(manifestSha256), Buffer.from(sha256, 'hex'));
     },
   };
 }

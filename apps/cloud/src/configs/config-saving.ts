@@ -8,11 +8,11 @@ import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { packageProblems } from './package-problems.ts';
-import type { ReleaseBook } from '../releases/release-book.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
 import { machineFacts, serverFacts } from '../machines/rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../access/rules/permissions.ts';
 import { robotConfigOf } from './rules/robot-config.ts';
-import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
+import { type DesiredProgram, desiredProgramsOf } from '../releases/rules/desired-programs.ts';
 import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { Changes } from '../database/changes.ts';
@@ -35,7 +35,7 @@ const problemsInError = 50;
  * block other changes.
  */
 export async function readConfigOf(
-  { db, releases }: { db: Database; releases: ReleaseBook },
+  { db, releases }: { db: Database; releases: ReleaseCache },
   text: string,
   part: PartRow,
 ): Promise<{ problems: Problem[]; config: JsonObject }> {
@@ -65,7 +65,7 @@ const isOfEntry = ({ path, severity }: Problem): boolean =>
  * @param part - of the machine that the configuration is for; undefined: any machine.
  */
 export async function readConfig(
-  releases: ReleaseBook,
+  releases: ReleaseCache,
   text: string,
   part?: Pick<PartRow, 'host' | 'report'>,
 ): Promise<{ problems: Problem[]; config: JsonObject }> {
@@ -103,7 +103,7 @@ const unreadable = (path: string): Problem => ({
  * @throws PlatformError INVALID_CONFIG with the first problems in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
  */
 export async function saveConfig(
-  { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseBook },
+  { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseCache },
   caller: Caller,
   part: PartRow,
   text: string,
@@ -147,4 +147,5 @@ export async function saveConfig(
 }
 
 /** Program files pinned by URL, without a release signature. */
-const unsignedPins = (config: JsonObject): ProgramWish[] => wishesOf(config).filter(({ wish }) => wish.is === 'file');
+const unsignedPins = (config: JsonObject): DesiredProgram[] =>
+  desiredProgramsOf(config).filter(({ desired }) => desired.is === 'file');

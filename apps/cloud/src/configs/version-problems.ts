@@ -1,29 +1,31 @@
 import type { Problem } from '@platform/contract/config';
-import type { ReleaseBook } from '../releases/release-book.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
 import { type Product, releaseName } from '../releases/rules/update-info.ts';
-import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
+import { type DesiredProgram, desiredProgramsOf } from '../releases/rules/desired-programs.ts';
 import type { JsonObject } from '../database/schema.ts';
 
 /** Problems and notes about the versions that a configuration names, before and after it is saved. */
 export async function versionProblems(
-  releases: ReleaseBook,
+  releases: ReleaseCache,
   config: JsonObject,
   platform: string | undefined,
   product: Product = 'platform',
 ): Promise<Problem[]> {
-  const problems = await Promise.all(wishesOf(config).map((one) => versionProblem(releases, one, platform, product)));
+  const problems = await Promise.all(
+    desiredProgramsOf(config).map((one) => versionProblem(releases, one, platform, product)),
+  );
   return problems.filter((problem) => problem !== undefined);
 }
 
 /** @param platform - of the machine; undefined: not reported yet. */
 async function versionProblem(
-  releases: ReleaseBook,
-  { program: ours, wish, text, path }: ProgramWish,
+  releases: ReleaseCache,
+  { program: ours, desired, text, path }: DesiredProgram,
   platform: string | undefined,
   product: Product = 'platform',
 ): Promise<Problem | undefined> {
   const program = releaseName(ours, product);
-  const found = await releases.resolve(program, wish, platform);
+  const found = await releases.resolve(program, desired, platform);
   switch (found.is) {
     case 'release':
       return undefined;
@@ -42,7 +44,7 @@ async function versionProblem(
           };
     case 'no version':
       // No problem for `stable`: an installation that publishes nothing would get it at every save.
-      return wish.is === 'channel' && wish.channel === 'stable'
+      return desired.is === 'channel' && desired.channel === 'stable'
         ? undefined
         : { path, message: `is ${text}, and no ${program} was published there.`, ...keepsWhatItHas };
     case 'no build':

@@ -40,17 +40,17 @@ export const dataDownloads = ({
     if (caller) requireReader(caller, key.orgId, absent);
     const [datum] = await findData(db, [key]);
     if (datum?.locationId !== key.locationId || (caller && !mayRead(caller, datum))) throw absent();
-    const isPicture = isShown(datum.mimeType);
+    const isInline = isShown(datum.mimeType);
     await sendBlob(exchange, blobs, {
       sha256: datum.sha256,
       sizeBytes: datum.sizeBytes,
       // Uploaded content must never run as a page of this origin.
-      contentType: isPicture ? datum.mimeType : 'application/octet-stream',
+      contentType: isInline ? datum.mimeType : 'application/octet-stream',
       headers: {
         // The content of a datum never changes.
         'cache-control': 'private, max-age=86400, immutable',
         'content-security-policy': "default-src 'none'; sandbox",
-        'content-disposition': `${isPicture ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,
+        'content-disposition': `${isInline ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,
       },
     });
   },

@@ -14,8 +14,14 @@ import {
   UpdateInfoSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { ReleaseBook } from '../releases/release-book.ts';
-import { type Product, type Program, releaseName, releasePath, versionWish } from '../releases/rules/update-info.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
+import {
+  type Product,
+  type Program,
+  releaseName,
+  releasePath,
+  parseDesiredVersion,
+} from '../releases/rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
@@ -53,7 +59,7 @@ type Kept = Answer & { key: string };
 
 export function agentAnswers(of: {
   sourceOf: (partId: string) => Promise<PartSource | undefined>;
-  releases: ReleaseBook;
+  releases: ReleaseCache;
   changes: Changes;
   clock: Clock;
   stop: AbortSignal;
@@ -126,7 +132,7 @@ export const sameBytes = (
 const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema>): Uint8Array =>
   toBinary(DeviceAgentConfigResponseSchema, create(DeviceAgentConfigResponseSchema, answer));
 
-async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promise<Answer> {
+async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Promise<Answer> {
   const agent = isObject(source.agent) ? source.agent : {};
   const versions = readAgent(agent).agent['version_control'];
   const wishes = isObject(versions) ? versions : {};
@@ -152,9 +158,9 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
  * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded.
  * Otherwise, if the file fails to start, that agent would download it in every cycle.
  */
-async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInfo | undefined> {
+async function migrationInfo(releases: ReleaseCache, ask: Ask): Promise<UpdateInfo | undefined> {
   if (ask.product === 'platform') return undefined;
-  const found = await releases.resolve('platform-agent', versionWish('stable'), ask.platform);
+  const found = await releases.resolve('platform-agent', parseDesiredVersion('stable'), ask.platform);
   if (found.is !== 'release' || found.release.version === ask.installed) return undefined;
   const { release } = found;
   return create(UpdateInfoSchema, {
@@ -172,13 +178,13 @@ async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInf
  * repeatedly.
  */
 async function updateInfo(
-  releases: ReleaseBook,
+  releases: ReleaseCache,
   ask: Ask,
   program: Program,
   wanted: unknown,
 ): Promise<UpdateInfo | undefined> {
   const filename = releaseName(program, ask.product);
-  const found = await releases.resolve(filename, versionWish(wanted), ask.platform);
+  const found = await releases.resolve(filename, parseDesiredVersion(wanted), ask.platform);
   const wish = typeof wanted === 'string' && wanted !== '' ? wanted : 'stable';
   const format = PackageFormat.EXECUTABLE;
   if (found.is === 'file') {

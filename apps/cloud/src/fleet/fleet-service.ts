@@ -22,7 +22,7 @@ import { credentialsFile } from '../machines/rules/addresses.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { machinePage } from '../machines/store/machine-lists.ts';
 import { clearQuarantine, findPart, readPartSecrets, requestMigration } from '../machines/store/machines.ts';
-import type { ReleaseBook } from '../releases/release-book.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import { authorityPem, authoritySha256 } from '../tls/authority.ts';
@@ -35,7 +35,7 @@ type FleetDeps = {
   db: Database;
   changes: Changes;
   secrets: Secrets;
-  releases: ReleaseBook;
+  releases: ReleaseCache;
   usage: OrganizationUsage;
   authority: () => Authority;
   addresses: Addresses;

@@ -40,7 +40,7 @@ import {
   renamePart,
   updateMachine,
 } from '../machines/store/machines.ts';
-import type { ReleaseBook } from '../releases/release-book.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
 import { requiredName } from '../rpc/fields.ts';
 import { parsePageToken } from '../rpc/paging.ts';
 
@@ -56,7 +56,7 @@ type MachineDeps = {
   changes: Changes;
   secrets: Secrets;
   clock: Clock;
-  releases: ReleaseBook;
+  releases: ReleaseCache;
 };
 
 const contactOf = ({ presence, clock }: MachineDeps, part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {

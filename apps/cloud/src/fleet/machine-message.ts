@@ -16,8 +16,8 @@ import { isUninstalled } from '../machines/rules/online.ts';
 import { migrationCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
 import { isRestartWaiting } from '../machines/rules/restart-request.ts';
 import type { PartRow } from '../machines/store/machines.ts';
-import type { ReleaseBook } from '../releases/release-book.ts';
-import { versionWish } from '../releases/rules/update-info.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
+import { parseDesiredVersion } from '../releases/rules/update-info.ts';
 
 type ReportInit = MessageInitShape<typeof AgentReportSchema>;
 
@@ -29,7 +29,7 @@ const onlineStates = {
 
 /** @param config - the newest one, which the server checks for problems; undefined: no check. */
 export async function machineMessage(
-  { presence, releases, clock }: { presence: Presence; releases: ReleaseBook; clock: Clock },
+  { presence, releases, clock }: { presence: Presence; releases: ReleaseCache; clock: Clock },
   part: PartRow,
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
@@ -96,9 +96,12 @@ function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: Ac
 }
 
 /** Version of platform-agent to which a machine would migrate; undefined: none is published for its platform. */
-export async function offeredVersion(releases: ReleaseBook, platform: string | undefined): Promise<string | undefined> {
+export async function offeredVersion(
+  releases: ReleaseCache,
+  platform: string | undefined,
+): Promise<string | undefined> {
   if (platform === undefined) return undefined;
-  const found = await releases.resolve('platform-agent', versionWish('stable'), platform);
+  const found = await releases.resolve('platform-agent', parseDesiredVersion('stable'), platform);
   return found.is === 'release' ? found.release.version : undefined;
 }
 

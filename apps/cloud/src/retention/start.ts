@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
-import { tellCaptureTags } from '../data/store/capture-tags.ts';
+import { separateCaptureTags } from '../data/store/capture-tags.ts';
 import { removeOldExports } from '../data/store/sequence-exports.ts';
 import type { Database } from '../database/database.ts';
 import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
@@ -72,10 +72,10 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
     },
     { name: 'log lines moved to their days', ...hourly, firstMs: 0, steps: () => moveLines(db, clock.wall()) },
     {
-      name: 'capture tags told from labels',
+      name: 'capture tags separated from labels',
       ...hourly,
       firstMs: 0,
-      steps: () => untilNone(() => tellCaptureTags(db, rowsPerStep)),
+      steps: () => untilNone(() => separateCaptureTags(db, rowsPerStep)),
     },
     {
       name: 'log lines above the limit of a machine',

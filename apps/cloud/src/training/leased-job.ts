@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { JobSpec } from '@platform/contract/job';
 import { modelFrameworks } from '@platform/contract/model-kinds';
-import { mintScriptKey } from './store/attempts.ts';
+import { createScriptKey } from './store/attempts.ts';
 import { writeLogs } from './store/job-reports.ts';
 import type { JobRow } from './store/jobs.ts';
 import type { RunnerDeps } from './own-attempt.ts';
@@ -15,7 +15,7 @@ export async function leasedJob({ db, clock, authenticator, jobLogs }: RunnerDep
     await writeLogs(db, row, row.attempt, [{ sequence: 0, time: clock.wall(), level: 'info', message }]);
     jobLogs.written(row.id);
   }
-  const script = row.kind === 'custom' ? await mintScriptKey(db, row) : undefined;
+  const script = row.kind === 'custom' ? await createScriptKey(db, row) : undefined;
   return {
     id: row.id,
     attempt: row.attempt,

@@ -4,20 +4,20 @@ import { type DescMethod, fromBinary, fromJson, type JsonObject, toBinary } from
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 
 export type Headers = Readonly<Record<string, string>>;
-export type Said = { status: number; headers: http.IncomingHttpHeaders; bytes: Buffer };
-export type Asked = { method: string; path: string; headers: Headers; body?: Uint8Array | string };
+export type WireResponse = { status: number; headers: http.IncomingHttpHeaders; bytes: Buffer };
+export type WireRequest = { method: string; path: string; headers: Headers; body?: Uint8Array | string };
 
 /** Keep-alive connections to one server. */
 export type Wire = Disposable & {
   /** Returns the whole answer, or the first message of an open stream. */
-  say(asked: Asked): Promise<Said>;
+  send(request: WireRequest): Promise<WireResponse>;
 };
 
 const limitMs = 30_000;
 
 export function wireTo(url: string): Wire {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 32 });
-  const once = ({ method, path, headers, body }: Asked): Promise<Said> =>
+  const once = ({ method, path, headers, body }: WireRequest): Promise<WireResponse> =>
     new Promise((resolve, reject) => {
       const { hostname, port } = new URL(url);
       const options = { agent, hostname, port, method, path, headers, timeout: limitMs, insecureHTTPParser: false };
@@ -41,9 +41,9 @@ export function wireTo(url: string): Wire {
     });
   return {
     // The server may close a kept connection at the moment a request begins.
-    say: (asked) =>
-      once(asked).catch((error: unknown) => {
-        if ((error as { code?: string }).code === 'ECONNRESET') return once(asked);
+    send: (request) =>
+      once(request).catch((error: unknown) => {
+        if ((error as { code?: string }).code === 'ECONNRESET') return once(request);
         throw error;
       }),
     [Symbol.dispose]: () => agent.destroy(),
@@ -70,7 +70,7 @@ const typeOf = (method: DescMethod): string =>
 export const pathOf = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
 /** Builds the request of a call; several messages form a client stream. */
-export function callOf(method: DescMethod, messages: readonly JsonObject[], headers: Headers): Asked {
+export function callOf(method: DescMethod, messages: readonly JsonObject[], headers: Headers): WireRequest {
   const bytes = messages.map((message) => toBinary(method.input, fromJson(method.input, message)));
   const isUnary = method.methodKind === 'unary';
   const body = isUnary ? Buffer.from(bytes[0] ?? []) : Buffer.concat(bytes.map(framed));
@@ -87,7 +87,7 @@ export type Outcome = {
 };
 
 /** Decodes the outcome of a call. */
-export function outcomeOf({ status, headers, bytes }: Said): Outcome {
+export function outcomeOf({ status, headers, bytes }: WireResponse): Outcome {
   const isStream = String(headers['content-type']).startsWith('application/connect+');
   if (isStream) {
     const isEnd = ((bytes[0] ?? 0) & isLast) !== 0;
@@ -133,7 +133,7 @@ const ofStatus: Readonly<Record<number, string>> = {
 };
 
 /** Decodes the outcome of a page request. */
-export function pageOutcome({ status, headers, bytes }: Said): Outcome {
+export function pageOutcome({ status, headers, bytes }: WireResponse): Outcome {
   if (status < 400) return { code: 'ok', row: '', bytes };
   // HEAD answers have no body; only a lost lease has this status.
   if (status === 409 && bytes.length === 0) return { code: 'aborted', row: 'LEASE_LOST', bytes };

@@ -22,8 +22,8 @@ const cookie =
 
 /** Callers with valid credentials. The tables of rights list what each may do. */
 export const known = {
-  'foreign owner': by(({ stranger }) => stranger.owner),
-  'foreign machine': by(({ stranger }) => stranger.machine.part),
+  'foreign owner': by(({ foreign }) => foreign.owner),
+  'foreign machine': by(({ foreign }) => foreign.machine.part),
   'own machine': by((_, { machine }) => machine.part),
   'machine beside': by(({ beside }) => beside.part),
   'operator of the machine': by((_, { machine }) => machine.operator),

@@ -10,7 +10,7 @@ export type Trial = {
   what: string;
   answers: Readonly<Record<Known, Answer>>;
   /** Outcome for a caller without valid credentials. */
-  ofNobody(who: string): Answer;
+  ofUnauthenticated(who: string): Answer;
   after?: ((world: World) => Promise<void>) | undefined;
   /** Builds a fresh request and the function that sends it. */
   prepare(): Promise<{ text: string; subject: Partial<Subject>; send(headers: Headers): Promise<Outcome> }>;
@@ -39,7 +39,7 @@ const isAllowed = (answer: Answer): boolean => answer === 'ok' || answer === 'sh
 
 /** Tries each request as every caller. Callers without the right go first, with the request that later succeeds. */
 export async function tryAll(
-  of: { world: World; contents: Contents; nobody: Readonly<Record<string, Headers>> },
+  of: { world: World; contents: Contents; unauthenticated: Readonly<Record<string, Headers>> },
   trials: readonly Trial[],
 ): Promise<{ counts: Counts; wrong: string[] }> {
   const { world, contents } = of;
@@ -50,7 +50,7 @@ export async function tryAll(
   const cookie = await world.freshCookie();
   const usual: Subject = { machine: world.machine, job: world.job, endedJob: world.endedJob, cookie };
 
-  for (const [index, { what, answers, ofNobody, prepare, after }] of trials.entries()) {
+  for (const [index, { what, answers, ofUnauthenticated, prepare, after }] of trials.entries()) {
     const tell = async (who: string, expected: Answer, headers: Headers, request: Prepared): Promise<void> => {
       counts.requests++;
       counts[isAllowed(expected) ? 'allowed' : 'refused']++;
@@ -61,10 +61,10 @@ export async function tryAll(
     const headersOf = (who: Known, { subject }: Prepared) => known[who](world, { ...usual, ...subject });
     // Sign in before the comparison begins.
     for (const who of allKnown) await headersOf(who, first);
-    const before = await contents(world.stranger.orgId);
+    const before = await contents(world.foreign.orgId);
     // A run that ended long ago has lost its lease; its existence is not secret.
-    for (const [who, headers] of Object.entries(of.nobody).filter((_, n) => n % every === index % every))
-      await tell(who, ofNobody(who), headers, {
+    for (const [who, headers] of Object.entries(of.unauthenticated).filter((_, n) => n % every === index % every))
+      await tell(who, ofUnauthenticated(who), headers, {
         ...first,
         send: async (sent) => {
           const outcome = await first.send(sent);
@@ -73,7 +73,7 @@ export async function tryAll(
       });
     for (const who of allKnown)
       if (!isAllowed(answers[who])) await tell(who, answers[who], await headersOf(who, first), first);
-    for (const change of changes(before, await contents(world.stranger.orgId)))
+    for (const change of changes(before, await contents(world.foreign.orgId)))
       wrong.push(`${what} changed without a right: ${change}`);
     const allowed = allKnown.filter((who) => isAllowed(answers[who]));
     for (const [n, who] of allowed.entries()) {

@@ -1,12 +1,12 @@
 import { type DescMethod, fromJson, type JsonObject, type JsonValue, toBinary } from '@bufbuild/protobuf';
-import { type Asked, framed, type Headers, pathOf } from './ask.ts';
+import { type WireRequest, framed, type Headers, pathOf } from './ask.ts';
 import { mutatedJson, type Random, wildMessage } from './wild.ts';
 
-export type Mutant = { how: string; asked: Asked };
+export type Mutant = { how: string; asked: WireRequest };
 
 type Form = 'proto' | 'json';
 
-const asked = (method: DescMethod, form: Form, body: Uint8Array, headers: Headers): Asked => {
+const asked = (method: DescMethod, form: Form, body: Uint8Array, headers: Headers): WireRequest => {
   const type = `application/${method.methodKind === 'unary' ? '' : 'connect+'}${form}`;
   const sent = {
     'content-type': type,

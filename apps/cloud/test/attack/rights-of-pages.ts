@@ -23,7 +23,7 @@ export type Page = Partial<Subject> & { path: string; body?: Uint8Array };
 export type PageRight = Pick<Right, 'answers'> & {
   method: 'GET' | 'PUT' | 'POST';
   what: string;
-  ofNobody(who: string): Answer;
+  ofUnauthenticated(who: string): Answer;
   ask(world: World): Page | Promise<Page>;
 };
 
@@ -34,12 +34,12 @@ const page = (
   what: string,
   named: Named,
   ask: Asks,
-  ofNobody: (who: string) => Answer = () => 'not authenticated',
+  ofUnauthenticated: (who: string) => Answer = () => 'not authenticated',
 ): PageRight => ({
   method,
   what,
   answers: answersOf(named),
-  ofNobody,
+  ofUnauthenticated,
   async ask(world) {
     const asked = await ask(world);
     return typeof asked === 'string' ? { path: asked } : asked;

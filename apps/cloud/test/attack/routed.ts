@@ -23,7 +23,7 @@ export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
   for (const service of await describedServices())
     for (const method of service.methods) {
       const headers = { 'content-type': 'application/json', 'connect-protocol-version': '1' };
-      const { status } = await wire.say({ method: 'POST', path: pathOf(method), headers, body: '{}' });
+      const { status } = await wire.send({ method: 'POST', path: pathOf(method), headers, body: '{}' });
       if (status !== 404) routed.push(method);
     }
   return routed;

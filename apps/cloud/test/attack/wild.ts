@@ -151,7 +151,7 @@ export function wildMessage(message: DescMessage, random: Random, texts: readonl
 }
 
 /** Values of a wrong type. */
-const strangers: readonly JsonValue[] = [
+const mistypedValues: readonly JsonValue[] = [
   null,
   true,
   0,
@@ -175,10 +175,10 @@ const strangers: readonly JsonValue[] = [
 /** Changes one value of `json`: sets another type, removes it, or adds an unknown field. */
 export function mutatedJson(json: JsonValue, random: Random, texts: readonly string[]): JsonValue {
   const { pick, isLess } = random;
-  const stranger = (): JsonValue => (isLess(0.3) ? pick(texts) : pick(strangers));
-  if (json === null || typeof json !== 'object' || isLess(0.15)) return stranger();
+  const mistypedValue = (): JsonValue => (isLess(0.3) ? pick(texts) : pick(mistypedValues));
+  if (json === null || typeof json !== 'object' || isLess(0.15)) return mistypedValue();
   if (Array.isArray(json)) {
-    if (json.length === 0) return [stranger()];
+    if (json.length === 0) return [mistypedValue()];
     const at = random.below(json.length);
     return json.map((value, index) => (index === at ? mutatedJson(value, random, texts) : value));
   }

@@ -10,7 +10,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { type Tokens, tokens } from '../../src/access/tokens.ts';
 import type { Grant, Role } from '../../src/access/rules/permissions.ts';
-import { mintScriptKey } from '../../src/training/store/attempts.ts';
+import { createScriptKey } from '../../src/training/store/attempts.ts';
 import { insertKey } from '../../src/access/store/keys.ts';
 import { insertMachine } from '../../src/machines/store/machines.ts';
 import { insertLocation } from '../../src/access/store/organizations.ts';
@@ -73,7 +73,7 @@ export type World = AsyncDisposable & {
   job: Job;
   otherJob: Job;
   endedJob: Job;
-  stranger: { orgId: string; locationId: string; owner: Credentials; machine: Machine };
+  foreign: { orgId: string; locationId: string; owner: Credentials; machine: Machine };
   /** Returns an unused name. */
   freshName(): string;
   freshMachine(): Promise<Machine>;
@@ -207,7 +207,7 @@ function jobMaker(
       tags: ['a', 'b'],
     });
     const token = await of.tokens.issue({ subject: id, credentials: 'attempt', proof: '1' });
-    const script = await mintScriptKey(db, { orgId, id, attempt: 1 });
+    const script = await createScriptKey(db, { orgId, id, attempt: 1 });
     if (state !== 'pending') {
       const isHeld = state !== 'failed';
       const lease = isHeld ? sql`now() + interval '1 day'` : sql`null`;
@@ -223,16 +223,13 @@ function jobMaker(
   };
 }
 
-async function strangers(on: TestServer, make: ReturnType<typeof makers>): Promise<World['stranger']> {
+async function makeForeign(on: TestServer, make: ReturnType<typeof makers>): Promise<World['foreign']> {
   const orgId = randomUUID();
-  await on.db
-    .insertInto('organization')
-    .values({ id: orgId, name: 'Strangers', publicNamespace: 'strangers' })
-    .execute();
-  await insertLocation(on.db, { id: 'strangers0', orgId, name: 'Abroad', parentLocationId: null });
-  const machine = await make.machineAt(orgId, 'strangers0', 'theirs');
+  await on.db.insertInto('organization').values({ id: orgId, name: 'Foreign', publicNamespace: 'foreign' }).execute();
+  await insertLocation(on.db, { id: 'foreign000', orgId, name: 'Abroad', parentLocationId: null });
+  const machine = await make.machineAt(orgId, 'foreign000', 'theirs');
   const owner = await make.keyIn(orgId, [grantOn('owner', 'organization', orgId, orgId)]);
-  return { orgId, locationId: 'strangers0', machine, owner };
+  return { orgId, locationId: 'foreign000', machine, owner };
 }
 
 async function keysOf(
@@ -343,7 +340,7 @@ async function worldOn(on: TestServer): Promise<World> {
     job: await freshJob('in_progress'),
     otherJob: await freshJob('in_progress'),
     endedJob: await freshJob('failed'),
-    stranger: await strangers(on, make),
+    foreign: await makeForeign(on, make),
     freshName,
     freshMachine: () => make.machineAt(orgId, locationId, freshName()),
     freshKey: (grants) => make.keyIn(orgId, grants),

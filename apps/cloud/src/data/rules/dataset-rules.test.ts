@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import { type JobKind, parseDatasetLine, type Split } from '@platform/contract/job';
 import { seededRandom } from '@platform/kit/testing';
-import { advice, chosenSplit, type Labelled, labelsOf, tally, type Verdict } from './dataset-rules.ts';
+import { advice, chosenSplit, type Labelled, labelsOf, tally, type TallyResult } from './dataset-rules.ts';
 import { assignSplits } from './dataset-split.ts';
-import { goTime, manifestLine, parseBinaryDataId, type Picture } from './manifest.ts';
+import { goTime, manifestLine, parseBinaryDataId, type DatasetImage } from './manifest.ts';
 
 const sha = (n: number): string => n.toString(16).padStart(64, '0').split('').toReversed().join('');
 const some = (count: number, tags: string[], from = 0): Labelled[] =>
@@ -18,30 +18,30 @@ const some = (count: number, tags: string[], from = 0): Labelled[] =>
   }));
 /** Images with these boxes each. */
 const boxed = (count: number, labels: string[], from = 0): Labelled[] =>
-  some(count, [], from).map((picture) => ({ ...picture, boxes: labels.map((label) => ({ label })) }));
+  some(count, [], from).map((image) => ({ ...image, boxes: labels.map((label) => ({ label })) }));
 
 const single = 'single_label_classification';
 const multi = 'multi_label_classification';
 const detection = 'object_detection';
 
-function verdictOf(kind: JobKind, pictures: readonly Labelled[], labels: readonly string[]): Verdict {
+function resultOf(kind: JobKind, images: readonly Labelled[], labels: readonly string[]): TallyResult {
   const counted = tally(kind, labels);
-  for (const picture of pictures) counted.add(picture);
-  return counted.verdict();
+  for (const image of images) counted.add(image);
+  return counted.result();
 }
-const splitsOf = (kind: JobKind, pictures: readonly Labelled[], labels: readonly string[], seed = 1): Split[] => {
+const splitsOf = (kind: JobKind, images: readonly Labelled[], labels: readonly string[], seed = 1): Split[] => {
   const counted = tally(kind, labels);
   return assignSplits(
     kind,
-    pictures.map((picture) => counted.add(picture)),
+    images.map((image) => counted.add(image)),
     seed,
   );
 };
 
 /** The counts, or the code with its data. */
-function told(verdict: Verdict): string {
-  if (verdict.ok) return Object.entries(verdict.counts.labels).flat().join(' ');
-  const { code, data } = verdict;
+function summary(result: TallyResult): string {
+  if (result.ok) return Object.entries(result.counts.labels).flat().join(' ');
+  const { code, data } = result;
   const of = (name: string): string => String(data[name] ?? '');
   switch (code) {
     case 'TOO_FEW_PICTURES':
@@ -56,15 +56,15 @@ function told(verdict: Verdict): string {
   }
 }
 
-const rows: [name: string, pictures: Labelled[], labels: string[], expected: string][] = [
+const rows: [name: string, images: Labelled[], labels: string[], expected: string][] = [
   ['two labels, ten each', [...some(10, ['a']), ...some(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
   ['nine of one', [...some(9, ['a']), ...some(10, ['b'])], ['a', 'b'], 'TOO_FEW_PICTURES a 9/10: a 9, b 10'],
   ['one label asked for', some(20, ['a']), ['a'], 'TOO_FEW_LABELS 1'],
   ['the same label twice', some(20, ['a']), ['a', 'a'], 'TOO_FEW_LABELS 1'],
   ['no label asked for', some(20, ['a']), [], 'TOO_FEW_LABELS 0'],
-  ['no pictures', [], ['a', 'b'], 'DATASET_EMPTY'],
+  ['no images', [], ['a', 'b'], 'DATASET_EMPTY'],
   ['nothing matches', some(20, ['c']), ['a', 'b'], 'DATASET_EMPTY'],
-  ['every picture has both', some(20, ['a', 'b']), ['a', 'b'], 'LABELS_AMBIGUOUS 20'],
+  ['every image has both', some(20, ['a', 'b']), ['a', 'b'], 'LABELS_AMBIGUOUS 20'],
   ['only one of the labels occurs', some(20, ['a']), ['a', 'b'], 'TOO_FEW_LABELS 1'],
   [
     'a label that does not occur is left out',
@@ -79,14 +79,19 @@ const rows: [name: string, pictures: Labelled[], labels: string[], expected: str
     ['a', 'b'],
     'TOO_MANY_UNLABELED 6 of 26, limit 5',
   ],
-  ['split tags are no labels', [...some(10, ['a', 'split:test']), ...some(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
+  [
+    'split tags do not count as labels',
+    [...some(10, ['a', 'split:test']), ...some(10, ['b'])],
+    ['a', 'b'],
+    'a 10 b 10',
+  ],
 ];
-for (const [name, pictures, labels, expected] of rows) {
-  test(`single label: ${name}`, () => assert.equal(told(verdictOf(single, pictures, labels)), expected));
+for (const [name, images, labels, expected] of rows) {
+  test(`single label: ${name}`, () => assert.equal(summary(resultOf(single, images, labels)), expected));
 }
 
-const otherKinds: [kind: JobKind, name: string, pictures: Labelled[], labels: string[], expected: string][] = [
-  [multi, 'a picture counts for each of its labels', some(10, ['a', 'b']), ['a', 'b'], 'a 10 b 10'],
+const otherKinds: [kind: JobKind, name: string, images: Labelled[], labels: string[], expected: string][] = [
+  [multi, 'a image counts for each of its labels', some(10, ['a', 'b']), ['a', 'b'], 'a 10 b 10'],
   [multi, 'nine of one', [...some(10, ['a', 'b']), ...some(5, ['a'])], ['a', 'b', 'c'], 'a 15 b 10 c 0'],
   [
     multi,
@@ -101,21 +106,21 @@ const otherKinds: [kind: JobKind, name: string, pictures: Labelled[], labels: st
   [multi, 'a fifth of all labels is: none', [...some(10, ['a', 'b']), ...some(5, [])], ['a', 'b'], 'a 10 b 10'],
   [multi, 'one more', [...some(10, ['a', 'b']), ...some(6, [])], ['a', 'b'], 'TOO_MANY_UNLABELED 6 of 26, limit 5'],
   [detection, 'one label is enough', boxed(15, ['a']), ['a'], 'a 15'],
-  [detection, 'boxes count, not pictures', [...boxed(5, ['a', 'a']), ...boxed(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
+  [detection, 'boxes count, not images', [...boxed(5, ['a', 'a']), ...boxed(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
   [detection, 'nine boxes', [...boxed(9, ['a']), ...boxed(10, ['b'])], ['a', 'b'], 'TOO_FEW_BOXES a 9/10: a 9, b 10'],
-  [detection, 'fourteen pictures', boxed(14, ['a', 'b']), ['a', 'b'], 'DATASET_TOO_SMALL 14'],
+  [detection, 'fourteen images', boxed(14, ['a', 'b']), ['a', 'b'], 'DATASET_TOO_SMALL 14'],
   [detection, 'no label asked for', boxed(20, ['a']), [], 'TOO_FEW_LABELS 0'],
-  [detection, 'tags are no boxes', some(20, ['a']), ['a'], 'DATASET_EMPTY'],
+  [detection, 'tags do not count as boxes', some(20, ['a']), ['a'], 'DATASET_EMPTY'],
   [detection, 'boxes with other labels alone', boxed(20, ['b']), ['a'], 'DATASET_EMPTY'],
-  [detection, 'no pictures', [], ['a'], 'DATASET_EMPTY'],
+  [detection, 'no images', [], ['a'], 'DATASET_EMPTY'],
   [detection, 'background up to a fifth', [...boxed(16, ['a']), ...some(4, [])], ['a'], 'a 16'],
   [detection, 'more background', [...boxed(16, ['a']), ...some(5, [])], ['a'], 'TOO_MANY_UNLABELED 5 of 21, limit 4'],
-  ['custom', 'one picture without any label', some(1, []), [], ''],
+  ['custom', 'one image without any label', some(1, []), [], ''],
   ['custom', 'all labels that occur', [...some(2, ['a']), ...boxed(1, ['b'])], ['x'], 'a 2 b 1'],
-  ['custom', 'no pictures', [], [], 'DATASET_EMPTY'],
+  ['custom', 'no images', [], [], 'DATASET_EMPTY'],
 ];
-for (const [kind, name, pictures, labels, expected] of otherKinds) {
-  test(`${kind}: ${name}`, () => assert.equal(told(verdictOf(kind, pictures, labels)), expected));
+for (const [kind, name, images, labels, expected] of otherKinds) {
+  test(`${kind}: ${name}`, () => assert.equal(summary(resultOf(kind, images, labels)), expected));
 }
 
 test('tags and classifications are labels alike', () => {
@@ -131,14 +136,14 @@ test('tags and classifications are labels alike', () => {
 });
 
 test('advice names what would help', () => {
-  const verdict = verdictOf(
+  const result = resultOf(
     single,
     [...some(31, ['a']), ...some(10, ['b']), ...some(2, ['a', 'b']), ...some(1, [])],
     ['a', 'b', 'c'],
   );
-  assert.ok(verdict.ok);
+  assert.ok(result.ok);
   assert.deepEqual(
-    advice(single, verdict.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
+    advice(single, result.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
     ['No image carries the', '2 images carry several', 'The most frequent label', '1 image carries none'],
   );
 });
@@ -147,17 +152,17 @@ const count = (splits: readonly string[]): string =>
   ['train', 'validation', 'test'].map((split) => splits.filter((one) => one === split).length).join('/');
 
 test('split: 70/15/15 of every label', () => {
-  const pictures = [...some(100, ['a']), ...some(20, ['b'], 100)];
-  const splits = splitsOf(single, pictures, ['a', 'b'], 1);
+  const images = [...some(100, ['a']), ...some(20, ['b'], 100)];
+  const splits = splitsOf(single, images, ['a', 'b'], 1);
   assert.equal(count(splits.slice(0, 100)), '70/15/15');
   assert.equal(count(splits.slice(100)), '14/3/3');
-  assert.deepEqual(splitsOf(single, pictures, ['a', 'b'], 1), splits, 'the same every time');
-  assert.notDeepEqual(splitsOf(single, pictures, ['a', 'b'], 2), splits, 'another seed, another split');
-  const back = pictures.map((picture, at) => [picture, splits[at]] as const).toReversed();
+  assert.deepEqual(splitsOf(single, images, ['a', 'b'], 1), splits, 'the same every time');
+  assert.notDeepEqual(splitsOf(single, images, ['a', 'b'], 2), splits, 'another seed, another split');
+  const back = images.map((image, at) => [image, splits[at]] as const).toReversed();
   assert.deepEqual(
     splitsOf(
       single,
-      back.map(([picture]) => picture),
+      back.map(([image]) => image),
       ['a', 'b'],
       1,
     ),
@@ -167,8 +172,8 @@ test('split: 70/15/15 of every label', () => {
 });
 
 test('split: what the owner chose stays, and nothing is added to a part that the owner chose', () => {
-  const pictures = [...some(12, ['a']), ...some(20, ['a', 'split:test'], 50), ...some(3, ['a', 'split:train'], 90)];
-  const splits = splitsOf(single, pictures, ['a'], 1);
+  const images = [...some(12, ['a']), ...some(20, ['a', 'split:test'], 50), ...some(3, ['a', 'split:train'], 90)];
+  const splits = splitsOf(single, images, ['a'], 1);
   assert.equal(count(splits.slice(0, 12)), '10/2/0');
   assert.equal(count(splits.slice(12, 32)), '0/0/20');
   assert.equal(count(splits.slice(32)), '3/0/0');
@@ -187,28 +192,28 @@ test('split: one or two of a label are for training', () => {
   assert.equal(count(splitsOf(single, some(3, ['a']), ['a'], 1)), '1/1/1');
 });
 
-test('split: with several labels per picture every label is held out in its share, the rarest first', () => {
+test('split: with several labels per image every label is held out in its share, the rarest first', () => {
   const random = seededRandom(3);
   const labels = ['common', 'usual', 'rare'];
   const shares = [0.9, 0.4, 0.05];
-  const pictures = Array.from({ length: 400 }, (_, n): Labelled => {
+  const images = Array.from({ length: 400 }, (_, n): Labelled => {
     const tags = labels.filter((_label, at) => random() < (shares[at] ?? 0));
     return { sha256: sha(n), tags, captureTags: [], classifications: [], boxes: tags.map((label) => ({ label })) };
   });
   for (const kind of [multi, detection] as const) {
-    const splits = splitsOf(kind, pictures, labels);
+    const splits = splitsOf(kind, images, labels);
     for (const label of labels) {
-      const own = splits.filter((_split, at) => pictures[at]?.tags.includes(label));
+      const own = splits.filter((_split, at) => images[at]?.tags.includes(label));
       for (const part of ['validation', 'test']) {
         const share = own.filter((split) => split === part).length / own.length;
         assert.ok(share > 0.1 && share < 0.2, `${kind} ${label}: ${count(own)}`);
       }
     }
-    const shuffled = pictures.map((picture, at) => [picture, splits[at]] as const).toReversed();
+    const shuffled = images.map((image, at) => [image, splits[at]] as const).toReversed();
     assert.deepEqual(
       splitsOf(
         kind,
-        shuffled.map(([picture]) => picture),
+        shuffled.map(([image]) => image),
         labels,
       ),
       shuffled.map(([, split]) => split),
@@ -217,32 +222,32 @@ test('split: with several labels per picture every label is held out in its shar
   }
 });
 
-test('split: three pictures of a label, all its pictures with others: one for each part', () => {
-  const pictures = [...boxed(3, ['common', 'rare']), ...boxed(60, ['common'], 10)];
-  assert.equal(count(splitsOf(detection, pictures, ['common', 'rare']).slice(0, 3)), '1/1/1');
+test('split: three images of a label, all its images with others: one for each part', () => {
+  const images = [...boxed(3, ['common', 'rare']), ...boxed(60, ['common'], 10)];
+  assert.equal(count(splitsOf(detection, images, ['common', 'rare']).slice(0, 3)), '1/1/1');
 });
 
-test('split: pictures without any label are divided, too', () => {
-  const pictures = [...boxed(20, ['a']), ...boxed(20, [], 40)];
-  assert.equal(count(splitsOf(detection, pictures, ['a']).slice(20)), '14/3/3');
+test('split: images without any label are divided, too', () => {
+  const images = [...boxed(20, ['a']), ...boxed(20, [], 40)];
+  assert.equal(count(splitsOf(detection, images, ['a']).slice(20)), '14/3/3');
 });
 
 test('split: boxes, what the owner chose stays, and nothing is added to it', () => {
-  const pictures = [
+  const images = [
     ...boxed(20, ['a']),
-    ...boxed(5, ['a'], 40).map((picture) => ({ ...picture, tags: ['split:validation'] })),
+    ...boxed(5, ['a'], 40).map((image) => ({ ...image, tags: ['split:validation'] })),
   ];
-  const splits = splitsOf(detection, pictures, ['a']);
+  const splits = splitsOf(detection, images, ['a']);
   assert.deepEqual([count(splits.slice(0, 20)), count(splits.slice(20))], ['17/0/3', '0/5/0']);
 });
 
 test('a hundred thousand different labels are divided in a moment, for a script', () => {
-  const pictures = Array.from({ length: 100_000 }, (_, n) => some(1, [`unique ${n}`, 'all'], n)[0] as Labelled);
-  assert.equal(count(splitsOf('custom', pictures, [])), '70000/15000/15000');
+  const images = Array.from({ length: 100_000 }, (_, n) => some(1, [`unique ${n}`, 'all'], n)[0] as Labelled);
+  assert.equal(count(splitsOf('custom', images, [])), '70000/15000/15000');
 });
 
 const org = '11111111-1111-4111-8111-111111111111';
-const picture = (n: number, more: Partial<Picture> = {}): Picture => ({
+const image = (n: number, more: Partial<DatasetImage> = {}): DatasetImage => ({
   ...(some(1, ['mug', 'split:test'], n)[0] as Labelled),
   id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
   orgId: org,
@@ -260,8 +265,8 @@ const picture = (n: number, more: Partial<Picture> = {}): Picture => ({
 });
 
 test('manifest: lines as the job contract reads them', () => {
-  const lines = [manifestLine(picture(1), 'test'), manifestLine(picture(2, { fileName: 'a/b.jpg' }), 'train')].map(
-    (line) => parseDatasetLine(JSON.parse(line)),
+  const lines = [manifestLine(image(1), 'test'), manifestLine(image(2, { fileName: 'a/b.jpg' }), 'train')].map((line) =>
+    parseDatasetLine(JSON.parse(line)),
   );
   assert.deepEqual(
     lines.map((line) => line.split),
@@ -296,13 +301,13 @@ const ids: [text: string, ok: boolean][] = [
 for (const [text, ok] of ids)
   test(`binary data id "${text}"`, () => assert.equal(parseBinaryDataId(text) !== undefined, ok));
 
-const said = (kind: JobKind, pictures: readonly Labelled[], labels: readonly string[]): string => {
-  const verdict = verdictOf(kind, pictures, labels);
-  return verdict.ok ? 'ok' : new PlatformError(verdict.code, verdict.data).what;
+const whatOf = (kind: JobKind, images: readonly Labelled[], labels: readonly string[]): string => {
+  const result = resultOf(kind, images, labels);
+  return result.ok ? 'ok' : new PlatformError(result.code, result.data).what;
 };
-const named = (pictures: readonly Labelled[]): Labelled[] => pictures.map((one, at) => ({ ...one, id: `o/l/${at}` }));
-const explained: [name: string, kind: JobKind, pictures: Labelled[], labels: string[], expected: RegExp][] = [
-  ['no picture', single, [], ['a', 'b'], /: it is empty\.$/],
+const named = (images: readonly Labelled[]): Labelled[] => images.map((one, at) => ({ ...one, id: `o/l/${at}` }));
+const explained: [name: string, kind: JobKind, images: Labelled[], labels: string[], expected: RegExp][] = [
+  ['no image', single, [], ['a', 'b'], /: it is empty\.$/],
   [
     'no label at all',
     single,
@@ -346,16 +351,16 @@ const explained: [name: string, kind: JobKind, pictures: Labelled[], labels: str
     /9 of 29 images .*for example o\/l\/0, .* The dataset also has: c 9\.$/,
   ],
 ];
-for (const [name, kind, pictures, labels, expected] of explained)
-  test(`an error says what there is: ${name}`, () => assert.match(said(kind, pictures, labels), expected));
+for (const [name, kind, images, labels, expected] of explained)
+  test(`the error lists what exists: ${name}`, () => assert.match(whatOf(kind, images, labels), expected));
 
 test('advice asks for the label that was probably meant', () => {
   const counted = tally(single, ['a', 'b', 'screwdirver']);
   for (const one of [...some(12, ['a']), ...some(12, ['b']), ...some(3, ['screwdriver'])]) counted.add(one);
-  const verdict = counted.verdict();
-  assert.ok(verdict.ok);
+  const result = counted.result();
+  assert.ok(result.ok);
   assert.ok(
-    advice(single, verdict.counts, counted.found()).includes(
+    advice(single, result.counts, counted.found()).includes(
       'No image carries the label "screwdirver": the model will not know it. Did you mean "screwdriver"?',
     ),
   );

@@ -16,7 +16,7 @@ export interface Labelled {
   readonly boxes: readonly { readonly label: string }[];
 }
 
-export type Verdict =
+export type TallyResult =
   | { readonly ok: true; readonly counts: LabelCounts }
   | { readonly ok: false; readonly code: ErrorCode; readonly data: ErrorData };
 
@@ -57,17 +57,17 @@ export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classif
   ]);
 
 /** Labels of an image for a kind of job; scripts get all labels. */
-function labelsFor(kind: JobKind, picture: Labelled): string[] {
-  const boxes = (): string[] => sortedOnce(picture.boxes.map(({ label }) => label));
-  if (kind === 'custom') return sortedOnce([...labelsOf(picture), ...boxes()]);
-  return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(picture);
+function labelsFor(kind: JobKind, image: Labelled): string[] {
+  const boxes = (): string[] => sortedOnce(image.boxes.map(({ label }) => label));
+  if (kind === 'custom') return sortedOnce([...labelsOf(image), ...boxes()]);
+  return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(image);
 }
 
 /** Counts images one by one, so that a dataset need not be in memory. */
 export interface Tally {
-  add(picture: Labelled): Example;
+  add(image: Labelled): Example;
   /** Whether a model of this kind can be trained on the added images. */
-  verdict(): Verdict;
+  result(): TallyResult;
   /** Labels of the dataset besides the requested ones. */
   found(): FoundLabels;
 }
@@ -107,25 +107,24 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
   const unlabelled: string[] = [];
   const kinds = { labelled: 0, boxed: 0 };
   return {
-    add(picture) {
-      const all = labelsFor(kind, picture);
+    add(image) {
+      const all = labelsFor(kind, image);
       const labels = all.filter((label) => wanted?.has(label) ?? true);
       seen.images++;
-      if (picture.boxes.length > 0) kinds.boxed++;
-      if (labelsOf(picture).length > 0) kinds.labelled++;
+      if (image.boxes.length > 0) kinds.boxed++;
+      if (labelsOf(image).length > 0) kinds.labelled++;
       for (const label of all)
         if (!(wanted?.has(label) ?? true) && (others.has(label) || others.size < mostOthers))
           others.set(label, (others.get(label) ?? 0) + 1);
-      if (labels.length === 0 && picture.id !== undefined && unlabelled.length < mostExamples)
-        unlabelled.push(picture.id);
+      if (labels.length === 0 && image.id !== undefined && unlabelled.length < mostExamples) unlabelled.push(image.id);
       if (labels.length === 0) seen.unlabelled++;
       else if (facts?.labelSource === 'boxes') {
-        for (const { label } of picture.boxes) if (wanted?.has(label)) count(label, 1);
+        for (const { label } of image.boxes) if (wanted?.has(label)) count(label, 1);
       } else if (facts?.labelsPerImage === 'one' && labels.length > 1) seen.ambiguous++;
       else for (const label of labels) count(label, 1);
-      return { sha256: picture.sha256, labels: shared(labels), chosen: chosenSplit(picture.tags) };
+      return { sha256: image.sha256, labels: shared(labels), chosen: chosenSplit(image.tags) };
     },
-    verdict() {
+    result() {
       const absent = [...perLabel.keys()].filter((label) => perLabel.get(label) === 0);
       const counts: LabelCounts = { ...seen, labels: Object.fromEntries(perLabel), absent };
       return problem(kind, counts, this.found()) ?? { ok: true, counts };
@@ -134,10 +133,10 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
   };
 }
 
-const no = (code: ErrorCode, data: ErrorData): Verdict => ({ ok: false, code, data });
+const no = (code: ErrorCode, data: ErrorData): TallyResult => ({ ok: false, code, data });
 
 /** The first broken rule, with the labels that the dataset has instead. */
-function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): Verdict | undefined {
+function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): TallyResult | undefined {
   if (counts.images === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
     return no('DATASET_EMPTY', { problem: 'it is empty' });
   if (kind === 'custom') return undefined;

@@ -3,7 +3,7 @@ import { isUuid } from '@platform/contract/names';
 import { labelsOf, type Labelled } from './dataset-rules.ts';
 
 /** A stored image with all data that a line of a manifest contains. */
-export interface Picture extends Labelled {
+export interface DatasetImage extends Labelled {
   readonly id: string;
   readonly orgId: string;
   readonly locationId: string;
@@ -42,32 +42,32 @@ export function parseBinaryDataId(text: string): { orgId: string; locationId: st
 /**
  * One line of the frozen dataset. Lines are ordered by content, then ID: the same images always produce the same bytes.
  */
-export const manifestLine = (picture: Picture, split: Split): string => `${JSON.stringify(lineOf(picture, split))}\n`;
+export const manifestLine = (image: DatasetImage, split: Split): string => `${JSON.stringify(lineOf(image, split))}\n`;
 
-function lineOf(picture: Picture, split: Split): DatasetLine {
-  const fileName = picture.fileName || `${picture.id}${picture.fileExt}`;
+function lineOf(image: DatasetImage, split: Split): DatasetLine {
+  const fileName = image.fileName || `${image.id}${image.fileExt}`;
   return {
     image_path: fileName,
-    sha256: picture.sha256,
-    size_bytes: picture.sizeBytes,
+    sha256: image.sha256,
+    size_bytes: image.sizeBytes,
     file_name: fileName,
     split,
-    classification_annotations: annotations(picture),
-    bounding_box_annotations: picture.boxes.map(boxOf),
-    timestamp: goTime(picture.timeRequestedUs),
-    part_id: picture.partId ?? '',
-    component_name: picture.componentName,
-    binary_data_id: binaryDataId(picture),
-    organization_id: picture.orgId,
-    ...(picture.machineId ? { robot_id: picture.machineId } : {}),
-    ...(picture.locationId ? { location_id: picture.locationId } : {}),
+    classification_annotations: annotations(image),
+    bounding_box_annotations: image.boxes.map(boxOf),
+    timestamp: goTime(image.timeRequestedUs),
+    part_id: image.partId ?? '',
+    component_name: image.componentName,
+    binary_data_id: binaryDataId(image),
+    organization_id: image.orgId,
+    ...(image.machineId ? { robot_id: image.machineId } : {}),
+    ...(image.locationId ? { location_id: image.locationId } : {}),
   };
 }
 
 /** The union of tags and classifications, with the confidence of classifications that have one. */
-function annotations(picture: Picture): LabelAnnotation[] {
-  const confidences = new Map(picture.classifications.map((one) => [one.label, one.confidence]));
-  return labelsOf(picture).map((label) => {
+function annotations(image: DatasetImage): LabelAnnotation[] {
+  const confidences = new Map(image.classifications.map((one) => [one.label, one.confidence]));
+  return labelsOf(image).map((label) => {
     const confidence = confidences.get(label) ?? undefined;
     return { annotation_label: label, ...(confidence === undefined ? {} : { confidence }) };
   });

@@ -23,7 +23,7 @@ const rows: [name: string, existing: Box[], sent: Box[], added: number, confirme
   ['twice in one upload', [], [box('cup', 0.1, 0.5), box('cup', 0.1, 0.5)], 1, []],
   ['a prediction that is confirmed', [box('cup', 0.1, 0.5, 0.7)], [box('cup', 0.11, 0.5)], 0, ['cup 0.1']],
   ['a prediction again', [box('cup', 0.1, 0.5, 0.7)], [box('cup', 0.1, 0.5, 0.8)], 0, []],
-  ['a prediction where a person drew', [box('cup', 0.1, 0.5)], [box('cup', 0.1, 0.5, 0.8)], 0, []],
+  ['a prediction where a user drew', [box('cup', 0.1, 0.5)], [box('cup', 0.1, 0.5, 0.8)], 0, []],
 ];
 for (const [name, existing, sent, added, confirmed] of rows) {
   test(`boxes of the same bytes: ${name}`, () => {

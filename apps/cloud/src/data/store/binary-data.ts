@@ -5,10 +5,10 @@ import type { Tables } from '../../database/schema.ts';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import { splitTagNames } from '../rules/dataset-rules.ts';
-import type { Picture } from '../rules/manifest.ts';
+import type { DatasetImage } from '../rules/manifest.ts';
 
 /** A datum with all of its metadata. Times in µs since 1970, because clients send and compare µs. */
-export type Datum = Picture & {
+export type Datum = DatasetImage & {
   machineName: string;
   partName: string;
   componentType: string;
@@ -53,10 +53,10 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
     sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
     us('time_requested').as('timeRequestedUs'),
     us('time_received').as('timeReceivedUs'),
-    sql<Picture['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label,
+    sql<DatasetImage['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label,
         'xMin', b.x_min, 'yMin', b.y_min, 'xMax', b.x_max, 'yMax', b.y_max, 'confidence', b.confidence) order by b.ordinal), '[]')
       from bounding_box b where b.org_id = binary_data.org_id and b.binary_id = binary_data.id)`.as('boxes'),
-    sql<(Picture['classifications'][number] & { id: string })[]>`(select coalesce(jsonb_agg(
+    sql<(DatasetImage['classifications'][number] & { id: string })[]>`(select coalesce(jsonb_agg(
         jsonb_build_object('id', c.id, 'label', c.label, 'confidence', c.confidence) order by c.ordinal), '[]')
       from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id)`.as(
       'classifications',
@@ -92,7 +92,7 @@ export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise
     .execute();
 };
 
-/** AND of all conditions, OR within a list. An empty list is no condition. */
+/** AND of all conditions, OR within a list. An empty list does not restrict. */
 export type Filter = {
   /** Always set: the organizations that the caller may access. */
   orgIds: readonly string[];

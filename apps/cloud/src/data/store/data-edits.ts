@@ -7,7 +7,7 @@ import type { Database, Trx } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
 import type { Box } from '../rules/manifest.ts';
 import type { DatumKey } from './binary-data.ts';
-import { tellCaptureTagsOf } from './capture-tags.ts';
+import { separateCaptureTagsOf } from './capture-tags.ts';
 import { endExports } from './sequence-exports.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
@@ -28,7 +28,7 @@ export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly 
 /** Like `addTags`, for locked data. */
 export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
   const added = [...new Set(tags)];
-  await tellCaptureTagsOf(trx, among(keys));
+  await separateCaptureTagsOf(trx, among(keys));
   await sql`
     update binary_data set tags = tags || array(
              select tag from unnest(${added}::text[]) with ordinality given(tag, place)
@@ -54,7 +54,7 @@ const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly stri
 
 /** Removes tags of locked data, for example a `split:` tag that another one replaces. */
 export async function dropTags(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
-  await tellCaptureTagsOf(trx, among(keys));
+  await separateCaptureTagsOf(trx, among(keys));
   await removeTagsFrom(trx, keys, tags);
 }
 
@@ -69,7 +69,7 @@ export const removeTags = (
 ): Promise<number> =>
   db.transaction().execute(async (trx) => {
     await lockData(trx, keys);
-    await tellCaptureTagsOf(trx, among(keys));
+    await separateCaptureTagsOf(trx, among(keys));
     const { rows } = await removeTagsFrom(trx, keys, tags);
     const removed = rows[0]?.removed ?? 0;
     if (!classifications) return removed;

@@ -9,7 +9,7 @@ import { at, type Database, type Trx } from '../../database/database.ts';
 import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
-import { tellDatasetTags } from './capture-tags.ts';
+import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
 /** The same for all jobs: models on one dataset are comparable only if they share its split. */
@@ -36,11 +36,11 @@ export async function freeze(
   of: { dataset: DatasetKey; kind: JobKind; labels: readonly string[] },
 ): Promise<Frozen> {
   const datasetId = of.dataset.id;
-  const pictures = await countMembers(db, of.dataset);
-  if (pictures > datasetRules.maxImages) {
-    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: datasetRules.maxImages });
+  const images = await countMembers(db, of.dataset);
+  if (images > datasetRules.maxImages) {
+    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: images, limit: datasetRules.maxImages });
   }
-  await tellDatasetTags(db, of.dataset);
+  await separateDatasetTags(db, of.dataset);
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -48,15 +48,15 @@ export async function freeze(
       const counted = tally(of.kind, of.labels);
       const examples: Example[] = [];
       for await (const page of memberLabels(trx, of.dataset)) {
-        for (const picture of page) examples.push(counted.add(picture));
+        for (const image of page) examples.push(counted.add(image));
       }
-      const verdict = counted.verdict();
-      if (!verdict.ok) throw new PlatformError(verdict.code, { datasetId, ...verdict.data });
+      const result = counted.result();
+      if (!result.ok) throw new PlatformError(result.code, { datasetId, ...result.data });
       const splits = assignSplits(of.kind, examples, splitSeed);
       const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
       for (const split of splits) perSplit[split]++;
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      return { manifest, counts: verdict.counts, found: counted.found(), splits: perSplit };
+      return { manifest, counts: result.counts, found: counted.found(), splits: perSplit };
     });
 }
 
@@ -64,7 +64,7 @@ export async function freeze(
 async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
   let place = 0;
   for await (const page of members(trx, dataset)) {
-    yield Buffer.from(page.map((picture) => manifestLine(picture, splits[place++] ?? 'train')).join(''));
+    yield Buffer.from(page.map((image) => manifestLine(image, splits[place++] ?? 'train')).join(''));
   }
 }
 

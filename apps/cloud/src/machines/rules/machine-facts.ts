@@ -4,7 +4,7 @@ import type { ServerFacts } from '@platform/contract/config-references';
 import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { platformServerKnowledge, type ServerKnowledge } from '@platform/contract/server-resources';
 import { ourAgentTag } from '../../releases/rules/update-info.ts';
-import { wishesOf } from '../../releases/rules/version-wishes.ts';
+import { desiredProgramsOf } from '../../releases/rules/desired-programs.ts';
 
 type Host = { readonly [key: string]: unknown };
 
@@ -58,11 +58,11 @@ const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKn
 
 /** What is known about the machine server that will run a configuration. */
 export function serverFacts(config: Host, { agent, knowledge, serverVersion }: MachineFacts): ServerFacts {
-  const wish = wishesOf(config).find(({ program }) => program === 'platform-server')?.wish;
-  const isOther = wish?.is === 'file' || (wish?.is === 'version' && wish.version !== serverVersion);
+  const desired = desiredProgramsOf(config).find(({ program }) => program === 'platform-server')?.desired;
+  const isOther = desired?.is === 'file' || (desired?.is === 'version' && desired.version !== serverVersion);
   if (knowledge) return { knowledge, isCertain: !isOther };
   // No knowledge was reported. A custom build, or one that reports nothing, may know any model.
-  const isUnknown = wish?.is === 'file' || serverVersion !== '' || agent === undefined;
+  const isUnknown = desired?.is === 'file' || serverVersion !== '' || agent === undefined;
   return { knowledge: isUnknown ? undefined : platformServerKnowledge, isCertain: false };
 }
 

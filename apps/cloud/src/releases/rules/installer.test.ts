@@ -68,19 +68,19 @@ test('install.sh: of a download that was cut anywhere, nothing runs', () => {
 
 test('install.sh: bad arguments end with 1, say what is wrong, and touch nothing', () => {
   const script = renderInstaller(template, values);
-  const table: [args: string[], said: RegExp][] = [
-    [['--nonsense'], /"--nonsense" is no option. See --help/],
+  const table: [args: string[], expected: RegExp][] = [
+    [['--nonsense'], /"--nonsense" is not an option. See --help/],
     [['--version'], /--version needs a value/],
-    [['--version', '1; reboot'], /is no version: write stable, dev, or one as 1\.2\.3/],
+    [['--version', '1; reboot'], /is not a version: write stable, dev, or one as 1\.2\.3/],
     [['--root', '/'], /--root \/: give the full path of a folder that is not \//],
     [['--root', 'opt'], /--root opt: give the full path/],
     [['--config', 'platform.json'], /give the full path of the file/],
-    [['--server', 'machines.example'], /is no address of a management server/],
+    [['--server', 'machines.example'], /is not a URL of a management server/],
     [['--sha256', 'abc'], /64 digits/],
   ];
-  for (const [args, said] of table) {
+  for (const [args, expected] of table) {
     const { status, stderr, stdout } = shell(script, ...args);
     assert.deepEqual({ status, stdout }, { status: 1, stdout: '' }, args.join(' '));
-    assert.match(stderr, said);
+    assert.match(stderr, expected);
   }
 });

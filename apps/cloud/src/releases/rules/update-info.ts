@@ -1,12 +1,15 @@
 import { programTargetPath } from '@platform/contract/target-path';
 /** Values of `version_control`. */
-export type VersionWish = { is: 'channel'; channel: 'stable' | 'dev' } | { is: 'version'; version: string } | FilePin;
+export type DesiredVersion =
+  | { is: 'channel'; channel: 'stable' | 'dev' }
+  | { is: 'version'; version: string }
+  | FilePin;
 /** A file without a release signature. `sha256`: hex; empty: not given. */
 export type FilePin = { is: 'file'; url: string; sha256: string; problem: PinProblem | undefined };
 export type PinProblem = { message: string; remedy: string };
 
 /** An absent, empty or mistyped value means the default, stable. */
-export function versionWish(value: unknown): VersionWish {
+export function parseDesiredVersion(value: unknown): DesiredVersion {
   if (typeof value !== 'string' || value === '' || value === 'stable') return { is: 'channel', channel: 'stable' };
   if (value === 'dev') return { is: 'channel', channel: 'dev' };
   if (/^(https?|file):/i.test(value)) return filePin(value);
@@ -24,11 +27,11 @@ function filePin(text: string): FilePin {
     sha256: '',
     problem: { message, remedy },
   });
-  if (!URL.canParse(text)) return wrong('is no valid address.', `Write it like https://host/path or ${hashForm}.`);
+  if (!URL.canParse(text)) return wrong('is not a valid URL.', `Write it like https://host/path or ${hashForm}.`);
   const url = new URL(text);
   const sha256 = hash.exec(url.hash)?.[1]?.toLowerCase() ?? '';
   if (url.hash !== '' && sha256 === '')
-    return wrong('ends with a fragment that is no hash.', `Write the hash of the file like ${hashForm}.`);
+    return wrong('ends with a fragment that is not a hash.', `Write the hash of the file like ${hashForm}.`);
   if (url.username !== '' || url.password !== '')
     return wrong('holds a password.', 'Machines download without credentials: use a file that needs none.');
   url.hash = '';
@@ -60,7 +63,7 @@ export const otherReleases: readonly string[] = Object.values(otherPrograms);
 export const releaseName = (program: Program, product: Product): ReleaseName =>
   product === 'platform' ? program : otherPrograms[program];
 /** The key of version_control that chooses the program's version. */
-export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform-server' } as const;
+export const versionControlKey = { 'platform-agent': 'agent', 'platform-server': 'platform-server' } as const;
 
 export const releasePath = (of: { name: string; version: string; platform: string }): string =>
   `/releases/${programTargetPath(of)}/${of.name}`;

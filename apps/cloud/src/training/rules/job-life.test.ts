@@ -80,7 +80,7 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
   ['done, again', completed, { is: 'completed', ...own }, '='],
   ['done by an older attempt', running, { is: 'completed', attempt: 1, runner: 'r1' }, 'LEASE_LOST'],
   ['done after the lease was lost', pending, { is: 'completed', ...own }, 'LEASE_LOST'],
-  ['done, but nobody wants it', canceling, { is: 'completed', ...own }, 'canceled 2/1 r1'],
+  ['done, but already canceled', canceling, { is: 'completed', ...own }, 'canceled 2/1 r1'],
   ['done after the cancel', canceled, { is: 'completed', ...own }, 'LEASE_LOST'],
 
   ['bad data is not tried again', running, { is: 'failed', ...own, failure: data, now: 0 }, 'failed 2/1 r1 data'],
@@ -98,7 +98,7 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
     'failed 2/1 r1 infrastructure',
   ],
   ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure, now: 0 }, 'pending 2/2 r1'],
-  ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure, now: 0 }, '='],
+  ['a full disk, reported twice', pending, { is: 'failed', ...own, failure: infrastructure, now: 0 }, '='],
   [
     'a full disk, third time',
     lastChance,
@@ -106,7 +106,7 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
     'failed 2/3 r1 infrastructure',
   ],
   [
-    'a runner shut down in order is no loss',
+    'a runner shut down in order does not count as a loss',
     lastChance,
     { is: 'failed', ...own, failure: stopped, now: 0 },
     'pending 2/2 r1',
@@ -132,13 +132,16 @@ for (const [name, from, event, expected] of rows) {
   });
 }
 
-test('after reported trouble a job rests, after a silent loss it does not', () => {
+test('a job pauses after a reported failure, not after a silent loss', () => {
   const rest = (losses: number, event: JobEvent): number | undefined => {
     const next = step({ ...running, losses }, event);
     return next.ok && next.job.at === 'pending' ? next.job.notBefore : Number.NaN;
   };
-  const trouble: JobEvent = { is: 'failed', ...own, failure: infrastructure, now: 500 };
-  assert.deepEqual([rest(0, trouble), rest(1, trouble), rest(0, { is: 'due', now: 1000 })], [5_500, 20_500, undefined]);
+  const reported: JobEvent = { is: 'failed', ...own, failure: infrastructure, now: 500 };
+  assert.deepEqual(
+    [rest(0, reported), rest(1, reported), rest(0, { is: 'due', now: 1000 })],
+    [5_500, 20_500, undefined],
+  );
 });
 
 test('a lease never gets shorter', () => {

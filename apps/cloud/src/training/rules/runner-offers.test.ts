@@ -74,7 +74,7 @@ test('containers: of runners that run scripts, each once', () => {
   assert.deepEqual([...containersOf([without, scripts, two]).keys()], ['py:3.11', 'py:3.12']);
 });
 
-test('why nobody runs scripts', () => {
+test('why no runner runs scripts', () => {
   assert.equal(noScriptsBecause([offer(), scripts]), undefined);
   assert.equal(noScriptsBecause([]), 'none has asked for work within a day');
   assert.equal(noScriptsBecause([offer(), offer({ noScriptsBecause: 'no bubblewrap' })]), 'no bubblewrap');

@@ -5,10 +5,10 @@ import type { Database } from '../../database/database.ts';
 import { isUuid } from '@platform/contract/names';
 import type { JobRow } from './jobs.ts';
 
-/** For this time after its end, an attempt may repeat its final report. */
-const afterlifeMs = 10 * 60_000;
+/** How long after its end an attempt may repeat its final report. */
+const finalReportMs = 10 * 60_000;
 
-/** The attempt that a token names. Undefined: it was lost, or it ended more than `afterlifeMs` ago. */
+/** The attempt that a token names. Undefined: it was lost, or it ended more than `finalReportMs` ago. */
 export async function findAttempt(
   db: Database,
   jobId: string,
@@ -24,7 +24,7 @@ export async function findAttempt(
     .executeTakeFirst();
   if (!row || row.state === 'pending') return undefined;
   const isOver = row.state !== 'in_progress' && row.state !== 'canceling';
-  if (isOver && now - (row.endedOn ?? 0) > afterlifeMs) return undefined;
+  if (isOver && now - (row.endedOn ?? 0) > finalReportMs) return undefined;
   return {
     kind: 'attempt',
     id: row.id,
@@ -40,7 +40,7 @@ export async function findAttempt(
 }
 
 /** Creates a key for the script of this attempt and deletes the key of the previous attempt. */
-export async function mintScriptKey(
+export async function createScriptKey(
   db: Database,
   { orgId, id: jobId, attempt }: Pick<JobRow, 'orgId' | 'id' | 'attempt'>,
 ): Promise<{ id: string; key: string }> {

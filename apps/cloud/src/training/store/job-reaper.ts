@@ -2,7 +2,7 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { SteadyTime } from '../../process/steady-time.ts';
 import type { Database } from '../../database/database.ts';
 import { expireLeases, renewLeases } from './job-queue.ts';
-import { Overtime } from './job-overtime.ts';
+import { overdueAttempts } from './overdue-attempts.ts';
 
 const everyMs = 1_000;
 /** After a pause of this length (stopped, starved, without its database), runners could not report to this server. */
@@ -14,7 +14,7 @@ export async function reapJobs(
   signal: AbortSignal,
 ): Promise<void> {
   let lookedAt = -Infinity;
-  const overtime = new Overtime();
+  const attempts = overdueAttempts(db);
   while (!signal.aborted) {
     try {
       // A pause of the server must not cost runners their leases.
@@ -22,7 +22,7 @@ export async function reapJobs(
       const lost = await expireLeases(db, steady.now(), clock.wall());
       lookedAt = clock.now();
       if (lost > 0) log.warn('runners fell silent', { jobs: lost });
-      const overdue = await overtime.end(db, steady.now(), clock.wall());
+      const overdue = await attempts.end(steady.now(), clock.wall());
       if (overdue > 0) log.warn('jobs were ended: their runners went on for too long', { jobs: overdue });
     } catch (error) {
       // While the server cannot write, it cannot store reports of runners either.

@@ -1,4 +1,4 @@
-import type { FilePin, ReleaseName, VersionWish } from './rules/update-info.ts';
+import type { FilePin, ReleaseName, DesiredVersion } from './rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow } from './store/releases.ts';
@@ -13,41 +13,41 @@ export type Resolved =
   | { is: 'no build'; version: string; platforms: readonly string[] };
 
 /** Cache of the published releases, until one changes: all machines of a fleet need the same few. */
-export type ReleaseBook = {
+export type ReleaseCache = {
   /** @param platform - for example linux/arm64; undefined: any platform with a build of the version. */
-  resolve(program: ReleaseName, wish: VersionWish, platform: string | undefined): Promise<Resolved>;
+  resolve(program: ReleaseName, desired: DesiredVersion, platform: string | undefined): Promise<Resolved>;
 };
 
-type Book = {
+type CachedReleases = {
   releases: ReadonlyMap<string, readonly ReleaseRow[]>;
   channels: ReadonlyMap<string, string>;
   /** By the hash of the file that they produce. */
   patches: ReadonlyMap<string, readonly PatchRow[]>;
 };
 
-export function releaseBook(db: Database, changes: Changes): ReleaseBook {
-  const kept: { book: Promise<Book> | undefined } = { book: undefined };
+export function releaseCache(db: Database, changes: Changes): ReleaseCache {
+  const cache: { read: Promise<CachedReleases> | undefined } = { read: undefined };
   changes.subscribe((kind) => {
-    if (kind === undefined || kind === 'release') kept.book = undefined;
+    if (kind === undefined || kind === 'release') cache.read = undefined;
   });
-  const open = (): Promise<Book> => {
-    if (kept.book) return kept.book;
-    const book = readBook(db);
-    kept.book = book;
-    book.catch(() => {
-      if (kept.book === book) kept.book = undefined;
+  const read = (): Promise<CachedReleases> => {
+    if (cache.read) return cache.read;
+    const reading = readReleases(db);
+    cache.read = reading;
+    reading.catch(() => {
+      if (cache.read === reading) cache.read = undefined;
     });
-    return book;
+    return reading;
   };
   return {
-    async resolve(program, wish, platform) {
-      if (wish.is === 'file') return { is: 'file', pin: wish };
-      const { releases, channels, patches } = await open();
+    async resolve(program, desired, platform) {
+      if (desired.is === 'file') return { is: 'file', pin: desired };
+      const { releases, channels, patches } = await read();
       const version =
-        wish.is === 'version'
-          ? wish.version
+        desired.is === 'version'
+          ? desired.version
           : // Without a dev release, dev means stable.
-            (channels.get(`${program} ${wish.channel}`) ?? channels.get(`${program} stable`));
+            (channels.get(`${program} ${desired.channel}`) ?? channels.get(`${program} stable`));
       if (version === undefined) return { is: 'no version' };
       const builds = releases.get(`${program} ${version}`) ?? [];
       const release = platform === undefined ? builds[0] : builds.find((one) => one.platform === platform);
@@ -57,7 +57,7 @@ export function releaseBook(db: Database, changes: Changes): ReleaseBook {
   };
 }
 
-async function readBook(db: Database): Promise<Book> {
+async function readReleases(db: Database): Promise<CachedReleases> {
   const rows = await listReleases(db, '');
   return {
     releases: Map.groupBy(rows, (row) => `${row.name} ${row.version}`),
