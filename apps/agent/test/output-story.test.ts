@@ -177,6 +177,19 @@ test('what it writes while no agent runs is there afterwards, once and in order;
   process.stdout.write(`# longest write of the flood: ${longest.toFixed(1)} ms, ${written} bytes on the disk\n`);
 });
 
+/** Its sockets, each of which is a connection or listens. */
+const socketsOf = (pid: number): number =>
+  readdirSync(`/proc/${pid}/fd`).filter((fd) => statSync(`/proc/${pid}/fd/${fd}`).isSocket()).length;
+
+test('an idle agent keeps no connection to the relay: an open one wakes both processes every second', async () => {
+  await using on = await story();
+  const relay = relayOf(on.pid);
+  assert.ok(relay !== undefined && relay !== on.pid);
+  await on.ask('/print?lines=10&name=before');
+  await on.lines('the first lines', (all) => named(all, 'before').length === 10);
+  assert.equal(socketsOf(relay), 1, 'it listens');
+});
+
 test('a relay that is killed costs its server nothing: it is started again, and no line is lost', async () => {
   await using on = await story();
   await on.ask('/print?lines=10&name=before');

@@ -3,12 +3,13 @@ import { parseLogHello, parseSocketLine } from '@platform/contract/log-socket';
 import type { SocketLine } from '@platform/contract/log-socket';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
-import { tempFolder } from '@platform/kit/testing';
+import { FakeClock, tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { handOverLogs } from '../src/cloud/log-handover.ts';
 import { LogQueue } from '../src/cloud/log-upload.ts';
@@ -20,8 +21,11 @@ async function agentSocket(file: string) {
   const taken = new Cell<readonly SocketLine[]>([]);
   const state = { isConfirming: true, connections: 0, boots: new Set<string>() };
   const sockets = new Set<Socket>();
+  const open = new Cell(0);
   const server = createServer((socket) => {
     state.connections++;
+    open.update((n) => n + 1);
+    socket.once('close', () => open.update((n) => n - 1));
     sockets.add(socket.on('error', () => {}));
     let isGreeted = false;
     const answer = () =>
@@ -44,6 +48,7 @@ async function agentSocket(file: string) {
   return {
     state,
     taken,
+    open,
     cut: () => {
       for (const socket of sockets) socket.destroy();
       sockets.clear();
@@ -104,4 +109,29 @@ test('without an agent at the socket, the management server gets the lines', asy
     clock,
   };
   assert.equal(await handOverLogs(parts, new AbortController().signal), false);
+});
+
+test('a connection without lines is closed; the next line opens another one', { timeout: 60_000 }, async () => {
+  await using folder = await tempFolder();
+  const socketFile = folder.file('lines.sock');
+  await using agent = await agentSocket(socketFile);
+  const [clock, queue, over] = [new FakeClock(), new LogQueue(), new AbortController()];
+  const work = handOverLogs({ socketFile, bootId: 'b', queue, logged: { dropped: 0 }, clock }, over.signal);
+  for (const sequence of [1, 2, 3]) {
+    queue.push({ time: 1, level: 'info', logger: 'x', message: `line ${sequence}`, fields: {} });
+    while (queue.size > 0) await queue.emptied.changed();
+    assert.equal(agent.open.get(), 1, 'it stays open for further lines');
+    while (agent.open.get() > 0) {
+      await clock.advance(1_000);
+      await Promise.race([agent.open.changed(), setImmediate()]);
+    }
+    assert.equal(agent.state.connections, sequence);
+  }
+  over.abort();
+  assert.equal(await work, true);
+  assert.equal(clock.pending, 0);
+  assert.deepEqual(
+    agent.taken.get().map(({ message }) => message),
+    ['line 1', 'line 2', 'line 3'],
+  );
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setPriority } from 'node:os';
 import path from 'node:path';
 import { inMemory, systemClock } from '@platform/kit/node';
-import { growPipe } from '../composition/pipes.ts';
+import { growPipe, holdPresence } from '../composition/pipes.ts';
 import { relayFolder } from '../os/relay-places.ts';
 import { relayOutput } from '../logs/relay/relay.ts';
 import type { Io } from './command.ts';
@@ -27,6 +27,7 @@ export async function relay(given: { root: string }, _io: Io): Promise<number> {
     spareFolder: await inMemory('log', root),
     newId: randomUUID,
     growPipe,
+    holdPresence,
     clock: systemClock,
   });
   return exitCodes.done;

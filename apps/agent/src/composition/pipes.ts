@@ -1,2 +1,3 @@
 // Separate from system.ts, so that the long-running relay process loads no more code than it needs.
 export { growPipe } from '../os/linux/libc.ts';
+export { holdPresence } from '../os/linux/presence-pipes.ts';

@@ -11,6 +11,8 @@ const longestPauseMs = 5_000;
 const linesAtOnce = 500;
 /** Limit of lines that the agent has not confirmed. */
 const mostUnderWay = 2_000;
+/** An open connection wakes both processes every second; see docs/decisions/0044-presence-pipes.md. */
+const idleMs = 5_000;
 
 export interface HandoverParts {
   socketFile: string;
@@ -28,7 +30,7 @@ export interface HandoverParts {
  * @returns false when no agent ever answered.
  */
 export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): Promise<boolean> {
-  const { clock } = parts;
+  const { queue, clock } = parts;
   const begin = clock.now();
   for (let failures = 0, isKnown = false; !signal.aborted;) {
     const wasAnswered = await converse(parts, signal);
@@ -36,6 +38,10 @@ export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): P
     if (signal.aborted) break;
     if (!isKnown && clock.now() - begin >= firstAnswerMs) return false;
     failures = wasAnswered ? 0 : failures + 1;
+    if (wasAnswered && queue.size === 0) {
+      await queue.filled.changed(signal);
+      continue;
+    }
     await clock.sleep(Math.min(firstPauseMs * 2 ** failures, longestPauseMs), signal);
   }
   return true;
@@ -58,7 +64,7 @@ export async function flushToAgent(parts: HandoverParts, signal: AbortSignal): P
 const isOver = (work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), Promise.resolve(false)]);
 
-/** Uses one connection. @returns whether the agent answered. */
+/** Uses one connection until it breaks or there is nothing to send. @returns whether the agent answered. */
 async function converse(
   { socketFile, bootId, queue, logged, clock }: HandoverParts,
   signal: AbortSignal,
@@ -98,7 +104,8 @@ async function converse(
     if (queue.filled.get() !== seen[0] || queue.emptied.get() !== seen[1]) continue;
     logDropped(queue, logged, clock);
     if (queue.filled.get() !== seen[0]) continue;
-    await eitherChanged(queue, socket, over.signal);
+    const waitMs = state.isAnswered && queue.size === 0 ? idleMs : Infinity;
+    if (await isQuiet(queue, socket, { waitMs, clock }, over.signal)) end();
   }
   signal.removeEventListener('abort', end);
   return state.isAnswered;
@@ -111,14 +118,23 @@ function unsent(queue: LogQueue, { sent, taken }: { sent: number; taken: number 
   return queue.after(sent, linesAtOnce);
 }
 
-async function eitherChanged(queue: LogQueue, socket: Socket, signal: AbortSignal): Promise<void> {
+/** Waits for lines or an answer, at most `waitMs`. @returns whether there was none in this time. */
+async function isQuiet(
+  queue: LogQueue,
+  socket: Socket,
+  { waitMs, clock }: { waitMs: number; clock: Clock },
+  signal: AbortSignal,
+): Promise<boolean> {
   const turn = new AbortController();
   const over = AbortSignal.any([turn.signal, signal]);
   const wake = (): void => turn.abort();
   socket.once('data', wake);
-  await Promise.race([queue.filled.changed(over), queue.emptied.changed(over)]);
+  const changes = [queue.filled.changed(over), queue.emptied.changed(over)].map((change) => change.then(() => false));
+  const end = waitMs < Infinity ? [clock.sleep(waitMs, over).then(() => !over.aborted)] : [];
+  const outcome = await Promise.race([...changes, ...end]);
   socket.off('data', wake);
   turn.abort();
+  return outcome;
 }
 
 const socketLine = ({ sequence, time, level, logger, message, fields }: NumberedLine): SocketLine => {

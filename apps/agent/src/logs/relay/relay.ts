@@ -5,7 +5,7 @@ import { logLimits } from '@platform/contract/log-limits';
 import { Cell, type Clock } from '@platform/kit';
 import { parseHeader } from '../../os/output-marks.ts';
 import { stderrFile, stdoutFile } from '../../server/watch.ts';
-import { linesFile, relayPlaces } from '../../os/relay-places.ts';
+import { linesFile, relayPlaces, type PresencePipes } from '../../os/relay-places.ts';
 import { flushesWithoutAgent } from './flushes.ts';
 import { LineSocket, takenIn } from './line-socket.ts';
 import { DropMarks, OutputStream } from './output-stream.ts';
@@ -20,6 +20,8 @@ export interface RelayParts {
   newId: () => string;
   /** Sets the capacity of a pipe. @throws Error if this is not possible */
   growPipe: (file: number, bytes: number) => Promise<void>;
+  /** Shows agents that this relay runs, and counts them in `watchers`. */
+  holdPresence: (pipes: PresencePipes, watchers: Cell<number>, signal: AbortSignal) => void;
   clock: Clock;
 }
 
@@ -34,7 +36,8 @@ const limits = { totalBytes: logLimits.outputBytes, segmentBytes: 2 ** 20, queue
  * outlives its agent. Resolves when the server has exited and all output is in the files, or at once if another relay
  * runs.
  */
-export async function relayOutput({ root, folder, spareFolder, newId, growPipe, clock }: RelayParts): Promise<void> {
+export async function relayOutput(relay: RelayParts): Promise<void> {
+  const { root, folder, spareFolder, newId, growPipe, clock } = relay;
   const places = relayPlaces(folder);
   const storedLines = path.join(root, linesFile);
   const found = await readFile(storedLines, 'utf8').catch(() => '');
@@ -72,7 +75,9 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
     watchers,
     clock,
   });
-  if (!(await socket.listen())) return;
+  // Before the first answer, so that an agent finds a reader.
+  relay.holdPresence(places.presence, watchers, over.signal);
+  if (!(await socket.listen())) return over.abort();
   const streams = [
     { pipe: places.stdout, stream: new OutputStream({ ...stdout, clock }) },
     { pipe: places.stderr, stream: new OutputStream({ ...stderr, clock }) },

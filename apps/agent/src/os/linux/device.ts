@@ -9,6 +9,7 @@ import { thisHost } from '../host.ts';
 import { posixLines } from '../posix/lines.ts';
 import { outputRelay } from '../posix/output-relay.ts';
 import { httpProbe } from '../probe.ts';
+import { joinRelay } from './presence-pipes.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
@@ -44,7 +45,15 @@ export function linuxDevice(of: {
     group.unref();
   };
   const relay =
-    of.relay && log && outputRelay({ folder: () => relayFolder(root), start: () => startRelay(of.relay!), clock, log });
+    of.relay &&
+    log &&
+    outputRelay({
+      folder: () => relayFolder(root),
+      start: () => startRelay(of.relay!),
+      join: joinRelay,
+      clock,
+      log,
+    });
   const plain = linuxProcesses(root, mark, clock, relay);
   return {
     processes: units && isUnit ? systemdProcesses({ root, mark, plain, relay, clock, ...units }) : plain,

@@ -46,6 +46,12 @@ export async function growPipe(file: number, bytes: number): Promise<void> {
   c.fcntl(file, setPipeSize, bytes);
 }
 
+/** A reader by the event loop; undefined under another runtime. A `Socket` would start this one's timers for sockets. */
+export const pipeReader = (file: number): ReadableStreamDefaultReader<Uint8Array> | undefined => {
+  const { Bun } = globalThis as { Bun?: { file(fd: number): { stream(): ReadableStream<Uint8Array> } } };
+  return Bun?.file(file).stream().getReader();
+};
+
 /** A range of this process's memory. */
 export interface MemoryRange {
   start: bigint;
