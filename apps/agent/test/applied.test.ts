@@ -109,9 +109,9 @@ test('what nothing acts on is named, left out, and never hides what lags', async
       [],
     ],
   );
-  const told = w.cloud.report.get()?.conditions.filter(({ code }) => code === 'NO_EFFECT_HERE') ?? [];
-  assert.equal(told.length, 4);
-  assert.ok(told.every(({ message, path }) => path !== '' && !message.includes('long enough')));
+  const ineffective = w.cloud.report.get()?.conditions.filter(({ code }) => code === 'NO_EFFECT_HERE') ?? [];
+  assert.equal(ineffective.length, 4);
+  assert.ok(ineffective.every(({ message, path }) => path !== '' && !message.includes('long enough')));
   agent.stop();
   await w.clock.advance(1_000);
   await agent.done;

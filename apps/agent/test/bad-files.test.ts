@@ -12,7 +12,7 @@ import { tinyServer } from './tiny-server.ts';
 
 const lateMs = 90_000;
 
-test('damaged credentials, defaults, caches, records and log lines: waited for, left out, told; the server runs', async () => {
+test('damaged credentials, defaults, caches, records and log lines: waited for, left out, reported; the server runs', async () => {
   await using folder = await tempFolder();
   const cloud = new TestCloud(systemClock);
   await using server = await listen(cloud);
@@ -71,9 +71,9 @@ test('damaged credentials, defaults, caches, records and log lines: waited for, 
   await writeFile(credentials, good);
   await until('the server runs', () => cloud.report.get()?.serverState === ServerState.RUNNING);
   await until('the log arrives', () => cloud.lines.get().some((l) => l.message.startsWith('tiny server')));
-  const told = cloud.report.get()?.conditions.map((c) => c.code) ?? [];
-  assert.ok(told.includes('DEFAULTS_UNUSABLE'), told.join());
-  assert.ok(told.includes('LOGS_DAMAGED'), told.join());
+  const codes = cloud.report.get()?.conditions.map((c) => c.code) ?? [];
+  assert.ok(codes.includes('DEFAULTS_UNUSABLE'), codes.join());
+  assert.ok(codes.includes('LOGS_DAMAGED'), codes.join());
   const lines = cloud.lines.get().map((l) => l.message);
   for (const message of [
     'the stored configuration cannot be read',

@@ -24,14 +24,14 @@ for (const [name, wall] of [
     const agent = w.start({}, { heardTime, troubles: new Cell<readonly Condition[]>([problem]) });
     const found = () => w.cloud.report.get()?.conditions.find(({ code }) => code === problem.code);
     for (let i = 0; i < 100 && !found(); i++) await w.clock.advance(minute / 4);
-    const told = w.clock.now();
+    const correctedAt = w.clock.now();
     await w.clock.advance(20 * minute);
     const real = () => truth + w.clock.now();
     const age = () => real() - timestampMs(found()!.since!);
-    const isRight = () => Math.abs(age() - (w.clock.now() - told)) < 2 * minute;
+    const isRight = () => Math.abs(age() - (w.clock.now() - correctedAt)) < 2 * minute;
     heardTime.set({ wall: real(), isClockRefuted: true });
     await w.clock.advance(2 * minute);
-    assert.ok(isRight(), `told by the cloud: ${age()}`);
+    assert.ok(isRight(), `with the time of the cloud: ${age()}`);
     w.clock.jumpWall(real() - w.clock.wall());
     heardTime.set({ wall: real(), isClockRefuted: false });
     await w.clock.advance(2 * minute);

@@ -38,7 +38,7 @@ test('every command shows its help, and the list of all shows every command', as
 const credentials = (id: string, secret = 's3cr3t-of-the-part'): string =>
   JSON.stringify({ cloud: { app_address: 'http://127.0.0.1:9', id, secret } });
 
-test('provision: shows the part, takes checked credentials, keeps the old ones, replaces others only when told', async () => {
+test('provision: shows the part, takes checked credentials, keeps the old ones, replaces others only with a flag', async () => {
   await using folder = await tempFolder();
   const config = folder.file('etc/platform.json');
   const provision = (args: string[] = [], input = '') => command(['provision', '--config', config, ...args], {}, input);
@@ -102,11 +102,11 @@ test('logs --server: the last whole lines, then new ones as they come, through a
   await until('more');
   await writeFile(file, 'from the beginning\n');
   await until('from the beginning');
-  const told = heard
+  const lines = heard
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as { message: string }).message);
-  assert.deepEqual(told, ['line 299\u001b[31m', 'half of a line', 'more', 'from the beginning']);
+  assert.deepEqual(lines, ['line 299\u001b[31m', 'half of a line', 'more', 'from the beginning']);
   follower.signal('SIGTERM');
   assert.deepEqual(await follower.exited, { code: 0, signal: null });
   assert.match((await command(['logs', '--stdout'])).stderr, /--stdout belongs to --server/);
@@ -144,8 +144,8 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       args: [mainFile, 'logs', '--server', '-n', '9000', '--root', folder.path],
     });
     await once(child.stdout!, 'readable'); // The pipe is full; the program has finished its work and wants to exit.
-    const told = await text(child.stdout!);
-    assert.equal(told.split('\n').length, 9001);
+    const output = await text(child.stdout!);
+    assert.equal(output.split('\n').length, 9001);
     assert.deepEqual(await child.exited, { code: 0, signal: null });
   });
 }
@@ -222,11 +222,11 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
 test('diagnostics: on a machine that believes it is 1970, and into a folder that is not there', async () => {
   await using folder = await tempFolder();
   const places = { root: folder.path, config: folder.file('platform.json'), defaults: folder.file('defaults.json') };
-  const told: string[] = [];
+  const lines: string[] = [];
   const io = {
     env: {},
     clock: new FakeClock(0),
-    out: (line: string) => void told.push(line),
+    out: (line: string) => void lines.push(line),
     note: () => {},
     gone: new AbortController().signal,
     columns: undefined,
@@ -245,7 +245,7 @@ test('diagnostics: on a machine that believes it is 1970, and into a folder that
   assert.match((JSON.parse(nowhere.stderr) as ControlFailure).error.remedy, /in a folder that is there/);
 });
 
-test('an agent that hangs: said in a sentence, also by the doctor', async () => {
+test('an agent that hangs: status and doctor report it in a sentence', async () => {
   await using folder = await tempFolder();
   await mkdir(folder.file('state'));
   const deaf = createServer().listen(folder.file('state/control.sock'));
@@ -272,7 +272,7 @@ const refused: [code: string, exitCode: number, says: RegExp][] = [
   ['ENOSPC', 1, /the disk is full/],
 ];
 for (const [code, exitCode, says] of refused)
-  test(`what the machine refuses is said without a stack: ${code}`, () => {
+  test(`what the machine refuses is reported without a stack: ${code}`, () => {
     const ended = endedByMachine(Object.assign(new Error(code), { code, path: '/x' }));
     assert.equal(ended?.exitCode, exitCode);
     assert.match(ended.message, says);

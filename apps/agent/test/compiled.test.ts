@@ -47,8 +47,8 @@ for (const what of ['platform-agent', 'agent-on-node'] as const) {
     const program = folder.file('platform-agent');
     await copyFile(file, program);
     await chmod(program, 0o755);
-    const told = spawnSync(program, ['--version'], { cwd: folder.path, encoding: 'utf8', env: {} });
-    assert.deepEqual(parseVersionLine(told.stdout), { version, binaryName: 'platform-agent' }, told.stderr);
+    const result = spawnSync(program, ['--version'], { cwd: folder.path, encoding: 'utf8', env: {} });
+    assert.deepEqual(parseVersionLine(result.stdout), { version, binaryName: 'platform-agent' }, result.stderr);
 
     const cloud = new TestCloud(systemClock);
     await using server = await listen(cloud);
@@ -68,7 +68,7 @@ for (const what of ['platform-agent', 'agent-on-node'] as const) {
 }
 
 for (const kind of ['path', 'abstract name'] as const) {
-  test(`systemd is told, at its socket's ${kind}: ready, alive, stopping; and the machine server cannot speak for the agent`, async () => {
+  test(`systemd is notified at its socket's ${kind}: ready, alive, stopping; and the machine server cannot speak for the agent`, async () => {
     const { file } = built('platform-agent');
     await using folder = await tempFolder();
     const address = kind === 'path' ? folder.file('notify') : `@platform-test-${process.pid}`;

@@ -50,12 +50,12 @@ test('story: status of a running agent, of a stopped one, of a dead one', async 
   assert.ok(status.server.pid !== null && status.server.pid !== agent.process.pid);
   assert.equal(status.conditions[0]?.code, 'CONFIG_CORRECTED');
 
-  const people = await command(['status', '--root', agent.root]);
-  assert.match(people.stdout, new RegExp(`^machine  ${cloud.partId}`));
-  assert.match(people.stdout, /^server +running 1\.0\.0 for \d+ s, process \d+, http:/m);
-  assert.match(people.stdout, /^WARNING for \d+ s: agent\.advanced_settings\.platform_server_start_timeout_minutes/m);
+  const text = await command(['status', '--root', agent.root]);
+  assert.match(text.stdout, new RegExp(`^machine  ${cloud.partId}`));
+  assert.match(text.stdout, /^server +running 1\.0\.0 for \d+ s, process \d+, http:/m);
+  assert.match(text.stdout, /^WARNING for \d+ s: agent\.advanced_settings\.platform_server_start_timeout_minutes/m);
   assert.deepEqual(
-    people.stdout.split('\n').filter((line) => line.length > 80 && line.includes(' ')),
+    text.stdout.split('\n').filter((line) => line.length > 80 && line.includes(' ')),
     [],
   );
 
@@ -93,7 +93,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
 
     const post = (what: string, body: string): string =>
       `POST ${what} HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-    const asked: [what: string, said: string, status: number, code: string, what: RegExp][] = [
+    const asked: [what: string, request: string, status: number, code: string, what: RegExp][] = [
       [
         'an unknown path',
         'GET /x HTTP/1.1\r\nhost: x\r\n\r\n',
@@ -103,7 +103,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       ],
       ['a wrong method', 'DELETE /status HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'INVALID_ARGUMENT', /DELETE \/status/],
       ['no JSON', post('/rollback', '{'), 400, 'INVALID_ARGUMENT', /body .*must be JSON/],
-      ['JSON that is no object', post('/rollback', '[1]'), 400, 'INVALID_ARGUMENT', /one JSON object/],
+      ['JSON that is not an object', post('/rollback', '[1]'), 400, 'INVALID_ARGUMENT', /one JSON object/],
       ['no program', post('/rollback', '{}'), 400, 'INVALID_ARGUMENT', /program .*agent or server/],
       ['another program', post('/clear', '{"program": "vi"}'), 400, 'INVALID_ARGUMENT', /agent or server/],
       [
@@ -113,9 +113,9 @@ for (const [name, runtime] of Object.entries(runtimes)) {
         'INVALID_ARGUMENT',
         /programm .*there are program/,
       ],
-      ['no wish', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /wish .*or null/],
+      ['no version', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /wish .*or null/],
       [
-        'a long wish',
+        'a long version',
         post('/pin', `{"program": "agent", "wish": "${'1'.repeat(501)}"}`),
         400,
         'INVALID_ARGUMENT',
@@ -123,8 +123,8 @@ for (const [name, runtime] of Object.entries(runtimes)) {
       ],
       ['a long body', post('/pin', ' '.repeat(5000)), 429, 'MESSAGE_TOO_LARGE', /4096 bytes/],
     ];
-    for (const [means, said, status, code, what] of asked) {
-      const heard = await talk(file, said);
+    for (const [means, request, status, code, what] of asked) {
+      const heard = await talk(file, request);
       assert.match(heard, new RegExp(`^HTTP/1.1 ${status} `), means);
       const { error } = JSON.parse(heard.slice(heard.indexOf('\r\n\r\n'))) as {
         error: { code: string; what: string; remedy: string };

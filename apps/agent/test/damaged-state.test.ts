@@ -11,7 +11,7 @@ const damages: Record<string, (bytes: Uint8Array) => Uint8Array> = {
   'cut in half': (bytes) => bytes.slice(0, bytes.length / 2),
   'one bit': (bytes) => bytes.map((byte, i) => (i === bytes.length >> 1 ? byte ^ 4 : byte)),
   'another text': () => text('<html>sign in</html>\n'),
-  'of a later form': () => text('9 future words that nobody here knows 77\n'),
+  'of a later form': () => text('9 future words that this agent does not know 77\n'),
   nothing: () => encodeChecked(null),
   'a list': () => encodeChecked([1, { id: 2 }]),
   'other types': () => encodeChecked({ agent: 5, server: { id: 7, url: null, at: [] }, 'https://x': 1 }),

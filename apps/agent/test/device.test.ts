@@ -86,7 +86,7 @@ for (const [kind, make] of [
     while (!state.isDone) await f.tick();
     return work;
   };
-  on('a process writes to its files and its exit is told', async (f) => {
+  on('a process writes to its files and its exit is reported', async (f) => {
     const p = await start(f, 'echo one', 'echo two >&2', 'exit 3');
     assert.deepEqual(await passes(f, p.exited), { code: 3, signal: null });
     assert.deepEqual([await lines(f, out.stdoutFile, 1), await lines(f, out.stderrFile, 1)], [['one'], ['two']]);

@@ -93,7 +93,7 @@ test('a broken download goes on where it stopped, in a later agent too', async (
   const part = (await w.parts()).find((n) => n.endsWith('.part'))!;
   const { size, mode } = await stat(w.folder.file('cache', 'part', part));
   assert.ok(size > 0 && size <= 100_000);
-  assert.equal(mode & 0o777, 0o600, 'nobody reads what is not known yet to be a program');
+  assert.equal(mode & 0o777, 0o600, 'no other user reads an unverified file');
   const id = await w.open().download({ url, version: '1.0.0', sha256 }, none);
   assert.equal(id, `1.0.0-${sha256.slice(0, 12)}`);
   assert.deepEqual(w.gets(), ['GET all 200', 'GET bytes=100000- 206']);

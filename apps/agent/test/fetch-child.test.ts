@@ -89,7 +89,7 @@ test('a release is fetched by a process of its own: progress, result, errors of 
   await assert.rejects(fetched, { message: 'enough' });
 });
 
-test('fetch with an order that nobody understands: one line that says so', async () => {
+test('fetch with an order in another format: one line that says so', async () => {
   const ran = await command(['fetch'], {}, '{"task"');
   assert.equal(ran.code, 1);
   assert.deepEqual(Object.keys(JSON.parse(ran.stdout) as object), ['is', 'code', 'text', 'data']);

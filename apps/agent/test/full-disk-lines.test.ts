@@ -26,13 +26,13 @@ test(
       { encoding: 'utf8' },
     );
     assert.equal(status, 0, stderr);
-    const told = stdout
+    const states = stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as object);
     const onDisk = (line: string) => ({ place: 'disk', seen: [line], isLink: false, problem: '' });
     const inMemory = (line: string) => ({ place: 'memory', seen: [line], isLink: true, problem: '' });
-    assert.deepEqual(told, [
+    assert.deepEqual(states, [
       onDisk('there is room'),
       inMemory('full'),
       inMemory('still full'),
