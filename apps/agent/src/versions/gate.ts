@@ -25,6 +25,7 @@ import {
   spentBy,
   trialReason,
   withStart,
+  type Trial,
 } from '../state/trial-file.ts';
 import { takeUnitBack, unitBefore, unitPlaceFile, type UnitPlace } from './unit-renewal.ts';
 
@@ -60,26 +61,9 @@ export async function gate(
   { nowSeconds, boot, isDoubtful, unit }: GateMoment,
 ): Promise<GateOutcome> {
   const trial = await readTrial(files, program);
-  let linked = await linkedId(files, program);
-  let isRepaired = false;
-  const isThere = linked !== undefined && (await hasProgram(files, program, linked));
-  const damaged = isThere && isDoubtful && (await isDamaged(files, program, linked!)) ? linked : undefined;
-  if (!isThere || damaged !== undefined) {
-    const found = await fallback(files, program, trial?.from, damaged);
-    if (found === undefined && damaged === undefined) return 'normal'; // no version can start
-    if (found !== undefined) {
-      if (trial && damaged === trial.to && !(await noteDamage(files, program, damaged)))
-        await addBad(files, program, {
-          id: damaged,
-          clearance: trial.clearance,
-          since: nowSeconds,
-          reason: damagedReason,
-        });
-      await point(files, program, found);
-      linked = found;
-      isRepaired = true;
-    }
-  }
+  const repaired = await repairLink(files, program, trial, { nowSeconds, isDoubtful });
+  if (!repaired) return 'normal';
+  const { linked, isRepaired } = repaired;
   /** A failure is ignored: the restored version restores the unit again when it runs. */
   const unitBack = async (): Promise<void> => {
     if (unit) await takeUnitBack(files, unit).catch(() => false);
@@ -118,6 +102,34 @@ export async function gate(
   await goBack(files, program, trial.from);
   await endTrial(files, program);
   return 'reverted';
+}
+
+/**
+ * Links another version if the linked one is missing or damaged. A damaged one stays if there is no other.
+ *
+ * @returns undefined: no version can start.
+ */
+async function repairLink(
+  files: FileSystem,
+  program: Program,
+  trial: Trial | undefined,
+  { nowSeconds, isDoubtful }: Pick<GateMoment, 'nowSeconds' | 'isDoubtful'>,
+): Promise<{ linked: string | undefined; isRepaired: boolean } | undefined> {
+  const linked = await linkedId(files, program);
+  const isThere = linked !== undefined && (await hasProgram(files, program, linked));
+  const damaged = isThere && isDoubtful && (await isDamaged(files, program, linked)) ? linked : undefined;
+  if (isThere && damaged === undefined) return { linked, isRepaired: false };
+  const found = await fallback(files, program, trial?.from, damaged);
+  if (found === undefined) return damaged === undefined ? undefined : { linked, isRepaired: false };
+  if (trial && damaged === trial.to && !(await noteDamage(files, program, damaged)))
+    await addBad(files, program, {
+      id: damaged,
+      clearance: trial.clearance,
+      since: nowSeconds,
+      reason: damagedReason,
+    });
+  await point(files, program, found);
+  return { linked: found, isRepaired: true };
 }
 
 /** The replacement for a missing or damaged version: the previous one, else any other that is stored. */

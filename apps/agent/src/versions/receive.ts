@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, TimeoutError, within, type Clock, type Log } from '@platform/kit';
 import { chunksOf, fullDisk, replaceFile } from '../os/file-disk.ts';
-import type { FileSystem, Web, WebAnswer } from '../os/ports.ts';
+import type { FileSystem, Web, WebAnswer, WritableFile } from '../os/ports.ts';
 import { Inspector, type Inspected } from './inspect.ts';
 import { partFolder } from './layout.ts';
 import type { Progress } from './ports.ts';
@@ -166,109 +166,164 @@ async function receiveOnce(
   tell: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<Received & { isContinued: boolean }> {
-  const { files, boot, clock, log } = parts;
-  const { url } = want;
+  const { files, clock } = parts;
   const path = `${partFolder}/${want.part}`;
-  const stampFile = `${path}.stamp`;
-  const room = { path, what: want.what };
-  await checkSpace(files, want.sizeBytes, room);
+  await checkSpace(files, want.sizeBytes, { path, what: want.what });
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   try {
-    const before = mayContinue ? await left(path, await textOf(files, stampFile), want, parts) : undefined;
-    const answer = await ask(
-      'GET',
-      want,
-      {
-        'accept-encoding': 'identity',
-        ...(before && { range: `bytes=${before.bytes}-`, 'if-range': before.stamp }),
-      },
-      parts,
-      both,
-    );
+    const before = mayContinue
+      ? await findLeftover(path, await textOf(files, stampPath(path)), want, parts)
+      : undefined;
+    const range = before && { range: `bytes=${before.bytes}-`, 'if-range': before.stamp };
+    const answer = await ask('GET', want, { 'accept-encoding': 'identity', ...range }, parts, both);
     const isElsewhere = answer.status === 206 && rangeStart(answer) !== before?.bytes;
     if ((answer.status === 416 || isElsewhere) && before) {
       stop.abort();
       return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk, or sends another range
     }
     if (isElsewhere) throw new Error('the server sent another range than the requested one');
-    if (answer.status !== 200 && answer.status !== 206) {
-      const wait = retryAfter(answer.headers, clock.wall());
-      throw new PlatformError('DOWNLOAD_FAILED', {
-        url,
-        problem: `HTTP ${answer.status}`,
-        ...(wait !== undefined && { retryAfterSeconds: wait }),
-      });
-    }
-    const goesOn = before !== undefined && answer.status === 206;
-    const had = goesOn ? before.bytes : 0;
-    const length = Number(answer.headers.get('content-length') ?? 0);
-    const ofBytes = want.sizeBytes || (length > 0 ? had + length : 0);
-    const limit = want.sizeBytes || largestBytes;
-    const tooLarge = () =>
-      new PlatformError('DOWNLOAD_FAILED', { url, problem: `it is larger than ${limit} bytes, its limit` });
-    if (had + length > limit) throw tooLarge();
-    await checkSpace(files, length, room);
-    const stamp = stampFrom(answer);
-    if (goesOn) log.info('continuing an interrupted download', { url, fromBytes: had });
-    else await files.unlink(stampFile);
-    const inspector = goesOn ? before.inspector : new Inspector();
-    const file = await files.openWrite(path, { mode: 0o600, append: goesOn });
-    try {
-      if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp, boot })));
-      let bytes = had;
-      let synced = had;
-      let reported = -Infinity;
-      let logged = clock.now();
-      let pace = { at: clock.now(), bytes };
-      const body = answer.body[Symbol.asyncIterator]();
-      for (;;) {
-        const { done, value } = await within(silenceMs, { what: 'the next part', clock, signal: both }, () =>
-          body.next(),
-        );
-        if (done === true) break;
-        signal.throwIfAborted();
-        bytes += value.length;
-        if (bytes > limit) throw tooLarge();
-        inspector.update(value);
-        await file.write(value);
-        if (bytes - synced >= syncBytes) {
-          await file.sync();
-          synced = bytes;
-          await checkSpace(files, 0, room); // other programs write, too, and a source may not state its size
-        }
-        const now = clock.now();
-        if (now - reported >= progressMs) tell({ bytes, ofBytes });
-        if (now - reported >= progressMs) reported = now;
-        if (now - logged >= loggedMs) {
-          logged = now;
-          log.info('downloading', { url, bytes, ofBytes });
-        }
-        if (now - pace.at >= silenceMs) {
-          if (bytes - pace.bytes < slowBytes) throw new Error('slower than 1 KiB a second');
-          pace = { at: now, bytes };
-        }
-      }
-      const end = want.sizeBytes || (length > 0 ? had + length : bytes);
-      if (bytes < end) throw new Error(`it ended after ${bytes} of ${end} bytes`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await files.unlink(stampFile);
-    return { path, found: inspector.finish(), stamp, isContinued: goesOn };
+    checkStatus(answer, want.url, clock.wall());
+    const continued = answer.status === 206 ? before : undefined;
+    const found = await writeAnswer(answer, { want, path, continued, tell, signal, both }, parts);
+    return { path, found, stamp: stampFrom(answer), isContinued: continued !== undefined };
   } finally {
     stop.abort();
   }
 }
 
-/** What an interrupted download left; undefined: nothing to continue. */
-async function left(
+const stampPath = (path: string): string => `${path}.stamp`;
+
+/** @throws PlatformError DOWNLOAD_FAILED if there is no file in the answer */
+function checkStatus({ status, headers }: WebAnswer, url: string, wall: number): void {
+  if (status === 200 || status === 206) return;
+  const wait = retryAfter(headers, wall);
+  throw new PlatformError('DOWNLOAD_FAILED', {
+    url,
+    problem: `HTTP ${status}`,
+    ...(wait !== undefined && { retryAfterSeconds: wait }),
+  });
+}
+
+/** What an interrupted download left. */
+interface Leftover {
+  bytes: number;
+  stamp: string;
+  inspector: Inspector;
+}
+
+/** An answer that is being written. */
+interface Writing {
+  want: Wanting;
+  path: string;
+  /** The interrupted download that this answer continues. */
+  continued: Leftover | undefined;
+  tell: (progress: Progress) => void;
+  /** Ends the whole download. */
+  signal: AbortSignal;
+  /** Ends this answer, too. */
+  both: AbortSignal;
+}
+
+/** Writes an answer to the file at `path`. Its stamp is on disk meanwhile, so that the download can be continued. */
+async function writeAnswer(answer: WebAnswer, writing: Writing, parts: ReceiveParts): Promise<Inspected> {
+  const { want, path, continued } = writing;
+  const { files, boot, log } = parts;
+  const { url } = want;
+  const had = continued?.bytes ?? 0;
+  const length = Number(answer.headers.get('content-length') ?? 0);
+  if (had + length > limitOf(want)) throw tooLarge(want);
+  await checkSpace(files, length, { path, what: want.what });
+  if (continued) log.info('continuing an interrupted download', { url, fromBytes: had });
+  else await files.unlink(stampPath(path));
+  const inspector = continued?.inspector ?? new Inspector();
+  const file = await files.openWrite(path, { mode: 0o600, append: continued !== undefined });
+  try {
+    if (!continued) {
+      const stamp = JSON.stringify({ url, stamp: stampFrom(answer), boot });
+      await replaceFile(files, stampPath(path), new TextEncoder().encode(stamp), { mode: 0o600 });
+    }
+    await writeBody(answer.body, { file, inspector, had, length }, writing, parts);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.unlink(stampPath(path));
+  return inspector.finish();
+}
+
+const limitOf = ({ sizeBytes }: Wanting): number => sizeBytes || largestBytes;
+const tooLarge = (want: Wanting): PlatformError =>
+  new PlatformError('DOWNLOAD_FAILED', {
+    url: want.url,
+    problem: `it is larger than ${limitOf(want)} bytes, its limit`,
+  });
+
+/** @param length - size of the body according to its headers; 0: not stated. */
+async function writeBody(
+  body: AsyncIterable<Uint8Array>,
+  { file, inspector, had, length }: { file: WritableFile; inspector: Inspector; had: number; length: number },
+  { want, path, tell, signal, both }: Writing,
+  { files, clock, log }: ReceiveParts,
+): Promise<void> {
+  let bytes = had;
+  let synced = had;
+  const ofBytes = want.sizeBytes || (length > 0 ? had + length : 0);
+  const paced = paceChecker({ url: want.url, ofBytes, tell, clock, log }, bytes);
+  const chunks = body[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await within(silenceMs, { what: 'the next part', clock, signal: both }, () =>
+      chunks.next(),
+    );
+    if (done === true) break;
+    signal.throwIfAborted();
+    bytes += value.length;
+    if (bytes > limitOf(want)) throw tooLarge(want);
+    inspector.update(value);
+    await file.write(value);
+    if (bytes - synced >= syncBytes) {
+      await file.sync();
+      synced = bytes;
+      await checkSpace(files, 0, { path, what: want.what }); // other programs write, too, and a source may not state its size
+    }
+    paced(bytes);
+  }
+  const end = want.sizeBytes || (length > 0 ? had + length : bytes);
+  if (bytes < end) throw new Error(`it ended after ${bytes} of ${end} bytes`);
+}
+
+/** Reports and logs the progress of a download. The returned function throws if the source is too slow. */
+function paceChecker(
+  of: { url: string; ofBytes: number; tell: (progress: Progress) => void; clock: Clock; log: Log },
+  first: number,
+): (bytes: number) => void {
+  const { url, ofBytes, tell, clock, log } = of;
+  let reported = -Infinity;
+  let logged = clock.now();
+  let pace = { at: clock.now(), bytes: first };
+  return (bytes) => {
+    const now = clock.now();
+    if (now - reported >= progressMs) {
+      tell({ bytes, ofBytes });
+      reported = now;
+    }
+    if (now - logged >= loggedMs) {
+      logged = now;
+      log.info('downloading', { url, bytes, ofBytes });
+    }
+    if (now - pace.at < silenceMs) return;
+    if (bytes - pace.bytes < slowBytes) throw new Error('slower than 1 KiB a second');
+    pace = { at: now, bytes };
+  };
+}
+
+/** Undefined: nothing to continue. */
+async function findLeftover(
   path: string,
   stampText: string,
   { url, sha256 }: Wanting,
   { files, boot }: Pick<ReceiveParts, 'files' | 'boot'>,
-): Promise<{ bytes: number; stamp: string; inspector: Inspector } | undefined> {
+): Promise<Leftover | undefined> {
   try {
     const kept = JSON.parse(stampText) as { url?: unknown; stamp?: unknown; boot?: unknown };
     const { stamp } = kept;

@@ -81,16 +81,7 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
 
   const start = await startingRoot(parts, floor, fetched);
   const store = start.store;
-  let rootBytes = start.bytes;
-  for (let more = 0; more < mostRotations; more++) {
-    const version = store.root.signed.version + 1;
-    const bytes = await fetched(`${version}.root.json`, limits.root);
-    if (!bytes) break;
-    checked(`${version}.root.json`, () => store.updateRoot(bytes));
-    rootBytes = bytes;
-    await keep(disk, 'root', bytes);
-    log.info('the keys of the releases were changed by their owners', { rootVersion: version });
-  }
+  const rootBytes = await followRotations(start, parts, fetched);
   if (floor && store.root.signed.version < floor.root.version) {
     const problem = `root version ${store.root.signed.version} is older than ${floor.root.version}, which was trusted before`;
     throw new PlatformError('RELEASE_UNTRUSTED', { target: 'root.json', problem });
@@ -104,19 +95,13 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   const { timestamp, snapshot, targets } = store;
   if (!timestamp || !snapshot || !targets) throw new Error('tuf-js loaded no documents');
 
-  const now: Floor = {
-    root: { version: store.root.signed.version, sha256: hashOf(rootBytes) },
-    timestamp: { version: timestamp.signed.version, keys: keysOf(store.root, 'timestamp') },
-    snapshot: { version: snapshot.signed.version, keys: keysOf(store.root, 'snapshot') },
-    targets: { version: targets.signed.version, keys: keysOf(store.root, 'targets') },
-  };
+  const documents: Documents = { root: store.root, timestamp, snapshot, targets };
+  const now = floorOf(documents, rootBytes);
   const problem = belowFloor(now, floor);
   if (problem !== undefined) throw new PlatformError('RELEASE_UNTRUSTED', { target: 'timestamp.json', problem });
   if (JSON.stringify(now) !== JSON.stringify(floor)) await writeChecked(disk, floorFile, now);
 
-  const documents = { root: store.root, timestamp, snapshot, targets };
-  const isLate = Object.entries(documents).find(([, { signed }]) => signed.isExpired(new Date(time.now)));
-  const late = isLate && { role: isLate[0], expires: isLate[1].signed.expires };
+  const late = findExpired(documents, time.now);
   if (late) {
     log.warn('a signed document looks expired, but the clock of this machine is not synchronized', { ...late });
   }
@@ -133,6 +118,46 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   };
 }
 
+type Fetch = (name: string, limitBytes: number) => Promise<Buffer | undefined>;
+
+interface Documents {
+  root: TrustedMetadataStore['root'];
+  timestamp: NonNullable<TrustedMetadataStore['timestamp']>;
+  snapshot: NonNullable<TrustedMetadataStore['snapshot']>;
+  targets: NonNullable<TrustedMetadataStore['targets']>;
+}
+
+/** Loads the root documents that follow the first one. Returns the bytes of the last. */
+async function followRotations(
+  { store, bytes: first }: { store: TrustedMetadataStore; bytes: Uint8Array },
+  { disk, log }: RefreshParts,
+  fetched: Fetch,
+): Promise<Uint8Array> {
+  let last = first;
+  for (let more = 0; more < mostRotations; more++) {
+    const version = store.root.signed.version + 1;
+    const bytes = await fetched(`${version}.root.json`, limits.root);
+    if (!bytes) break;
+    checked(`${version}.root.json`, () => store.updateRoot(bytes));
+    last = bytes;
+    await keep(disk, 'root', bytes);
+    log.info('the keys of the releases were changed by their owners', { rootVersion: version });
+  }
+  return last;
+}
+
+const floorOf = ({ root, timestamp, snapshot, targets }: Documents, rootBytes: Uint8Array): Floor => ({
+  root: { version: root.signed.version, sha256: hashOf(rootBytes) },
+  timestamp: { version: timestamp.signed.version, keys: keysOf(root, 'timestamp') },
+  snapshot: { version: snapshot.signed.version, keys: keysOf(root, 'snapshot') },
+  targets: { version: targets.signed.version, keys: keysOf(root, 'targets') },
+});
+
+function findExpired(documents: Documents, wall: number): ExpiredDocument | undefined {
+  const expired = Object.entries(documents).find(([, { signed }]) => signed.isExpired(new Date(wall)));
+  return expired && { role: expired[0], expires: expired[1].signed.expires };
+}
+
 /**
  * The root document to start from: the stored one, the one that the floor identifies, or, only once, the server's
  * first.
@@ -140,7 +165,7 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
 async function startingRoot(
   { disk, appAddress, log }: RefreshParts,
   floor: Floor | undefined,
-  fetched: (name: string, limitBytes: number) => Promise<Buffer | undefined>,
+  fetched: Fetch,
 ): Promise<{ store: TrustedMetadataStore; bytes: Uint8Array }> {
   const own = await readLocal(disk, 'root');
   if (own) {
