@@ -21,7 +21,7 @@ for (const [name, wall] of [
     const heardTime = new Cell<HeardTime | undefined>(undefined);
     // The cell keeps one condition for the whole test, so its age must not change.
     const problem = { code: 'PROXY_UNSUPPORTED', severity: 'warning', message: 'm', remedy: 'r' } as const;
-    const agent = w.start({}, { heardTime, troubles: new Cell<readonly Condition[]>([problem]) });
+    const agent = w.start({}, { heardTime, conditions: new Cell<readonly Condition[]>([problem]) });
     const found = () => w.cloud.report.get()?.conditions.find(({ code }) => code === problem.code);
     for (let i = 0; i < 100 && !found(); i++) await w.clock.advance(minute / 4);
     const correctedAt = w.clock.now();

@@ -24,16 +24,16 @@ test('120 MB of output: what is not stored is counted, and neither file outgrows
   const disk = posixDisk(folder.path);
   const device = { lines: posixLines(folder.path), disk } as Pick<Device, 'lines' | 'disk'> as Device;
   const spool = await Spool.open(disk, standardSpoolLimits, () => 'boot');
-  const troubles = new Cell([]);
-  const time = new DeviceTime({ disk, clock, troubles, log: local, run: 'run' });
+  const conditions = new Cell([]);
+  const time = new DeviceTime({ disk, clock, conditions, log: local, run: 'run' });
   const writer = new SpoolWriter({ spool, mask: new Mask(), time, clock });
   const file = 'log/out.log';
   await device.lines.end(file);
   const stop = new AbortController();
-  const storing = storeLines(spool, { troubles, clock, local }, stop.signal);
+  const storing = storeLines(spool, { conditions, clock, local }, stop.signal);
   const output = { source: 'out', file, logger: 'out', level: 'warn' as const };
   const wall = () => time.wall();
-  const floods = new Floods({ troubles, clock });
+  const floods = new Floods({ conditions, clock });
   const following = followOutput(output, { device, spool, writer, floods, wall, clock, local }, stop.signal);
 
   const cpu = process.cpuUsage();

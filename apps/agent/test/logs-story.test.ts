@@ -323,14 +323,14 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
 test('an agent that was killed is told of by the next, with its last words; one that ended is not', async () => {
   const w = new World();
   const boot = { id: 'boot-1' };
-  const afterlife = () => ({
+  const runHistory = () => ({
     bootId: boot.id,
     previousRun: async () => ({ reason: 'exit 70', lines: ['Error: boom'], words: ['Error: boom', 'status=70'] }),
   });
-  const agent = w.start({}, { afterlife: afterlife() });
+  const agent = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
   agent.kill();
-  const second = w.start({}, { afterlife: afterlife() });
+  const second = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
   const told = () => w.cloud.lines.get().filter((l) => l.message === 'the agent before this one did not end in order');
   assert.deepEqual(told()[0]?.fields['lastWords'], ['Error: boom', 'status=70']);
@@ -338,12 +338,12 @@ test('an agent that was killed is told of by the next, with its last words; one 
   second.stop();
   await w.clock.advance(5_000);
   await second.done;
-  const third = w.start({}, { afterlife: afterlife() });
+  const third = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
   assert.equal(told().length, 1);
   third.kill();
   boot.id = 'boot-2';
-  const fourth = w.start({}, { afterlife: afterlife() });
+  const fourth = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
   assert.equal(told().at(-1)?.fields['because'], 'the machine was switched off or restarted');
   await end(w, fourth, true);

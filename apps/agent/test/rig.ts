@@ -8,7 +8,7 @@ import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
 import type { Survivors } from '../src/os/sim/files.ts';
 import { runAgent } from '../src/composition/run-agent.ts';
-import { noPreviousRun } from '../src/health/last-run.ts';
+import { noPreviousRun } from '../src/health/previous-run.ts';
 import { gate } from '../src/versions/gate.ts';
 import type { Program } from '../src/versions/layout.ts';
 import { hashOfUnit } from '../src/versions/unit-renewal.ts';
@@ -295,7 +295,7 @@ export class Rig {
           layers: { commandLine: undefined, manufacturer: undefined, isFastStart: false },
           version,
           selfId: id,
-          afterlife: { bootId: session.device.host.bootId, previousRun: async () => before },
+          runHistory: { bootId: session.device.host.bootId, previousRun: async () => before },
           unitPlace: {
             files: session.device.files,
             path: unitPath,

@@ -40,7 +40,7 @@ test('systemd hears that the agent is ready only when the server is looked after
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));
   const heard: string[] = [];
-  const supervisor = { watchdogMs: 60_000, tell: (text: string) => void heard.push(text) };
+  const supervisor = { watchdogMs: 60_000, notify: (text: string) => void heard.push(text) };
   const agent = w.start({}, { supervisor });
   await w.clock.advance(minute);
   agent.stop();

@@ -6,7 +6,7 @@ import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { decodeChecked, encodeChecked } from '../src/storage/checked-file.ts';
 import { connectCloud, isRefused } from '../src/link/cloud.ts';
-import type { Troubles } from '../src/health/troubles.ts';
+import type { ConditionSet } from '../src/health/condition-set.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';
 
@@ -171,21 +171,21 @@ test('when the server is back, the machines of a fleet reconnect at different ti
 test('a problem of the connection to the server is a condition until the server answers', async () => {
   const w = new World();
   w.cloud.isUp = false;
-  const troubles: Troubles = new Cell([]);
-  const agent = w.start({}, { troubles });
+  const conditions: ConditionSet = new Cell([]);
+  const agent = w.start({}, { conditions });
   await w.clock.advance(minute);
-  const [condition, ...more] = troubles.get();
+  const [condition, ...more] = conditions.get();
   assert.equal(condition?.code, 'CLOUD_UNREACHABLE');
   assert.match(condition?.remedy ?? '', /Check the network/);
   assert.deepEqual(more, []);
   w.cloud.isUp = true;
   await w.clock.advance(minute);
-  assert.deepEqual(troubles.get(), []);
+  assert.deepEqual(conditions.get(), []);
   Object.assign(w.cloud, { secret: 'another' });
   w.cloud.forgetTokens();
   await w.clock.advance(minute);
   assert.deepEqual(
-    troubles.get().map((t) => t.code),
+    conditions.get().map((t) => t.code),
     ['CLOUD_REFUSES_MACHINE'],
   );
   await end(w, agent);
@@ -212,10 +212,10 @@ for (const [name, damage, condition] of damages) {
     const file = 'state/config.json';
     const changed = damage(w.machine.files.get(file)!.bytes);
     if (changed) w.machine.files.put(file, changed);
-    const troubles: Troubles = new Cell([]);
-    const agent = w.start({}, { troubles });
+    const conditions: ConditionSet = new Cell([]);
+    const agent = w.start({}, { conditions });
     await w.clock.advance(minute);
-    const codes = troubles
+    const codes = conditions
       .get()
       .map((t) => t.code)
       .join();
@@ -224,7 +224,7 @@ for (const [name, damage, condition] of damages) {
     assert.match(w.takeLog('agent.server'), /the machine server is ready/);
     w.cloud.isUp = true;
     await w.clock.advance(minute);
-    assert.deepEqual(troubles.get(), []);
+    assert.deepEqual(conditions.get(), []);
     await end(w, agent);
   });
 }
@@ -233,11 +233,11 @@ test('a cache without a last good one, offline: the defaults are used, and a con
   const w = new World();
   w.machine.files.put('state/config.json', Buffer.from('rubbish'));
   w.cloud.isUp = false;
-  const troubles: Troubles = new Cell([]);
-  const agent = w.start({}, { troubles });
+  const conditions: ConditionSet = new Cell([]);
+  const agent = w.start({}, { conditions });
   await w.clock.advance(minute);
   assert.match(
-    troubles
+    conditions
       .get()
       .map((t) => t.message)
       .join(),

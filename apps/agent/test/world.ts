@@ -3,7 +3,7 @@ import type { LogLine } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { runAgent, type AgentParts, type Ending } from '../src/composition/run-agent.ts';
-import type { OwnLayers } from '../src/config/intake.ts';
+import type { OwnLayers } from '../src/config/config-receiver.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 
 export interface RunningAgent {

@@ -6,7 +6,7 @@ import { simDisk, type DiskFaults } from '../os/sim/disk.ts';
 import { SimFiles } from '../os/sim/files.ts';
 import { encodeChecked } from '../storage/checked-file.ts';
 import { DeviceTime } from './device-time.ts';
-import type { Troubles } from '../health/troubles.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
 
 const real = Date.UTC(2027, 3, 1);
 const year = 365 * 86_400_000;
@@ -16,15 +16,15 @@ async function world(wall: number) {
   const clock = new FakeClock(wall);
   const [files, faults] = [new SimFiles(), {} as DiskFaults];
   const disk = simDisk(files, faults);
-  const troubles: Troubles = new Cell([]);
+  const conditions: ConditionSet = new Cell([]);
   const { log } = captureLog(clock);
   let runs = 0;
   const open = async () => {
-    const time = new DeviceTime({ disk, clock, troubles, log, run: `run${++runs}` });
+    const time = new DeviceTime({ disk, clock, conditions, log, run: `run${++runs}` });
     await time.load();
     return time;
   };
-  return { clock, files, faults, troubles, open, time: await open() };
+  return { clock, files, faults, conditions, open, time: await open() };
 }
 const record = (time: DeviceTime) => {
   const unsure = time.unsure();
@@ -52,7 +52,7 @@ for (const [name, wall] of [
   ['years ahead', real + 30 * year],
 ] as const) {
   test(`a clock of ${name}: an estimate that goes on, until the cloud is heard`, async () => {
-    const { time, clock, troubles } = await world(wall);
+    const { time, clock, conditions } = await world(wall);
     const early = record(time);
     await clock.advance(hour);
     assert.ok(time.wall() < real && time.wall() > Date.UTC(2026, 0, 1));
@@ -63,7 +63,7 @@ for (const [name, wall] of [
     assert.equal(time.unsure(), undefined);
     assert.equal(time.corrected(early).time, real - hour);
     assert.deepEqual(
-      troubles.get().map((t) => t.code),
+      conditions.get().map((t) => t.code),
       ['CLOCK_WRONG'],
     );
     await clock.advance(hour);
@@ -107,17 +107,17 @@ test('what was known is known to the next run, and nonsense is not taken over', 
 });
 
 test('an implausible time of the server is ignored; a small difference is not a condition', async () => {
-  const { time, troubles } = await world(real);
+  const { time, conditions } = await world(real);
   for (const nonsense of [0, real + 100 * year, -1]) time.heard({ wall: nonsense, isClockRefuted: false });
   time.heard({ wall: real + 60_000, isClockRefuted: false });
-  assert.deepEqual(troubles.get(), []);
+  assert.deepEqual(conditions.get(), []);
   time.heard({ wall: real + hour, isClockRefuted: false });
   assert.deepEqual(
-    troubles.get().map((t) => t.code),
+    conditions.get().map((t) => t.code),
     ['CLOCK_WRONG'],
   );
   time.heard({ wall: real, isClockRefuted: false });
-  assert.deepEqual(troubles.get(), []);
+  assert.deepEqual(conditions.get(), []);
 });
 
 test('the time is stored every six hours at most, and a full disk is ignored', async () => {

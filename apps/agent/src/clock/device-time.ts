@@ -1,7 +1,7 @@
 import { estimateTime, longestLifeMs, sourceWall, type Clock, type Log, type LogLine } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 const file = 'state/time.json';
 const firstSaveMs = 60_000;
@@ -31,7 +31,7 @@ export interface HeardTime {
  * is checked against the build time of this program, the last stored time and the server's time.
  */
 export class DeviceTime {
-  readonly #parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log };
+  readonly #parts: { disk: Disk; clock: Clock; conditions: ConditionSet; log: Log };
   /** Identifies this run: its monotonic times are meaningless in another run. */
   readonly #run: string;
   #floor = sourceWall;
@@ -39,7 +39,7 @@ export class DeviceTime {
   /** The server reported `wall` when the monotonic clock was at `at`. */
   #heard: (HeardTime & { at: number }) | undefined;
 
-  constructor(parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log; run: string }) {
+  constructor(parts: { disk: Disk; clock: Clock; conditions: ConditionSet; log: Log; run: string }) {
     this.#parts = parts;
     this.#run = parts.run;
     this.#floorAt = parts.clock.now();
@@ -82,19 +82,19 @@ export class DeviceTime {
    * lines and users rely on it.
    */
   heard({ wall, isClockRefuted }: HeardTime): void {
-    const { clock, troubles, log } = this.#parts;
+    const { clock, conditions, log } = this.#parts;
     if (wall < sourceWall || wall > sourceWall + longestLifeMs) return;
     const isFirst = this.#heard === undefined;
     this.#heard = { wall, isClockRefuted, at: clock.now() };
     const system = clock.wall();
     const skewMs = system - wall;
-    if (Math.abs(skewMs) < tellSkewMs) return clearTrouble(troubles, 'CLOCK_WRONG');
+    if (Math.abs(skewMs) < tellSkewMs) return clearCondition(conditions, 'CLOCK_WRONG');
     const message = `The clock of this machine says ${shown(system)}, the management server ${shown(wall)}.`;
     if (isFirst) log.warn('the clock of this machine is wrong', { system: shown(system), cloud: shown(wall) });
     // The difference varies by seconds; set the condition once.
-    if (troubles.get().some((t) => t.code === 'CLOCK_WRONG')) return;
+    if (conditions.get().some((t) => t.code === 'CLOCK_WRONG')) return;
     const remedy = 'Set the clock of this machine; a time server does it by itself. Certificates depend on it.';
-    setTrouble(troubles, { code: 'CLOCK_WRONG', severity: 'warning', message, remedy, sinceWall: wall });
+    setCondition(conditions, { code: 'CLOCK_WRONG', severity: 'warning', message, remedy, sinceWall: wall });
   }
 
   /** A stored line as it is sent: with the corrected time, or marked as estimated. */

@@ -3,7 +3,7 @@ import { parseJsonText } from '@platform/contract/json-text';
 import { isObject } from '@platform/contract/json-object';
 import { errorText } from '@platform/kit';
 import { runOptions, type AgentOptions } from './run-options.ts';
-import type { OwnLayers } from '../config/intake.ts';
+import type { OwnLayers } from '../config/config-receiver.ts';
 
 /** An unusable defaults file must not stop a machine: the layers then contain the problem and no defaults. */
 export async function readLayers({ debug, wait, fastStart, defaults }: AgentOptions): Promise<OwnLayers> {

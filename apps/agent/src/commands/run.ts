@@ -18,14 +18,14 @@ import { runAgent } from '../composition/run-agent.ts';
 import { keepAuthority } from '../link/authority-file.ts';
 import { awaitCredentials } from '../link/credentials.ts';
 import { connectTransport } from '../link/http.ts';
-import type { PreviousRun } from '../health/last-run.ts';
+import type { PreviousRun } from '../health/previous-run.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { openProvenTime } from '../clock/proven-time.ts';
 import { tolerantFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { deviceFetch } from '../versions/device-fetch.ts';
 import { reportExpiredMetadata } from '../versions/trust/expired.ts';
 import { childFetcher } from '../versions/fetch-child.ts';
-import { setTrouble } from '../health/troubles.ts';
+import { setCondition } from '../health/condition-set.ts';
 import type { Fetcher } from '../versions/ports.ts';
 import { selfIdOf } from '../versions/self.ts';
 import { systemUnit } from '../install/system-unit.ts';
@@ -67,7 +67,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     credentialsFile,
     {
       copy: path.join(root, 'state', 'credentials.last-good'),
-      tell: (text) => supervisor.tell(`READY=1\nSTATUS=${text}\nWATCHDOG=1`),
+      tell: (text) => supervisor.notify(`READY=1\nSTATUS=${text}\nWATCHDOG=1`),
       clock,
       log,
     },
@@ -75,12 +75,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   );
   if (!found) return exitCodes.done;
   const { credentials } = found;
-  const troubles = new Cell(found.problem ? [found.problem] : []);
+  const conditions = new Cell(found.problem ? [found.problem] : []);
   const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
   if (unusable.length > 0) {
     const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
     const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
-    setTrouble(troubles, { code, severity, message, remedy: unusableRemedy });
+    setCondition(conditions, { code, severity, message, remedy: unusableRemedy });
     log.warn('a proxy cannot be used', { proxies: unusable });
   }
   const { appAddress, authority } = credentials;
@@ -90,7 +90,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const refuted = new Cell<number | undefined>(undefined);
   const proven = await openProvenTime(device.disk, clock);
   const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
-  const late = reportExpiredMetadata(troubles);
+  const late = reportExpiredMetadata(conditions);
   // Only the built program can start itself again; from source, this process fetches.
   const fetcher: Fetcher =
     selfId === undefined
@@ -139,8 +139,8 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       credentials,
       credentialsFile: found.file,
       ...(authorityFile !== undefined && { authorityFile }),
-      troubles,
-      afterlife: { bootId: device.host.bootId, previousRun: () => previousRun(device) },
+      conditions,
+      runHistory: { bootId: device.host.bootId, previousRun: () => previousRun(device) },
       root,
       layers,
       version,

@@ -2,7 +2,7 @@ import { readKeptExit } from '../supervisor/exit-file.ts';
 import { previousRunOf } from '../os/linux/journal.ts';
 import type { Disk } from '../os/ports.ts';
 import { unitExitReason } from '../state/exit-reason.ts';
-import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
+import { noPreviousRun, type PreviousRun } from '../health/previous-run.ts';
 import { agentUnit } from '../install/unit.ts';
 
 /** How the previous agent ended, from the journal of systemd. @param env - environment of this agent */

@@ -13,18 +13,18 @@ import type { Leave } from '../versions/managed-programs.ts';
 import { openUpdates } from '../versions/updates.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
-import { memoryLimits, newborn, tellStatus, watchdog, type Vitals } from '../health/watchdog.ts';
+import { memoryLimits, initialHealth, notifyStatus, watchdog, type AgentHealth } from '../health/watchdog.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
-import { Pulse, watchedDevice } from '../health/pulse.ts';
+import { HangDetector, watchedDevice } from '../health/hang-detector.ts';
 import { settingsOf } from '../state/settings.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
-import type { OwnLayers } from '../config/intake.ts';
-import { noAfterlife, type Afterlife, type PreviousRun } from '../health/last-run.ts';
+import type { OwnLayers } from '../config/config-receiver.ts';
+import { noRunHistory, type RunHistory, type PreviousRun } from '../health/previous-run.ts';
 import { openSync } from './open-sync.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { checksum } from '../storage/checksum.ts';
-import type { Troubles } from '../health/troubles.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher, Patches } from '../versions/ports.ts';
 import type { Trust } from '../versions/trust/trust.ts';
 import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
@@ -37,14 +37,14 @@ export interface AgentParts {
   /** Trace of the requests of `device` and `transport`; left out: they are not logged. */
   trace?: RequestTrace;
   /** Information about the previous agent; left out: none. */
-  afterlife?: Afterlife;
+  runHistory?: RunHistory;
   /** A time that is certainly in the past, ms since 1970; left out: not passed on. */
   timeFloor?: () => number;
   /** See machineEnvironment.certificateAuthority. */
   authorityFile?: string;
   credentials: MachineCredentials;
   /** Conditions found before; left out: none. */
-  troubles?: Troubles;
+  conditions?: ConditionSet;
   /** Passed to the machine server. */
   credentialsFile: string;
   root: string;
@@ -67,7 +67,7 @@ export interface AgentParts {
   /** The supervisor that expects liveness notifications; left out: none. */
   supervisor?: Supervisor;
   /** Results of the agent's health check so far, for other readers. */
-  vitals?: Cell<Vitals>;
+  health?: Cell<AgentHealth>;
   /** Memory of this process in bytes; left out: not watched. */
   ownMemory?: () => number | undefined;
   /** Left out: the limit of the built program. */
@@ -92,31 +92,31 @@ export type Ending = 'stopped' | Leave;
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
   const { clock, credentials, random, sink } = parts;
   const layers = { ...parts.layers, platform: parts.device.host.platform };
-  const pulse = new Pulse(clock);
-  const device = watchedDevice(parts.device, pulse);
+  const hangDetector = new HangDetector(clock);
+  const device = watchedDevice(parts.device, hangDetector);
   const wanted = new Cell<Wanted>(wantedBefore(layers));
   const actual = new Cell<Actual>(nothingYet);
   const restarts = new Cell(0);
   const mayStart = new Cell(false);
   const isReached = new Cell(false);
-  const troubles: Troubles = parts.troubles ?? new Cell([]);
+  const conditions: ConditionSet = parts.conditions ?? new Cell([]);
 
-  const { bootId, previousRun } = parts.afterlife ?? noAfterlife;
+  const { bootId, previousRun } = parts.runHistory ?? noRunHistory;
   let asked: Promise<PreviousRun> | undefined;
-  const afterlife: Afterlife = { bootId, previousRun: () => (asked ??= previousRun()) };
+  const runHistory: RunHistory = { bootId, previousRun: () => (asked ??= previousRun()) };
   const sync = await openSync({
     device,
     transport: parts.transport,
     heardTime: parts.heardTime ?? new Cell<HeardTime | undefined>(undefined),
     version: parts.version,
-    afterlife,
+    runHistory,
     credentials,
     layers,
     wanted,
     actual,
     restarts,
     isReached,
-    troubles,
+    conditions,
     clock,
     sink,
     random,
@@ -157,9 +157,9 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     ending.how = how;
     handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
   };
-  const vitals = parts.vitals ?? new Cell(newborn);
+  const health = parts.health ?? new Cell(initialHealth);
   const { trust, patches, fetcher, selfId = null } = parts;
-  const unit = parts.unitPlace && unitRenewal(device.files, parts.unitPlace, troubles, log.child('unit'));
+  const unit = parts.unitPlace && unitRenewal(device.files, parts.unitPlace, conditions, log.child('unit'));
   const updates = await openUpdates({
     device,
     selfId,
@@ -168,12 +168,12 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     wanted,
     actual,
     restarts,
-    health: vitals,
+    health: health,
     isReached,
     trust,
     patches,
     fetcher,
-    previousRun: afterlife.previousRun,
+    previousRun: runHistory.previousRun,
     crashed: sync.crashed,
     mask: sync.mask,
     unit,
@@ -193,7 +193,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     actual,
     isReached,
     spool,
-    troubles,
+    conditions,
     sinceOf: sync.sinceOf,
     operator: updates.operator,
     handOver: () => leave('handover'),
@@ -203,17 +203,17 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
   const lateLoops = [
     ...(control ? [loop('control', control)] : []),
-    ...sync.telling(self, outputs, late).map(({ name, work }) => loop(name, work)),
+    ...sync.sendLoops(self, outputs, late).map(({ name, work }) => loop(name, work)),
   ];
   const earlyLoops = [
-    ...sync.asking(self, early).map(({ name, work }) => loop(name, work)),
+    ...sync.requestLoops(self, early).map(({ name, work }) => loop(name, work)),
     loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
     ...updates.loops(early).map(({ name, work }) => loop(name, work)),
   ];
   lateLoops.push(loop('applied', trackApplied(late)));
   const isSupervising = new Cell(false);
-  const watching = { supervisor: parts.supervisor ?? noSupervisor, pulse, vitals, actual, isSupervising };
-  signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
+  const watching = { supervisor: parts.supervisor ?? noSupervisor, hangDetector, health, actual, isSupervising };
+  signal.addEventListener('abort', () => watching.supervisor.notify('STOPPING=1'), { once: true });
   lateLoops.push(
     loop(
       'watchdog',
@@ -228,7 +228,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         late,
       ),
     ),
-    loop('status', tellStatus(watching, late)),
+    loop('status', notifyStatus(watching, late)),
   );
   const { credentialsFile, root } = parts;
   const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));
@@ -262,7 +262,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   );
   await Promise.all(earlyLoops);
   // An agent that never became ready may have been stopped for that, so its start counts.
-  if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted('both');
+  if (ending.how === 'stopped' && !broken.signal.aborted && health.get().isReady) await updates.interrupted('both');
   log.info('platform agent ends', {
     because: errorText(early.reason),
   });

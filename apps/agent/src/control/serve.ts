@@ -57,7 +57,7 @@ const logsOf = ({ counters }: Spool): AgentStatus['logs'] => ({
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */
 function statusKeeper(view: AgentView, clock: Clock) {
-  const { wanted, actual, isReached, self, root, appAddress, spool, troubles } = view;
+  const { wanted, actual, isReached, self, root, appAddress, spool, conditions } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
   let serverPid: number | null = null;
@@ -74,7 +74,7 @@ function statusKeeper(view: AgentView, clock: Clock) {
         reach: reach.isReached ? { ...reach, lastContactWall: clock.wall() } : reach,
         serverPid,
         logs: logsOf(spool),
-        troubles: troubles.get(),
+        conditions: conditions.get(),
         conditionSince(key) {
           seen.add(key);
           const since = firstSeen.get(key) ?? clock.wall();

@@ -11,7 +11,7 @@ import type { Disk } from '../os/ports.ts';
 import { thisHost } from '../os/host.ts';
 import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { reportedLines } from '../state/exit-reason.ts';
-import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
+import { noPreviousRun, type PreviousRun } from '../health/previous-run.ts';
 import { Mask } from '../logs/mask.ts';
 import { Exits } from '../versions/exits.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../versions/layout.ts';

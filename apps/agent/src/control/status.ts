@@ -19,7 +19,7 @@ import {
   type SliceStatus,
   type Wanted,
 } from '../state/state.ts';
-import { conditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
+import { deriveConditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
 import type { Self } from '../link/request.ts';
 import type { Trial } from '../state/trial-file.ts';
 
@@ -46,7 +46,7 @@ export interface StatusParts {
   serverPid: number | null;
   logs: AgentStatus['logs'];
   /** Conditions that desired and observed state do not show. */
-  troubles: readonly Condition[];
+  conditions: readonly Condition[];
   /** When a condition was first seen, ms since 1970. */
   conditionSince: (key: string) => number;
   /** Corrects a recorded time if the clock was set since; undefined: unknown. */
@@ -65,7 +65,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
   const { server } = actual;
   const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
   const sinceText = (noted: number): string | null => sinceTextOf(parts.sinceOf(noted));
-  const told = [...conditions(wanted, actual), ...parts.troubles].map(
+  const told = [...deriveConditions(wanted, actual), ...parts.conditions].map(
     ({ code, severity, message, remedy, path, sinceWall }): StatusCondition => ({
       code,
       path: path ?? '',

@@ -2,7 +2,7 @@ import type { Cell } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
-import type { Troubles } from '../health/troubles.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
 import type { Operator } from '../versions/operator.ts';
 
 /** What the control socket shows and controls of a running agent. */
@@ -14,7 +14,7 @@ export interface AgentView {
   actual: Cell<Actual>;
   isReached: Cell<boolean>;
   spool: Spool;
-  troubles: Troubles;
+  conditions: ConditionSet;
   /** Corrects a recorded time if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   operator: Operator | undefined;

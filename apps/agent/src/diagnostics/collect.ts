@@ -16,7 +16,7 @@ import type { System } from '../os/ports.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import { readChecked } from '../storage/checked-file.ts';
-import { cachedAnswer, cacheFile } from '../config/intake.ts';
+import { cachedAnswer, cacheFile } from '../config/config-receiver.ts';
 import { Mask } from '../logs/mask.ts';
 import { agentUnit, serverUnit, unitEnvironmentFile } from '../install/unit.ts';
 import { pinsFile, statePath } from '../versions/layout.ts';

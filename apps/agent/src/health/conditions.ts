@@ -1,5 +1,5 @@
 import { ineffectiveTexts } from '@platform/contract/config-effect';
-import { idOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state/state.ts';
+import { idOf, type Actual, type Correction, type InstallStatus, type Release, type Wanted } from '../state/state.ts';
 import { desiredId, shownAsked } from '../state/version-names.ts';
 import { isQuarantined } from '../state/trial-file.ts';
 
@@ -14,25 +14,34 @@ export interface Condition {
   path?: string;
 }
 
-const crashesBeforeTold = 3;
+const crashesBeforeReport = 3;
 
 /** Conditions that follow from desired and observed state; not stored. */
-export function conditions(wanted: Wanted, actual: Actual): readonly Condition[] {
-  const { server, install, agentInstall } = actual;
-  const list: Condition[] = wanted.corrections.map(({ path, file, problem, used }) => ({
-    code: 'CONFIG_CORRECTED',
-    severity: 'warning',
-    message: `${path}${file === '' ? '' : ` in ${file}`}: ${problem} Used: ${used}.`,
-    remedy:
-      file === ''
-        ? 'Correct this field in the configuration of the machine.'
-        : `Correct this field in ${file}, and restart the agent.`,
-    // A path in the configuration of the management server; its editor marks the field.
-    ...(file === '' && { path }),
-  }));
-  list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
-  list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));
-  list.push(...ofProgram('agent', wanted.agent, agentInstall, wanted.clearance));
+export const deriveConditions = (wanted: Wanted, actual: Actual): readonly Condition[] => [
+  ...wanted.corrections.map(correctionCondition),
+  ...ofIneffective(wanted.ineffective),
+  ...ofResources(actual.server),
+  ...ofProgram('machine server', wanted.server, actual.install, wanted.clearance),
+  ...ofProgram('agent', wanted.agent, actual.agentInstall, wanted.clearance),
+  ...ofServer(actual),
+  ...ofRestarts(actual),
+];
+
+const correctionCondition = ({ path, file, problem, used }: Correction): Condition => ({
+  code: 'CONFIG_CORRECTED',
+  severity: 'warning',
+  message: `${path}${file === '' ? '' : ` in ${file}`}: ${problem} Used: ${used}.`,
+  remedy:
+    file === ''
+      ? 'Correct this field in the configuration of the machine.'
+      : `Correct this field in ${file}, and restart the agent.`,
+  // A path in the configuration of the management server; its editor marks the field.
+  ...(file === '' && { path }),
+});
+
+/** Failures and conflicts of the server's process. */
+function ofServer({ server, install }: Actual): Condition[] {
+  const list: Condition[] = [];
   const isFailing = server.at === 'waiting' || server.at === 'starting';
   if (isFailing && server.isInBackground) {
     list.push({
@@ -41,7 +50,7 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
       remedy: 'Have the program run in the foreground: its first process must go on until it is asked to stop.',
     });
-  } else if (isFailing && server.failures >= crashesBeforeTold) {
+  } else if (isFailing && server.failures >= crashesBeforeReport) {
     const last = install.lastExit?.lines.at(-1);
     list.push({
       code: 'SERVER_CRASHES',
@@ -50,36 +59,32 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       remedy: 'See its last lines in the logs. Another version can be chosen in version_control.platform-server.',
     });
   }
-  if (server.obstacle !== '') {
+  if (server.conflict !== '') {
     list.push({
       code: 'SERVER_OBSTACLE',
       severity: 'warning',
-      message: server.obstacle,
+      message: server.conflict,
       remedy: 'Stop that program, or configure the machine server so that they do not meet.',
     });
   }
-  if (actual.slices.settings?.code === 'RESTART_NEEDED' && !isRestartNeeded(actual)) {
-    list.push({
-      code: 'RESTART_NEEDED',
-      severity: 'note',
-      message: 'The machine server runs with an earlier platform_server_env.',
-      remedy: 'Restart the machine server to use it.',
-      path: 'agent.advanced_settings.platform_server_env',
-    });
-  }
+  return list;
+}
+
+function ofRestarts(actual: Actual): Condition[] {
+  const list: Condition[] = [];
+  const server = { code: 'RESTART_NEEDED', severity: 'note', remedy: 'Restart the machine server to use it.' } as const;
   if (isRestartNeeded(actual)) {
-    list.push({
-      code: 'RESTART_NEEDED',
-      severity: 'note',
-      message: `A newer version of the machine server is installed than the one that runs${because(install.wait)}.`,
-      remedy: 'Restart the machine server to use it.',
-    });
+    const message = `A newer version of the machine server is installed than the one that runs${because(actual.install.wait)}.`;
+    list.push({ ...server, message });
+  } else if (actual.slices.settings?.code === 'RESTART_NEEDED') {
+    const message = 'The machine server runs with an earlier platform_server_env.';
+    list.push({ ...server, message, path: 'agent.advanced_settings.platform_server_env' });
   }
   if (isAgentRestartNeeded(actual)) {
     list.push({
       code: 'AGENT_RESTART_NEEDED',
       severity: 'note',
-      message: `Another version of the agent is installed than the one that runs${because(agentInstall.wait)}.`,
+      message: `Another version of the agent is installed than the one that runs${because(actual.agentInstall.wait)}.`,
       remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
     });
   }

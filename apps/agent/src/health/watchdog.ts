@@ -1,24 +1,24 @@
 import type { Cell, Clock, Log } from '@platform/kit';
 import type { Supervisor } from '../os/supervisor.ts';
-import type { Pulse } from './pulse.ts';
+import type { HangDetector } from './hang-detector.ts';
 import type { Actual } from '../state/state.ts';
 import { versionOf } from '../state/state.ts';
 
 /** Evidence that this version of the agent works. A version on trial needs it to pass the health check. */
-export interface Vitals {
+export interface AgentHealth {
   /** READY=1 was sent: configuration read, folder locked, machine server supervised. */
   isReady: boolean;
   /** Periods without a hang since the agent was ready, counted up to `provenTicks`. */
   ticks: number;
 }
 
-export const newborn: Vitals = { isReady: false, ticks: 0 };
+export const initialHealth: AgentHealth = { isReady: false, ticks: 0 };
 const provenTicks = 3;
 
 export interface WatchdogParts {
   supervisor: Supervisor;
-  pulse: Pulse;
-  vitals: Cell<Vitals>;
+  hangDetector: HangDetector;
+  health: Cell<AgentHealth>;
   actual: Cell<Actual>;
   /** The agent supervises the machine server: it adopted a running one, or none was running. */
   isSupervising: Cell<boolean>;
@@ -44,11 +44,11 @@ const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
  * @throws Error if the agent exceeds its memory limit for ten minutes: a restart frees the memory.
  */
 export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promise<void> {
-  const { supervisor, pulse, vitals, isSupervising, clock, log } = parts;
+  const { supervisor, hangDetector, health, isSupervising, clock, log } = parts;
   while (!isSupervising.get() && !signal.aborted) await isSupervising.changed(signal);
   if (signal.aborted) return;
-  supervisor.tell('READY=1');
-  vitals.set({ isReady: true, ticks: 0 });
+  supervisor.notify('READY=1');
+  health.set({ isReady: true, ticks: 0 });
 
   const period = Math.min(standardPeriodMs, (supervisor.watchdogMs ?? Infinity) / 3);
   let isHanging = false;
@@ -56,11 +56,11 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
   for (;;) {
     await clock.sleep(period, signal);
     if (signal.aborted) return;
-    const late = pulse.late();
+    const late = hangDetector.overdue();
     if (late.length === 0) {
-      supervisor.tell('WATCHDOG=1');
-      const { ticks } = vitals.get();
-      if (ticks < provenTicks) vitals.set({ isReady: true, ticks: ticks + 1 });
+      supervisor.notify('WATCHDOG=1');
+      const { ticks } = health.get();
+      if (ticks < provenTicks) health.set({ isReady: true, ticks: ticks + 1 });
     } else if (!isHanging) {
       log.error('a part of the agent hangs', { parts: late });
     }
@@ -77,13 +77,13 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
 }
 
 /** Sends the status text that `systemctl status` shows. */
-export async function tellStatus(
+export async function notifyStatus(
   { supervisor, actual }: { supervisor: Supervisor; actual: Cell<Actual> },
   signal: AbortSignal,
 ): Promise<void> {
   for (let last = ''; !signal.aborted; await actual.changed(signal)) {
     const now = statusOf(actual.get());
-    if (now !== last) supervisor.tell(`STATUS=${now}`);
+    if (now !== last) supervisor.notify(`STATUS=${now}`);
     last = now;
   }
 }

@@ -21,7 +21,7 @@ test('who is signing in for all and gives up leaves the others signed in, and no
     });
     service(RobotService, { needsRestart: ({ id }) => ({ id, mustRestart: true }) });
   });
-  const [clock, isReached, troubles] = [new FakeClock(), new Cell(false), new Cell<readonly Condition[]>([])];
+  const [clock, isReached, conditions] = [new FakeClock(), new Cell(false), new Cell<readonly Condition[]>([])];
   const credentials = {
     appAddress: 'https://cloud.example',
     partId: 'p',
@@ -29,7 +29,7 @@ test('who is signing in for all and gives up leaves the others signed in, and no
     type: 'robot-secret',
     payload: 's',
   } as const;
-  const cloud = connectCloud(transport, credentials, clock, isReached, troubles);
+  const cloud = connectCloud(transport, credentials, clock, isReached, conditions);
   const first = new AbortController();
   const given = assert.rejects(cloud.needsRestart(first.signal), /enough/);
   const other = cloud.needsRestart(new AbortController().signal);
@@ -38,5 +38,5 @@ test('who is signing in for all and gives up leaves the others signed in, and no
   await given;
   gate.resolve();
   assert.equal((await other).mustRestart, true);
-  assert.deepEqual([signIns.count, isReached.get(), troubles.get(), clock.pending], [1, true, [], 0]);
+  assert.deepEqual([signIns.count, isReached.get(), conditions.get(), clock.pending], [1, true, [], 0]);
 });

@@ -16,7 +16,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
 import { linkCodes, linkProblemIn } from './link.ts';
 import { tokenCache, withToken } from './token.ts';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 const deadlineMs = 15_000;
 /** The runtime's own list is longer, but a management server sends no other encoding. */
@@ -39,14 +39,14 @@ export interface Cloud {
  * Makes calls with the token of this machine.
  *
  * @param isReached - set after each call: whether the server answered, if only with an error of its own.
- * @param troubles - receives the condition of the connection; it is cleared when the server answers again.
+ * @param conditions - receives the condition of the connection; it is cleared when the server answers again.
  */
 export function connectCloud(
   transport: Transport,
   credentials: MachineCredentials,
   clock: Clock,
   isReached: Cell<boolean>,
-  troubles: Troubles = new Cell([]),
+  conditions: ConditionSet = new Cell([]),
 ): Cloud {
   const { appAddress: address, entity, type, payload } = credentials;
   const auth = createClient(AuthService, transport);
@@ -59,7 +59,7 @@ export function connectCloud(
     );
     return answer.accessToken;
   });
-  const setProblem = (problem: PlatformError | undefined): void => setLinkCondition(troubles, problem, clock);
+  const setProblem = (problem: PlatformError | undefined): void => setLinkCondition(conditions, problem, clock);
 
   const call = async <T>(
     what: string,
@@ -100,12 +100,12 @@ export function connectCloud(
 }
 
 /** Makes the problem the only condition of the connection; undefined: the server answered. */
-function setLinkCondition(troubles: Troubles, problem: PlatformError | undefined, clock: Clock): void {
-  for (const code of linkCodes) if (code !== problem?.code) clearTrouble(troubles, code);
+function setLinkCondition(conditions: ConditionSet, problem: PlatformError | undefined, clock: Clock): void {
+  for (const code of linkCodes) if (code !== problem?.code) clearCondition(conditions, code);
   if (!problem) return;
   const { code, what, remedy } = problem;
   const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';
-  setTrouble(troubles, { code, severity, message: what, remedy, sinceWall: clock.wall() });
+  setCondition(conditions, { code, severity, message: what, remedy, sinceWall: clock.wall() });
 }
 
 /** Returns the error with its connection problem as a cause. */

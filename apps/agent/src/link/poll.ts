@@ -13,11 +13,11 @@ import {
 } from '@platform/kit';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Actual } from '../state/state.ts';
-import type { Intake } from '../config/intake.ts';
+import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { linkCodes } from './link.ts';
 import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
-import type { Troubles } from '../health/troubles.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
 
 /** What the checks report about a requested restart of the machine server. */
 export interface RestartNews {
@@ -35,7 +35,7 @@ const restartStates: Readonly<Record<RestartWish, string>> = {
 
 export interface PollParts {
   cloud: Cloud;
-  intake: Intake;
+  configReceiver: ConfigReceiver;
   request: () => RequestParts;
   isReached: Cell<boolean>;
   news: Cell<RestartNews | undefined>;
@@ -91,18 +91,18 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<void>
 
 /** One check; the server may hold it for `waitMs`. */
 async function check(
-  { cloud, intake, request, news, clock, random }: PollParts,
+  { cloud, configReceiver, request, news, clock, random }: PollParts,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const began = clock.now();
-  const { fingerprint } = intake;
+  const { fingerprint } = configReceiver;
   const answer = await cloud.deviceAgentConfig(
     { ...request(), knownFingerprint: fingerprint, wait: durationFromMs(waitMs) },
     waitMs,
     signal,
   );
-  const isNews = await intake.accept(answer, fingerprint);
+  const isNews = await configReceiver.accept(answer, fingerprint);
   const heldMs = clock.now() - began;
   noteRestart(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
   const askedMs = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
@@ -131,15 +131,15 @@ function noteRestart(notice: Cell<RestartNews | undefined>, restart: RestartWish
  */
 export async function tellConnection(
   isReached: Cell<boolean>,
-  { troubles, clock, log }: { troubles: Troubles; clock: Clock; log: Log },
+  { conditions, clock, log }: { conditions: ConditionSet; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let since = clock.now();
   let was: boolean | undefined;
   let loggedCode = '';
-  for (; !signal.aborted; await eitherChanged(isReached, troubles, signal)) {
+  for (; !signal.aborted; await eitherChanged(isReached, conditions, signal)) {
     const is = isReached.get();
-    const condition = troubles.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
+    const condition = conditions.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
     if (was === undefined && !is && !condition) continue; // no request has finished yet
     const code = is ? '' : (condition?.code ?? '');
     const fields = {

@@ -2,10 +2,10 @@ import { errorText, within, type Cell, type Clock, type Log } from '@platform/ki
 import type { Actual, Wanted } from '../state/state.ts';
 import type { Cloud } from './cloud.ts';
 import type { Condition } from '../health/conditions.ts';
-import type { Intake } from '../config/intake.ts';
+import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { backOff } from './pause.ts';
 import { reportOf, requestOf, type Self } from './request.ts';
-import type { Troubles } from '../health/troubles.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
 
 const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
@@ -14,11 +14,11 @@ const finalReportMs = 3_000;
 
 export interface ReportParts {
   cloud: Cloud;
-  intake: Intake;
+  configReceiver: ConfigReceiver;
   self: Self;
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
-  troubles: Troubles;
+  conditions: ConditionSet;
   /** Converts a stored time by the current clock; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   isReached: Cell<boolean>;
@@ -40,10 +40,10 @@ interface LastReport {
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
 export async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
-  const { wanted, actual, troubles, isReached, clock, log, random } = parts;
+  const { wanted, actual, conditions, isReached, clock, log, random } = parts;
   const last: LastReport = { firstSeen: new Map() };
   const isSame = () =>
-    wanted.get() === last.wanted && actual.get() === last.actual && troubles.get() === last.conditions;
+    wanted.get() === last.wanted && actual.get() === last.actual && conditions.get() === last.conditions;
 
   let failures = 0;
   while (!signal.aborted) {
@@ -58,7 +58,7 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
     }
     const end = clock.now() + repeatMs;
     while (isSame() && clock.now() < end && !signal.aborted) {
-      await anyChanged([wanted, actual, troubles], end - clock.now(), clock, signal);
+      await anyChanged([wanted, actual, conditions], end - clock.now(), clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
@@ -69,8 +69,8 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
 }
 
 async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSignal): Promise<void> {
-  const { cloud, intake, self, sinceOf, clock, passes } = parts;
-  const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.troubles.get()];
+  const { cloud, configReceiver, self, sinceOf, clock, passes } = parts;
+  const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.conditions.get()];
   const now = clock.now();
   const firstSeen = new Map<string, number>();
   const since = (message: string): number => {
@@ -78,7 +78,7 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
     firstSeen.set(message, seen);
     return seen;
   };
-  const { fingerprint: knownFingerprint } = intake;
+  const { fingerprint: knownFingerprint } = configReceiver;
   const request = {
     ...requestOf(self, actual, now),
     knownFingerprint,
@@ -98,7 +98,7 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
     ms: Math.round(clock.now() - now),
   });
   Object.assign(last, { wanted, actual, conditions });
-  await intake.accept(answer, knownFingerprint);
+  await configReceiver.accept(answer, knownFingerprint);
 }
 
 async function anyChanged(

@@ -26,7 +26,7 @@ import {
   type UpdateAttempt,
   type Wanted,
 } from '../state/state.ts';
-import { conditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from '../health/conditions.ts';
+import { deriveConditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from '../health/conditions.ts';
 
 export type RequestParts = ReturnType<typeof requestOf>;
 type ReportParts = MessageInitShape<typeof AgentReportSchema>;
@@ -175,7 +175,7 @@ export function reportOf(
   actual: Actual,
   now: number,
   conditionsSince: (message: string) => number,
-  troubles: readonly Condition[] = [],
+  conditions: readonly Condition[] = [],
   sinceOf: SinceOf = (noted) => noted,
 ): ReportParts {
   const { server, install, agentInstall } = actual;
@@ -201,7 +201,7 @@ export function reportOf(
     restartAllowed: server.isRestartAllowed ?? server.running === null,
     lastExit: server.lastExit,
     restarts: server.restarts,
-    conditions: [...conditions(wanted, actual), ...troubles].map(
+    conditions: [...deriveConditions(wanted, actual), ...conditions].map(
       ({ code, severity, message, remedy, path, sinceWall }) => ({
         code,
         path: path ?? '',

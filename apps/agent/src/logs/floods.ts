@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { logLimits } from '@platform/contract/log-limits';
 import { Cell, type Clock } from '@platform/kit';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 /** The condition clears after this time without a dropped line. */
 const quietMs = 5 * 60_000;
@@ -10,23 +10,23 @@ const quietMs = 5 * 60_000;
  * The condition of a machine server that exceeds the log limits. It clears when nothing was dropped for five minutes.
  */
 export class Floods {
-  readonly #parts: { troubles: Troubles; clock: Clock };
+  readonly #parts: { conditions: ConditionSet; clock: Clock };
   /** ms of the monotonic clock. */
   readonly #until = new Cell(0);
 
-  constructor(parts: { troubles: Troubles; clock: Clock }) {
+  constructor(parts: { conditions: ConditionSet; clock: Clock }) {
     this.#parts = parts;
   }
 
   /** Sets the condition: lines were dropped because of the rate limit. */
   seen(): void {
-    const { troubles, clock } = this.#parts;
+    const { conditions, clock } = this.#parts;
     const { linesPerSecond, bytesPerSecond } = logLimits;
     const { what, remedy } = new PlatformError('SERVER_FLOODS', {
       linesPerSecond,
       kilobytesPerSecond: bytesPerSecond / 1000,
     });
-    setTrouble(troubles, {
+    setCondition(conditions, {
       code: 'SERVER_FLOODS',
       severity: 'warning',
       message: what,
@@ -37,13 +37,13 @@ export class Floods {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { troubles, clock } = this.#parts;
+    const { conditions, clock } = this.#parts;
     while (!signal.aborted) {
       const until = this.#until.get();
       if (until === 0) await this.#until.changed(signal);
       else if (until > clock.now()) await clock.sleep(until - clock.now(), signal);
       else {
-        clearTrouble(troubles, 'SERVER_FLOODS');
+        clearCondition(conditions, 'SERVER_FLOODS');
         this.#until.set(0);
       }
     }

@@ -8,7 +8,7 @@ import { backOff } from '../link/pause.ts';
 import type { SpoolRecord } from './spool-record.ts';
 import type { Spool } from './spool.ts';
 import type { DeviceTime } from '../clock/device-time.ts';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 const batchLines = 100;
 /** Proxies reject requests of more than a megabyte. */
@@ -23,7 +23,7 @@ const triesOfBatch = 3;
 /** Writes waiting lines to disk, in batches. After `signal` it tries once more and releases all waiters. */
 export async function storeLines(
   spool: Spool,
-  { troubles, clock, local }: { troubles: Troubles; clock: Clock; local: Log },
+  { conditions, clock, local }: { conditions: ConditionSet; clock: Clock; local: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;
@@ -34,14 +34,14 @@ export async function storeLines(
       await spool.flush();
       if (failures > 0) {
         await spool.saveState(true); // lines may have been sent without being stored: this tests the disk itself
-        clearTrouble(troubles, 'LOGS_NOT_STORED');
+        clearCondition(conditions, 'LOGS_NOT_STORED');
       }
       failures = 0;
     } catch (error) {
       pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
       const problem = errorText(error);
       if (failures === 1) local.warn('log lines cannot be stored', { error: problem });
-      setTrouble(troubles, {
+      setCondition(conditions, {
         code: 'LOGS_NOT_STORED',
         severity: 'error',
         message: `Log lines cannot be stored: ${problem}`,

@@ -3,7 +3,7 @@ export interface Supervisor {
   /** It kills the agent after this time without `WATCHDOG=1`; undefined: it has no watchdog. */
   readonly watchdogMs: number | undefined;
   /** Lines as in sd_notify(3): `READY=1`, `STATUS=…`, `WATCHDOG=1`, `STOPPING=1`. Never fails and never blocks. */
-  tell(state: string): void;
+  notify(state: string): void;
 }
 
-export const noSupervisor: Supervisor = { watchdogMs: undefined, tell: () => undefined };
+export const noSupervisor: Supervisor = { watchdogMs: undefined, notify: () => undefined };

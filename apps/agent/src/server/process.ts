@@ -5,7 +5,7 @@ import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { exitReason, isInBackground, notReadyReason, reportedLines } from '../state/exit-reason.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state/state.ts';
 import { environmentMark, recordFile, writeRecord, type ServerRecord } from './record.ts';
-import { portInTheWay, tellStrangers } from './obstacles.ts';
+import { findPortConflict, reportForeignServers } from './conflicts.ts';
 import { adoptLeftover, awaitReady, lastLines, programOf, stderrFile, stdoutFile, watchStatus } from './watch.ts';
 
 /** Set for each server process that the agent starts, so that it is found even if its record is lost. */
@@ -79,7 +79,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     publish({ url });
     await keep({ ...record, url });
     inbox.push({ is: 'ready' });
-    publish({ obstacle: '', isInBackground: false });
+    publish({ conflict: '', isInBackground: false });
     await watchStatus(parts, record, url, publish, stop);
   };
 
@@ -97,15 +97,15 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     const isAsked = state.at === 'stopping' && !isTooSlow;
     const before = actual.get().server;
     const how = isTooSlow ? notReadyReason(limits().startTimeout, exit) : exitReason(exit);
-    let { obstacle } = before;
+    let { conflict } = before;
     let lines: string[] = [];
     if (isAsked) {
       log.info('the machine server has ended', { how, pid: p.id.pid });
     } else {
       lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
-      obstacle = (await portInTheWay(device, lines)) ?? obstacle;
+      conflict = (await findPortConflict(device, lines)) ?? conflict;
       const message = isTooSlow ? 'the machine server was not ready in time' : 'the machine server ended by itself';
-      log.error(message, { how, pid: p.id.pid, lastLines: lines, obstacle });
+      log.error(message, { how, pid: p.id.pid, lastLines: lines, obstacle: conflict });
     }
     publish({
       ...nothingYet.server,
@@ -114,7 +114,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       restarts: before.restarts + (isAsked || isTooSlow ? 0 : 1),
       failures: before.failures,
       isInBackground: !isAsked && isInBackground(exit),
-      obstacle,
+      conflict,
     });
     const { quarantined } = actual.get().install;
     // A version that is rolled back is stopped on request, but its output shows the reason, too.
@@ -149,7 +149,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const { lines, processes } = device;
       const id = await parts.beginStart();
       if (id === null) return { is: 'notStarted', error: 'no version is installed' };
-      await tellStrangers(parts, publish);
+      await reportForeignServers(parts, publish);
       for (const file of [stdoutFile, stderrFile]) {
         if ((await lines.makeRoom(file)) === 'memory')
           log.warn('the disk is full: lines of the machine server are kept in memory', { file });

@@ -150,7 +150,7 @@ export interface ServerStatus {
   /** Its first process exited with 0 and left others running, so the agent cannot supervise it. */
   isInBackground: boolean;
   /** A conflict on this machine, for example a port that a foreign process uses. Empty: none known. */
-  obstacle: string;
+  conflict: string;
 }
 
 /** Replaced only when a field changes. */
@@ -266,7 +266,7 @@ export const nothingYet: Actual = {
     isReplacedOnDisk: false,
     failures: 0,
     isInBackground: false,
-    obstacle: '',
+    conflict: '',
   },
   install: nothingInstalled,
   agentInstall: nothingInstalled,

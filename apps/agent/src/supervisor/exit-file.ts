@@ -1,7 +1,7 @@
 import type { Disk, FileSystem } from '../os/ports.ts';
 import { replaceFile } from '../os/file-disk.ts';
 import { decodeChecked, encodeChecked } from '../storage/checked-file.ts';
-import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
+import { noPreviousRun, type PreviousRun } from '../health/previous-run.ts';
 
 /** The unexpected exit of the last agent: its supervisor writes the file, the next agent reads it. */
 const exitFile = 'state/platform-agent.exit';

@@ -28,6 +28,6 @@ export function parentSupervisor(
   return {
     watchdogMs,
     stopped: stop.signal,
-    tell: (state) => void (process.connected && process.send?.({ tell: state })),
+    notify: (state) => void (process.connected && process.send?.({ tell: state })),
   };
 }

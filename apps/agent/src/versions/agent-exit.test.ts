@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PreviousRun } from '../health/last-run.ts';
+import type { PreviousRun } from '../health/previous-run.ts';
 import { agentExitBefore } from './agent-exit.ts';
 import { trialReason } from '../state/trial-file.ts';
 

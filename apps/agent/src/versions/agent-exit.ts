@@ -1,6 +1,6 @@
 import { reportedLines } from '../state/exit-reason.ts';
 import type { ExitReport } from '../state/state.ts';
-import type { PreviousRun } from '../health/last-run.ts';
+import type { PreviousRun } from '../health/previous-run.ts';
 import { isTrialReason, type Bad } from '../state/trial-file.ts';
 
 /** At most this long before this agent started, the gate rolled the version back. */

@@ -1,6 +1,6 @@
 import { Cell, type Clock, type Log } from '@platform/kit';
-import type { PreviousRun } from '../health/last-run.ts';
-import type { Vitals } from '../health/watchdog.ts';
+import type { PreviousRun } from '../health/previous-run.ts';
+import type { AgentHealth } from '../health/watchdog.ts';
 import type { Device } from '../os/ports.ts';
 import type { Actual, Wanted } from '../state/state.ts';
 import { Attempts } from './attempts.ts';
@@ -30,7 +30,7 @@ export interface UpdatesParts {
   actual: Cell<Actual>;
   /** Counts the requested restarts of the server. */
   restarts: Cell<number>;
-  health: Cell<Vitals>;
+  health: Cell<AgentHealth>;
   isReached: Cell<boolean>;
   /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { errorText, type Log } from '@platform/kit';
 import { readFile, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 // The agent's systemd unit follows its version. The agent writes the new unit before it switches the version. On a
 // rollback, the agent or the gate restores the old unit. After each step, systemd can start the unit on disk.
@@ -77,10 +77,10 @@ export async function takeUnitBack(files: FileSystem, place: Pick<UnitPlace, 'fi
   return true;
 }
 
-export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troubles, log: Log): UnitRenewal {
+export function unitRenewal(files: FileSystem, place: UnitPlace, conditions: ConditionSet, log: Log): UnitRenewal {
   const current = () => read(place.files, place.path);
   const report = (code: string, message: string, remedy: string): void => {
-    setTrouble(troubles, { code, severity: 'warning', message, remedy });
+    setCondition(conditions, { code, severity: 'warning', message, remedy });
     log.warn('the unit was not renewed', { problem: message });
   };
   const isWritten = async (text: string): Promise<boolean | undefined> =>
@@ -142,7 +142,7 @@ export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troub
         const now = await current();
         if (now === undefined) return;
         if (now === place.own) {
-          for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearTrouble(troubles, code);
+          for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearCondition(conditions, code);
           await rememberUnit(files, now);
           return reload();
         }

@@ -65,7 +65,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
     ageMs: ({ startTime }) => processAgeMs(startTime),
     ended: async () => undefined, // only a parent learns how a process ended
     isReplaced: programFiles(root),
-    foreignProcesses: (program) => findForeign(program, mark),
+    foreignProcesses: (program) => foreignProcesses(program, mark),
     listener: listenerOf,
   };
 }
@@ -111,7 +111,7 @@ async function findOwn(mark: Mark): Promise<ProcessId[]> {
   return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
 }
 
-async function findForeign(program: string, mark: Mark): Promise<ForeignProcess[]> {
+async function foreignProcesses(program: string, mark: Mark): Promise<ForeignProcess[]> {
   const found: ForeignProcess[] = [];
   const here = await namespaceOf(process.pid);
   for (const pid of await pids()) {

@@ -20,7 +20,7 @@ export async function linuxSupervisor(env: Record<string, string | undefined>, l
     const lives = { isKnown: false };
     return {
       watchdogMs,
-      tell(state) {
+      notify(state) {
         if (!send(state)) log.warn('systemd was not notified', { state });
         if (lives.isKnown || !/^WATCHDOG=1$/m.test(state)) return;
         lives.isKnown = true;

@@ -16,7 +16,7 @@ import type { Disk } from '../os/ports.ts';
 import { settingsOf } from '../state/settings.ts';
 import type { Release, Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
 export const cacheFile = 'state/config.json';
 
@@ -117,25 +117,25 @@ export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAge
   return { bytes, answer: fromBinary(DeviceAgentConfigResponseSchema, base64Decode(bytes)) };
 };
 
-export interface IntakeParts {
+export interface ConfigReceiverParts {
   disk: Disk;
   wanted: Cell<Wanted>;
   layers: OwnLayers;
-  troubles: Troubles;
+  conditions: ConditionSet;
   /** Called with the secrets of the configuration before any of them could be logged. Undefined: no masking. */
   hide?: (secrets: readonly string[]) => void;
   log: Log;
 }
 
 /** Accepts the management server's answers: sets the desired state and caches the answer on disk. */
-export class Intake {
-  readonly #parts: IntakeParts;
+export class ConfigReceiver {
+  readonly #parts: ConfigReceiverParts;
   #fingerprint = '';
   #bytes = '';
   /** The newest answer is also on disk. */
   #isStored = true;
 
-  constructor(parts: IntakeParts) {
+  constructor(parts: ConfigReceiverParts) {
     this.#parts = parts;
   }
 
@@ -146,11 +146,11 @@ export class Intake {
 
   /** Starts from the last answer of an earlier run. Without a usable one, the defaults apply. */
   async loadCache(): Promise<void> {
-    const { disk, wanted, layers, troubles, log } = this.#parts;
+    const { disk, wanted, layers, conditions, log } = this.#parts;
     this.#learn();
     if (layers.problem !== undefined) {
       log.error("the manufacturer's defaults are not used", { problem: layers.problem });
-      setTrouble(troubles, {
+      setCondition(conditions, {
         code: 'DEFAULTS_UNUSABLE',
         severity: 'error',
         message: `The manufacturer's defaults are not used: ${layers.problem}.`,
@@ -161,7 +161,7 @@ export class Intake {
     if (problem !== undefined) {
       const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
       log.warn('the stored configuration cannot be read', { problem, used });
-      setTrouble(troubles, {
+      setCondition(conditions, {
         code: 'CONFIG_CACHE_DAMAGED',
         severity: 'warning',
         message: `The stored configuration cannot be read (${problem}); ${used}.`,
@@ -185,7 +185,7 @@ export class Intake {
    * since, this one may be older: it is ignored, and the next request gets the newest.
    */
   async accept(answer: DeviceAgentConfigResponse, askedWith: string): Promise<boolean> {
-    const { wanted, layers, troubles, log } = this.#parts;
+    const { wanted, layers, conditions, log } = this.#parts;
     if (askedWith !== this.#fingerprint) return false;
     const bytes = answer.notModified ? this.#bytes : base64Encode(toBinary(DeviceAgentConfigResponseSchema, answer));
     if (bytes === this.#bytes) {
@@ -206,7 +206,7 @@ export class Intake {
       log.warn('a bad value of the configuration was replaced', { ...correction });
     wanted.set(next); // before it is stored: a second call with the same answer must not see the old state
     await this.#store();
-    clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
+    clearCondition(conditions, 'CONFIG_CACHE_DAMAGED');
     return true;
   }
 
@@ -217,15 +217,15 @@ export class Intake {
 
   /** A full or read-only disk does not stop a configuration from being used; only the next start offline lacks it. */
   async #store(): Promise<void> {
-    const { disk, troubles, log } = this.#parts;
+    const { disk, conditions, log } = this.#parts;
     try {
       await writeChecked(disk, cacheFile, { answer: this.#bytes });
       this.#isStored = true;
-      clearTrouble(troubles, 'STATE_NOT_STORED');
+      clearCondition(conditions, 'STATE_NOT_STORED');
     } catch (error) {
       if (this.#isStored) log.warn('the configuration cannot be stored', { error });
       this.#isStored = false;
-      setTrouble(troubles, {
+      setCondition(conditions, {
         code: 'STATE_NOT_STORED',
         severity: 'error',
         message: `The configuration is in effect, but cannot be stored: ${errorText(error)}.`,

@@ -5,7 +5,7 @@ import type { Device } from '../os/ports.ts';
  * The work in progress. A loop that waits for an event is healthy. Work that exceeds its limit hangs, and the watchdog
  * then sends no notification.
  */
-export class Pulse {
+export class HangDetector {
   readonly #clock: Clock;
   readonly #under = new Set<{ readonly what: string; readonly due: number }>();
 
@@ -30,7 +30,7 @@ export class Pulse {
   }
 
   /** Names of the pieces of work that exceed their limit. */
-  late(): string[] {
+  overdue(): string[] {
     const now = this.#clock.now();
     return [...this.#under].filter(({ due }) => due < now).map(({ what }) => what);
   }
@@ -62,10 +62,10 @@ export class Pulse {
 const deviceLimitMs = 3 * 60_000;
 
 /** Wraps the device: its calls are pieces of work. Probes and downloads have limits of their own. */
-export const watchedDevice = (device: Device, pulse: Pulse): Device => ({
+export const watchedDevice = (device: Device, hangDetector: HangDetector): Device => ({
   ...device,
-  processes: pulse.watched('processes', deviceLimitMs, device.processes),
-  files: pulse.watched('files', deviceLimitMs, device.files),
-  disk: pulse.watched('disk', deviceLimitMs, device.disk),
-  lines: pulse.watched('lines', deviceLimitMs, device.lines),
+  processes: hangDetector.watched('processes', deviceLimitMs, device.processes),
+  files: hangDetector.watched('files', deviceLimitMs, device.files),
+  disk: hangDetector.watched('disk', deviceLimitMs, device.disk),
+  lines: hangDetector.watched('lines', deviceLimitMs, device.lines),
 });

@@ -8,7 +8,7 @@ import { simDisk } from '../os/sim/disk.ts';
 import { SimFiles } from '../os/sim/files.ts';
 import type { Wanted } from '../state/state.ts';
 import type { Condition } from '../health/conditions.ts';
-import { Intake } from './intake.ts';
+import { ConfigReceiver } from './config-receiver.ts';
 
 const answer = (revision: number, psk = '', fingerprint = `f${revision}`) =>
   create(DeviceAgentConfigResponseSchema, {
@@ -25,40 +25,40 @@ function world() {
   const { log } = captureLog(new FakeClock());
   const info = log.info.bind(log);
   log.info = (message, fields) => (toldAt.push(hidden.length), info(message, fields));
-  const intake = new Intake({
+  const configReceiver = new ConfigReceiver({
     disk: simDisk(new SimFiles(), {}),
     wanted,
     layers: { commandLine: {}, manufacturer: {}, isFastStart: false },
-    troubles: new Cell<readonly Condition[]>([]),
+    conditions: new Cell<readonly Condition[]>([]),
     hide: (secrets) => hidden.push(secrets),
     log,
   });
-  return { intake, wanted, hidden, toldAt };
+  return { configReceiver, wanted, hidden, toldAt };
 }
 
 test('an answer that was asked for before another one came in does not undo it', async () => {
-  const { intake, wanted } = world();
-  assert.equal(await intake.accept(answer(1), ''), true);
-  const asked = intake.fingerprint;
+  const { configReceiver, wanted } = world();
+  assert.equal(await configReceiver.accept(answer(1), ''), true);
+  const asked = configReceiver.fingerprint;
   // A check and a report sent the same fingerprint: the newer answer arrives before the older one.
-  assert.equal(await intake.accept(answer(3), asked), true);
-  assert.equal(await intake.accept(answer(2), asked), false);
-  assert.deepEqual([wanted.get().revision, intake.fingerprint], [3, 'f3']);
-  assert.equal(await intake.accept(answer(4), intake.fingerprint), true);
+  assert.equal(await configReceiver.accept(answer(3), asked), true);
+  assert.equal(await configReceiver.accept(answer(2), asked), false);
+  assert.deepEqual([wanted.get().revision, configReceiver.fingerprint], [3, 'f3']);
+  assert.equal(await configReceiver.accept(answer(4), configReceiver.fingerprint), true);
   assert.equal(wanted.get().revision, 4);
 });
 
 test('a server without fingerprints is always believed', async () => {
-  const { intake, wanted } = world();
+  const { configReceiver, wanted } = world();
   for (const revision of [1, 2, 1]) {
-    assert.equal(await intake.accept(answer(revision, '', ''), ''), true);
+    assert.equal(await configReceiver.accept(answer(revision, '', ''), ''), true);
     assert.equal(wanted.get().revision, revision);
   }
 });
 
 test('secrets of a configuration are told of before a line could show them', async () => {
-  const { intake, hidden, toldAt } = world();
-  await intake.accept(answer(1, 'a psk of the wifi'), '');
+  const { configReceiver, hidden, toldAt } = world();
+  await configReceiver.accept(answer(1, 'a psk of the wifi'), '');
   assert.deepEqual(hidden, [['a psk of the wifi']]);
   assert.deepEqual(toldAt, [1]);
 });

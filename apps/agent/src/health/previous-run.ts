@@ -21,12 +21,12 @@ export interface PreviousRun {
 export const noPreviousRun: PreviousRun = { reason: undefined, lines: [], words: [] };
 
 /** Information that survives a crash of the agent. */
-export interface Afterlife {
+export interface RunHistory {
   /** Boot ID, different after each boot; empty: unknown. */
   bootId: string;
   previousRun: () => Promise<PreviousRun>;
 }
-export const noAfterlife: Afterlife = { bootId: '', previousRun: async () => noPreviousRun };
+export const noRunHistory: RunHistory = { bootId: '', previousRun: async () => noPreviousRun };
 
 interface Run {
   version: string;
@@ -54,15 +54,15 @@ const runOf = (value: unknown): Run => {
  */
 export async function beginRun(
   version: string,
-  { disk, afterlife, clock, log }: { disk: Disk; afterlife: Afterlife; clock: Clock; log: Log },
+  { disk, runHistory, clock, log }: { disk: Disk; runHistory: RunHistory; clock: Clock; log: Log },
 ): Promise<{ crashed: string | undefined; end: () => Promise<void> }> {
   const { value: before } = await readChecked(disk, file, runOf);
-  const run: Run = { version, boot_id: afterlife.bootId, started: Math.round(clock.wall()), has_ended: false };
+  const run: Run = { version, boot_id: runHistory.bootId, started: Math.round(clock.wall()), has_ended: false };
   // Other code reports a full disk. An outdated record would be wrong, so it is removed.
   const write = (state: Run) => writeChecked(disk, file, state).catch(() => forgetChecked(disk, file));
-  const isReboot = before !== undefined && before.boot_id !== '' && before.boot_id !== afterlife.bootId;
+  const isReboot = before !== undefined && before.boot_id !== '' && before.boot_id !== runHistory.bootId;
   if (before && !before.has_ended) {
-    const { words: lastWords } = await afterlife
+    const { words: lastWords } = await runHistory
       .previousRun()
       .catch((error: unknown): PreviousRun => ({ ...noPreviousRun, words: [errorText(error)] }));
     log.warn('the agent before this one did not end in order', {

@@ -1,0 +1,144 @@
+import { Cell, type Clock, type Log } from '@platform/kit';
+import type { DeviceTime } from '../clock/device-time.ts';
+import type { ConfigReceiver } from '../config/config-receiver.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
+import type { Cloud } from '../link/cloud.ts';
+import { poll, pollRestart, tellConnection, type RestartNews } from '../link/poll.ts';
+import { report } from '../link/report.ts';
+import { requestOf, type Self } from '../link/request.ts';
+import { Floods } from '../logs/floods.ts';
+import { parseHandedOver } from '../logs/handed-over.ts';
+import type { SpoolWriter } from '../logs/spool-writer.ts';
+import { followOutput, type Output } from '../logs/output.ts';
+import type { Spool } from '../logs/spool.ts';
+import { sendLines, storeLines } from '../logs/upload.ts';
+import type { Device, Position } from '../os/ports.ts';
+import { versionOf, type Actual, type Wanted } from '../state/state.ts';
+
+export interface NamedLoop {
+  name: string;
+  work: Promise<void>;
+}
+
+/** Files that the machine server writes. */
+export interface Outputs {
+  stdoutFile: string;
+  stderrFile: string;
+  /** Lines that it sends to the socket of the agent. */
+  linesFile: string;
+  /** Where the stdout of the running server begins. */
+  stdoutBegin: () => Promise<Position | undefined>;
+}
+
+/** What the loops between this machine and the management server share. */
+export interface Link {
+  cloud: Cloud;
+  configReceiver: ConfigReceiver;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  restarts: Cell<number>;
+  isReached: Cell<boolean>;
+  conditions: ConditionSet;
+  clock: Clock;
+  log: Log;
+  local: Log;
+  random: () => number;
+}
+
+/** The loops that request the configuration and restarts. */
+export function requestLoops(
+  { cloud, configReceiver, actual, restarts, isReached, conditions, clock, log, local, random }: Link,
+  self: Self,
+  signal: AbortSignal,
+): readonly NamedLoop[] {
+  const news = new Cell<RestartNews | undefined>(undefined);
+  const request = () => requestOf(self, actual.get(), clock.now());
+  const polling = { cloud, configReceiver, request, isReached, news, clock, log: local, passes: log, random };
+  const restart = { cloud, restarts, actual, isReached, news, clock, log: log.child('restart'), random };
+  return [
+    { name: 'poll', work: poll(polling, signal) },
+    { name: 'restart', work: pollRestart(restart, signal) },
+    { name: 'connection', work: tellConnection(isReached, { conditions, clock, log }, signal) },
+  ];
+}
+
+/** The loops that read the output of the machine server and store its lines with the agent's. */
+export function lineLoops(
+  {
+    device,
+    spool,
+    writer,
+    time,
+    actual,
+    conditions,
+    clock,
+    local,
+  }: Pick<Link, 'actual' | 'conditions' | 'clock' | 'local'> & {
+    device: Device;
+    spool: Spool;
+    writer: SpoolWriter;
+    time: DeviceTime;
+  },
+  outputs: Outputs,
+  signal: AbortSignal,
+): readonly NamedLoop[] {
+  const isCustom = new Cell(isCustomBuild(actual.get()));
+  const floods = new Floods({ conditions, clock });
+  const follower = { device, spool, writer, floods, wall: () => time.wall(), clock, local };
+  return [
+    { name: 'store', work: storeLines(spool, { conditions, clock, local }, signal) },
+    { name: 'fold', work: writer.run(signal) },
+    { name: 'custom', work: eachChange(actual, () => isCustom.set(isCustomBuild(actual.get())), signal) },
+    ...serverOutputs(outputs, isCustom).map((output) => ({
+      name: output.source,
+      work: followOutput(output, follower, signal),
+    })),
+    { name: 'floods', work: floods.run(signal) },
+  ];
+}
+
+const serverOutputs = (
+  { stdoutFile, stderrFile, linesFile, stdoutBegin }: Outputs,
+  isCustom: Cell<boolean>,
+): readonly Output[] => [
+  { source: 'stderr', file: stderrFile, logger: 'platform-server.StdErr', level: 'warn' },
+  {
+    source: 'stdout',
+    file: stdoutFile,
+    logger: 'platform-server.StdOut',
+    level: 'info',
+    isSent: isCustom,
+    begin: stdoutBegin,
+  },
+  { source: 'lines', file: linesFile, logger: 'platform-server', level: 'info', parse: parseHandedOver },
+];
+
+/** A custom build sends no log lines to the management server, so the agent sends its stdout, too. */
+const isCustomBuild = ({ server }: Actual): boolean =>
+  server.running !== null && versionOf(server.running).startsWith('customURL');
+
+/** The loops that send stored lines and the observed state. */
+export function reportLoops(
+  {
+    spool,
+    time,
+    sinceOf,
+    ...link
+  }: Link & { spool: Spool; time: DeviceTime; sinceOf: (noted: number) => number | undefined },
+  self: Self,
+  signal: AbortSignal,
+): readonly NamedLoop[] {
+  const { cloud, isReached, clock, local, random } = link;
+  const sending = { cloud, host: self.host.hostname, time, isReached, clock, local, random };
+  return [
+    { name: 'send', work: sendLines(spool, sending, signal) },
+    { name: 'report', work: report({ ...link, self, sinceOf, log: local, passes: link.log }, signal) },
+  ];
+}
+
+export async function eachChange(cell: Cell<unknown>, f: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    f();
+    await cell.changed(signal);
+  }
+}
