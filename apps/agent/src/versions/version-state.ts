@@ -86,9 +86,8 @@ export const isSameFailure = (a: { code: string; text: string }, b: { code: stri
   a.text === b.text || (a.code === 'DISK_FULL' && b.code === 'DISK_FULL');
 
 export function failureOf(error: unknown, before: Failure | undefined, wall: number): Failure {
-  const [code, text, remedy] =
-    error instanceof PlatformError
-      ? [error.code, error.what, error.remedy]
-      : ['', errorText(error), 'Nothing: it is tried again.'];
+  const known =
+    error instanceof PlatformError ? error : new PlatformError('UPDATE_FAILED', { problem: errorText(error) }, error);
+  const { code, what: text, remedy } = known;
   return { code, text, remedy, sinceWall: before && isSameFailure(before, { code, text }) ? before.sinceWall : wall };
 }

@@ -91,6 +91,13 @@ export const releasesErrors = {
     remedy:
       'Check that this host can reach the URL and that it leads to the file. The agent retries; repeat a command yourself: it resumes the download.',
   },
+  UPDATE_FAILED: {
+    rpc: 'internal',
+    retry: 'later',
+    message: 'The update failed: {problem}.',
+    remedy:
+      'Nothing: the running version stays, and the agent retries. If it fails again, check the disk of the machine and the logs of the agent.',
+  },
   PROGRAM_REFUSED: {
     rpc: 'failed_precondition',
     retry: 'never',

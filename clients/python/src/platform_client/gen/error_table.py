@@ -69,6 +69,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "SIGNING_KEY_UNREADABLE": ("invalid_argument", "never", "Check the file and the passphrase, which is read from PLATFORM_RELEASE_PASSPHRASE."),
     "DOWNLOAD_CORRUPT": ("data_loss", "later", "Nothing was installed. The download is retried; if it fails again, compare the file with the sha256 of its release."),
     "DOWNLOAD_FAILED": ("unavailable", "later", "Check that this host can reach the URL and that it leads to the file. The agent retries; repeat a command yourself: it resumes the download."),
+    "UPDATE_FAILED": ("internal", "later", "Nothing: the running version stays, and the agent retries. If it fails again, check the disk of the machine and the logs of the agent."),
     "PROGRAM_REFUSED": ("failed_precondition", "never", "Choose another version or URL in version_control of this machine."),
     "VERSION_NOT_INSTALLED": ("failed_precondition", "never", "Choose an installed version or a URL, or set the version in the configuration of the machine."),
     "NO_PREVIOUS_VERSION": ("failed_precondition", "never", "Set a version in version_control of the machine. The agent downloads it."),
