@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { DatasetLine, JobFile } from '@platform/contract/job';
-import { jobFiles, picturePath } from '@platform/contract/job';
+import { jobFiles, imagePath } from '@platform/contract/job';
 import { composeObjects10 } from '@platform/objects-10';
 
 export interface Objects10Job {
@@ -16,13 +16,13 @@ export interface Objects10Job {
 }
 
 export async function writeObjects10(folder: string, { seed, train, test, ...rest }: Objects10Job): Promise<void> {
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  await mkdir(path.join(folder, jobFiles.images), { recursive: true });
   const lines: DatasetLine[] = [];
   const options = { seed, trainPerClass: train, testPerClass: test };
   for await (const { name, label, split, jpeg } of composeObjects10(options)) {
     const sha256 = createHash('sha256').update(jpeg).digest('hex');
     const line = { sha256, file_name: name, size_bytes: jpeg.byteLength, split };
-    const image_path = picturePath(line);
+    const image_path = imagePath(line);
     await writeFile(path.join(folder, image_path), jpeg);
     lines.push({
       ...line,

@@ -33,8 +33,8 @@ async function publishDetector(folder: string, ready: CloudReady, client: Platfo
   assert.deepEqual(await startTrainer(program, folder).ended, { code: 0, signal: null, stderr: '' });
   const read = (file: string) => readFile(path.join(folder, jobFiles.out, file));
   const evaluation = JSON.parse((await read(modelFiles.evaluation)).toString()) as DetectionEvaluation;
-  const images = (await readdir(path.join(folder, jobFiles.pictures))).toSorted();
-  const image = path.join(folder, jobFiles.pictures, images[0] ?? '');
+  const images = (await readdir(path.join(folder, jobFiles.images))).toSorted();
+  const image = path.join(folder, jobFiles.images, images[0] ?? '');
 
   const datasetId = await client.datasetClient.createDataset('boxes', ready.org_id);
   const bytes = await readFile(image);

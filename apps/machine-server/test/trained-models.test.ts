@@ -56,7 +56,7 @@ async function train(
   const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
   const images = folder.file(`${name}-images`);
   await mkdir(images);
-  const sources = path.join(job, jobFiles.pictures);
+  const sources = path.join(job, jobFiles.images);
   const kept = (await readdir(sources)).toSorted().slice(0, 4);
   for (const file of kept) {
     const image = sharp(path.join(sources, file)).resize(side, side, { fit: 'fill' });

@@ -41,18 +41,18 @@ export interface DetectionCurvePoint extends CurveHead {
   validation_map50: number | null;
 }
 /** A held-out image with a wrong prediction. */
-export interface PictureReference {
+export interface ImageReference {
   image_path: string;
   file_name: string;
   sha256: string;
   binary_data_id?: string;
 }
-export interface Prediction extends PictureReference {
+export interface Prediction extends ImageReference {
   label: string;
   predicted: string;
   probability: number;
 }
-export interface MultiLabelPrediction extends PictureReference {
+export interface MultiLabelPrediction extends ImageReference {
   labels: string[];
   predicted: string[];
 }
@@ -65,7 +65,7 @@ export interface FoundBox {
   x_max_normalized: number;
   y_max_normalized: number;
 }
-export interface DetectionMistakes extends PictureReference {
+export interface DetectionMistakes extends ImageReference {
   /** Missed true boxes and false positives (IoU 0.5), the highest score first. */
   missed: Omit<FoundBox, 'score'>[];
   wrong: FoundBox[];

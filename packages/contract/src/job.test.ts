@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { JobFormatError, parseDatasetLine, parseJobEvent, parseJobFile, parseJobSpec, picturePath } from './job.ts';
+import { JobFormatError, parseDatasetLine, parseJobEvent, parseJobFile, parseJobSpec, imagePath } from './job.ts';
 import type { DatasetLine, JobEvent, JobFile } from './job.ts';
 
 const job: JobFile = {
@@ -103,8 +103,7 @@ test('a dataset line is refused by the field that is wrong', () => {
   }
 });
 
-const at = (file_name: string): string =>
-  picturePath({ sha256: 'f'.repeat(64), file_name }).replace('f'.repeat(64), '#');
+const at = (file_name: string): string => imagePath({ sha256: 'f'.repeat(64), file_name }).replace('f'.repeat(64), '#');
 
 test('a picture lies under its content and a safe ending', () => {
   assert.equal(at('Bear 1.JPEG'), 'data/#.jpg');

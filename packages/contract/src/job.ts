@@ -26,7 +26,7 @@ export type JobPhase = (typeof jobPhases)[number];
 export const jobFiles = {
   job: 'job.json',
   dataset: 'dataset.jsonl',
-  pictures: 'data',
+  images: 'data',
   events: 'events.ndjson',
   out: 'out',
   exit: 'exit.json',
@@ -180,9 +180,9 @@ export interface JobExit {
 const extensions: Record<string, string> = { '.jpeg': '.jpg' };
 
 /** Path of a line's image in the job folder, by content: equal images share one file. */
-export function picturePath(line: Pick<DatasetLine, 'sha256' | 'file_name'>): string {
+export function imagePath(line: Pick<DatasetLine, 'sha256' | 'file_name'>): string {
   const extension = /\.[a-z0-9]{1,5}$/.exec(line.file_name.toLowerCase())?.[0] ?? '';
-  return `${jobFiles.pictures}/${line.sha256}${extensions[extension] ?? extension}`;
+  return `${jobFiles.images}/${line.sha256}${extensions[extension] ?? extension}`;
 }
 
 /** A file of the job folder has an invalid format. `path` names the field, for example `limits.wall_seconds`. */

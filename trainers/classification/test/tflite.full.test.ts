@@ -52,7 +52,7 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
     const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
-    const images = path.join(folder.path, jobFiles.pictures);
+    const images = path.join(folder.path, jobFiles.images);
     const pixels: Uint8Array[] = [];
     for (const file of await readdir(images)) pixels.push(await decode(path.join(images, file), side));
     const raw = path.join(folder.path, 'pixels.rgb');
@@ -91,7 +91,7 @@ for (const [kind, framework] of [
     const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
     await writeFile(path.join(out, 'sample.py'), sampleIn(await readFile(path.join(out, modelFiles.cardText), 'utf8')));
     const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
-    const images = path.join(folder.path, jobFiles.pictures);
+    const images = path.join(folder.path, jobFiles.images);
     for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
       const image = path.join(images, file);
       const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });

@@ -86,8 +86,8 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
 
   const session = await ort.InferenceSession.create(path.join(out, 'shapes.onnx'));
   assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['probability']]);
-  const files = await readdir(path.join(one.path, jobFiles.pictures));
-  const pixels = await decode(path.join(one.path, jobFiles.pictures, files[0] ?? ''), 96);
+  const files = await readdir(path.join(one.path, jobFiles.images));
+  const pixels = await decode(path.join(one.path, jobFiles.images, files[0] ?? ''), 96);
   const { probability } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
   assert.deepEqual(probability?.dims, [1, 3]);
   const sum = [...((probability?.data ?? []) as Float32Array)].reduce((a, b) => a + b, 0);

@@ -46,7 +46,7 @@ for (const side of [96, 448]) {
     const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
-    const images = path.join(folder.path, jobFiles.pictures);
+    const images = path.join(folder.path, jobFiles.images);
     const pixels: Uint8Array[] = [];
     for (const file of await readdir(images)) pixels.push(await decode(path.join(images, file), side));
     const raw = path.join(folder.path, 'pixels.rgb');
@@ -97,7 +97,7 @@ test('the sample program of the model card runs as it stands', async () => {
   const card = JSON.parse(await readFile(path.join(out, modelFiles.cardJson), 'utf8')) as {
     thresholds: Record<string, number>;
   };
-  const images = path.join(folder.path, jobFiles.pictures);
+  const images = path.join(folder.path, jobFiles.images);
   for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
     const image = path.join(images, file);
     const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });

@@ -91,8 +91,8 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
 
   const session = await ort.InferenceSession.create(path.join(out, 'shapes.onnx'));
   assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['location', 'category', 'score']]);
-  const [image = ''] = await readdir(path.join(one.path, jobFiles.pictures));
-  const pixels = await decode(path.join(one.path, jobFiles.pictures, image), 96);
+  const [image = ''] = await readdir(path.join(one.path, jobFiles.images));
+  const pixels = await decode(path.join(one.path, jobFiles.images, image), 96);
   const { location, category, score } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
   assert.deepEqual(
     [location?.dims, category?.dims, score?.dims],

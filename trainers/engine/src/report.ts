@@ -1,7 +1,7 @@
 /** The parts of evaluation.json and the model card that all kinds of models share. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Evaluation, PictureReference, Stage } from '@platform/contract/evaluation';
+import type { Evaluation, ImageReference, Stage } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
 import { renderCurves } from './curves.ts';
@@ -94,7 +94,7 @@ export function evaluationHead(course: ReportInput): EvaluationHead {
   };
 }
 
-export function referenceTo({ image_path, file_name, sha256, binary_data_id }: DatasetLine): PictureReference {
+export function referenceTo({ image_path, file_name, sha256, binary_data_id }: DatasetLine): ImageReference {
   return { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
 }
 

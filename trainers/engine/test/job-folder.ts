@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
+import { jobFiles, parseJobEvent, imagePath } from '@platform/contract/job';
 import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
 
 export interface TestImage {
@@ -25,12 +25,12 @@ export async function writeJobFolder(
   images: Iterable<TestImage> | AsyncIterable<TestImage>,
   change: (lines: DatasetLine[]) => readonly DatasetLine[] = (lines) => lines,
 ): Promise<void> {
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  await mkdir(path.join(folder, jobFiles.images), { recursive: true });
   const lines: DatasetLine[] = [];
   for await (const { name, split, bytes, labels = [], boxes = [] } of images) {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const line = { sha256, file_name: name, size_bytes: bytes.byteLength, split };
-    const image_path = picturePath(line);
+    const image_path = imagePath(line);
     await writeFile(path.join(folder, image_path), bytes);
     lines.push({
       ...line,

@@ -41,6 +41,22 @@ export interface Found {
   readonly notes: ReadNotes;
 }
 
+/** Adds boxes of an image. If the image was named before, its boxes are merged and counted in `notes`. */
+export function addBoxes(
+  annotations: Map<string, Annotated>,
+  image: string,
+  { boxes, split }: { boxes: readonly Box[]; split: Split | undefined },
+  notes: ReadNotes,
+): void {
+  const before = annotations.get(image);
+  if (before) notes.repeated++;
+  annotations.set(image, {
+    labels: [],
+    boxes: [...(before?.boxes ?? []), ...boxes],
+    split: split ?? before?.split,
+  });
+}
+
 export const refused = (file: string, problem: string, line?: number): PlatformError =>
   new PlatformError('INVALID_ARGUMENT', { field: line === undefined ? file : `${file}:${line}`, limit: problem });
 

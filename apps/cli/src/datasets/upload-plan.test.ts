@@ -38,7 +38,7 @@ test('--label stands in place of the folders', () => {
   assert.deepEqual(tagsOf(plan), { 'cup/1.jpg': ['thing'], 'test/2.jpg': ['thing', 'split:test'] });
 });
 
-test('annotations are found by path, by its end or by file name; folders are no labels then', () => {
+test('annotations are found by path, by its end or by file name; then folders do not name labels', () => {
   const box = { label: 'lid', xMin: 0, yMin: 0, xMax: 1, yMax: 1 };
   const annotations = new Map([
     ['data/a.jpg', { labels: ['cup'], boxes: [box] }],

@@ -30,7 +30,7 @@ test('another version replaces the one before', () => {
 const versions: readonly [string, readonly string[], string][] = [
   ['the first', [], '1'],
   ['one more than the largest', ['1', '10', '9'], '11'],
-  ['names that are no number do not count', ['2026-01-01T00-00-00', '1.2', '-4'], '1'],
+  ['names other than numbers do not count', ['2026-01-01T00-00-00', '1.2', '-4'], '1'],
 ];
 for (const [name, used, next] of versions) test(`next version: ${name}`, () => assert.equal(nextVersion(used), next));
 

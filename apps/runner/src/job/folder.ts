@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { chmod, copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { jobFiles, picturePath } from '@platform/contract/job';
+import { jobFiles, imagePath } from '@platform/contract/job';
 import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job';
 import { atomicWrite } from '@platform/kit/node';
 import { removeTree } from '@platform/sandbox/removal';
@@ -23,7 +23,7 @@ export async function createJobFolder(root: string, jobId: string, attempt: numb
   await mkdir(jobsOf(root), { recursive: true });
   // Files inside may be readable for all users: a sandbox runs as another user.
   await chmod(jobsOf(root), privateModes.folder);
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  await mkdir(path.join(folder, jobFiles.images), { recursive: true });
   await mkdir(path.join(folder, jobFiles.out));
   return { path: folder, file: (name) => path.join(folder, jobFiles[name]) };
 }
@@ -49,7 +49,7 @@ export async function placeImage(
   cached: string,
   reader: 'owner' | 'other' = 'owner',
 ): Promise<void> {
-  const target = path.join(folder.path, picturePath(line));
+  const target = path.join(folder.path, imagePath(line));
   if (reader === 'other') {
     await copyFile(cached, target, constants.COPYFILE_FICLONE);
     return chmod(target, 0o644);
@@ -70,7 +70,7 @@ export async function writeJobFiles(
   lines: readonly DatasetLine[],
   seenAs = (local: string): string => local,
 ): Promise<void> {
-  const local = lines.map((line) => `${JSON.stringify({ ...line, image_path: seenAs(picturePath(line)) })}\n`);
+  const local = lines.map((line) => `${JSON.stringify({ ...line, image_path: seenAs(imagePath(line)) })}\n`);
   await writeFile(folder.file('dataset'), local.join(''));
   await writeFile(folder.file('events'), '');
   await writeFile(folder.file('job'), `${JSON.stringify(job, undefined, 2)}\n`);

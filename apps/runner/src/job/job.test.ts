@@ -101,7 +101,7 @@ test('a job folder begins empty; those of before are removed', async () => {
   const first = await createJobFolder(root.path, 'job', 1);
   await writeFile(first.file('events'), 'old');
   const again = await createJobFolder(root.path, 'job', 1);
-  assert.deepEqual((await readdir(again.path)).toSorted(), [jobFiles.pictures, jobFiles.out].toSorted());
+  assert.deepEqual((await readdir(again.path)).toSorted(), [jobFiles.images, jobFiles.out].toSorted());
   await createJobFolder(root.path, '../../escape', 2);
   const left = await leftJobFolders(root.path);
   assert.equal(left.length, 2);

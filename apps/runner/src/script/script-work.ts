@@ -107,7 +107,7 @@ export class ScriptWork {
       dataset: {
         mounts: [
           { from: folder.file('dataset'), to: place.dataset, mode: 'ro' },
-          { from: folder.file('pictures'), to: place.pictures, mode: 'ro' },
+          { from: folder.file('images'), to: place.pictures, mode: 'ro' },
         ],
         root: place.root,
         file: place.dataset,

@@ -170,7 +170,7 @@ function mountsOf({ program, env, folder }: SandboxedTrainerTask): Mount[] {
   return [
     ...programMounts(program),
     ...libraryFolders(env['LD_LIBRARY_PATH']).map((one): Mount => ({ from: one, to: one, mode: 'ro', optional: true })),
-    ...(['job', 'dataset', 'pictures'] as const).map((file) => mount(file, 'ro')),
+    ...(['job', 'dataset', 'images'] as const).map((file) => mount(file, 'ro')),
     ...(['out', 'events'] as const).map((file) => mount(file, 'rw')),
   ];
 }

@@ -2,6 +2,7 @@ import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
 import { isObject, type Json } from '@platform/contract/json-object';
 import {
+  addBoxes,
   type Annotated,
   baseName,
   boxInside,
@@ -97,13 +98,8 @@ export async function readCoco(folder: Folder, files: readonly string[]): Promis
     const split = splitOfFile(file);
     for (const { place, boxes } of cocoImages(file, await folder.read(file), notes)) {
       const path = imageFor(images.get(baseName(place)) ?? [], place, file);
-      if (path === undefined) {
-        missing.push(place);
-        continue;
-      }
-      const before = annotations.get(path);
-      if (before) notes.repeated++;
-      annotations.set(path, { labels: [], boxes: [...(before?.boxes ?? []), ...boxes], split: split ?? before?.split });
+      if (path === undefined) missing.push(place);
+      else addBoxes(annotations, path, { boxes, split }, notes);
     }
   }
   return { format: `COCO (${files.join(', ')})`, annotations, missing, notes };

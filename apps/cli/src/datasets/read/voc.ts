@@ -2,6 +2,7 @@ import sax from 'sax';
 import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
 import {
+  addBoxes,
   type Annotated,
   baseName,
   boxInside,
@@ -95,10 +96,7 @@ export async function readVoc(folder: Folder, files: readonly string[]): Promise
       continue;
     }
     const size = voc.width > 0 && voc.height > 0 ? voc : await folder.sizeOf(image);
-    const before = annotations.get(image);
-    if (before) notes.repeated++;
-    const boxes = [...(before?.boxes ?? []), ...boxesOf(file, voc.objects, size, notes)];
-    annotations.set(image, { labels: [], boxes, split: splits.get(stem) });
+    addBoxes(annotations, image, { boxes: boxesOf(file, voc.objects, size, notes), split: splits.get(stem) }, notes);
   }
   return { format: `Pascal VOC (${files.length} XML files)`, annotations, missing, notes };
 }
