@@ -108,11 +108,11 @@ async function trainIn(folder: string): Promise<Trained> {
     // As the runner starts it.
     { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, ...trainerMalloc } },
   );
-  let said = '';
-  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  let output = '';
+  child.stderr.on('data', (text: Buffer) => (output += text.toString()));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  if (code !== 0) throw new Error(`the trainer ended with ${code}: ${said}`);
-  const [, user = 0, system = 0] = /CPU ([\d.]+) ([\d.]+)/.exec(said) ?? [];
+  if (code !== 0) throw new Error(`the trainer ended with ${code}: ${output}`);
+  const [, user = 0, system = 0] = /CPU ([\d.]+) ([\d.]+)/.exec(output) ?? [];
   const text = await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8');
   return {
     evaluation: JSON.parse(text) as DetectionEvaluation,
@@ -125,7 +125,7 @@ const percent = (x: number): string => (100 * x).toFixed(1);
 const pair = ([a, b]: readonly [number, number]): string => `${percent(a)} / ${percent(b)}`;
 const load = (): string => loadavg()[0]?.toFixed(1) ?? '';
 
-function verdict({ least, aim }: BenchSet, found: readonly [number, number]): string {
+function comparison({ least, aim }: BenchSet, found: readonly [number, number]): string {
   if (!least || !aim) return '';
   const reaches = (goal: readonly [number, number]): string =>
     found[0] >= goal[0] && found[1] >= goal[1] ? 'reached' : 'missed';
@@ -140,19 +140,19 @@ for (const name of flags.sets.split(',')) {
     const folder = flags.keep ?? (await mkdtemp(path.join(tmpdir(), 'bench-detection-')));
     try {
       if (!compose(name, set, folder, seed)) {
-        console.log(`${name}: its pictures cannot be had here (Debian's packages are needed)`);
+        console.log(`${name}: its images are not available here (Debian's packages are needed)`);
         continue;
       }
       const { evaluation, wallSeconds, cpuSeconds } = await trainIn(folder);
       const { map50, map75, map, machine, seconds, chosen, probe, model, files, per_class, pictures } = evaluation;
       console.log(
-        `${name}, seed ${seed}: mAP50 / mAP75 ${pair([map50, map75])}${verdict(set, [map50, map75])}, mAP ${percent(map)}; ` +
+        `${name}, seed ${seed}: mAP50 / mAP75 ${pair([map50, map75])}${comparison(set, [map50, map75])}, mAP ${percent(map)}; ` +
           `${wallSeconds.toFixed(0)} s (aim ${set.seconds} on two idle cores), ${cpuSeconds.toFixed(0)} s CPU; ${machine.peak_rss_mib} MiB (aim ${set.mebibytes}); load ${load()}`,
       );
-      console.log(`  ${set.what}: ${pictures.train}/${pictures.validation}/${pictures.test} pictures`);
+      console.log(`  ${set.what}: ${pictures.train}/${pictures.validation}/${pictures.test} images`);
       console.log(
         `  probe ${probe ? pair([probe.map50, probe.map75]) : '–'} after ${seconds.probe} s, longer training ${seconds.fine_tune} s, ${chosen} chosen; ` +
-          `${model.latency_ms} ms per picture; ${files.map((file) => `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`).join('; ')}`,
+          `${model.latency_ms} ms per image; ${files.map((file) => `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`).join('; ')}`,
       );
       console.log(`  AP50: ${per_class.map(({ label, ap50 }) => `${label} ${percent(ap50)}`).join(', ')}`);
     } finally {

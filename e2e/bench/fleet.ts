@@ -1,7 +1,7 @@
 /**
  * Measures a fleet against the real management server: memory per connected agent, CPU per check, log lines per second.
- * Also measures a restart of the server with the reconnect storm, and a release that changes every answer. Writes
- * docs/measurements/fleet.md.
+ * Also measures a restart of the server, after which all agents reconnect, and a release that changes every answer.
+ * Writes docs/measurements/fleet.md.
  * node e2e/bench/fleet.ts [--agents=10000] [--log-machines=200] [--log-calls=20] [--only-logs] [--no-file]
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -127,7 +127,7 @@ async function steady(lab: FleetLab, fleet: Fleet): Promise<void> {
 }
 
 /** Kills and restarts the server; every agent reconnects. */
-async function storm(lab: FleetLab, fleet: Fleet, spanMs: number, beforeMib: number): Promise<void> {
+async function measureReconnects(lab: FleetLab, fleet: Fleet, spanMs: number, beforeMib: number): Promise<void> {
   fleet.comeBackWithinMs = spanMs;
   await lab.kill();
   await lab.start();
@@ -206,8 +206,8 @@ async function withAgents(): Promise<void> {
   await using lab = await FleetLab.open();
   const { fleet, beforeMib } = await connected(lab);
   await steady(lab, fleet);
-  await storm(lab, fleet, 30_000, beforeMib);
-  await storm(lab, fleet, 1_000, beforeMib);
+  await measureReconnects(lab, fleet, 30_000, beforeMib);
+  await measureReconnects(lab, fleet, 1_000, beforeMib);
   await fanOut(lab, fleet);
   await fleet.stop();
 }
@@ -226,7 +226,7 @@ function write(): void {
     '|---|---|---|',
     ...table.map(({ what, found, aim }) => `| ${what} | ${found} | ${aim} |`),
     '',
-    'Memory is what the process has from the system, with the garbage that has not been collected yet, where it is not said otherwise: V8 would keep the pages that a storm of sign-ins filled as long as nobody else wants them, so the server collects once when it has come to rest. The process without agents is measured without any. Agents come back as ours do: each after a random share of the span. “Within 1 s” is what a fleet without that would do.',
+    'Memory is what the process has from the system, with the garbage that has not been collected yet, unless stated otherwise. V8 keeps the pages that many reconnects at once filled, so the server collects garbage once when it becomes idle. The process without agents is measured without any. Agents come back as ours do: each after a random share of the span. “Within 1 s” is what a fleet without that would do.',
     '',
   ];
   if (flags['no-file']) return;

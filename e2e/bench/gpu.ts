@@ -57,11 +57,11 @@ async function compose(trainer: string, folder: string): Promise<void> {
 }
 
 /** Submits a built-in training that requests a GPU, and prints the output of its job and its runner. */
-async function trainAsJob(data: string, pictures: string): Promise<void> {
+async function trainAsJob(data: string, images: string): Promise<void> {
   const lines = readFileSync(path.join(data, jobFiles.dataset), 'utf8').trim().split('\n');
   for (const line of lines.map((one) => JSON.parse(one) as DatasetLine)) {
     const label = line.classification_annotations[0]?.annotation_label ?? '';
-    const target = path.join(pictures, line.split === 'test' ? 'test' : 'train', label);
+    const target = path.join(images, line.split === 'test' ? 'test' : 'train', label);
     mkdirSync(target, { recursive: true });
     cpSync(path.join(data, line.image_path), path.join(target, line.file_name));
   }
@@ -71,7 +71,7 @@ async function trainAsJob(data: string, pictures: string): Promise<void> {
   const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
   const submit = ['train', 'submit', '--dataset', 'parts', '--model-name', 'parts', '--model-type', 'single-label'];
   for (const args of [
-    ['dataset', 'upload', 'parts', pictures, '--create'],
+    ['dataset', 'upload', 'parts', images, '--create'],
     [...submit, '--model-version', '1', '--gpus', '1', '--wait'],
     ['train', 'logs', 'parts'],
   ]) {
@@ -134,7 +134,7 @@ try {
   if (flags.only.includes('job')) {
     const data = path.join(folder, 'job-data');
     await writeObjects10(data, { seed: 1, train: 12, test: 20, arguments: [] });
-    await trainAsJob(data, path.join(folder, 'pictures'));
+    await trainAsJob(data, path.join(folder, 'images'));
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

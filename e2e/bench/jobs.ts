@@ -271,7 +271,7 @@ async function bench(): Promise<void> {
   both('the last list page', 'lastPage', '< 100 ms');
   both('GetTrainingJob of the last in the queue', 'get', '< 100 ms');
   table.push({ what: '… before the database has vacuumed them', full: text(unvacuumed), aim: '–' });
-  both('SubmitTrainingJob, alone (20 pictures)', 'submit', '–');
+  both('SubmitTrainingJob, alone (20 images)', 'submit', '–');
   both('LeaseJob', 'lease', '< 50 ms');
   table.push({
     what: `SubmitTrainingJob, ${clients} clients at once`,

@@ -55,7 +55,7 @@ const sets: Readonly<Record<string, BenchSet>> = {
   },
   'objects-10-multi': { goal: { what: '1 to 3 of 10 things, micro F1', score: 0.85, seconds: 60, mebibytes: 450 } },
   elpv: { goal: { what: 'solar cells, functional or defective', score: 0.86, seconds: 600, mebibytes: 700 } },
-  folder: { goal: { what: 'pictures in BENCH_IMAGES', seconds: Infinity, mebibytes: Infinity } },
+  folder: { goal: { what: 'images in BENCH_IMAGES', seconds: Infinity, mebibytes: Infinity } },
 };
 const { values: flags } = parseArgs({
   options: {
@@ -129,10 +129,10 @@ function print(name: string, seed: number, { goal }: BenchSet, { evaluation, wal
     (file) =>
       `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`,
   );
-  console.log(`  ${goal.what}: ${pictures.train}/${pictures.validation}/${pictures.test} pictures, ${side} px`);
+  console.log(`  ${goal.what}: ${pictures.train}/${pictures.validation}/${pictures.test} images, ${side} px`);
   console.log(
     `  probe ${percent(probe)} after ${seconds.probe} s, fine-tuned ${percent(tuned)} after ${seconds.fine_tune} s, ${chosen} chosen; ` +
-      `${evaluation.model.latency_ms} ms per picture; ${sizes.join('; ')}`,
+      `${evaluation.model.latency_ms} ms per image; ${sizes.join('; ')}`,
   );
 }
 
@@ -152,7 +152,7 @@ async function measureSets(): Promise<void> {
     for (const seed of flags.seeds.split(',').map(Number)) {
       await inFolder(async (folder) => {
         if (await compose(name, folder, seed)) print(name, seed, set, await trainIn(folder));
-        else console.log(`${name}: its pictures cannot be had here`);
+        else console.log(`${name}: its images are not available here`);
       });
     }
   }
@@ -164,9 +164,7 @@ async function measureMemory(): Promise<void> {
     await inFolder(async (folder) => {
       await writeObjects10(folder, { seed: 1, train, test: 1, arguments: ['epochs=1', 'side=160'] });
       const { evaluation, wallSeconds } = await trainIn(folder);
-      console.log(
-        `memory: ${train * 10} pictures, ${evaluation.machine.peak_rss_mib} MiB, ${wallSeconds.toFixed(0)} s`,
-      );
+      console.log(`memory: ${train * 10} images, ${evaluation.machine.peak_rss_mib} MiB, ${wallSeconds.toFixed(0)} s`);
     });
   }
 }
@@ -226,7 +224,7 @@ function measureSpeed(): void {
     const beside = other
       ? `TensorFlow ${other.cpu_ms.toFixed(1)} ms, ${other.rss_mib} MiB: ours takes ${(cpu / other.cpu_ms).toFixed(2)} of its time`
       : 'TensorFlow is not here (BENCH_TENSORFLOW_PYTHON)';
-    console.log(`speed, trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per picture, ${rss} MiB; ${beside}`);
+    console.log(`speed, trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per image, ${rss} MiB; ${beside}`);
   }
 }
 

@@ -3,7 +3,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
-import { eventually, type LabMachine, type Said } from './machine.ts';
+import { eventually, type LabMachine, type CommandResult } from './machine.ts';
 import type { NewMachine, Site } from './site.ts';
 
 export const oneLine = (site: Site, partId: string): string => {
@@ -52,9 +52,9 @@ export async function telling<T>(on: LabMachine, f: () => Promise<T>): Promise<T
 }
 
 /** Returns the output of `platform-agent status --json`. */
-export async function statusOf(on: LabMachine): Promise<Record<string, unknown> & Said> {
-  const said = await on.exec('/opt/platform/bin/platform-agent status --json');
-  return { ...said, ...(JSON.parse(said.stdout) as Record<string, unknown>) };
+export async function statusOf(on: LabMachine): Promise<Record<string, unknown> & CommandResult> {
+  const result = await on.exec('/opt/platform/bin/platform-agent status --json');
+  return { ...result, ...(JSON.parse(result.stdout) as Record<string, unknown>) };
 }
 
 /** Pid of the main process of a unit; 0: none. */

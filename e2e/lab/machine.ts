@@ -9,7 +9,7 @@ import { tempFolder } from '@platform/kit/testing';
 /** Name by which the machine reaches the server on this host, over TLS at port 443; port 80 leads to the same. */
 export const serverName = 'app.platform.test';
 
-export interface Said {
+export interface CommandResult {
   code: number | null;
   stdout: string;
   stderr: string;
@@ -18,7 +18,7 @@ export interface Said {
 export interface LabMachine extends AsyncDisposable {
   readonly name: string;
   /** Runs a shell command as root. */
-  exec(command: string, timeoutSeconds?: number): Promise<Said>;
+  exec(command: string, timeoutSeconds?: number): Promise<CommandResult>;
   /** Returns its output without the last line break. @throws Error with its output if it fails. */
   must(command: string, timeoutSeconds?: number): Promise<string>;
   /** Copies files or folders into a folder of the machine; modes stay. */
@@ -55,7 +55,7 @@ export interface VirtualMachine extends LabMachine {
 
 const lab = import.meta.dirname;
 
-async function run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Said> {
+async function run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult> {
   const group = await spawnGroup({ command, args, ...(env && { env }) });
   const [stdout, stderr, { code }] = await Promise.all([
     group.stdout ? text(group.stdout) : '',
@@ -73,10 +73,10 @@ async function must(command: string, args: readonly string[], env?: NodeJS.Proce
   return stdout.trimEnd();
 }
 
-const mustIn = async (name: string, command: string, said: Said): Promise<string> => {
-  if (said.code !== 0)
-    throw new Error(`on ${name}, "${command}" ended with ${said.code}:\n${said.stdout}${said.stderr}`);
-  return said.stdout.trimEnd();
+const mustIn = async (name: string, command: string, result: CommandResult): Promise<string> => {
+  if (result.code !== 0)
+    throw new Error(`on ${name}, "${command}" ended with ${result.code}:\n${result.stdout}${result.stderr}`);
+  return result.stdout.trimEnd();
 };
 
 const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
@@ -132,16 +132,16 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
 }
 
 /** Port of app.platform.test → port of this host. */
-type Doors = Readonly<Record<80 | 443, number>>;
+type ForwardedPorts = Readonly<Record<80 | 443, number>>;
 
-async function startContainer(doors: Doors, bind: string | undefined): Promise<LabMachine> {
+async function startContainer(ports: ForwardedPorts, bind: string | undefined): Promise<LabMachine> {
   const name = newName('ct');
   const script = path.join(lab, 'ct.sh');
   const env = { ...process.env, ...(bind !== undefined && { LAB_BIND: bind }) };
   const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)], env);
   await ct('up');
-  let door = await openDoors(name, doors);
-  const exec = async (command: string, timeoutSeconds = 120): Promise<Said> =>
+  let forwarding = await forwardPorts(name, ports);
+  const exec = async (command: string, timeoutSeconds = 120): Promise<CommandResult> =>
     run('timeout', ['-k5', String(timeoutSeconds), 'bash', script, 'exec', name, command]);
   return {
     name,
@@ -149,16 +149,16 @@ async function startContainer(doors: Doors, bind: string | undefined): Promise<L
     must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
     push: async (folder, ...files) => void (await ct('push', folder, ...files)),
     kill: async () => {
-      await door[Symbol.asyncDispose]();
+      await forwarding[Symbol.asyncDispose]();
       await ct('kill');
     },
     up: async () => {
       await ct('up');
-      door = await openDoors(name, doors);
+      forwarding = await forwardPorts(name, ports);
     },
     link: async (isIn) => void (await ct('cable', isIn ? 'on' : 'off')),
     async [Symbol.asyncDispose]() {
-      await door[Symbol.asyncDispose]();
+      await forwarding[Symbol.asyncDispose]();
       await ct('rm');
     },
   };
@@ -167,11 +167,11 @@ async function startContainer(doors: Doors, bind: string | undefined): Promise<L
 /**
  * The container has no external network; two relays for each port and a socket file between them lead to our server.
  */
-async function openDoors(name: string, doors: Doors): Promise<AsyncDisposable> {
+async function forwardPorts(name: string, ports: ForwardedPorts): Promise<AsyncDisposable> {
   const folder = await tempFolder();
   const relays: ProcessGroup[] = [];
-  for (const [port, serverPort] of Object.entries(doors)) {
-    const socket = folder.file(`door-${port}`);
+  for (const [port, serverPort] of Object.entries(ports)) {
+    const socket = folder.file(`port-${port}`);
     const outer = `netns exec ct-${name}-lan socat TCP-LISTEN:${port},fork,reuseaddr,bind=192.168.60.1 UNIX-CONNECT:${socket}`;
     relays.push(
       await spawnGroup({
@@ -197,7 +197,7 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
   const vm = (...args: string[]) => must('python3', [script, args[0] ?? '', name, ...args.slice(1)]);
   const port = ['--port', `80:${serverPort}`, '--port', `443:${serverPort}`];
   await vm('fresh', ...port);
-  const exec = (command: string, timeoutSeconds = 300): Promise<Said> =>
+  const exec = (command: string, timeoutSeconds = 300): Promise<CommandResult> =>
     run('python3', [script, 'exec', name, '-t', String(timeoutSeconds), command]);
   const machine: VirtualMachine = {
     name,

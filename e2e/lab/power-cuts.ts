@@ -21,7 +21,7 @@ export interface Plug {
 }
 
 /** One more interruption would quarantine the version, and the update would never end. */
-const forgivenCuts = 5;
+const toleratedCuts = 5;
 
 const both = (version: string): string => `agent ${version}, server ${version}`;
 
@@ -109,7 +109,7 @@ export async function cutsDuringUpdate(
     await t.test(`cut ${cut} at ${at.toFixed(1)} s${torn === undefined ? '' : `, torn by ${torn}`}`, () =>
       telling(machine, async () => {
         // Otherwise the update that the last cut interrupted continues, and the next cut hits it.
-        if (state.isDone || state.unfinished >= forgivenCuts) {
+        if (state.isDone || state.unfinished >= toleratedCuts) {
           await reset();
           await want('0.1.1');
           state.unfinished = 0;
@@ -137,18 +137,18 @@ export async function cutsDuringUpdate(
  * Repeats the check if a program is just being replaced.
  */
 async function whatRuns(machine: LabMachine, published: readonly Build[]): Promise<string> {
-  const words: string[] = [];
+  const programs: string[] = [];
   for (const name of ['platform-agent', 'platform-server'] as const) {
     const exe = `/proc/$(systemctl show -P MainPID ${name})/exe`;
     const [running = '', linked = ''] = await eventually(`${name} runs`, 120, async () => {
-      const said = await machine.exec(`sha256sum < ${exe} && sha256sum < /opt/platform/bin/${name}`);
-      return said.code === 0 ? said.stdout.split('\n').map((line) => line.slice(0, 64)) : undefined;
+      const hashes = await machine.exec(`sha256sum < ${exe} && sha256sum < /opt/platform/bin/${name}`);
+      return hashes.code === 0 ? hashes.stdout.split('\n').map((line) => line.slice(0, 64)) : undefined;
     });
     const of = (sha256: string) => published.find((one) => one.name === name && one.sha256 === sha256);
     assert.ok(of(linked), `the link of ${name} leads to something that was not published`);
     const runs = of(running);
     assert.ok(runs, `${name} is not what was published`);
-    words.push(`${name.replace('platform-', '')} ${runs.version}`);
+    programs.push(`${name.replace('platform-', '')} ${runs.version}`);
   }
-  return words.join(', ');
+  return programs.join(', ');
 }

@@ -165,7 +165,7 @@ function* ofVersions(
 function* ofClaims(facts: Facts, { claims }: Snapshot): Generator<string> {
   const found = new Map(claims.map(({ version, job_id }) => [version, job_id]));
   for (const [version, jobId] of facts.claims) {
-    if (found.get(version) !== jobId) yield `I-9 version ${version} is free again or somebody else's`;
+    if (found.get(version) !== jobId) yield `I-9 version ${version} is free again or belongs to another job`;
   }
   for (const [version, jobId] of found) facts.claims.set(version, jobId);
   for (const fact of facts.jobs.values()) {

@@ -152,7 +152,7 @@ export class JobLab extends ServerLab {
   }
 
   /** Creates the smallest dataset that a built-in trainer accepts. */
-  async dataset(name = 'pictures'): Promise<string> {
+  async dataset(name = 'images'): Promise<string> {
     const { org_id: organizationId } = this.ready;
     const fleet = await this.client(FleetService);
     const partId = (await fleet.createMachine({ organizationId, name })).machine?.partId ?? '';
@@ -168,7 +168,7 @@ export class JobLab extends ServerLab {
             tags: [n % 2 ? 'a' : 'b'],
             datasetIds: [id],
           },
-          sensorContents: [{ data: { case: 'binary', value: Buffer.from(`picture ${n} of ${name}`) } }],
+          sensorContents: [{ data: { case: 'binary', value: Buffer.from(`image ${n} of ${name}`) } }],
         }),
       ),
     );

@@ -13,7 +13,7 @@ import { wireMachine } from '../src/wire-callers.ts';
 
 const config = {
   agent: { network_configuration: { hotspot_password: 'long enough' } },
-  components: [{ name: 'yard', type: 'camera', model: 'webcam', attributes: { path: '/pictures' } }],
+  components: [{ name: 'yard', type: 'camera', model: 'webcam', attributes: { path: '/images' } }],
 };
 const why = 'The machine server 0.1.0 cannot run the entry at components[0]: it runs no camera "webcam".';
 

@@ -93,9 +93,9 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   await json('release', 'publish', program, '--channel', 'stable');
   const { credentials } = await json('machine', 'create', 'press');
   await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
-  await mkdir(folder.file('pictures'));
+  await mkdir(folder.file('images'));
 
-  const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: folder.file('pictures') } };
+  const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: folder.file('images') } };
   const debug = { agent: { advanced_settings: { debug: true } } };
   const good = { ...debug, components: [camera] };
 
@@ -171,8 +171,8 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   let revision = 2;
   for (const [agent, where, slice] of ineffective) {
     revision++;
-    const told = await saved(revision, { ...good, agent });
-    assert.ok(told.includes(`warning ${where}: has no effect here`), told);
+    const warnings = await saved(revision, { ...good, agent });
+    assert.ok(warnings.includes(`warning ${where}: has no effect here`), warnings);
     const now = await until(
       `${where} is named`,
       (one) => one.applied_revision === revision && of(one, slice).ineffective_paths.length > 0,

@@ -51,9 +51,9 @@ async function revert(site: Site, name: ProgramName, fault: Fault, version: stri
   await telling(machine, async () => {
     const { partId } = await installed(site, machine, `${name}-${fault}`);
     const of = ({ report }: Machine) => (name === 'platform-agent' ? report?.agent : report?.server);
-    const want = (wish: string) =>
+    const want = (desired: string) =>
       site.configure(partId, {
-        version_control: { [name === 'platform-agent' ? 'agent' : name]: wish },
+        version_control: { [name === 'platform-agent' ? 'agent' : name]: desired },
         advanced_settings: { agent_auto_restart: true, platform_server_start_timeout_minutes: 1 },
       });
     const server = await mainPid(machine, 'platform-server');

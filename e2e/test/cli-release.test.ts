@@ -169,7 +169,7 @@ test('two publishers at the same moment: both versions are there, signed', async
   ]);
 });
 
-test('root keys change hands: one person, several persons, too few of them', async () => {
+test('root keys change hands: one holder, several holders, too few of them', async () => {
   await using w = await world();
   await w.json('release', 'keys', 'init', w.folder.file('keys'));
   await writeFile(w.folder.file('agent'), program('1.0.0'));

@@ -19,7 +19,7 @@ for name in ("dataset_file", "model_output_directory", "word"):
 args = parser.parse_args()
 with open(args.dataset_file) as lines:
     count = len(lines.readlines())
-print("pictures", count)
+print("images", count)
 with open(os.path.join(args.model_output_directory, "model.txt"), "w") as model:
     model.write(f"{count} {args.word}")
 `;
@@ -51,11 +51,11 @@ test('a script from the first try to a model, and its failures', async () => {
     assert.equal(ended.code, 0, `${args.join(' ')}: ${ended.stderr}`);
     return ended.stdout;
   };
-  const pictures = folder.file('pictures');
-  await mkdir(pictures);
+  const images = folder.file('images');
+  await mkdir(images);
   const composed = composeObjects10({ seed: 2, side: 64, trainPerClass: 3, testPerClass: 0, objects: ['bear'] });
-  for await (const { name, jpeg } of composed) await writeFile(path.join(pictures, name), jpeg);
-  await done('dataset', 'upload', 'bears', pictures, '--label', 'bear', '--create');
+  for await (const { name, jpeg } of composed) await writeFile(path.join(images, name), jpeg);
+  await done('dataset', 'upload', 'bears', images, '--label', 'bear', '--create');
   await done('dataset', 'export', 'bears', folder.file('export'));
 
   const good = await script(folder.path, 'good', counts);
@@ -69,7 +69,7 @@ test('a script from the first try to a model, and its failures', async () => {
     folder.file('out'),
   ];
   const tried = await done(...local, '--path', good, '--arg', 'word=here');
-  assert.match(tried, /^pictures 3\n/);
+  assert.match(tried, /^images 3\n/);
   assert.equal(await readFile(folder.file('out', 'model.txt'), 'utf8'), '3 here');
   const failed = await cli(...local, '--path', bad);
   assert.equal(failed.code, 5);
@@ -82,7 +82,7 @@ test('a script from the first try to a model, and its failures', async () => {
   const download = await done('model', 'download', 'm', '--unpack', '-o', folder.file('models'), '--json');
   const { folder: place } = JSON.parse(download) as { folder: string };
   assert.equal(await readFile(path.join(place, 'model.txt'), 'utf8'), '3 there');
-  assert.match(await done('train', 'logs', 'm'), /INFO +pictures 3\n/);
+  assert.match(await done('train', 'logs', 'm'), /INFO +images 3\n/);
 
   const broken = await cli(...submit, '--upload', bad, '--model-name', 'b', '--wait');
   assert.equal(broken.code, 5);

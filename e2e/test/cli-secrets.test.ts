@@ -50,12 +50,12 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
   assert.ok(readFileSync(files.file('printed-0'), 'utf8').includes(secret));
   const list = files.file('list');
   assert.equal(await redirected(list, 'machine', 'list'), 0);
-  assert.equal(modeOf(list), 0o644, 'what is no secret stays as it was');
+  assert.equal(modeOf(list), 0o644, 'a file without secrets stays as it was');
 
   // --output: onto a file that others could read, and onto a link.
   const [old, target, link] = [files.file('old.json'), files.file('target'), files.file('link.json')];
   writeFileSync(old, 'old', { mode: 0o644 });
-  writeFileSync(target, 'somebody else');
+  writeFileSync(target, 'of another user');
   symlinkSync(target, link);
   for (const file of [old, link, files.file('new.json')]) {
     const { code, stdout, stderr } = await runCli(env, 'machine', 'credentials', 'press', '--output', file);
@@ -65,7 +65,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
     assert.ok(!lstatSync(file).isSymbolicLink());
     assert.equal((JSON.parse(readFileSync(file, 'utf8')) as { cloud: { secret: string } }).cloud.secret, secret);
   }
-  assert.equal(readFileSync(target, 'utf8'), 'somebody else');
+  assert.equal(readFileSync(target, 'utf8'), 'of another user');
 
   if (process.getuid?.() === 0) {
     // A root shell follows a link into another user's file: the command prints nothing there.

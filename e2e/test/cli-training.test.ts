@@ -14,7 +14,7 @@ import { startRunner } from '../src/runner-process.ts';
 import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
 type Json = Record<string, unknown>;
-interface Desk {
+interface Session {
   readonly env: Record<string, string>;
   readonly folder: string;
   cli(...args: string[]): ReturnType<typeof runCli>;
@@ -25,7 +25,7 @@ interface Desk {
 const program = path.join(checkout, 'apps/cli/src/main.ts');
 const labels = objectLabels.slice(0, 3);
 
-async function pictures(folder: string): Promise<void> {
+async function writeImages(folder: string): Promise<void> {
   const composed = composeObjects10({ seed: 7, trainPerClass: 10, testPerClass: 2, objects: labels });
   for await (const { name, label, split, jpeg } of composed) {
     const place = path.join(folder, ...(split === 'test' ? ['test'] : []), label);
@@ -34,9 +34,9 @@ async function pictures(folder: string): Promise<void> {
   }
 }
 
-async function uploads({ cli, json, folder }: Desk): Promise<void> {
-  const set = path.join(folder, 'pictures');
-  await pictures(set);
+async function uploads({ cli, json, folder }: Session): Promise<void> {
+  const set = path.join(folder, 'images');
+  await writeImages(set);
   const none = await cli('dataset', 'upload', 'things', set);
   assert.equal(none.code, 4);
   assert.match(none.stderr, /DATASET_NOT_FOUND/);
@@ -59,7 +59,7 @@ async function uploads({ cli, json, folder }: Desk): Promise<void> {
   );
 }
 
-async function editsPictures({ cli, json, folder }: Desk): Promise<void> {
+async function editsImages({ cli, json, folder }: Session): Promise<void> {
   await json('dataset', 'create', 'few');
   assert.equal((await json('dataset', 'add', 'few', '--from', 'things', '--with-label', labels[0] ?? ''))['added'], 12);
   assert.equal((await json('dataset', 'tag', 'few', 'extra', '--file', '1'))['labels']?.toString(), 'extra');
@@ -107,7 +107,7 @@ async function editsPictures({ cli, json, folder }: Desk): Promise<void> {
   );
 }
 
-async function trains({ cli, json, env }: Desk): Promise<void> {
+async function trains({ cli, json, env }: Session): Promise<void> {
   const wrong = await cli('train', 'submit', '--dataset', 'things', '--model-name', 'm', '--model-type', 'cat');
   assert.equal(wrong.code, 1);
   assert.match(wrong.stderr, /--model-type is not valid: cat; one of single-label/);
@@ -127,7 +127,7 @@ async function trains({ cli, json, env }: Desk): Promise<void> {
 
   const job = await json<Json & { evaluation: { count: number } }>('train', 'get', 'things/1');
   assert.deepEqual([job['status'], job['model_name'], job['model_version']], ['completed', 'things', '1']);
-  assert.equal(job.evaluation.count, 6, 'the pictures of test/ are held out');
+  assert.equal(job.evaluation.count, 6, 'the images of test/ are held out');
   assert.equal((await json('train', 'wait', String(job['id'])))['status'], 'completed');
   const text = await cli('train', 'get', String(job['id']).slice(0, 8));
   assert.match(text.stdout, /^model +things\/1\nstatus +completed\nscore +accuracy /);
@@ -144,7 +144,7 @@ async function trains({ cli, json, env }: Desk): Promise<void> {
   assert.deepEqual(Object.keys(JSON.parse(entries[0] ?? '') as Json), ['time', 'level', 'message']);
 }
 
-async function downloads({ cli, json, folder }: Desk): Promise<void> {
+async function downloads({ cli, json, folder }: Session): Promise<void> {
   const models = await json<{ name: string; latest: string }[]>('model', 'list');
   assert.deepEqual(
     models.map((one) => [one.name, one.latest]),
@@ -186,7 +186,7 @@ async function downloads({ cli, json, folder }: Desk): Promise<void> {
 }
 
 /** A job that no runner can take waits forever, so the test can stop, cancel and delete it. */
-async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
+async function stopsWaiting({ cli, json, env }: Session): Promise<void> {
   const submit = ['train', 'submit', '--dataset', 'things', '--model-type', 'single-label', '--gpus', '16'];
   const { id } = await json<{ id: string }>(...submit, '--model-name', 'stuck', '--model-version', 'a');
   const waiting = await spawnGroup({
@@ -196,16 +196,16 @@ async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
     cwd: checkout,
   });
   assert.ok(waiting.stderr);
-  const said: string[] = [];
+  const output: string[] = [];
   const lines = createInterface({ input: waiting.stderr });
-  lines.on('line', (line) => said.push(line));
+  lines.on('line', (line) => output.push(line));
   const closed = new Promise((resolve) => lines.once('close', resolve));
   await new Promise((resolve) => lines.once('line', resolve));
   waiting.signal('SIGINT');
   assert.equal((await waiting.exited).code, 130);
   await closed;
-  assert.match(said[0] ?? '', /^queued, .*GPU/);
-  assert.match(said.join('\n'), new RegExp(`The job goes on\\.\n  follow it: platform train wait ${id}`));
+  assert.match(output[0] ?? '', /^queued, .*GPU/);
+  assert.match(output.join('\n'), new RegExp(`The job goes on\\.\n  follow it: platform train wait ${id}`));
   assert.equal((await json('train', 'get', 'stuck'))['status'], 'pending');
 
   await json(...submit, '--model-name', 'stuck', '--model-version', 'b');
@@ -241,11 +241,11 @@ async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
   assert.equal((await cli('train', 'get', id)).code, 4);
 }
 
-async function failsOnBadPictures({ cli, folder }: Desk): Promise<void> {
+async function failsOnBadImages({ cli, folder }: Session): Promise<void> {
   const set = path.join(folder, 'bad');
   for (const label of ['a', 'b']) {
     await mkdir(path.join(set, label), { recursive: true });
-    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), `no picture ${label}${n}`);
+    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), `not an image ${label}${n}`);
   }
   assert.equal((await cli('dataset', 'upload', 'bad', set, '--create')).code, 0);
   const submit = ['train', 'submit', '--dataset', 'bad', '--model-name', 'bad', '--model-type', 'single-label'];
@@ -256,7 +256,7 @@ async function failsOnBadPictures({ cli, folder }: Desk): Promise<void> {
 }
 
 /** Names with bidirectional control characters: the server refuses them, and the output replaces the characters. */
-async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
+async function showsHostileNames({ cli, json, folder }: Session): Promise<void> {
   const name = 'gpj.\u202Eexe \u2066x';
   for (const args of [
     ['create', name],
@@ -282,7 +282,7 @@ async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
   assert.doesNotMatch(missing.stderr, /(?!\n)\p{Cc}/u);
 }
 
-async function scriptsAndRunners({ cli, json, folder }: Desk): Promise<void> {
+async function scriptsAndRunners({ cli, json, folder }: Session): Promise<void> {
   const script = path.join(folder, 'script');
   await mkdir(path.join(script, 'model'), { recursive: true });
   await writeFile(path.join(script, 'setup.py'), 'from setuptools import setup; setup(name="model")\n');
@@ -315,7 +315,7 @@ async function scriptsAndRunners({ cli, json, folder }: Desk): Promise<void> {
   assert.ok(keys.some((one) => one.name === 'runner' && one.roles.join() === 'organization_runner'));
 }
 
-async function exitsAndCompletes({ cli, env }: Desk): Promise<void> {
+async function exitsAndCompletes({ cli, env }: Session): Promise<void> {
   const key = 'PLATFORM_API_KEY';
   const table: [number, Record<string, string>, string[]][] = [
     [0, env, ['help', 'exit-codes']],
@@ -356,7 +356,7 @@ async function exitsAndCompletes({ cli, env }: Desk): Promise<void> {
     assert.match((await cli('completion', shell)).stdout, /platform/, `completion for ${shell}`);
 }
 
-test('from a folder of pictures to a model on the disk, by the command line alone', async (t: TestContext) => {
+test('from a folder of images to a model on the disk, by the command line alone', async (t: TestContext) => {
   await using cloud = await startCloud();
   await using folder = await tempFolder();
   const env = {
@@ -364,7 +364,7 @@ test('from a folder of pictures to a model on the disk, by the command line alon
     PLATFORM_API_KEY_ID: cloud.ready.api_key_id,
     PLATFORM_API_KEY: cloud.ready.api_key,
   };
-  const desk: Desk = {
+  const session: Session = {
     env,
     folder: folder.path,
     cli: (...args) => runCli(env, ...args),
@@ -378,7 +378,7 @@ test('from a folder of pictures to a model on the disk, by the command line alon
     api_key_id: runner_key_id,
     api_key: runner_key,
     command,
-  } = await desk.json<Record<string, string>>('runner', 'token');
+  } = await session.json<Record<string, string>>('runner', 'token');
   assert.equal(
     command,
     `PLATFORM_RUNNER_TOKEN=${runner_key_id}:${runner_key} npm run runner -- --url ${cloud.ready.url}`,
@@ -388,13 +388,13 @@ test('from a folder of pictures to a model on the disk, by the command line alon
     runner_key_id: runner_key_id ?? '',
     runner_key: runner_key ?? '',
   });
-  await t.test('pictures are uploaded, once', () => uploads(desk));
-  await t.test('pictures are chosen, labelled, exported and uploaded again', () => editsPictures(desk));
-  await t.test('a job is submitted, followed and looked at', () => trains(desk));
-  await t.test('a model is downloaded, also after a download that was cut off', () => downloads(desk));
-  await t.test('Ctrl-C leaves the job; cancel and delete take the one that is meant', () => stopsWaiting(desk));
-  await t.test('a job that fails has an exit code of its own', () => failsOnBadPictures(desk));
-  await t.test('names can not draw on the terminal', () => showsHostileNames(desk));
-  await t.test('scripts and runners', () => scriptsAndRunners(desk));
-  await t.test('exit codes and completion', () => exitsAndCompletes(desk));
+  await t.test('images are uploaded, once', () => uploads(session));
+  await t.test('images are chosen, labelled, exported and uploaded again', () => editsImages(session));
+  await t.test('a job is submitted, followed and looked at', () => trains(session));
+  await t.test('a model is downloaded, also after a download that was cut off', () => downloads(session));
+  await t.test('Ctrl-C leaves the job; cancel and delete take the named one', () => stopsWaiting(session));
+  await t.test('a job that fails has an exit code of its own', () => failsOnBadImages(session));
+  await t.test('names can not draw on the terminal', () => showsHostileNames(session));
+  await t.test('scripts and runners', () => scriptsAndRunners(session));
+  await t.test('exit codes and completion', () => exitsAndCompletes(session));
 });

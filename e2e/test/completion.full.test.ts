@@ -15,10 +15,10 @@ const run = promisify(execFile);
 const zshTyping = `
 zmodload zsh/zpty
 zpty z zsh -f -i
-zpty -w z "PS1=; autoload -Uz compinit; compinit -u -D; source $1; told() { zle -I; print -r -- TO''LD=\\$BUFFER=; }; zle -N told; bindkey '^G' told; print REA''DY"
+zpty -w z "PS1=; autoload -Uz compinit; compinit -u -D; source $1; shown() { zle -I; print -r -- SHO''WN=\\$BUFFER=; }; zle -N shown; bindkey '^G' shown; print REA''DY"
 zpty -r z out '*READY*'
 zpty -w -n z "$2"$'\\t\\a'
-zpty -r z out '*TOLD=*='
+zpty -r z out '*SHOWN=*='
 print -r -- "$out"
 `;
 
@@ -40,15 +40,15 @@ const completedBy = {
 };
 
 const table: [line: string, expected: Record<keyof typeof completedBy, RegExp>][] = [
-  ['platform trai', { zsh: /TOLD=platform train=/, fish: /^train\ttraining jobs$/m }],
-  ['platform train can', { zsh: /TOLD=platform train cancel =/, fish: /^cancel\tstop a job/m }],
+  ['platform trai', { zsh: /SHOWN=platform train=/, fish: /^train\ttraining jobs$/m }],
+  ['platform train can', { zsh: /SHOWN=platform train cancel =/, fish: /^cancel\tstop a job/m }],
   ['platform train c', { zsh: /^containers +-- environments/m, fish: /^containers\tenvironments/m }],
-  ['platform machine show p', { zsh: /TOLD=platform machine show press =/, fish: /^press$/m }],
-  ['platform machine pin press s', { zsh: /TOLD=platform machine pin press server =/, fish: /^server$/m }],
-  ['platform logs press --level w', { zsh: /TOLD=platform logs press --level warn =/, fish: /^warn$/m }],
-  ['platform machine create "a b" --loc', { zsh: /TOLD=.*"a b" --location =/, fish: /^--location\tlocation/m }],
+  ['platform machine show p', { zsh: /SHOWN=platform machine show press =/, fish: /^press$/m }],
+  ['platform machine pin press s', { zsh: /SHOWN=platform machine pin press server =/, fish: /^server$/m }],
+  ['platform logs press --level w', { zsh: /SHOWN=platform logs press --level warn =/, fish: /^warn$/m }],
+  ['platform machine create "a b" --loc', { zsh: /SHOWN=.*"a b" --location =/, fish: /^--location\tlocation/m }],
   ['platform train submit --model-t', { zsh: /--model-type =/, fish: /^--model-type\t/m }],
-  ['platform config set press da', { zsh: /TOLD=platform config set press data\/=/, fish: /^data\/$/m }],
+  ['platform config set press da', { zsh: /SHOWN=platform config set press data\/=/, fish: /^data\/$/m }],
   ['platform config set press data/', { zsh: /data\/my\\ config\.json =/, fish: /^data\/my config\.json$/m }],
 ];
 

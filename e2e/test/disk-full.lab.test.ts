@@ -65,7 +65,7 @@ test(
       };
       const restart = await again('a restart', () => machine.must('systemctl restart platform-agent', 300));
       const before = await machine.must('journalctl -u platform-agent --no-pager');
-      assert.doesNotMatch(before, /did not end in order/, 'it was asked to end, and that is known');
+      assert.doesNotMatch(before, /did not end in order/, 'the report knows that it was stopped on request');
       await keep('disk full to the last block: restart until online', 'container', restart);
       const boot = await again('a power cut', async () => {
         await machine.cut();

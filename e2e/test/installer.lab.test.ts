@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { writeFile } from 'node:fs/promises';
 import { tempFolder } from '@platform/kit/testing';
 import { container } from '../lab/machine.ts';
-import { releaseDoor, sha256 } from '../lab/release-door.ts';
+import { startReleaseServer, sha256 } from '../lab/release-server.ts';
 
 const ids = 'PLATFORM_API_KEY_ID=kid PLATFORM_API_KEY=secret PLATFORM_PART_ID=part';
 const ranWith = (more = ''): string =>
@@ -14,28 +14,28 @@ const authorityFlag = ' --authority /opt/platform/cache/install/authority.pem';
 const rootFlag = ` --trusted-root /opt/platform/cache/install/root.json${authorityFlag}`;
 
 test('install.sh', { timeout: 600_000 }, async (t) => {
-  await using door = await releaseDoor();
-  await using machine = await container(door.port, door.plainPort);
+  await using server = await startReleaseServer();
+  await using machine = await container(server.port, server.plainPort);
   await using folder = await tempFolder();
   const put = async (name: string, content: string | Uint8Array): Promise<void> => {
     await writeFile(folder.file(name), content);
     await machine.push('/srv', folder.file(name));
   };
-  await put('install.sh', door.script());
-  await put('other-key.sh', door.script({ key: (await otherKey()).trim() }));
-  await put('no-release.sh', door.script({ key: '' }));
-  await put('SHA256SUMS', door.list);
-  await put('SHA256SUMS.sig', door.signature);
-  await put('agent', door.agent);
+  await put('install.sh', server.script());
+  await put('other-key.sh', server.script({ key: (await otherKey()).trim() }));
+  await put('no-release.sh', server.script({ key: '' }));
+  await put('SHA256SUMS', server.list);
+  await put('SHA256SUMS.sig', server.signature);
+  await put('agent', server.agent);
   await put('other', 'something else');
 
   /** Runs it on a machine without an installation. @returns its output and what it started. */
   const install = async (command: string) => {
-    door.asked.length = 0;
+    server.requests.length = 0;
     await machine.must('rm -rf /opt/platform /run/ran');
-    const said = await machine.exec(command);
+    const result = await machine.exec(command);
     const ran = await machine.exec('cat /run/ran');
-    return { ...said, ran: ran.code === 0 ? ran.stdout : undefined };
+    return { ...result, ran: ran.code === 0 ? ran.stdout : undefined };
   };
   const goesWell = async (command: string): Promise<string> => {
     const { code, stdout, stderr, ran } = await install(command);
@@ -43,14 +43,14 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
     assert.ok(ran !== undefined, 'nothing was started');
     return ran;
   };
-  const ends = async (command: string, code: 1 | 2 | 3, said: RegExp): Promise<void> => {
+  const ends = async (command: string, code: 1 | 2 | 3, message: RegExp): Promise<void> => {
     const done = await install(command);
     assert.deepEqual({ code: done.code, ran: done.ran }, { code, ran: undefined }, `${done.stdout}${done.stderr}`);
-    assert.match(done.stderr, said);
+    assert.match(done.stderr, message);
   };
 
   await t.test('the one-liner of the specification', async () => {
-    const ran = await goesWell(`/bin/sh -c "${ids}; $(${door.scriptCommand})"`);
+    const ran = await goesWell(`/bin/sh -c "${ids}; $(${server.scriptCommand})"`);
     assert.equal(
       ran,
       `arguments: ${ranWith(rootFlag)}\npart: part kid secret\nurl: https://app.platform.test\nproxy: \nstdin: 0\n`,
@@ -62,7 +62,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   await t.test('piped into each shell, with flags', async () => {
     for (const shell of ['sh', 'busybox sh', 'bash'])
       assert.match(
-        await goesWell(`${door.scriptCommand} | env ${ids} ${shell} -s -- --no-start`),
+        await goesWell(`${server.scriptCommand} | env ${ids} ${shell} -s -- --no-start`),
         new RegExp(`^arguments: ${ranWith(rootFlag)} --no-start$`, 'm'),
       );
   });
@@ -81,11 +81,11 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
 
   await t.test('a download that is cut goes on where it stopped', async () => {
     let cuts = 0;
-    door.trouble = (request, response) => {
+    server.intercept = (request, response) => {
       if (!request.url?.endsWith('/platform-agent') || cuts === 2) return false;
       const from = Number(/\d+/.exec(request.headers.range ?? '')?.[0] ?? 0);
       cuts++;
-      const rest = Buffer.from(door.agent).subarray(from);
+      const rest = Buffer.from(server.agent).subarray(from);
       response.writeHead(from === 0 ? 200 : 206, {
         'content-length': rest.length,
         ...(from > 0 && { 'content-range': `bytes ${from}-${from + rest.length - 1}/${from + rest.length}` }),
@@ -95,54 +95,54 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
     };
     await goesWell(`${ids} sh /srv/install.sh`);
     assert.deepEqual(
-      door.asked.filter((line) => line.includes('/platform-agent')).map((line) => line.split(' ')[2] ?? ''),
+      server.requests.filter((line) => line.includes('/platform-agent')).map((line) => line.split(' ')[2] ?? ''),
       ['', 'bytes=60000-', 'bytes=120000-'],
     );
-    door.trouble = () => false;
+    server.intercept = () => false;
   });
 
-  await t.test('a server that is busy is asked again', async () => {
+  await t.test('requests to a busy server are repeated', async () => {
     let times = 0;
-    door.trouble = (_, response) => {
+    server.intercept = (_, response) => {
       if (times++ % 2 === 1) return false;
       response.writeHead(503).end();
       return true;
     };
     await goesWell(`${ids} sh /srv/install.sh`);
-    door.trouble = () => false;
+    server.intercept = () => false;
   });
 
   await t.test('what was changed on its way is never run', async () => {
     await ends(`${ids} sh /srv/other-key.sh`, 3, /not signed by the key of this server.*\nNothing was run/s);
     await ends(`${ids} sh /srv/install.sh --version 1.2.2`, 3, /should have [0-9a-f]{64}\. It was removed/);
     const change = (suffix: string, body: string) => {
-      door.trouble = (request, response) => {
+      server.intercept = (request, response) => {
         if (!request.url?.endsWith(suffix)) return false;
         response.end(body);
         return true;
       };
     };
-    change('/SHA256SUMS', `${door.list}${sha256('evil')}  platform-agent/9.9.9/linux-amd64/platform-agent\n`);
+    change('/SHA256SUMS', `${server.list}${sha256('evil')}  platform-agent/9.9.9/linux-amd64/platform-agent\n`);
     await ends(`${ids} sh /srv/install.sh --version 9.9.9`, 3, /not signed/);
     change('/SHA256SUMS.sig', '');
     await ends(`${ids} sh /srv/install.sh`, 3, /not signed/);
     change('/platform-agent', '#!/bin/sh\ntouch /run/ran\n');
     await ends(`${ids} sh /srv/install.sh`, 3, /what was downloaded has the sha256/);
     assert.equal((await machine.exec('ls /opt/platform/cache/install/platform-agent')).code, 2);
-    change('.root.json', '{"signed":"by somebody else"}');
+    change('.root.json', '{"signed":"by another author"}');
     await ends(`${ids} sh /srv/install.sh`, 3, /4\.root\.json is not the root document/);
-    door.trouble = () => false;
+    server.intercept = () => false;
   });
 
   await t.test('a server that has nothing, or is not there', async () => {
     await ends(`${ids} sh /srv/no-release.sh`, 1, /has not published a release yet/);
     await ends(`${ids} sh /srv/install.sh --server http://no.such.platform.example`, 2, /could not be resolved/);
-    door.trouble = (_, response) => {
+    server.intercept = (_, response) => {
       response.writeHead(404).end();
       return true;
     };
     await ends(`${ids} sh /srv/install.sh`, 2, /SHA256SUMS could not be downloaded \(curl 22\)/);
-    door.trouble = () => false;
+    server.intercept = () => false;
   });
 
   await t.test('without a network', async () => {
@@ -164,11 +164,11 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
     const url = '--url https://app.platform.test/elsewhere/agent';
     await ends(`${ids} sh /srv/install.sh ${url}`, 1, /is not signed by the server/);
     await ends(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256('x')}`, 3, /should have/);
-    assert.match(await goesWell(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256(door.agent)}`), / --unsigned$/m);
+    assert.match(await goesWell(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256(server.agent)}`), / --unsigned$/m);
     assert.match(await goesWell(`${ids} sh /srv/install.sh --url file:///srv/agent --unsigned`), / --unsigned$/m);
   });
 
-  await t.test('a proxy is used, and told to the agent', async () => {
+  await t.test('a proxy is used, and passed to the agent', async () => {
     const proxy = 'http_proxy=http://192.168.60.1:80';
     // Only the proxy resolves the name.
     const ran = await goesWell(`${ids} ${proxy} sh /srv/install.sh --server http://behind.the.proxy`);
@@ -203,6 +203,6 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
 });
 
 async function otherKey(): Promise<string> {
-  await using other = await releaseDoor();
+  await using other = await startReleaseServer();
   return /release_key='([^']*)'/.exec(other.script())?.[1] ?? '';
 }

@@ -10,7 +10,7 @@ import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platfo
 import { isAlive, processStartTime } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { broken, type Facts, newFacts } from '../src/job-invariants.ts';
-import { newFact } from '../src/job-crew.ts';
+import { newFact } from '../src/job-workload.ts';
 import { JobLab } from '../src/job-lab.ts';
 import { startRunnerProcess } from '../src/acting-runner.ts';
 import { canMount, fillDisk } from '../src/small-disk.ts';
@@ -47,12 +47,12 @@ async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, 
     (await (await lab.client(MLTrainingService)).getTrainingJobLogs({ id })).logs.map((line) => line.message);
   /** Returns the trainer of an attempt, once its log line has arrived. */
   const trainerOf = async (id: string, attempt = 1): Promise<{ pid: number; startTime: string }> => {
-    let said: string | undefined;
+    let line: string | undefined;
     await lab.until(`trainer ${attempt} of ${modelName}`, async () => {
-      said = (await lines(id)).filter((line) => line.startsWith('pid '))[attempt - 1];
-      return said !== undefined;
+      line = (await lines(id)).filter((line) => line.startsWith('pid '))[attempt - 1];
+      return line !== undefined;
     });
-    const pid = Number(said?.slice(4));
+    const pid = Number(line?.slice(4));
     return { pid, startTime: processStartTime(pid) ?? '' };
   };
   /** Advances the clock until the server has noticed. */

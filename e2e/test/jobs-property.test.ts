@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import * as fc from 'fast-check';
 import { type Burst, bursts } from '../src/job-calls.ts';
-import { Crew } from '../src/job-crew.ts';
+import { JobWorkload } from '../src/job-workload.ts';
 import { JobLab } from '../src/job-lab.ts';
 
 const seconds = Number(process.env['PLATFORM_JOBS_SECONDS'] ?? 12);
@@ -23,20 +23,20 @@ test('whatever is called, killed and repeated, jobs never lie', async (t) => {
   t.diagnostic(`PLATFORM_JOBS_SEED=${seed}`);
   const run = async (all: readonly Burst[]): Promise<void> => {
     if (systemClock.now() > state.end) return;
-    const crew = new Crew(lab, datasetId, `run-${state.runs++}`);
+    const workload = new JobWorkload(lab, datasetId, `run-${state.runs++}`);
     try {
       for (const burst of all) {
-        await crew.perform(burst);
-        assert.deepEqual(await crew.broken(), []);
+        await workload.perform(burst);
+        assert.deepEqual(await workload.broken(), []);
         state.bursts++;
         if (burst.crash.is === 'server' || burst.crash.is === 'database') state.crashes++;
       }
-      await crew.finish();
-      assert.deepEqual(await crew.broken(), []);
+      await workload.finish();
+      assert.deepEqual(await workload.broken(), []);
     } catch (error) {
       if (!state.hasFailed) state.end = systemClock.now() + shrinkSeconds * 1000;
       state.hasFailed = true;
-      await crew.clearUp();
+      await workload.clearUp();
       throw error;
     }
   };

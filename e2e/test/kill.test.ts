@@ -58,7 +58,7 @@ async function endOf(up: UpProcess, dataDir: string): Promise<number | null> {
   if (ended) return ended.code;
   const events = (await storyEvents(dataDir)).slice(-5).map((event) => event.what);
   await up.group.stop({ termMs: 30_000 });
-  throw new Error(`no end after ${patienceMs / 1000} s; last events ${events.join(', ')}; said ${await up.stderr}`);
+  throw new Error(`no end after ${patienceMs / 1000} s; last events ${events.join(', ')}; it wrote ${await up.stderr}`);
 }
 
 /** Runs the small story, kills at each moment, and restarts after a failure. @returns the number of starts. */

@@ -14,7 +14,7 @@ function commandsUnder(readme: string, heading: string): string[] {
   return [...section.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) => block.trim().split('\n'));
 }
 
-async function shell(command: string, env: Record<string, string>): Promise<{ code: number | null; said: string }> {
+async function shell(command: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const group = await spawnGroup({
     command: '/bin/sh',
     args: ['-c', command],
@@ -26,7 +26,7 @@ async function shell(command: string, env: Record<string, string>): Promise<{ co
     group.stderr ? text(group.stderr) : '',
     group.exited,
   ]);
-  return { code, said: out + err };
+  return { code, output: out + err };
 }
 
 test('the training section of the README works as written', async () => {
@@ -56,8 +56,8 @@ test('the training section of the README works as written', async () => {
     };
     for (const command of commands) {
       const here = command.replaceAll(/ \.\/(images|models|parts|out)\b/g, ` ${work.path}/$1`);
-      const { code, said } = await shell(here, env);
-      assert.equal(code, 0, `${command}\n${said}`);
+      const { code, output } = await shell(here, env);
+      assert.equal(code, 0, `${command}\n${output}`);
     }
   } finally {
     await up.group.stop({ termMs: 20_000 });

@@ -33,12 +33,12 @@ const python = (): string => {
 async function makeDataset(client: PlatformClient, organizationId: string): Promise<string> {
   const { machine } = await client.fleetClient.createMachine({ organizationId, name: 'camera' });
   const datasetId = await client.datasetClient.createDataset('things', organizationId);
-  const pictures = [];
+  const images = [];
   const options = { seed: 1, side: 96, trainPerClass: 15, testPerClass: 0, objects: labels };
   for await (const { jpeg, label } of composeObjects10(options)) {
-    pictures.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
+    images.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
   }
-  await client.dataClient.uploadImages(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
+  await client.dataClient.uploadImages(images, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
   return datasetId;
 }
 const pack = (folder: string): Uint8Array<ArrayBuffer> =>

@@ -137,8 +137,8 @@ test('keys and links stand in files of mode 0600 alone: start, crash, rotation, 
   await app.rotateKey({ id: kept['runner_key_id'] ?? '' });
   secrets.push((await app.rotateKey({ id: first['api_key_id'] ?? '' })).key);
   assertHidden(folder.path, secrets, 'rotated');
-  const said = await stop(up);
-  assert.match(said, /An earlier version wrote keys into .*cloud\.log; they are removed now/);
+  const output = await stop(up);
+  assert.match(output, /An earlier version wrote keys into .*cloud\.log; they are removed now/);
 
   up = await start('--empty');
   const second = await readyOf(up);
@@ -147,11 +147,11 @@ test('keys and links stand in files of mode 0600 alone: start, crash, rotation, 
   assert.equal(jsonOf(folder.path, 'connection.json')['api_key'], undefined);
   assert.equal((await fetch(second['sign_in_url'] ?? '', { redirect: 'manual' })).status, 303);
   assertHidden(folder.path, secrets, 'started with dead keys');
-  const saidThen = await stop(up);
-  assert.match(saidThen, /first API key was rotated or deleted.*npm start -- --new-keys/);
-  assert.match(saidThen, /runner's key was rotated or deleted/);
-  assert.ok(!saidThen.includes(first['api_key'] ?? ''), 'a dead key is printed');
-  assert.ok(!saidThen.includes('earlier version wrote'), 'said once');
+  const laterOutput = await stop(up);
+  assert.match(laterOutput, /first API key was rotated or deleted.*npm start -- --new-keys/);
+  assert.match(laterOutput, /runner's key was rotated or deleted/);
+  assert.ok(!laterOutput.includes(first['api_key'] ?? ''), 'a dead key is printed');
+  assert.ok(!laterOutput.includes('earlier version wrote'), 'reported once');
 
   up = await start('--empty', '--new-keys');
   const third = await readyOf(up);

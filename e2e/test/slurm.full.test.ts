@@ -54,7 +54,7 @@ const labels = ['bear', 'corn'];
 async function makeDataset(client: PlatformClient, organizationId: string): Promise<string> {
   const { machine } = await client.fleetClient.createMachine({ organizationId, name: 'camera' });
   const datasetId = await client.datasetClient.createDataset('things', organizationId);
-  const pictures = [];
+  const images = [];
   for await (const { jpeg, label } of composeObjects10({
     seed: 1,
     side: 96,
@@ -62,9 +62,9 @@ async function makeDataset(client: PlatformClient, organizationId: string): Prom
     testPerClass: 0,
     objects: labels,
   })) {
-    pictures.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
+    images.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
   }
-  await client.dataClient.uploadImages(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
+  await client.dataClient.uploadImages(images, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
   return datasetId;
 }
 

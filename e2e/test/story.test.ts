@@ -132,13 +132,13 @@ test('a used port is refused with its remedy', async () => {
   const other = await startUp(two.path, '--empty', '--port', url.port);
   assert.equal(await other.answer, undefined);
   assert.notEqual((await other.group.exited).code, 0);
-  const said = await other.stderr;
-  assert.match(said, new RegExp(`PORT_IN_USE[^]*${url.port}[^]*--port`));
+  const errors = await other.stderr;
+  assert.match(errors, new RegExp(`PORT_IN_USE[^]*${url.port}[^]*--port`));
   up.group.signal('SIGTERM');
   await up.group.exited;
 });
 
-test('npm is asked to end, or killed: what it started ends too, and the next start goes on', async () => {
+test('npm is stopped, or killed: what it started ends too, and the next start goes on', async () => {
   await using folder = await dataFolder();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
     const npm = await spawnGroup({

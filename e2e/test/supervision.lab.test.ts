@@ -23,7 +23,7 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
     await machine.must(command, 300);
   };
   const onlineAgain = () => site.until(partId, 'online again', 180, isOnlineSince(sinceMs));
-  const said = async (words: RegExp) => {
+  const logged = async (words: RegExp) => {
     await eventually(`the app has a line like ${String(words)}`, 120, async () =>
       (await site.logs(partId)).some((line) => words.test(line)) ? true : undefined,
     );
@@ -43,7 +43,7 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
         await onlineAgain();
       });
       assert.equal(await server(), kept);
-      await said(/adopted/i);
+      await logged(/adopted/i);
       await keep(
         'agent killed: until the next one runs and is online',
         'container',

@@ -42,7 +42,7 @@ function cutting(cuts: number[]): typeof globalThis.fetch {
   };
 }
 
-test('the TypeScript client: pictures, boxes, scripts, jobs with resources, followed logs, models', async () => {
+test('the TypeScript client: images, boxes, scripts, jobs with resources, followed logs, models', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
   const client = clientOf(ready);

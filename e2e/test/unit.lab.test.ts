@@ -57,7 +57,7 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
       );
       assert.match(environment, /^ADDED=yes$/m);
       assert.match(await journal(), /the unit is the one of the new version/);
-      await eventually('it has proved itself', 600, isProven);
+      await eventually('it has passed the health check', 600, isProven);
       const reports = ({ report }: Machine) => report?.agent?.runningVersion === '0.1.1';
       await site.until(partId, 'online', 120, (found) => isOnline(found) && reports(found));
       assert.equal(
@@ -87,11 +87,11 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
       assert.equal(await machine.must('systemctl show -P NeedDaemonReload platform-agent'), 'no');
     });
 
-    await t.test('a unit that somebody changed stays, and the status says so', async () => {
+    await t.test('a changed unit stays, and the status says so', async () => {
       await machine.must(
         `sed -i 's/^RestartSec=.*/RestartSec=7/' ${unit} && systemctl daemon-reload && systemctl restart platform-agent`,
       );
-      await eventually('it is said', 120, async () =>
+      await eventually('the status reports it', 120, async () =>
         JSON.stringify(await statusOf(machine)).includes('UNIT_CHANGED') ? true : undefined,
       );
       assert.match(await onDisk(), /^RestartSec=7$/m);

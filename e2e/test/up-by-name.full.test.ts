@@ -6,7 +6,7 @@ import { checkout, dataFolder, startUp } from '../src/up-process.ts';
 
 const tls = path.join(checkout, 'apps', 'cloud', 'test', 'tls');
 
-test('npm start --host 0.0.0.0 with a certificate tells its whole story', async () => {
+test('npm start --host 0.0.0.0 with a certificate passes the whole story', async () => {
   await using folder = await dataFolder();
   const flags = ['--once', '--small', '--host', '0.0.0.0'];
   const pair = ['--tls-cert', path.join(tls, 'names.pem'), '--tls-key', path.join(tls, 'names-key.pem')];

@@ -15,7 +15,7 @@ import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireRunner } from '../src/wire-callers.ts';
 
-interface Desk {
+interface Session {
   page: Page;
   ready: CloudReady;
   client: PlatformClient;
@@ -54,7 +54,7 @@ interface BrowserWorld {
   atob(text: string): string;
 }
 
-async function collects({ page, client, ready, mark }: Desk): Promise<string> {
+async function collects({ page, client, ready, mark }: Session): Promise<string> {
   const id = await client.datasetClient.createDataset(`draft ${mark}`, ready.org_id);
   await page.goto(`${ready.url}/datasets/${id}`);
   await button(page, 'Rename').click();
@@ -100,7 +100,7 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
 }
 
 /** Boxes with the mouse and with the keyboard alone, undo, and the boxes that the server stores. */
-async function frames({ page, client }: Desk, datasetId: string): Promise<void> {
+async function frames({ page, client }: Session, datasetId: string): Promise<void> {
   await page.locator('.image a').first().click();
   const boxes = page.locator('.box-canvas .box');
   const canvas = page.locator('.box-canvas');
@@ -189,8 +189,8 @@ const head = {
   device: { name: 'cpu', reason: 'There is no GPU.' },
 };
 
-async function trainsTagger(desk: Desk, datasetId: string): Promise<void> {
-  const { page, ready, mark } = desk;
+async function trainsTagger(session: Session, datasetId: string): Promise<void> {
+  const { page, ready, mark } = session;
   await page.goto(`${ready.url}/training/new?dataset=${datasetId}`);
   await page.getByLabel('Type').selectOption({ label: 'Object detection' });
   await page.getByText(/Few images have one of: lid \(1\)/).waitFor();
@@ -233,12 +233,12 @@ async function trainsTagger(desk: Desk, datasetId: string): Promise<void> {
   await page.getByRole('heading', { name: 'Log' }).waitFor();
 }
 
-async function readsDetector({ page, ready, client, mark }: Desk): Promise<void> {
+async function readsDetector({ page, ready, client, mark }: Session): Promise<void> {
   const { org_id: organization, url } = ready;
   const datasetId = await client.datasetClient.createDataset(`boxes ${mark}`, organization);
-  const pictures = await jpegs('corn', 16);
+  const images = await jpegs('corn', 16);
   const ids = await client.dataClient.uploadImages(
-    pictures.map(({ name, jpeg }) => ({
+    images.map(({ name, jpeg }) => ({
       bytes: jpeg,
       fileName: name,
       fileExtension: 'jpg',
@@ -266,7 +266,7 @@ async function readsDetector({ page, ready, client, mark }: Desk): Promise<void>
     x_max_normalized: 0.6,
     y_max_normalized: 0.6,
   };
-  const picture = { image_path: 'x', file_name: 'corn.jpg', sha256: '1', binary_data_id: ids[0] };
+  const image = { image_path: 'x', file_name: 'corn.jpg', sha256: '1', binary_data_id: ids[0] };
   await runner.complete(
     { [`finder-${mark}.onnx`]: `boxes ${mark}` },
     {
@@ -279,7 +279,7 @@ async function readsDetector({ page, ready, client, mark }: Desk): Promise<void>
       per_class: [
         { label: 'corn', precision: 1, recall: 0.8, f1: 0.89, support: 5, ap50: 0.71, ap75: 0.5, threshold: 0.3 },
       ],
-      worst: [{ ...picture, missed: [box], wrong: [{ ...box, score: 0.66 }] }],
+      worst: [{ ...image, missed: [box], wrong: [{ ...box, score: 0.66 }] }],
     },
   );
   await page.goto(`${url}/training/${id}`);
@@ -304,7 +304,7 @@ async function readsDetector({ page, ready, client, mark }: Desk): Promise<void>
 }
 
 /** Lists queued jobs by status; cancels and deletes them after a confirmation. */
-async function managesJobs({ page, ready, mark }: Desk, datasetId: string): Promise<void> {
+async function managesJobs({ page, ready, mark }: Session, datasetId: string): Promise<void> {
   await page.goto(`${ready.url}/training/new?dataset=${datasetId}`);
   await page.getByRole('checkbox', { name: 'bear 10' }).waitFor();
   await page.getByLabel('Model name').fill(`stuck-${mark}`);
@@ -336,7 +336,7 @@ async function managesJobs({ page, ready, mark }: Desk, datasetId: string): Prom
   await page.getByRole('link', { name: `stuck-${mark}` }).waitFor({ state: 'detached' });
 }
 
-async function seesRunners({ page, client, ready, mark }: Desk): Promise<void> {
+async function seesRunners({ page, client, ready, mark }: Session): Promise<void> {
   await link(page, 'Runners').click();
   await page.getByRole('row', { name: 'press-2' }).getByText('detection').waitFor();
   await page.getByText('runs no training scripts: bubblewrap is missing.').first().waitFor();
@@ -356,7 +356,7 @@ async function seesRunners({ page, client, ready, mark }: Desk): Promise<void> {
 }
 
 /** Submits a script of the registry with arguments, and checks its job and its model. */
-async function runsScript({ page, client, ready, mark }: Desk, datasetId: string): Promise<void> {
+async function runsScript({ page, client, ready, mark }: Session, datasetId: string): Promise<void> {
   const { url, org_id: organization } = ready;
   const before = await client.trainingScriptClient.listTrainingScripts(organization);
   if (before.length === 0) {
@@ -439,15 +439,15 @@ test('datasets are labelled, models of every kind trained and looked at in the b
       await t.test(`at ${width} px`, async () => {
         const context = await browser.newContext({ viewport: { width, height } });
         const complaints = watchComplaints(context);
-        const desk: Desk = { page: await context.newPage(), ready, client, mark: String(width) };
-        await desk.page.goto((await client.sessionClient.createSignInLink({})).url);
-        const datasetId = await collects(desk);
-        await frames(desk, datasetId);
-        await trainsTagger(desk, datasetId);
-        await readsDetector(desk);
-        await managesJobs(desk, datasetId);
-        await seesRunners(desk);
-        await runsScript(desk, datasetId);
+        const session: Session = { page: await context.newPage(), ready, client, mark: String(width) };
+        await session.page.goto((await client.sessionClient.createSignInLink({})).url);
+        const datasetId = await collects(session);
+        await frames(session, datasetId);
+        await trainsTagger(session, datasetId);
+        await readsDetector(session);
+        await managesJobs(session, datasetId);
+        await seesRunners(session);
+        await runsScript(session, datasetId);
         assert.deepEqual(complaints, []);
         await context.close();
       });

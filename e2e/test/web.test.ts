@@ -20,7 +20,7 @@ import { checkout, cleanEnv, dataFolder } from '../src/up-process.ts';
 import { wireMachine, wireRunner } from '../src/wire-callers.ts';
 import type { WireMachine } from '../src/wire-callers.ts';
 
-interface Desk {
+interface Session {
   page: Page;
   ready: CloudReady;
   client: PlatformClient;
@@ -40,7 +40,7 @@ async function writeConfig(page: Page, config: object): Promise<string> {
   return text;
 }
 
-async function signsIn({ page, ready, client }: Desk): Promise<void> {
+async function signsIn({ page, ready, client }: Session): Promise<void> {
   await page.goto(`${ready.url}/machines`);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await page.getByText('npm run -s platform -- sign-in').waitFor();
@@ -52,7 +52,7 @@ async function signsIn({ page, ready, client }: Desk): Promise<void> {
 }
 
 /** Creates a machine in the browser; with its credentials the test simulates the machine. */
-async function createsMachine({ page, mark }: Desk): Promise<WireMachine> {
+async function createsMachine({ page, mark }: Session): Promise<WireMachine> {
   await button(page, 'Create machine').click();
   await page.getByLabel('Name').fill(`press ${mark}`);
   await button(page, 'Create').click();
@@ -77,7 +77,7 @@ const report = (revision: number) => ({
   serverState: ServerState.RUNNING,
 });
 
-async function edits({ page, client }: Desk, machine: WireMachine): Promise<void> {
+async function edits({ page, client }: Session, machine: WireMachine): Promise<void> {
   const machineId = new URL(page.url()).pathname.split('/')[2] ?? '';
   const found = await client.fleetClient.getMachine({ id: machineId });
   const partId = found.machine?.partId ?? '';
@@ -126,12 +126,12 @@ async function edits({ page, client }: Desk, machine: WireMachine): Promise<void
   await checkPage(page, 'revisions');
 }
 
-async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
+async function reads({ page }: Session, machine: WireMachine): Promise<void> {
   const line = (level: string, message: string) => machine.log({ level, message, at: systemClock.wall() });
-  await line('info', 'said before the page was opened');
+  await line('info', 'written before the page was opened');
   await link(page, 'LOGS').click();
   const log = page.getByRole('region', { name: 'Log lines' });
-  await log.getByText('said before the page was opened').waitFor();
+  await log.getByText('written before the page was opened').waitFor();
   await page.getByText('Live', { exact: true }).waitFor();
   await line('warn', 'a camera is slow');
   await log.getByText('a camera is slow').waitFor();
@@ -149,20 +149,20 @@ async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
   await page.getByRole('checkbox', { name: 'warn' }).uncheck();
   await log.getByText('a camera is slow').waitFor({ state: 'detached' });
   await page.getByRole('searchbox', { name: 'Search text' }).fill('gone');
-  await log.getByText('said before').waitFor({ state: 'detached' });
+  await log.getByText('written before').waitFor({ state: 'detached' });
   assert.equal(await log.getByRole('listitem').count(), 1, 'one line is left');
   await page.getByRole('searchbox', { name: 'Search text' }).fill('');
   await page.getByRole('checkbox', { name: 'warn' }).check();
 
   await button(page, 'Pause').click();
-  await line('info', 'said while paused');
+  await line('info', 'written while paused');
   await page.getByText('1 new line waiting').waitFor();
-  assert.equal(await log.getByText('said while paused').count(), 0);
+  assert.equal(await log.getByText('written while paused').count(), 0);
   await button(page, 'Go on').click();
-  await log.getByText('said while paused').waitFor();
+  await log.getByText('written while paused').waitFor();
 }
 
-async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
+async function restarts({ page }: Session, machine: WireMachine): Promise<void> {
   await button(page, /Part status/).click();
   const status = page.getByRole('dialog', { name: 'Part status' });
   await status.getByText('A newer file is installed').waitFor();
@@ -176,7 +176,7 @@ async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
 }
 
 /** Versions: chosen in menus, tried, rolled back with a reason, and tried again. */
-async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine): Promise<void> {
+async function givesUp({ page, client, ready, mark }: Session, machine: WireMachine): Promise<void> {
   await link(page, 'CONFIGURE').click();
   const { machines } = await client.fleetClient.listMachines({ organizationId: ready.org_id });
   const partId = machines.find((one) => one.name === `press ${mark}`)?.partId ?? '';
@@ -237,7 +237,7 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   });
   await status.getByText('Version 1.1.0 failed its trial.').waitFor();
   await status.getByText('1.1.0 ended: signal SIGSEGV').waitFor();
-  await checkPage(page, 'a version taken back');
+  await checkPage(page, 'a version rolled back');
   await page.keyboard.press('Escape');
   await page.getByText('The machine server rolled back 1.1.0').waitFor();
   await page
@@ -257,7 +257,7 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
 }
 
 /** Creates a dataset and uploads images of two objects, all in the browser. */
-async function collects({ page, mark }: Desk): Promise<void> {
+async function collects({ page, mark }: Session): Promise<void> {
   await link(page, 'Datasets').click();
   await checkPage(page, 'datasets');
   await button(page, 'New dataset').click();
@@ -288,10 +288,10 @@ async function collects({ page, mark }: Desk): Promise<void> {
   await page.getByText('30 images').waitFor();
 }
 
-async function trains({ page, ready, mark }: Desk): Promise<void> {
+async function trains({ page, ready, mark }: Session): Promise<void> {
   const { org_id: organization, url } = ready;
-  const picture = page.getByRole('img', { name: /balloon/ }).first();
-  await picture.waitFor();
+  const image = page.getByRole('img', { name: /balloon/ }).first();
+  await image.waitFor();
   await page.waitForFunction(`document.querySelector('img[alt*="balloon"]').naturalWidth === 64`);
   await checkPage(page, 'dataset');
 
@@ -352,7 +352,7 @@ async function trains({ page, ready, mark }: Desk): Promise<void> {
   await checkPage(page, 'models');
 }
 
-async function makesKey({ page, ready, mark }: Desk): Promise<void> {
+async function makesKey({ page, ready, mark }: Session): Promise<void> {
   await link(page, 'Settings').click();
   await button(page, 'Create key').click();
   await page.getByLabel('Name').fill(`key ${mark}`);
@@ -387,21 +387,21 @@ test('an operator signs in and runs machines and training in the browser', async
       await t.test(`at ${width} px`, async () => {
         const context = await browser.newContext({ viewport: { width, height } });
         const complaints = watchComplaints(context);
-        const desk: Desk = { page: await context.newPage(), ready, client, mark: String(width) };
-        await signsIn(desk);
-        const machine = await createsMachine(desk);
-        await checkPage(desk.page, 'configure');
-        await edits(desk, machine);
-        await reads(desk, machine);
-        await restarts(desk, machine);
-        await givesUp(desk, machine);
-        await collects(desk);
-        await trains(desk);
-        await makesKey(desk);
-        await desk.page.goto(`${ready.url}/nowhere`);
-        await desk.page.getByText('Page not found').waitFor();
-        await button(desk.page, 'Sign out').first().click();
-        await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+        const session: Session = { page: await context.newPage(), ready, client, mark: String(width) };
+        await signsIn(session);
+        const machine = await createsMachine(session);
+        await checkPage(session.page, 'configure');
+        await edits(session, machine);
+        await reads(session, machine);
+        await restarts(session, machine);
+        await givesUp(session, machine);
+        await collects(session);
+        await trains(session);
+        await makesKey(session);
+        await session.page.goto(`${ready.url}/nowhere`);
+        await session.page.getByText('Page not found').waitFor();
+        await button(session.page, 'Sign out').first().click();
+        await session.page.getByRole('heading', { name: 'Sign in' }).waitFor();
         assert.deepEqual(complaints, []);
         await context.close();
       });

@@ -109,8 +109,8 @@ class Cluster {
   }
   /** Writes the token as an administrator's timer would. */
   async writeToken(): Promise<void> {
-    const said = await this.run('scontrol', 'token', 'username=root', `lifespan=${tokenSeconds}`);
-    await writeFile(this.file('token'), said.replace('SLURM_JWT=', ''), { mode: 0o640 });
+    const token = await this.run('scontrol', 'token', 'username=root', `lifespan=${tokenSeconds}`);
+    await writeFile(this.file('token'), token.replace('SLURM_JWT=', ''), { mode: 0o640 });
     await chown(this.file('token'), 0, daemonId);
   }
   async end(): Promise<void> {

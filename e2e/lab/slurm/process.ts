@@ -66,9 +66,9 @@ export class SlurmCluster implements AsyncDisposable {
   async #order(order: string): Promise<void> {
     const done = new Promise<void>((resolve, reject) => {
       const onLine = (line: string): void => {
-        const said = JSON.parse(line) as { done?: string; failed?: string };
-        if (said.done === order) resolve();
-        else if (said.failed !== undefined) reject(new Error(said.failed));
+        const message = JSON.parse(line) as { done?: string; failed?: string };
+        if (message.done === order) resolve();
+        else if (message.failed !== undefined) reject(new Error(message.failed));
         else return;
         this.#lines.off('line', onLine);
       };
@@ -86,12 +86,12 @@ export async function startSlurm(): Promise<SlurmCluster> {
   const args = ['--disable-warning=ExperimentalWarning', program];
   const group = await spawnGroup({ command: process.execPath, args, stdin: 'pipe' });
   if (!group.stdout || !group.stderr) throw new Error('the output of the cluster was not piped');
-  const said = text(group.stderr);
+  const errors = text(group.stderr);
   const lines = createInterface({ input: group.stdout });
   const first = await new Promise<string | undefined>((resolve) => {
     lines.once('line', resolve);
     lines.once('close', () => resolve(undefined));
   });
-  if (first === undefined) throw new Error(`the cluster did not start: ${await said}`);
+  if (first === undefined) throw new Error(`the cluster did not start: ${await errors}`);
   return new SlurmCluster(JSON.parse(first) as Ready, group, lines);
 }

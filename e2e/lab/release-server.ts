@@ -21,7 +21,7 @@ const agent = `#!/bin/sh
   echo "url: $PLATFORM_URL"; echo "proxy: \${http_proxy-}"; echo "stdin: $(wc -c)"; } > /run/ran
 `;
 
-export interface ReleaseDoor extends AsyncDisposable {
+export interface ReleaseServer extends AsyncDisposable {
   /** The TLS port. */
   readonly port: number;
   readonly plainPort: number;
@@ -33,12 +33,12 @@ export interface ReleaseDoor extends AsyncDisposable {
   readonly list: string;
   readonly signature: Buffer;
   /** Requests so far: method, path, range. */
-  readonly asked: string[];
+  readonly requests: string[];
   /** Sends the answer instead, if it returns true. */
-  trouble: (request: IncomingMessage, response: ServerResponse) => boolean;
+  intercept: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
-export async function releaseDoor(): Promise<ReleaseDoor> {
+export async function startReleaseServer(): Promise<ReleaseServer> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = String(publicKey.export({ type: 'spki', format: 'pem' })).trim();
   const root = '{"signed":"the root of trust"}\n';
@@ -74,8 +74,8 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
   const answer: RequestListener = (request, response) => {
     // A proxy receives absolute URLs.
     const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
-    door.asked.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
-    if (door.trouble(request, response)) return;
+    server.requests.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
+    if (server.intercept(request, response)) return;
     const body = pathname === '/install.sh' ? script() : pathname === '/authority.pem' ? authority : files[pathname];
     if (body === undefined) return void response.writeHead(404).end();
     const bytes = Buffer.from(body);
@@ -87,12 +87,12 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
   };
   const servers = [createSecureServer({ cert, key: tlsKey }, answer), createServer(answer)];
   const [port = 0, plainPort = 0] = await Promise.all(
-    servers.map(async (server) => {
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return (server.address() as AddressInfo).port;
+    servers.map(async (one) => {
+      await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve));
+      return (one.address() as AddressInfo).port;
     }),
   );
-  const door: ReleaseDoor = {
+  const server: ReleaseServer = {
     port,
     plainPort,
     scriptCommand: installScriptCommand(`https://${serverName}`, authoritySha256),
@@ -100,14 +100,14 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
     agent: program,
     list,
     signature,
-    asked: [],
-    trouble: () => false,
+    requests: [],
+    intercept: () => false,
     async [Symbol.asyncDispose]() {
-      for (const server of servers) {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
+      for (const one of servers) {
+        one.closeAllConnections();
+        await new Promise((resolve) => one.close(resolve));
       }
     },
   };
-  return door;
+  return server;
 }

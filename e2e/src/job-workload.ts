@@ -23,12 +23,12 @@ interface RunnerState {
   /** Attempts that have ended, as the server answered. */
   past: Attempt[];
   /** Lines that were sent without an answer, for resending. */
-  untold: { sequence: bigint; message: string }[];
+  unsent: { sequence: bigint; message: string }[];
   sequence: number;
 }
 type Outcome<T> = { ok: true; answer: T } | { ok: false; code: string };
 
-export class Crew {
+export class JobWorkload {
   readonly #lab: JobLab;
   readonly #datasetId: string;
   readonly #facts: Facts;
@@ -39,7 +39,7 @@ export class Crew {
     this.#lab = lab;
     this.#datasetId = datasetId;
     this.#facts = newFacts(modelName);
-    this.#runners = runners.map((id) => ({ id, current: undefined, past: [], untold: [], sequence: 0 }));
+    this.#runners = runners.map((id) => ({ id, current: undefined, past: [], unsent: [], sequence: 0 }));
   }
 
   async perform({ calls, crash: how }: Burst): Promise<void> {
@@ -65,7 +65,7 @@ export class Crew {
   /** Runs the remaining jobs to their end: none may be stuck, and no version may be free. */
   async finish(): Promise<void> {
     await this.#silence();
-    const closer: RunnerState = { id: 'closer', current: undefined, past: [], untold: [], sequence: 0 };
+    const closer: RunnerState = { id: 'closer', current: undefined, past: [], unsent: [], sequence: 0 };
     await this.#lab.until('every job has ended', async () => {
       await this.#lease(closer);
       if (closer.current) await this.#complete(closer);
@@ -231,7 +231,7 @@ export class Crew {
         const { current } = state;
         if (!current) return;
         const attempt = { ...current, runnerId: state.id };
-        const failure = one.is === 'fail' ? { cause: one.cause, code: 'DISK_FULL', message: 'as told' } : undefined;
+        const failure = one.is === 'fail' ? { cause: one.cause, code: 'DISK_FULL', message: 'as planned' } : undefined;
         const end = await outcome(async () => {
           const from = await this.#runner();
           if (failure) await from.failJob({ ...attempt, ...failure });
@@ -260,7 +260,7 @@ export class Crew {
     // The server leases an attempt again if no report about it arrived.
     state.past = state.past.filter((past) => past.jobId !== got.id || past.attempt !== got.attempt);
     state.current = { jobId: got.id, attempt: got.attempt };
-    state.untold = [];
+    state.unsent = [];
     state.sequence = 0;
   }
   async #report(state: RunnerState): Promise<void> {
@@ -270,15 +270,15 @@ export class Crew {
       state.sequence++;
       return { sequence: BigInt(state.sequence), message: `${current.attempt} ${state.sequence}` };
     };
-    state.untold.push(line(), line());
-    const logs = [...state.untold];
+    state.unsent.push(line(), line());
+    const logs = [...state.unsent];
     const done = await outcome(async () =>
       (await this.#runner()).reportJob({ ...current, runnerId, progress: 0.5, logs }),
     );
     if (done.ok) {
       const fact = this.#facts.jobs.get(current.jobId);
       for (const { message } of logs) fact?.lines.add(message);
-      state.untold = state.untold.filter((one) => !logs.includes(one));
+      state.unsent = state.unsent.filter((one) => !logs.includes(one));
     } else if (done.code === 'LEASE_LOST') over(state, current);
   }
   async #complete(state: RunnerState): Promise<void> {
