@@ -260,17 +260,31 @@ async function measureUpdate(
   return { seconds, bytes };
 }
 
-async function main(): Promise<void> {
-  say('building …');
-  const [agent, agentNext] = [await build('platform-agent', '0.9.0'), await build('platform-agent', '0.9.1')];
-  const [server, serverNext] = [await build('platform-server', '0.9.0'), await build('platform-server', '0.9.1')];
-  const onNode = JSON.parse(
-    spawnSync(process.execPath, [path.join(checkout, 'tools/release.ts'), 'agent-on-node'], { encoding: 'utf8' })
-      .stdout,
-  ) as { file: string };
+interface Programs {
+  agent: Build;
+  agentNext: Build;
+  server: Build;
+  serverNext: Build;
+  /** The agent's sources on Node, in one file. */
+  onNode: string;
+}
 
+async function buildPrograms(): Promise<Programs> {
+  const { stdout } = spawnSync(process.execPath, [path.join(checkout, 'tools/release.ts'), 'agent-on-node'], {
+    encoding: 'utf8',
+  });
+  return {
+    agent: await build('platform-agent', '0.9.0'),
+    agentNext: await build('platform-agent', '0.9.1'),
+    server: await build('platform-server', '0.9.0'),
+    serverNext: await build('platform-server', '0.9.1'),
+    onNode: (JSON.parse(stdout) as { file: string }).file,
+  };
+}
+
+function measureFiles({ agent, onNode }: Programs): void {
   const bytes = readFileSync(agent.file);
-  row('program file, linux amd64', mb(bytes.length), '114 MB, at most 120', mb(statSync(onNode.file).size));
+  row('program file, linux amd64', mb(bytes.length), '114 MB, at most 120', mb(statSync(onNode).size));
   if (!flags.quick) {
     const packed = zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }).length;
     row('… packed with zstd -19', mb(packed), '41 MB, at most 44');
@@ -281,55 +295,84 @@ async function main(): Promise<void> {
     return systemClock.now() - from;
   };
   const versions = (file: string): string => ms(middle(Array.from({ length: starts }, () => version(file))));
-  row('--version', versions(agent.file), '–', versions(onNode.file));
+  row('--version', versions(agent.file), '–', versions(onNode));
+}
 
+/** Both agents fetch the whole machine server, one after the other. */
+async function measureWholeServer(site: Site, ours: Stand, other: Stand, server: Build): Promise<void> {
+  await using first = await ours.start();
+  await first.ready;
+  const full = await measureUpdate(site, ours, 'server', server, async () => {});
+  row('machine server, whole: bytes, seconds', `${mb(full.bytes)}, ${full.seconds.toFixed(1)} s`, '–');
+  await serverRuns(site, ours, server.version);
+  await using second = await other.start();
+  await second.ready;
+  await serverRuns(site, other, server.version);
+}
+
+async function measureBothStarts(ours: Stand, other: Stand): Promise<void> {
+  const [compiled, onNode] = [await measureStarts(ours), await measureStarts(other)];
+  row('start → ready', ms(compiled.ready), '90 ms, at most 200', ms(onNode.ready));
+  row('start → ready, processor time', ms(compiled.cpu), '–', ms(onNode.cpu));
+  row('start → first configuration check', ms(compiled.check), '+150 ms, at most +2 s', ms(onNode.check));
+}
+
+/** @param running - the agent of each stand. */
+async function measureIdle(
+  [ours, other]: readonly [Stand, Stand],
+  running: readonly [AgentProcess, AgentProcess],
+): Promise<void> {
+  say(`idle: ${warmMinutes} minutes to come to rest, ${idleMinutes} minutes measured …`);
+  await systemClock.sleep(warmMinutes * 60_000);
+  const from = systemClock.now();
+  const before = [lookAt(running[0], ours), lookAt(running[1], other)] as const;
+  await systemClock.sleep(idleMinutes * 60_000);
+  const after = [lookAt(running[0], ours), lookAt(running[1], other)] as const;
+  for (const [call, count] of ours.wire.tally([]).calls) say(`  ${count} × ${call}`);
+  idleRows([before[0], after[0]], [before[1], after[1]], (systemClock.now() - from) / 1000);
+}
+
+async function measurePatches(site: Site, ours: Stand, { serverNext, agentNext }: Programs): Promise<void> {
+  const server = await measureUpdate(site, ours, 'server', serverNext, () => site.publish(serverNext, 'stable'));
+  row(
+    'machine server, a new version by patch: bytes, seconds',
+    `${mb(server.bytes)}, ${server.seconds.toFixed(1)} s`,
+    '–',
+  );
+  const agent = await measureUpdate(site, ours, 'agent', agentNext, () => site.publish(agentNext, 'stable'));
+  row('agent, a new version by patch: bytes', mb(agent.bytes), '0.3 MB, at most 1');
+  row(
+    'agent, a new version by patch: first byte asked for → staged',
+    `${agent.seconds.toFixed(1)} s`,
+    '4 s, at most 60',
+  );
+}
+
+async function main(): Promise<void> {
+  say('building …');
+  const programs = await buildPrograms();
+  const { agent, server, onNode } = programs;
+  measureFiles(programs);
   await using site = await startSite({ isPlain: true });
   await site.publish(server, 'stable');
   await site.publish(agent, 'stable');
   await using ours = await stand(site, 'compiled');
-  await using other = await stand(site, 'on Node', [onNode.file]);
+  await using other = await stand(site, 'on Node', [onNode]);
   await install(agent, ours);
   for (const { partId } of [ours, other])
     await site.configure(partId, { version_control: { 'platform-agent': 'stable', 'platform-server': 'stable' } });
-  {
-    await using first = await ours.start();
-    await first.ready;
-    const full = await measureUpdate(site, ours, 'server', server, async () => {});
-    row('machine server, whole: bytes, seconds', `${mb(full.bytes)}, ${full.seconds.toFixed(1)} s`, '–');
-    await serverRuns(site, ours, server.version);
-    await using second = await other.start();
-    await second.ready;
-    await serverRuns(site, other, server.version);
-  }
-
-  const [startOfOurs, startOfOther] = [await measureStarts(ours), await measureStarts(other)];
-  row('start → ready', ms(startOfOurs.ready), '90 ms, at most 200', ms(startOfOther.ready));
-  row('start → ready, processor time', ms(startOfOurs.cpu), '–', ms(startOfOther.cpu));
-  row('start → first configuration check', ms(startOfOurs.check), '+150 ms, at most +2 s', ms(startOfOther.check));
-
+  await measureWholeServer(site, ours, other, server);
+  await measureBothStarts(ours, other);
   await using a = await ours.start();
   await using b = await other.start();
   await Promise.all([serverRuns(site, ours, server.version), serverRuns(site, other, server.version)]);
-  say(`idle: ${warmMinutes} minutes to come to rest, ${idleMinutes} minutes measured …`);
-  await systemClock.sleep(warmMinutes * 60_000);
-  const from = systemClock.now();
-  const before = [lookAt(a, ours), lookAt(b, other)] as const;
-  await systemClock.sleep(idleMinutes * 60_000);
-  const after = [lookAt(a, ours), lookAt(b, other)] as const;
-  for (const [call, count] of ours.wire.tally([]).calls) say(`  ${count} × ${call}`);
-  idleRows([before[0], after[0]], [before[1], after[1]], (systemClock.now() - from) / 1000);
+  await measureIdle([ours, other], [a, b]);
   await b.stop();
+  await measurePatches(site, ours, programs);
+  writeTable();
+}
 
-  const patched = await measureUpdate(site, ours, 'server', serverNext, () => site.publish(serverNext, 'stable'));
-  row(
-    'machine server, a new version by patch: bytes, seconds',
-    `${mb(patched.bytes)}, ${patched.seconds.toFixed(1)} s`,
-    '–',
-  );
-  const own = await measureUpdate(site, ours, 'agent', agentNext, () => site.publish(agentNext, 'stable'));
-  row('agent, a new version by patch: bytes', mb(own.bytes), '0.3 MB, at most 1');
-  row('agent, a new version by patch: first byte asked for → staged', `${own.seconds.toFixed(1)} s`, '4 s, at most 60');
-
+function writeTable(): void {
   const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ');
   const lines = [
     '# The agent, measured',

@@ -11,7 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { createClient } from '@connectrpc/connect';
+import { createClient, type Client } from '@connectrpc/connect';
 import { createGrpcWebTransport } from '@connectrpc/connect-web';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
@@ -106,101 +106,121 @@ interface Figures {
   stopped: Spread;
 }
 
-async function bench(): Promise<void> {
-  await using lab = await JobLab.open();
+/** The server under measurement and the calls that every part of the benchmark makes. */
+interface Bench {
+  readonly lab: JobLab;
+  readonly organizationId: string;
+  readonly training: Client<typeof MLTrainingService>;
+  readonly runner: Client<typeof RunnerService>;
+  /** Submits a job of a new model version. @returns its ID */
+  submit(modelName: string, ofGpus?: number): Promise<string>;
+  /** The number of jobs submitted so far. */
+  submitted(): number;
+}
+
+async function openBench(lab: JobLab): Promise<Bench> {
   const datasetId = await lab.dataset();
-  const { org_id: organizationId } = lab.ready;
-  const training = await lab.client(MLTrainingService);
-  // Single-message frames, as the web app and the SDKs send them.
-  const runner = await lab.client(RunnerService, 'runner');
-  const state = { version: 0 };
-  const submit = (modelName: string, ofGpus = 0): Promise<string> =>
-    lab.submit(datasetId, `v${++state.version}`, { modelName, gpus: ofGpus });
-
-  const cancelAll = (modelName: string): Promise<unknown> =>
-    lab.sql(`delete from training_job where model_name = $1`, [modelName]);
-
-  /** Makes the same calls for any queue length. */
-  const measure = async (label: string): Promise<Figures> => {
-    say(`\nwith ${label}:`);
-    const waiting = await submit('looked-at');
-    const get = await repeated(50, () => training.getTrainingJob({ id: waiting }));
-    say(`  Get of the last in the queue            ${text(get)}`);
-    const page = await repeated(50, () => training.listTrainingJobs({ organizationId, pageSize: 100 }));
-    say(`  a page of 100 jobs                      ${text(page)}`);
-    const pageOfStatus = await repeated(50, () =>
-      training.listTrainingJobs({ organizationId, pageSize: 100, status: TrainingStatus.COMPLETED }),
-    );
-    say(`  a page of 100 of one status             ${text(pageOfStatus)}`);
-    const deep = Buffer.from(`jobs ${state.version + 100}`)
-      .toString('base64')
-      .replaceAll('=', '');
-    const lastPage = await repeated(50, () =>
-      training.listTrainingJobs({ organizationId, pageSize: 100, pageToken: deep }),
-    );
-    say(`  the last page of 100                    ${text(lastPage)}`);
-    const submitted = await repeated(50, () => submit('submitted'));
-    say(`  a submit, alone                         ${text(submitted)}`);
-    const lease = await repeated(50, async (n) => {
-      const { job } = await runner.leaseJob({ runnerId: `bench ${label} ${n}`, kinds, gpus });
-      if (!job) throw new Error('there was nothing to lease');
-    });
-    say(`  a lease                                 ${text(lease)}`);
-    await lab.sql(
-      `update training_job set state = 'canceled', lease_until = null, ended_on = now() where lease_until is not null`,
-    );
-    await cancelAll('looked-at');
-    await cancelAll('submitted');
-    const { firstLine, stopped } = await withRunner();
-    say(`  submit → first log line, free runner    ${text(firstLine)}`);
-    say(`  cancel → stopped                        ${text(stopped)}`);
-    return { lease, get, page, pageOfStatus, lastPage, submit: submitted, firstLine, stopped };
+  let version = 0;
+  return {
+    lab,
+    organizationId: lab.ready.org_id,
+    training: await lab.client(MLTrainingService),
+    // Single-message frames, as the web app and the SDKs send them.
+    runner: await lab.client(RunnerService, 'runner'),
+    submit: (modelName, ofGpus = 0) => lab.submit(datasetId, `v${++version}`, { modelName, gpus: ofGpus }),
+    submitted: () => version,
   };
+}
 
-  /** A real runner, free for each job: it has none of the GPUs that the others wait for. */
-  const withRunner = async (): Promise<{ firstLine: Spread; stopped: Spread }> => {
-    const folder = lab.folder.file(`runner-${++state.version}`);
-    await using _process = await startRunnerProcess(lab.ready, folder);
-    const until = async (id: string, isSo: (status: TrainingStatus) => boolean): Promise<void> => {
-      while (!isSo((await training.getTrainingJob({ id })).metadata?.status ?? 0)) await systemClock.sleep(10);
-    };
-    const firstLines: number[] = [];
-    for (let n = -2; n < rounds; n++) {
-      let id = '';
-      const ms = await timed(async () => {
-        id = await submit('quick-bench');
-        for (let isThere = false; !isThere;) {
-          const { logs } = await training.getTrainingJobLogs({ id, wait: { seconds: 10n, nanos: 0 } });
-          isThere = logs.some((line) => line.message === 'begun');
-          if (!isThere) await systemClock.sleep(5);
-        }
-      });
-      if (n >= 0) firstLines.push(ms);
-      await until(id, (status) => status === TrainingStatus.COMPLETED);
-    }
-    const stops: number[] = [];
-    for (let n = 0; n < rounds; n++) {
-      const id = await submit('obey-bench');
-      for (let isRunning = false; !isRunning;) {
-        const { logs } = await training.getTrainingJobLogs({ id });
-        isRunning = logs.some((line) => line.message.startsWith('pid '));
+/** Makes the same calls for any queue length. */
+async function measureQueue(bench: Bench, label: string): Promise<Figures> {
+  const { lab, runner, submit } = bench;
+  say(`\nwith ${label}:`);
+  const reads = await measureReads(bench);
+  const submitted = await repeated(50, () => submit('submitted'));
+  say(`  a submit, alone                         ${text(submitted)}`);
+  const lease = await repeated(50, async (n) => {
+    const { job } = await runner.leaseJob({ runnerId: `bench ${label} ${n}`, kinds, gpus });
+    if (!job) throw new Error('there was nothing to lease');
+  });
+  say(`  a lease                                 ${text(lease)}`);
+  await lab.sql(
+    `update training_job set state = 'canceled', lease_until = null, ended_on = now() where lease_until is not null`,
+  );
+  for (const name of ['looked-at', 'submitted'])
+    await lab.sql(`delete from training_job where model_name = $1`, [name]);
+  return { ...reads, submit: submitted, lease, ...(await measureWithRunner(bench)) };
+}
+
+async function measureReads({ training, organizationId, submit, submitted }: Bench) {
+  const list = (request: { status?: TrainingStatus; pageToken?: string }): Promise<Spread> =>
+    repeated(50, () => training.listTrainingJobs({ organizationId, pageSize: 100, ...request }));
+  const waiting = await submit('looked-at');
+  const get = await repeated(50, () => training.getTrainingJob({ id: waiting }));
+  say(`  Get of the last in the queue            ${text(get)}`);
+  const page = await list({});
+  say(`  a page of 100 jobs                      ${text(page)}`);
+  const pageOfStatus = await list({ status: TrainingStatus.COMPLETED });
+  say(`  a page of 100 of one status             ${text(pageOfStatus)}`);
+  const deep = Buffer.from(`jobs ${submitted() + 100}`)
+    .toString('base64')
+    .replaceAll('=', '');
+  const lastPage = await list({ pageToken: deep });
+  say(`  the last page of 100                    ${text(lastPage)}`);
+  return { get, page, pageOfStatus, lastPage };
+}
+
+/** A real runner, free for each job: it has none of the GPUs that the others wait for. */
+async function measureWithRunner({ lab, training, submit, submitted }: Bench) {
+  await using _process = await startRunnerProcess(lab.ready, lab.folder.file(`runner-${submitted()}`));
+  const until = async (id: string, isSo: (status: TrainingStatus) => boolean): Promise<void> => {
+    while (!isSo((await training.getTrainingJob({ id })).metadata?.status ?? 0)) await systemClock.sleep(10);
+  };
+  const firstLines: number[] = [];
+  for (let n = -2; n < rounds; n++) {
+    let id = '';
+    const ms = await timed(async () => {
+      id = await submit('quick-bench');
+      for (let isThere = false; !isThere;) {
+        const { logs } = await training.getTrainingJobLogs({ id, wait: { seconds: 10n, nanos: 0 } });
+        isThere = logs.some((line) => line.message === 'begun');
+        if (!isThere) await systemClock.sleep(5);
       }
-      stops.push(
-        await timed(async () => {
-          await training.cancelTrainingJob({ id });
-          await until(id, (status) => status === TrainingStatus.CANCELED);
-        }),
-      );
+    });
+    if (n >= 0) firstLines.push(ms);
+    await until(id, (status) => status === TrainingStatus.COMPLETED);
+  }
+  const stops: number[] = [];
+  for (let n = 0; n < rounds; n++) {
+    const id = await submit('obey-bench');
+    for (let isRunning = false; !isRunning;) {
+      const { logs } = await training.getTrainingJobLogs({ id });
+      isRunning = logs.some((line) => line.message.startsWith('pid '));
     }
-    return { firstLine: spread(firstLines), stopped: spread(stops) };
-  };
+    stops.push(
+      await timed(async () => {
+        await training.cancelTrainingJob({ id });
+        await until(id, (status) => status === TrainingStatus.CANCELED);
+      }),
+    );
+  }
+  const [firstLine, stopped] = [spread(firstLines), spread(stops)];
+  say(`  submit → first log line, free runner    ${text(firstLine)}`);
+  say(`  cancel → stopped                        ${text(stopped)}`);
+  return { firstLine, stopped };
+}
 
-  const memory = () => {
-    const { pid: postmaster = 0 } = postmasterOf(lab.folder.path) ?? {};
-    return { server: rssMib(lab.pid), database: pssMib([postmaster, ...childrenOf(postmaster)]) };
-  };
+interface Memory {
+  server: number;
+  database: number;
+}
+function memoryOf(lab: JobLab): Memory {
+  const { pid: postmaster = 0 } = postmasterOf(lab.folder.path) ?? {};
+  return { server: rssMib(lab.pid), database: pssMib([postmaster, ...childrenOf(postmaster)]) };
+}
 
-  // A hundred completed jobs fill a page of the list by status.
+/** A hundred completed jobs fill a page of the list by status. */
+async function completeHundred({ lab, submit }: Bench): Promise<void> {
   for (let n = 0; n < 100; n++) await submit('done');
   await lab.sql(
     `update training_job set state = 'completed', model_id = 'm', ended_on = now(), progress = 1,
@@ -213,9 +233,10 @@ async function bench(): Promise<void> {
     ],
   );
   await lab.sql('vacuum analyze training_job');
-  const memoryEmpty = memory();
-  const empty = await measure('an empty queue');
+}
 
+/** Many clients submit at once. @returns the row's text */
+async function measureLoad({ lab, submit }: Bench): Promise<string> {
   say(`\n${clients} clients submit for ${flags['submit-seconds']} s:`);
   const cpuBefore = cpuMs(lab.pid);
   const started = systemClock.now();
@@ -229,7 +250,11 @@ async function bench(): Promise<void> {
   const perSecond = (times.length / (systemClock.now() - started)) * 1000;
   const cpu = (cpuMs(lab.pid) - cpuBefore) / times.length;
   say(`  ${perSecond.toFixed(0)} submits/s, each ${text(spread(times))}, ${cpu.toFixed(1)} ms CPU of the server`);
+  return `${perSecond.toFixed(0)}/s, ${text(spread(times))}, ${cpu.toFixed(1)} ms CPU of the server each`;
+}
 
+/** Copies a waiting job until the queue is full. @returns the spread of Get before a vacuum. */
+async function fillQueue({ lab, training, submit }: Bench): Promise<Spread> {
   say(`\nfilling the queue up to ${total} jobs by copies that wait for GPUs …`);
   const [{ n: before } = { n: 0 }] = await lab.sql<{ n: number }>(
     `select count(*)::int as n from training_job where state = 'pending'`,
@@ -245,21 +270,49 @@ async function bench(): Promise<void> {
     ),
   );
   say(`  ${total - before} copies in ${(filled / 1000).toFixed(1)} s`);
+  notes.push(
+    `Of the ${total} waiting jobs ${before} came through the API, the rest are copies of one of them, made by SQL.`,
+  );
   await lab.sql('analyze training_job');
   const last = await submit('looked-at');
   const unvacuumed = await repeated(10, () => training.getTrainingJob({ id: last }));
   say(`  Get of the last before a vacuum         ${text(unvacuumed)}`);
   // Autovacuum would do this within a minute.
   await lab.sql('vacuum training_job');
-  const full = await measure(`${total} jobs in the queue`);
+  return unvacuumed;
+}
+
+async function main(): Promise<void> {
+  await using lab = await JobLab.open();
+  const opened = await openBench(lab);
+  const { training, organizationId } = opened;
+  await completeHundred(opened);
+  const memoryEmpty = memoryOf(lab);
+  const empty = await measureQueue(opened, 'an empty queue');
+  const load = await measureLoad(opened);
+  const unvacuumed = await fillQueue(opened);
+  const full = await measureQueue(opened, `${total} jobs in the queue`);
   const all = await repeated(3, () => training.listTrainingJobs({ organizationId }));
   say(`  the whole list, without pages           ${text(all)}`);
   const beside = await gapsDuring(lab, () => training.listTrainingJobs({ organizationId }));
   say(`  the server is silent meanwhile at most  ${shown(beside)}`);
-  const memoryAfterAll = memory();
+  const memoryAfterAll = memoryOf(lab);
   const manyLeases = await leasesPerSecond(lab);
   say(`  leases by 16 runners at once            ${manyLeases.toFixed(0)}/s`);
-  const memoryFull = memory();
+  const memoryFull = memoryOf(lab);
+
+  compareQueues(empty, full, unvacuumed);
+  table.push({ what: `SubmitTrainingJob, ${clients} clients at once`, full: load, aim: '–' });
+  table.push({ what: 'LeaseJob, 16 runners at once', full: `${manyLeases.toFixed(0)}/s`, aim: '–' });
+  table.push({ what: 'the whole list without pages', full: text(all), aim: 'answers' });
+  table.push({ what: '… another call waits meanwhile at most', full: shown(beside), aim: '< 5 s, a third of a lease' });
+  compareMemory('memory of the server', memoryEmpty.server, memoryFull.server);
+  table.push({ what: '… just after the whole list', full: mib(memoryAfterAll.server), aim: '–' });
+  compareMemory('memory of the database (proportional)', memoryEmpty.database, memoryFull.database);
+  write();
+}
+
+function compareQueues(empty: Figures, full: Figures, unvacuumed: Spread): void {
   const both = (what: string, key: keyof Figures, aim: string): void => {
     const [a, b] = [empty[key], full[key]];
     table.push({ what, empty: text(a), full: text(b), ratio: (b.p50 / a.p50).toFixed(1), aim });
@@ -273,35 +326,11 @@ async function bench(): Promise<void> {
   table.push({ what: '… before the database has vacuumed them', full: text(unvacuumed), aim: '–' });
   both('SubmitTrainingJob, alone (20 images)', 'submit', '–');
   both('LeaseJob', 'lease', '< 50 ms');
-  table.push({
-    what: `SubmitTrainingJob, ${clients} clients at once`,
-    full: `${perSecond.toFixed(0)}/s, ${text(spread(times))}, ${cpu.toFixed(1)} ms CPU of the server each`,
-    aim: '–',
-  });
-  table.push({ what: 'LeaseJob, 16 runners at once', full: `${manyLeases.toFixed(0)}/s`, aim: '–' });
-  table.push({ what: 'the whole list without pages', full: text(all), aim: 'answers' });
-  table.push({ what: '… another call waits meanwhile at most', full: shown(beside), aim: '< 5 s, a third of a lease' });
-  const mib = (value: number): string => `${Math.round(value)} MiB`;
-  table.push({
-    what: 'memory of the server',
-    empty: mib(memoryEmpty.server),
-    full: mib(memoryFull.server),
-    ratio: (memoryFull.server / memoryEmpty.server).toFixed(1),
-    aim: '–',
-  });
-  table.push({ what: '… just after the whole list', full: mib(memoryAfterAll.server), aim: '–' });
-  table.push({
-    what: 'memory of the database (proportional)',
-    empty: mib(memoryEmpty.database),
-    full: mib(memoryFull.database),
-    ratio: (memoryFull.database / memoryEmpty.database).toFixed(1),
-    aim: '–',
-  });
-  notes.push(
-    `Of the ${total} waiting jobs ${before} came through the API, the rest are copies of one of them, made by SQL.`,
-  );
-  write();
 }
+
+const mib = (value: number): string => `${Math.round(value)} MiB`;
+const compareMemory = (what: string, empty: number, full: number): void =>
+  void table.push({ what, empty: mib(empty), full: mib(full), ratio: (full / empty).toFixed(1), aim: '–' });
 
 /** Returns the slowest answer of the server to a small request during `call`. */
 async function gapsDuring(lab: JobLab, call: () => Promise<unknown>): Promise<number> {
@@ -380,4 +409,4 @@ function write(): void {
   say(`written: ${path.relative(checkout, file)}`);
 }
 
-await bench();
+await main();

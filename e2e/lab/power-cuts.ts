@@ -36,6 +36,61 @@ async function siteOfTwo(): Promise<{ site: Site; published: Build[] }> {
   return { site, published: [...olds, ...news] };
 }
 
+/** The steps of an update of both programs from 0.1.0 to 0.1.1. */
+function updateOf(site: Site, partId: string, load: Plug['load']) {
+  const want = (version: string): Promise<void> =>
+    site.configure(
+      partId,
+      { version_control: { agent: version, 'platform-server': version } },
+      // Open at all times: the agent may restart both programs at once.
+      { maintenance_window: { from: '00:00', to: '23:59' } },
+    );
+  return {
+    want,
+    /** Returns to 0.1.0, running and healthy. */
+    reset: async (): Promise<void> => {
+      await want('0.1.0');
+      await load();
+      const loaded = systemClock.wall();
+      await site.until(
+        partId,
+        'back at 0.1.0',
+        600,
+        (found) => isOnlineSince(loaded)(found) && found.report?.agent?.runningVersion === '0.1.0',
+      );
+    },
+    updated: () =>
+      site.until(
+        partId,
+        'both updated',
+        900,
+        (found) =>
+          isOnline(found) &&
+          found.report?.agent?.runningVersion === '0.1.1' &&
+          found.report.server?.runningVersion === '0.1.1',
+      ),
+  };
+}
+
+interface CutResults {
+  readonly where: Plug['where'];
+  readonly seed: number;
+  /** Duration of the update without a cut. */
+  readonly wholeSeconds: number;
+  /** Seconds from power to online, one for each cut. */
+  readonly back: number[];
+  /** What ran after a cut → number of cuts. */
+  readonly outcomes: Map<string, number>;
+}
+
+/** Called after every cut, so that an aborted run leaves its results. */
+async function keepCuts({ where, seed, wholeSeconds, back, outcomes }: CutResults): Promise<void> {
+  const histogram = [...outcomes].toSorted((a, b) => b[1] - a[1]).map(([what, count]) => `${count} × ${what}`);
+  const slowest = Math.max(...back).toFixed(0);
+  const note = `${back.length} cuts at moments in 0…${(wholeSeconds * 1.1).toFixed(1)} s, seed ${seed}: always whole versions, always online again; what ran then: ${histogram.join('; ')}; the time is the mean from power to online, the longest ${slowest} s`;
+  await keep('power cuts during the update of both', where, back.reduce((a, b) => a + b, 0) / back.length, note);
+}
+
 export async function cutsDuringUpdate(
   t: TestContext,
   { cuts, seed }: { cuts: number; seed: number },
@@ -48,13 +103,7 @@ export async function cutsDuringUpdate(
   await using _machine = machine;
   const made = await site.createMachine('barn');
   const { partId } = made;
-  const want = (version: string) =>
-    site.configure(
-      partId,
-      { version_control: { agent: version, 'platform-server': version } },
-      // Open at all times: the agent may restart both programs at once.
-      { maintenance_window: { from: '00:00', to: '23:59' } },
-    );
+  const { want, reset, updated } = updateOf(site, partId, plug.load);
   await telling(machine, async () => {
     await installed(site, machine, made);
     await want('0.1.0');
@@ -62,49 +111,18 @@ export async function cutsDuringUpdate(
     await plug.save();
   });
 
-  /** Returns to 0.1.0, running and healthy. */
-  const reset = async (): Promise<void> => {
-    await want('0.1.0');
-    await plug.load();
-    const loaded = systemClock.wall();
-    await site.until(
-      partId,
-      'back at 0.1.0',
-      600,
-      (found) => isOnlineSince(loaded)(found) && found.report?.agent?.runningVersion === '0.1.0',
-    );
-  };
-  const updated = () =>
-    site.until(
-      partId,
-      'both updated',
-      900,
-      (found) =>
-        isOnline(found) &&
-        found.report?.agent?.runningVersion === '0.1.1' &&
-        found.report.server?.runningVersion === '0.1.1',
-    );
-
   // Measures the whole update, so that the cuts fall into it.
-  const whole = await telling(machine, async () => {
+  const wholeSeconds = await telling(machine, async () => {
     await reset();
     await want('0.1.1');
     return (await timed(updated)).seconds;
   });
-  await keep('update of both, saved until both run and are online', where, whole);
+  await keep('update of both, saved until both run and are online', where, wholeSeconds);
 
-  const outcomes = new Map<string, number>();
-  const back: number[] = [];
+  const results: CutResults = { where, seed, wholeSeconds, back: [], outcomes: new Map() };
   const state = { isDone: true, unfinished: 0 };
-  /** Reports after every cut, so that an aborted run leaves its results. */
-  const tell = async (): Promise<void> => {
-    const histogram = [...outcomes].toSorted((a, b) => b[1] - a[1]).map(([what, count]) => `${count} × ${what}`);
-    const slowest = Math.max(...back).toFixed(0);
-    const note = `${back.length} cuts at moments in 0…${(whole * 1.1).toFixed(1)} s, seed ${seed}: always whole versions, always online again; what ran then: ${histogram.join('; ')}; the time is the mean from power to online, the longest ${slowest} s`;
-    await keep('power cuts during the update of both', where, back.reduce((a, b) => a + b, 0) / back.length, note);
-  };
   for (let cut = 1; cut <= cuts; cut++) {
-    const at = random() * whole * 1.1;
+    const at = random() * wholeSeconds * 1.1;
     const torn = random() < 0.5 ? String(Math.floor(random() * 1e6)) : undefined;
     await t.test(`cut ${cut} at ${at.toFixed(1)} s${torn === undefined ? '' : `, torn by ${torn}`}`, () =>
       telling(machine, async () => {
@@ -120,13 +138,13 @@ export async function cutsDuringUpdate(
           await machine.up();
           await site.until(partId, 'online again', 600, isOnlineSince(cutAt));
         });
-        back.push(seconds);
+        results.back.push(seconds);
         const found = await whatRuns(machine, published);
-        outcomes.set(found, (outcomes.get(found) ?? 0) + 1);
+        results.outcomes.set(found, (results.outcomes.get(found) ?? 0) + 1);
         state.isDone = found === both('0.1.1');
         if (!state.isDone) state.unfinished += 1;
         if (cut === cuts && !state.isDone) await updated();
-        await tell();
+        await keepCuts(results);
       }),
     );
   }

@@ -39,8 +39,52 @@ export interface ReleaseServer extends AsyncDisposable {
 }
 
 export async function startReleaseServer(): Promise<ReleaseServer> {
+  const { cert, key, authority, sha256: authoritySha256 } = labCertificate();
+  const { program, list, signature, files, script } = signedReleases(authority);
+  const answer: RequestListener = (request, response) => {
+    // A proxy receives absolute URLs.
+    const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
+    server.requests.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
+    if (server.intercept(request, response)) return;
+    const body = pathname === '/install.sh' ? script() : pathname === '/authority.pem' ? authority : files[pathname];
+    if (body === undefined) response.writeHead(404).end();
+    else sendRange(Buffer.from(body), request, response);
+  };
+  const listeners = [createSecureServer({ cert, key }, answer), createServer(answer)];
+  const [port = 0, plainPort = 0] = await Promise.all(
+    listeners.map(async (listener) => {
+      await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+      return (listener.address() as AddressInfo).port;
+    }),
+  );
+  const server: ReleaseServer = {
+    port,
+    plainPort,
+    scriptCommand: installScriptCommand(`https://${serverName}`, authoritySha256),
+    script,
+    agent: program,
+    list,
+    signature,
+    requests: [],
+    intercept: () => false,
+    async [Symbol.asyncDispose]() {
+      for (const listener of listeners) {
+        listener.closeAllConnections();
+        await new Promise((resolve) => listener.close(resolve));
+      }
+    },
+  };
+  return server;
+}
+
+/**
+ * A signed list of releases, the files that it names, and the install script that trusts its key.
+ *
+ * @param authority - of the server's certificate, PEM.
+ */
+function signedReleases(authority: string) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const key = String(publicKey.export({ type: 'spki', format: 'pem' })).trim();
+  const releaseKey = String(publicKey.export({ type: 'spki', format: 'pem' })).trim();
   const root = '{"signed":"the root of trust"}\n';
   // Padding makes the file large enough for interrupted downloads.
   const program = `${agent}exit 0\n${'#'.repeat(200_000)}\n`;
@@ -60,54 +104,24 @@ export async function startReleaseServer(): Promise<ReleaseServer> {
     '/releases/platform-agent/1.2.2/linux-amd64/platform-agent': 'not another',
     '/elsewhere/agent': program,
   };
-  const { cert, key: tlsKey, authority, sha256: authoritySha256 } = labCertificate();
   const template = readFileSync(path.join(checkout, 'apps', 'cloud', 'install', 'install.sh'), 'utf8');
-  const script = (values: { key?: string; url?: string } = {}): string =>
+  const script: ReleaseServer['script'] = (values = {}) =>
     template
       .replace('@PLATFORM_URL@', values.url ?? `https://${serverName}`)
-      .replace('@PLATFORM_RELEASE_KEY@', values.key ?? key)
+      .replace('@PLATFORM_RELEASE_KEY@', values.key ?? releaseKey)
       .replace('@PLATFORM_TRUSTED_ROOT@', `4 ${sha256(root)}`)
       .replace('@PLATFORM_CHANNELS@', 'stable 1.2.3\ndev 1.2.2')
       .replace('@PLATFORM_AGENTS@', '')
       .replace('@PLATFORM_AUTHORITY@', authority.trim())
       .replace('@PLATFORM_ACTION@', 'install');
-  const answer: RequestListener = (request, response) => {
-    // A proxy receives absolute URLs.
-    const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
-    server.requests.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
-    if (server.intercept(request, response)) return;
-    const body = pathname === '/install.sh' ? script() : pathname === '/authority.pem' ? authority : files[pathname];
-    if (body === undefined) return void response.writeHead(404).end();
-    const bytes = Buffer.from(body);
-    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? Number.NaN);
-    if (from >= bytes.length) return void response.writeHead(416).end();
-    const part = Number.isNaN(from) ? bytes : bytes.subarray(from);
-    const range = Number.isNaN(from) ? {} : { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` };
-    response.writeHead(Number.isNaN(from) ? 200 : 206, { 'content-length': part.length, ...range }).end(part);
-  };
-  const servers = [createSecureServer({ cert, key: tlsKey }, answer), createServer(answer)];
-  const [port = 0, plainPort = 0] = await Promise.all(
-    servers.map(async (one) => {
-      await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve));
-      return (one.address() as AddressInfo).port;
-    }),
-  );
-  const server: ReleaseServer = {
-    port,
-    plainPort,
-    scriptCommand: installScriptCommand(`https://${serverName}`, authoritySha256),
-    script,
-    agent: program,
-    list,
-    signature,
-    requests: [],
-    intercept: () => false,
-    async [Symbol.asyncDispose]() {
-      for (const one of servers) {
-        one.closeAllConnections();
-        await new Promise((resolve) => one.close(resolve));
-      }
-    },
-  };
-  return server;
+  return { program, list, signature, files, script };
+}
+
+/** Answers a request for the rest of a file from an offset, or for the whole file. */
+function sendRange(bytes: Buffer, request: IncomingMessage, response: ServerResponse): void {
+  const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? Number.NaN);
+  if (from >= bytes.length) return void response.writeHead(416).end();
+  const part = Number.isNaN(from) ? bytes : bytes.subarray(from);
+  const range = Number.isNaN(from) ? {} : { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` };
+  response.writeHead(Number.isNaN(from) ? 200 : 206, { 'content-length': part.length, ...range }).end(part);
 }

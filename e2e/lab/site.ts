@@ -61,12 +61,7 @@ export async function startSite({
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
   const app = createClient(AppService, transport);
-  const env = { PLATFORM_URL: url, PLATFORM_API_KEY_ID: api_key_id, PLATFORM_API_KEY: api_key };
-  const cli = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCli(env, ...args);
-    if (code !== 0) throw new Error(`platform ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
-    return stdout;
-  };
+  const cli = cliOf({ PLATFORM_URL: url, PLATFORM_API_KEY_ID: api_key_id, PLATFORM_API_KEY: api_key });
   const machine = async (partId: string): Promise<Machine> => {
     const { machine: found } = await fleet.getMachine({ id: partId });
     if (!found) throw new Error(`no machine ${partId}`);
@@ -81,10 +76,7 @@ export async function startSite({
     fleet,
     machine,
     cli,
-    async publish({ file }, ...channels) {
-      const pointed = channels.flatMap((channel) => ['--channel', channel]);
-      await cli('release', 'publish', file, '--keys', keys.file('keys'), ...pointed);
-    },
+    publish: publishWith(cli, keys.file('keys')),
     async createMachine(name) {
       const created = await fleet.createMachine({ organizationId: org_id, name });
       return { partId: created.machine?.partId ?? '', credentialsJson: created.credentialsJson };
@@ -105,6 +97,22 @@ export async function startSite({
     },
   };
 }
+
+/** The command line of the owner whose key is in the environment. */
+const cliOf =
+  (env: Record<string, string>): Site['cli'] =>
+  async (...args) => {
+    const { code, stdout, stderr } = await runCli(env, ...args);
+    if (code !== 0) throw new Error(`platform ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+    return stdout;
+  };
+
+const publishWith =
+  (cli: Site['cli'], keys: string): Site['publish'] =>
+  async ({ file }, ...channels) => {
+    const pointed = channels.flatMap((channel) => ['--channel', channel]);
+    await cli('release', 'publish', file, '--keys', keys, ...pointed);
+  };
 
 const untilSo =
   (machine: Site['machine']): Site['until'] =>

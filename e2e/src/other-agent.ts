@@ -34,18 +34,39 @@ export function otherRecord(root: string, version: string, file: string): string
   return JSON.stringify({ viam_agent: program });
 }
 
-/** @param env - for the programs that the service starts. */
-export async function installOtherAgent(of: {
+interface OtherAgentOptions {
   folder: string;
   credentials: unknown;
   version: string;
+  /** Environment of the programs that the service starts. */
   env?: Readonly<Record<string, string>>;
-}): Promise<OtherMachine> {
-  const { folder, version } = of;
+}
+
+/** Installs another product's agent in the folder and starts its service. */
+export async function installOtherAgent(options: OtherAgentOptions): Promise<OtherMachine> {
+  const { record, link } = await writeOtherAgent(options);
+  const service: ServiceRun = { started: [], checks: 0 };
+  const logFile = path.join(options.folder, 'service.log');
+  const stop = new AbortController();
+  const ended = runService(service, options, { link, logFile }, stop.signal);
+  return {
+    started: service.started,
+    checks: () => service.checks,
+    current: async () => (JSON.parse(await readFile(record, 'utf8')) as OtherRecord).viam_agent.current_version,
+    linked: async () => path.basename(await readlink(link)),
+    log: () => readFile(logFile, 'utf8').catch(() => ''),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await ended;
+    },
+  };
+}
+
+/** Writes the files of an installation: the program, its link, its record, its configuration. */
+async function writeOtherAgent({ folder, credentials, version }: OtherAgentOptions) {
   const at = (...names: string[]): string => path.join(folder, ...names);
-  const [root, config, units] = [at('viam'), at('etc', 'viam.json'), at('units')];
   for (const name of ['viam/bin', 'viam/cache', 'viam/etc', 'etc', 'units']) await mkdir(at(name), { recursive: true });
-  await writeFile(config, JSON.stringify(of.credentials), { mode: 0o600 });
+  await writeFile(at('etc', 'viam.json'), JSON.stringify(credentials), { mode: 0o600 });
   const file = at('viam', 'cache', `viam-agent-v${version}-x86_64`);
   const script = path.join(checkout, 'e2e/src/other-agent-program.ts');
   const node = `${process.execPath} --disable-warning=ExperimentalWarning`;
@@ -54,61 +75,62 @@ export async function installOtherAgent(of: {
   const link = at('viam', 'bin', 'viam-agent');
   await symlink(file, link);
   const record = at('viam', 'cache', 'version_cache.json');
-  await writeFile(record, otherRecord(root, version, file));
+  await writeFile(record, otherRecord(at('viam'), version, file));
+  return { record, link };
+}
 
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    OTHER_AGENT_ROOT: root,
-    OTHER_AGENT_VERSION: version,
-    PLATFORM_AGENT_ROOT: at('platform'),
-    PLATFORM_AGENT_CONFIG: at('etc', 'platform.json'),
-    PLATFORM_AGENT_UNIT_FOLDER: units,
-    ...of.env,
-  };
-  const seen = { checks: 0, started: [] as string[] };
-  const logFile = at('service.log');
-  const stop = new AbortController();
+interface ServiceRun {
+  readonly started: string[];
+  checks: number;
+}
+interface ServiceFiles {
+  readonly link: string;
+  readonly logFile: string;
+}
 
-  /** Runs the pre-start commands of the unit's drop-in. */
-  const before = async (): Promise<void> => {
-    const text = await readFile(at('units', 'viam-agent.service.d', '50-platform-agent.conf'), 'utf8').catch(() => '');
-    for (const [, line = ''] of text.matchAll(/^ExecStartPre=-(.*)$/gm)) {
-      const [command = '', ...args] = line.split(' ');
-      await promisify(execFile)(command, args).catch(() => undefined);
-    }
-  };
-  const service = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      await before();
-      seen.started.push(path.basename(await readlink(link)));
-      const group = await spawnGroup({
-        command: link,
-        args: ['--config', config, '--enable-syscfg', '--enable-networking'],
-        env,
+/** Restarts the linked program until the signal, as systemd does. */
+async function runService(
+  run: ServiceRun,
+  { folder, version, env }: OtherAgentOptions,
+  { link, logFile }: ServiceFiles,
+  signal: AbortSignal,
+): Promise<void> {
+  const at = (...names: string[]): string => path.join(folder, ...names);
+  while (!signal.aborted) {
+    await runPreStartCommands(at('units', 'viam-agent.service.d', '50-platform-agent.conf'));
+    run.started.push(path.basename(await readlink(link)));
+    const group = await spawnGroup({
+      command: link,
+      args: ['--config', at('etc', 'viam.json'), '--enable-syscfg', '--enable-networking'],
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        OTHER_AGENT_ROOT: at('viam'),
+        OTHER_AGENT_VERSION: version,
+        PLATFORM_AGENT_ROOT: at('platform'),
+        PLATFORM_AGENT_CONFIG: at('etc', 'platform.json'),
+        PLATFORM_AGENT_UNIT_FOLDER: at('units'),
+        ...env,
+      },
+    });
+    for (const stream of [group.stdout, group.stderr]) {
+      createInterface({ input: stream! }).on('line', (line) => {
+        if (line === 'checked') run.checks++;
+        else void writeFile(logFile, `${line}\n`, { flag: 'a' });
       });
-      for (const stream of [group.stdout, group.stderr]) {
-        createInterface({ input: stream! }).on('line', (line) => {
-          if (line === 'checked') seen.checks++;
-          else void writeFile(logFile, `${line}\n`, { flag: 'a' });
-        });
-      }
-      const end = (): void => void group.stop({ termMs: 30_000 });
-      stop.signal.addEventListener('abort', end);
-      await group.exited;
-      stop.signal.removeEventListener('abort', end);
-      await systemClock.sleep(pauseMs, stop.signal);
     }
-  };
-  const done = service();
-  return {
-    started: seen.started,
-    checks: () => seen.checks,
-    current: async () => (JSON.parse(await readFile(record, 'utf8')) as OtherRecord).viam_agent.current_version,
-    linked: async () => path.basename(await readlink(link)),
-    log: () => readFile(logFile, 'utf8').catch(() => ''),
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await done;
-    },
-  };
+    const end = (): void => void group.stop({ termMs: 30_000 });
+    signal.addEventListener('abort', end);
+    await group.exited;
+    signal.removeEventListener('abort', end);
+    await systemClock.sleep(pauseMs, signal);
+  }
+}
+
+/** Runs the pre-start commands of the unit's drop-in. */
+async function runPreStartCommands(dropIn: string): Promise<void> {
+  const text = await readFile(dropIn, 'utf8').catch(() => '');
+  for (const [, line = ''] of text.matchAll(/^ExecStartPre=-(.*)$/gm)) {
+    const [command = '', ...args] = line.split(' ');
+    await promisify(execFile)(command, args).catch(() => undefined);
+  }
 }

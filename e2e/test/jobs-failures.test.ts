@@ -47,12 +47,12 @@ async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, 
     (await (await lab.client(MLTrainingService)).getTrainingJobLogs({ id })).logs.map((line) => line.message);
   /** Returns the trainer of an attempt, once its log line has arrived. */
   const trainerOf = async (id: string, attempt = 1): Promise<{ pid: number; startTime: string }> => {
-    let line: string | undefined;
+    let firstLine: string | undefined;
     await lab.until(`trainer ${attempt} of ${modelName}`, async () => {
-      line = (await lines(id)).filter((line) => line.startsWith('pid '))[attempt - 1];
-      return line !== undefined;
+      firstLine = (await lines(id)).filter((line) => line.startsWith('pid '))[attempt - 1];
+      return firstLine !== undefined;
     });
-    const pid = Number(line?.slice(4));
+    const pid = Number(firstLine?.slice(4));
     return { pid, startTime: processStartTime(pid) ?? '' };
   };
   /** Advances the clock until the server has noticed. */
