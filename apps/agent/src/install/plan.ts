@@ -51,7 +51,20 @@ export const neededBytes = 450 * 1_000_000;
 /** The reasons against an installation; empty: it is possible. */
 export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[] {
   const list: Refusal[] = [];
-  const refuse = (code: string, what: string, remedy: string): void => void list.push({ code, what, remedy });
+  const refuse: Refuse = (code, what, remedy) => void list.push({ code, what, remedy });
+  checkMachine(facts, desired, refuse);
+  checkFolders(facts, desired, refuse);
+  checkProgram(facts, desired, refuse);
+  checkStrayAgent(facts, desired, refuse);
+  for (const text of desired.unusableProxies) refuse('PROXY_UNSUPPORTED', text, unusableRemedy);
+  checkOtherAgents(facts, desired, refuse);
+  checkCredentials(facts, desired, refuse);
+  return list;
+}
+
+type Refuse = (code: string, what: string, remedy: string) => void;
+
+function checkMachine(facts: Facts, desired: DesiredInstallation, refuse: Refuse): void {
   if (!facts.isRoot && desired.usesSystemd) {
     refuse('NOT_ROOT', 'Only root can install a service.', 'Run the same command with sudo.');
   }
@@ -72,6 +85,9 @@ export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[
       'Use --no-start to lay everything down for the next boot, or run `platform-agent run` under another supervisor.',
     );
   }
+}
+
+function checkFolders(facts: Facts, desired: DesiredInstallation, refuse: Refuse): void {
   if (facts.freeBytes < neededBytes && !facts.stored.includes(facts.candidate.id)) {
     refuse(
       'DISK_FULL',
@@ -87,6 +103,9 @@ export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[
       `Close it: chown root ${path} && chmod go-w ${path}; or choose another place.`,
     );
   }
+}
+
+function checkProgram(facts: Facts, desired: DesiredInstallation, refuse: Refuse): void {
   if (facts.candidate.refusal !== undefined) {
     refuse(
       'PROGRAM_UNUSABLE',
@@ -101,6 +120,9 @@ export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[
       'Install another version, or use --force to try this one again.',
     );
   }
+}
+
+function checkStrayAgent(facts: Facts, desired: DesiredInstallation, refuse: Refuse): void {
   if (facts.strayPid !== undefined && desired.usesSystemd) {
     refuse(
       'AGENT_RUNNING',
@@ -108,17 +130,20 @@ export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[
       'Stop it first: two agents cannot share a folder.',
     );
   }
-  for (const text of desired.unusableProxies) refuse('PROXY_UNSUPPORTED', text, unusableRemedy);
-  if (!desired.isReplacing) {
-    for (const { unit, file, isActive } of facts.others) {
-      refuse(
-        'OTHER_AGENT',
-        `${unit} (${file}) is ${isActive ? 'running' : 'set up'} here: two agents would fight over one machine.`,
-        'Use --replace to stop and disable it; its files stay.',
-      );
-    }
+}
+
+function checkOtherAgents({ others }: Facts, desired: DesiredInstallation, refuse: Refuse): void {
+  if (desired.isReplacing) return;
+  for (const { unit, file, isActive } of others) {
+    refuse(
+      'OTHER_AGENT',
+      `${unit} (${file}) is ${isActive ? 'running' : 'set up'} here: two agents would fight over one machine.`,
+      'Use --replace to stop and disable it; its files stay.',
+    );
   }
-  const { credentials } = facts;
+}
+
+function checkCredentials({ credentials }: Facts, desired: DesiredInstallation, refuse: Refuse): void {
   if (!desired.credentials && credentials.at !== 'usable') {
     refuse(
       'NO_CREDENTIALS',
@@ -140,7 +165,6 @@ export function refusalsOf(facts: Facts, desired: DesiredInstallation): Refusal[
       'Use --force to replace them; the old ones are kept beside them as .old.',
     );
   }
-  return list;
 }
 
 /** The steps to the desired state; empty if it is reached. */

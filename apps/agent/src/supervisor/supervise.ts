@@ -2,7 +2,7 @@ import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import * as machine from '../machines/kept-agent.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { reportedLines } from '../state/exit-reason.ts';
-import { gate, isDoubtfulStart } from '../versions/gate.ts';
+import { gate, isDoubtfulStart, type GateOutcome } from '../versions/gate.ts';
 import { programPath } from '../versions/layout.ts';
 import { forgetKeptExit, writeKeptExit } from './exit-file.ts';
 import { hasProgram, linkedId } from '../versions/switch.ts';
@@ -34,6 +34,19 @@ export interface SupervisionParts {
   publish?: (state: machine.KeptState) => void;
 }
 
+/** What a supervisor knows of its agent. */
+interface Supervision {
+  parts: SupervisionParts;
+  inbox: Inbox<machine.KeptEvent>;
+  /** The running agent, or the last one. */
+  agent: AgentProcess | undefined;
+  /** Since the last watchdog message. */
+  starts: number;
+  state: machine.KeptState;
+  /** Why the agent is being killed; empty: it is not. */
+  killed: string;
+}
+
 /**
  * Supervises the agent where there is no systemd. It runs the gate before each start and restarts the agent when it
  * exits. It kills an agent that does not become ready or misses its watchdog. The gate rolls back a version that fails.
@@ -43,67 +56,9 @@ export interface SupervisionParts {
 export async function superviseAgent(parts: SupervisionParts, signal: AbortSignal): Promise<void> {
   const { files, limits, clock, log } = parts;
   const inbox = new Inbox<machine.KeptEvent>();
+  const state = machine.waitingAt(clock.now());
+  const supervision: Supervision = { parts, inbox, agent: undefined, starts: 0, state, killed: '' };
   const end = new AbortController();
-  let agent: AgentProcess | undefined;
-  let starts = 0; // since the last watchdog message
-
-  const notify = (line: string): void => {
-    if (line === 'READY=1') inbox.push({ is: 'ready' });
-    else if (line === 'WATCHDOG=1') {
-      starts = 0;
-      inbox.push({ is: 'alive' });
-    }
-  };
-  let state = machine.waitingAt(clock.now());
-  /** Why it is being killed; empty: it is not. */
-  let killed = '';
-  const untilExit = async (id: string, started: AgentProcess): Promise<void> => {
-    const how = await started.exited;
-    log.info('the agent has ended', { id, how });
-    const isAsked = state.at === 'stopping' && killed === '';
-    // A running agent exits with 0 when another version takes over.
-    const isInOrder = how === 'exit 0' && state.at === 'running';
-    const reason =
-      killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;
-    const write = async (): Promise<void> => {
-      if (isAsked || isInOrder) return forgetKeptExit(files);
-      const mask = (await parts.mask?.()) ?? ((text: string) => text);
-      const lines = reportedLines(started.lines?.() ?? [], mask);
-      await writeKeptExit(files, { id, reason, lines, atWall: Math.round(clock.wall()) });
-    };
-    await write().catch((error: unknown) => log.warn('how the agent ended was not written', { error }));
-    inbox.push({ is: 'exited' });
-  };
-  const start = async (): Promise<machine.KeptEvent | void> => {
-    try {
-      const outcome = await gate(files, 'agent', {
-        nowSeconds: Math.round(clock.wall() / 1000),
-        boot: parts.boot,
-        isDoubtful: isDoubtfulStart(starts++),
-      }).catch((error: unknown) => {
-        log.error('the gate failed: what is in use is started', { error }); // as with systemd
-        return 'normal' as const;
-      });
-      const id = await linkedId(files, 'agent');
-      if (id === undefined || !(await hasProgram(files, 'agent', id)))
-        throw new Error('no version of the agent is installed here');
-      if (outcome !== 'normal') log.warn('the version on trial was looked at', { outcome, id });
-      const started = await parts.start(programPath('agent', id), notify);
-      agent = started;
-      killed = '';
-      log.info('the agent was started', { id, pid: started.pid });
-      void untilExit(id, started);
-    } catch (error) {
-      log.error('the agent could not be started', { error });
-      return { is: 'notStarted', error: errorText(error) };
-    }
-  };
-  const perform = async (effect: machine.KeptEffect): Promise<machine.KeptEvent | void> => {
-    if (effect.do === 'start') return start();
-    if (effect.do === 'ask') agent?.askToStop();
-    else agent?.kill();
-  };
-
   await forgetKeptExit(files).catch(() => {}); // of an earlier supervisor
   const stop = () => inbox.push({ is: 'stop' });
   signal.addEventListener('abort', stop, { once: true });
@@ -113,19 +68,87 @@ export async function superviseAgent(parts: SupervisionParts, signal: AbortSigna
       initial: machine.waitingAt(clock.now()),
       deadline: (s) => machine.deadline(s, limits),
       step: (s, e, now) => machine.step(s, e, now, limits),
-      perform,
+      perform: (effect) => perform(supervision, effect),
     },
     inbox,
     (next) => {
-      if (next.at === 'stopping' && next.isKilled && killed === '') killed = killReason(state, limits);
-      state = next;
-      parts.publish?.(state);
-      if (state.at === 'ended') end.abort();
+      if (next.at === 'stopping' && next.isKilled && supervision.killed === '')
+        supervision.killed = killReason(supervision.state, limits);
+      supervision.state = next;
+      parts.publish?.(next);
+      if (next.at === 'ended') end.abort();
     },
     { clock, log },
     end.signal,
   );
   signal.removeEventListener('abort', stop);
+}
+
+async function perform(supervision: Supervision, effect: machine.KeptEffect): Promise<machine.KeptEvent | void> {
+  if (effect.do === 'start') return startAgent(supervision);
+  if (effect.do === 'ask') supervision.agent?.askToStop();
+  else supervision.agent?.kill();
+}
+
+/** Runs the gate, then starts the version in use. */
+async function startAgent(supervision: Supervision): Promise<machine.KeptEvent | void> {
+  const { parts } = supervision;
+  const { files, log } = parts;
+  try {
+    const outcome = await passGate(parts, supervision.starts++);
+    const id = await linkedId(files, 'agent');
+    if (id === undefined || !(await hasProgram(files, 'agent', id)))
+      throw new Error('no version of the agent is installed here');
+    if (outcome !== 'normal') log.warn('the gate decided on the version on trial', { outcome, id });
+    const started = await parts.start(programPath('agent', id), (line) => receiveState(supervision, line));
+    supervision.agent = started;
+    supervision.killed = '';
+    log.info('the agent was started', { id, pid: started.pid });
+    void followExit(supervision, id, started);
+  } catch (error) {
+    log.error('the agent could not be started', { error });
+    return { is: 'notStarted', error: errorText(error) };
+  }
+}
+
+const passGate = ({ files, boot, clock, log }: SupervisionParts, starts: number): Promise<GateOutcome> =>
+  gate(files, 'agent', {
+    nowSeconds: Math.round(clock.wall() / 1000),
+    boot,
+    isDoubtful: isDoubtfulStart(starts),
+  }).catch((error: unknown) => {
+    log.error('the gate failed: what is in use is started', { error }); // as with systemd
+    return 'normal';
+  });
+
+function receiveState(supervision: Supervision, line: string): void {
+  if (line === 'READY=1') supervision.inbox.push({ is: 'ready' });
+  else if (line === 'WATCHDOG=1') {
+    supervision.starts = 0;
+    supervision.inbox.push({ is: 'alive' });
+  }
+}
+
+/** Waits for the exit of an agent, and records an unrequested one for the next agent. */
+async function followExit(supervision: Supervision, id: string, started: AgentProcess): Promise<void> {
+  const { parts, inbox } = supervision;
+  const { files, clock, log } = parts;
+  const how = await started.exited;
+  log.info('the agent has ended', { id, how });
+  const { state, killed } = supervision;
+  const isRequested = state.at === 'stopping' && killed === '';
+  // A running agent exits with 0 when another version takes over.
+  const isInOrder = how === 'exit 0' && state.at === 'running';
+  const reason =
+    killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;
+  const write = async (): Promise<void> => {
+    if (isRequested || isInOrder) return forgetKeptExit(files);
+    const mask = (await parts.mask?.()) ?? ((text: string) => text);
+    const lines = reportedLines(started.lines?.() ?? [], mask);
+    await writeKeptExit(files, { id, reason, lines, atWall: Math.round(clock.wall()) });
+  };
+  await write().catch((error: unknown) => log.warn('how the agent ended was not written', { error }));
+  inbox.push({ is: 'exited' });
 }
 
 function killReason(before: machine.KeptState, limits: machine.KeptLimits): string {
