@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -86,6 +87,7 @@ test(
     // With an agent or without one, the end leaves no blocked thread. Otherwise this test would not end.
     await using last = await side('joinRelay(pipes);', pipes);
     await counted(watchers, 1);
+    for (const pipe of Object.values(pipes)) rmSync(pipe); // as an uninstalled agent does
     over.abort();
     await Promise.all([counted(watchers, 0), counted(next, 0)]);
     void last;

@@ -30,13 +30,15 @@ export function joinRelay(pipes: PresencePipes): RelayPresence | undefined {
  * nothing without pipes. Its calls block one thread of the runtime, as those on the output pipes do.
  */
 export function holdPresence(pipes: PresencePipes, watchers: Cell<number>, signal: AbortSignal): void {
+  let reader: number;
   try {
     openSync(pipes.relay, 'r+');
-    openSync(pipes.agent, O_RDONLY | O_NONBLOCK); // an agent finds a reader between two turns of the loop, too
+    reader = openSync(pipes.agent, O_RDONLY | O_NONBLOCK); // an agent finds it between two turns of the loop, too
   } catch {
     return; // started by an agent of a version without them
   }
-  signal.addEventListener('abort', () => wakeReader(pipes.agent), { once: true });
+  // Not by its name: an uninstalled agent has removed that.
+  signal.addEventListener('abort', () => wakeReader(`/proc/self/fd/${reader}`), { once: true });
   void countAgents(pipes.agent, watchers, signal).catch(() => {}); // the folder is gone: the agent is uninstalled
 }
 
@@ -60,7 +62,7 @@ function wakeReader(pipe: string): void {
     writeSync(file, '\n');
     closeSync(file);
   } catch {
-    // no pipe, no reader
+    // no /proc
   }
 }
 
