@@ -39,7 +39,7 @@ async function kill({ child, exit }: CloudProcess): Promise<void> {
   await exit;
 }
 
-test('kill −9 while pictures arrive and while a job runs: what was acknowledged is there, whole and once', async () => {
+test('kill −9 while images arrive and while a job runs: what was acknowledged is there, whole and once', async () => {
   await using folder = await tempFolder();
   const data = folder.file('data');
   const random = seededRandom(11);

@@ -9,7 +9,7 @@ export const engineTable = {
     type: 'string',
     choices: ['local', 'slurm', 'kubernetes'],
     default: 'local',
-    description: 'What runs the jobs: this computer, or an engine that has a queue of its own.',
+    description: 'What runs the jobs: this host, or an engine that has a queue of its own.',
   },
   engineJobs: {
     type: 'number',

@@ -36,7 +36,7 @@ const table = {
   apiKeyId: { type: 'string', description: 'Or the two parts of it: its ID …' },
   apiKey: { type: 'secret', description: '… and the key.' },
   folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, image cache, identity.' },
-  jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this computer.' },
+  jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this host.' },
   optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case; the place for the key.' },
   ...workTable,
   ...engineTable,
@@ -99,7 +99,7 @@ export function readAttemptOptions(argv: readonly string[], env: Record<string, 
 export function readOptions(argv: readonly string[], env: Record<string, string | undefined>): RunnerOptions {
   const given = options(table, {
     program: 'platform-runner',
-    about: 'Runs training jobs of one organization on this computer, or on a cluster through its engine.',
+    about: 'Runs training jobs of one organization on this host, or on a cluster through its engine.',
     argv,
     env,
     fileFrom: 'optionsFile',

@@ -252,7 +252,7 @@ def test_a_training_from_submit_to_model(
 
         logged = [line.message async for line in training.get_training_job_logs(job_id)]
         followed = [line.message async for line in training.follow_training_job_logs(job_id)]
-        assert any("24 pictures" in message for message in logged)
+        assert any("24 images" in message for message in logged)
         assert followed == logged
 
         listed = {one.id: one for one in await training.list_training_jobs(place.org_id)}
@@ -323,7 +323,7 @@ def test_logs_are_followed_while_the_job_runs(
         lines, job = await asyncio.wait_for(follow(), 240)
         assert job.has_ended, "the end of the log is the end of the job"
         assert lines == [line.message async for line in training.get_training_job_logs(job_id)]
-        assert any("24 pictures" in line for line in lines)
+        assert any("24 images" in line for line in lines)
 
     run(story())
 

@@ -151,7 +151,7 @@ def test_a_training_from_submit_to_model(
             token = page.next_page_token
             if not token:
                 break
-        assert any("24 pictures" in message for message in messages), messages
+        assert any("24 images" in message for message in messages), messages
         containers = await calls.ListSupportedContainers(ListSupportedContainersRequest(), metadata=training._metadata)
         for key, container in containers.container_map.items():
             assert (container.key, container.framework != "") == (key, True)

@@ -63,7 +63,7 @@ export function describeSandbox({
   const { memoryBytes, processes, cpus, diskBytes } = limits;
   const amount = `${mib(memoryBytes)} of memory, ${processes} processes, ${cpus} CPU${cpus === 1 ? '' : 's'}, ${mib(diskBytes)} of disk`;
   const graphics = gpus.length > 0 ? `, ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}` : '';
-  return `Sandbox: bubblewrap with ${kinds[sandboxes.limiter.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}.`;
+  return `Sandbox: bubblewrap with ${kinds[sandboxes.limiter.kind]}: ${amount}${graphics}, ${network ? 'network of this host' : 'no network'}.`;
 }
 
 /** Command line of the script contract, without the interpreter. */

@@ -168,7 +168,7 @@ async function chosen(test: LocalTest, sandboxes: Sandboxes): Promise<Environmen
   const known = environments.map(({ key }) => key).join(', ');
   onLine(
     'about',
-    `This computer has no container ${container} (it has ${known}); the script runs with ${first.key}, ${first.description}.`,
+    `This host has no container ${container} (it has ${known}); the script runs with ${first.key}, ${first.description}.`,
   );
   return first;
 }

@@ -63,7 +63,7 @@ test('the example trains, its result lies in the folder asked for, its source st
   assert.deepEqual(await result, { files: ['labels.txt', 'model.onnx'], container: 'np:2', stopped: false });
   assert.equal(await readFile(folder.file('out', 'labels.txt'), 'utf8'), 'blue\nred');
   assert.ok(lines.includes('out 24 images of blue, red'), lines.join('\n'));
-  assert.ok(lines.some((line) => line.startsWith('about This computer has no container tf:2.16 (it has np:2)')));
+  assert.ok(lines.some((line) => line.startsWith('about This host has no container tf:2.16 (it has np:2)')));
   assert.ok(lines.some((line) => line.startsWith('about Sandbox: bubblewrap')));
   assert.equal(lines.filter((line) => line.includes('"epoch"')).length, 5);
   assert.deepEqual((await readdir(example)).toSorted(), ['model', 'setup.py']);

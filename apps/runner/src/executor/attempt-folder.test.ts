@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
 import { makeAttemptFolder } from './attempt-folder.ts';
 
-test('its own folder, for its owner alone; what dead attempts of this computer left is removed, the rest stays', async () => {
+test('its own folder, for its owner alone; what dead attempts of this host left is removed, the rest stays', async () => {
   await using base = await tempFolder();
   const first = await makeAttemptFolder(base.file('attempts'));
   assert.equal((await stat(first)).mode & 0o077, 0);

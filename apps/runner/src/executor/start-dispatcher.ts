@@ -65,7 +65,7 @@ export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Traine
     key,
     uri: `${engine.executor}:${python}`,
     framework: /^(tensorflow|tf)\b/.test(key) ? 'tensorflow' : /^(pytorch|torch)\b/.test(key) ? 'pytorch' : 'python',
-    description: `${python} on the computers of ${engine.executor}`,
+    description: `${python} on the nodes of ${engine.executor}`,
     endOfLife: endsOfLife[/^py:(\d+\.\d+)$/.exec(key)?.[1] ?? ''],
   }));
   return { ...offer, kinds: [...offer.kinds, 'custom'], containers };

@@ -13,7 +13,7 @@ export const scriptTable = {
   scripts: { type: 'boolean', default: true, description: 'Run training scripts of users, in a sandbox.' },
   allowScriptNetwork: {
     type: 'boolean',
-    description: 'Let training scripts use the network of this computer, all of it.',
+    description: 'Let training scripts use the network of this host, all of it.',
   },
   wheelhouse: { type: 'string', description: 'Folder with the wheels that training scripts may depend on.' },
   pipIndexUrl: {

@@ -44,7 +44,7 @@ export interface ScriptTask {
 }
 
 /** Paths inside the sandbox, below /job, in addition to those of every script. */
-const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/data' } as const;
+const place = { root: '/job', dataset: '/job/dataset.jsonl', images: '/job/data' } as const;
 
 /** Path of an image inside the sandbox. */
 export const pathInside = (local: string): string => path.posix.join(place.root, local);
@@ -107,7 +107,7 @@ export class ScriptWork {
       dataset: {
         mounts: [
           { from: folder.file('dataset'), to: place.dataset, mode: 'ro' },
-          { from: folder.file('images'), to: place.pictures, mode: 'ro' },
+          { from: folder.file('images'), to: place.images, mode: 'ro' },
         ],
         root: place.root,
         file: place.dataset,
