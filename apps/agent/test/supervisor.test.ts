@@ -46,11 +46,11 @@ class Machine {
   keep(): { stop: () => void; done: Promise<void> } {
     const stop = new AbortController();
     const { clock } = this;
-    const log = createLog({ name: 'keeper', clock, level: 'error', sink: () => undefined });
+    const log = createLog({ name: 'supervisor', clock, level: 'error', sink: () => undefined });
     const done = superviseAgent(
       {
         files: simFileSystem(this.files),
-        start: (program, told) => this.#start(program.split('/')[1] ?? '', told),
+        start: (program, notify) => this.#start(program.split('/')[1] ?? '', notify),
         mask: async () => (text) => text.replace('geheim', '***'),
         limits,
         boot: 'one',
@@ -64,7 +64,7 @@ class Machine {
 
   linked = () => linkedId(simFileSystem(this.files), 'agent');
 
-  async #start(id: string, told: (line: string) => void): Promise<AgentProcess> {
+  async #start(id: string, notify: (line: string) => void): Promise<AgentProcess> {
     this.starts.push(id);
     const does = this.behaviours.get(id);
     if (does === 'cannot start') throw new Error('ENOEXEC');
@@ -75,7 +75,7 @@ class Machine {
       end.resolve(how);
     };
     if (does === 'crashes') void this.clock.sleep(1_000).then(() => finish('exit 70'));
-    else if (does !== 'never ready') void this.#speak(told, does === 'falls silent' ? 3 : Infinity, life.signal);
+    else if (does !== 'never ready') void this.#sendStates(notify, does === 'falls silent' ? 3 : Infinity, life.signal);
     return {
       pid: this.starts.length,
       exited: end.promise,
@@ -88,17 +88,17 @@ class Machine {
     };
   }
 
-  async #speak(told: (line: string) => void, words: number, signal: AbortSignal): Promise<void> {
+  async #sendStates(notify: (line: string) => void, count: number, signal: AbortSignal): Promise<void> {
     await this.clock.sleep(500, signal);
-    told('READY=1');
-    for (let word = 0; word < words && !signal.aborted; word++) {
+    notify('READY=1');
+    for (let i = 0; i < count && !signal.aborted; i++) {
       await this.clock.sleep(20_000, signal);
-      told('WATCHDOG=1');
+      notify('WATCHDOG=1');
     }
   }
 }
 
-test('an agent that works is left alone, and ends when it is asked', async () => {
+test('a healthy agent runs on, and ends when its supervisor stops', async () => {
   const machine = new Machine();
   const { stop, done } = machine.keep();
   await machine.clock.advance(3_600_000);

@@ -23,7 +23,7 @@ export class World {
   /** All agents' log records, one text per line. */
   readonly transcript: string[] = [];
 
-  /** Publishes a script as a program. The release has the script's hash, or the hash of `saidOf`. */
+  /** Publishes a script as a program. The release has the script's hash, or the hash of `hashSource`. */
   publish(version: string, script: string, hashSource = script): void {
     const url = `https://releases/${version}`;
     this.machine.releases.files.set(url, Buffer.from(script));

@@ -1,6 +1,6 @@
 import { boundedCaller, boundedFields, cutText } from '@platform/contract/log-limits';
 import { Cell, type Clock, type LogLine } from '@platform/kit';
-import { Fold } from './fold.ts';
+import { Deduplicator } from './deduplicator.ts';
 import type { Mask } from './mask.ts';
 import type { Cursor } from './spool-record.ts';
 import type { Spool } from './spool.ts';
@@ -9,9 +9,9 @@ import type { DeviceTime } from '../clock/device-time.ts';
 /** Puts all lines into the spool: truncated, masked and deduplicated. */
 export class SpoolWriter {
   readonly #parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock };
-  readonly #fold = new Fold();
+  readonly #deduplicator = new Deduplicator();
   readonly #held = new Cell(0);
-  #isFolding = true;
+  #isDeduplicating = true;
 
   constructor(parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock }) {
     this.#parts = parts;
@@ -19,8 +19,8 @@ export class SpoolWriter {
 
   /** Disabled: each repeated line is written. */
   setFolding(isFolding: boolean): void {
-    this.#isFolding = isFolding;
-    if (!isFolding) for (const line of this.#fold.rest()) void this.#write(line);
+    this.#isDeduplicating = isFolding;
+    if (!isFolding) for (const line of this.#deduplicator.rest()) void this.#write(line);
   }
 
   /**
@@ -30,7 +30,7 @@ export class SpoolWriter {
   async enter(line: LogLine, cursor?: Cursor): Promise<void> {
     const { mask, clock, spool } = this.#parts;
     const shown = cut(mask.line(line));
-    const written = this.#isFolding ? this.#fold.take(shown, clock.now()) : [shown];
+    const written = this.#isDeduplicating ? this.#deduplicator.take(shown, clock.now()) : [shown];
     if (!written.includes(shown)) this.#held.update((n) => n + 1);
     const stored = written.map((l) => this.#write(l, l === shown ? cursor : undefined));
     if (cursor && !written.includes(shown)) stored.push(spool.move(cursor));
@@ -41,15 +41,15 @@ export class SpoolWriter {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     while (!signal.aborted) {
-      const due = this.#fold.nextDue;
+      const due = this.#deduplicator.nextDue;
       if (due === Infinity) {
         await this.#held.changed(signal);
         continue;
       }
       await clock.sleep(Math.max(0, due - clock.now()), signal);
-      for (const line of this.#fold.due(clock.now())) void this.#write(line);
+      for (const line of this.#deduplicator.due(clock.now())) void this.#write(line);
     }
-    for (const line of this.#fold.rest()) void this.#write(line);
+    for (const line of this.#deduplicator.rest()) void this.#write(line);
   }
 
   #write(line: LogLine, cursor?: Cursor): Promise<void> {

@@ -28,7 +28,7 @@ export interface Exit {
   /** The kernel's OOM killer killed it; undefined: unknown. */
   isOutOfMemory?: boolean;
   /** Children that were still running when it exited with 0 and were then killed. Undefined: none. */
-  leftBehind?: readonly ForeignProcess[];
+  leftBehind?: readonly ProcessInfo[];
 }
 
 /**
@@ -50,7 +50,7 @@ export interface RunningProcess {
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
 
-export interface ForeignProcess {
+export interface ProcessInfo {
   pid: number;
   /** Its command line, or its name. */
   command: string;
@@ -70,9 +70,9 @@ export interface Processes {
   /** Whether the file has been replaced since the process was started from it; `program` is relative to the root. */
   isReplaced(id: ProcessId, program: string): Promise<boolean>;
   /** Foreign processes of the same program. The agent never stops them, but they can block its own. */
-  foreignProcesses(program: string): Promise<ForeignProcess[]>;
+  foreignProcesses(program: string): Promise<ProcessInfo[]>;
   /** The process that listens on this TCP port; undefined: none, or it is not visible. */
-  listener(port: number): Promise<ForeignProcess | undefined>;
+  listener(port: number): Promise<ProcessInfo | undefined>;
 }
 
 /** Output of a program of the operating system. */

@@ -1,9 +1,9 @@
 import { serverName } from '@platform/contract/machine';
 import type { Log } from '@platform/kit';
-import type { Device, ForeignProcess } from '../os/ports.ts';
+import type { Device, ProcessInfo } from '../os/ports.ts';
 import type { ServerStatus } from '../state/state.ts';
 
-const who = ({ pid, command }: ForeignProcess): string => `process ${pid} (${command})`;
+const who = ({ pid, command }: ProcessInfo): string => `process ${pid} (${command})`;
 
 /** A foreign machine server is reported and left running: a user may need it. */
 export async function reportForeignServers(

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isAlive, processStartTime } from '@platform/kit/node';
-import type { Exit, ProcessId, ForeignProcess } from '../ports.ts';
+import type { Exit, ProcessId, ProcessInfo } from '../ports.ts';
 import { commandOf, namespaceOf, pids } from './process-table.ts';
 
 /** An environment variable that every process started here gets and its children inherit. */
@@ -19,8 +19,8 @@ export async function isMarked(pid: number, mark: Mark): Promise<boolean> {
 }
 
 /** Processes with the mark in this PID namespace, except `but`. */
-async function markedProcesses(mark: Mark, but: number): Promise<(ProcessId & ForeignProcess)[]> {
-  const found: (ProcessId & ForeignProcess)[] = [];
+async function markedProcesses(mark: Mark, but: number): Promise<(ProcessId & ProcessInfo)[]> {
+  const found: (ProcessId & ProcessInfo)[] = [];
   const here = await namespaceOf(process.pid);
   for (const pid of await pids()) {
     if (pid === process.pid || pid === but || !(await isMarked(pid, mark)) || (await namespaceOf(pid)) !== here)
@@ -36,7 +36,7 @@ async function markedProcesses(mark: Mark, but: number): Promise<(ProcessId & Fo
  *
  * @returns the processes that were left.
  */
-export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly ForeignProcess[]> {
+export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly ProcessInfo[]> {
   const left = await markedProcesses(mark, of.pid);
   for (const id of left) {
     try {
@@ -49,7 +49,7 @@ export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly
 }
 
 /** Reported only after exit code 0: a process that is killed takes its children with it. */
-export const leftBy = ({ code }: Exit, leftBehind: readonly ForeignProcess[]): Pick<Exit, 'leftBehind'> =>
+export const leftBy = ({ code }: Exit, leftBehind: readonly ProcessInfo[]): Pick<Exit, 'leftBehind'> =>
   code === 0 && leftBehind.length > 0 ? { leftBehind } : {};
 
 /** OOM kills in this control group and those below it; undefined: unknown. */

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { ForeignProcess } from '../ports.ts';
+import type { ProcessInfo } from '../ports.ts';
 
 // Reads /proc. Results are empty without /proc, and for processes that have exited or belong to another user.
 
@@ -25,7 +25,7 @@ export const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${p
 const listening = '0A';
 
 /** The process that listens on a TCP port, on any address. */
-export async function listenerOf(port: number): Promise<ForeignProcess | undefined> {
+export async function listenerOf(port: number): Promise<ProcessInfo | undefined> {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const sockets = new Set<string>();
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {

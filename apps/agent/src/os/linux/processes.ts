@@ -4,7 +4,7 @@ import { machineEnvironment } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
-import type { Command, Exit, ProcessId, Processes, RunningProcess, ForeignProcess } from '../ports.ts';
+import type { Command, Exit, ProcessId, Processes, RunningProcess, ProcessInfo } from '../ports.ts';
 import { endLeftBehind, leftBy, isMarked, memoryKills, type Mark } from './left-behind.ts';
 import { untilEnded } from '../posix/process-end.ts';
 import type { OutputRelay, RelayEnds } from '../posix/output-relay.ts';
@@ -65,7 +65,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: O
     ageMs: ({ startTime }) => processAgeMs(startTime),
     ended: async () => undefined, // only a parent learns how a process ended
     isReplaced: programFiles(root),
-    foreignProcesses: (program) => foreignProcesses(program, mark),
+    foreignProcesses: (program) => findForeign(program, mark),
     listener: listenerOf,
   };
 }
@@ -111,8 +111,8 @@ async function findOwn(mark: Mark): Promise<ProcessId[]> {
   return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
 }
 
-async function foreignProcesses(program: string, mark: Mark): Promise<ForeignProcess[]> {
-  const found: ForeignProcess[] = [];
+async function findForeign(program: string, mark: Mark): Promise<ProcessInfo[]> {
+  const found: ProcessInfo[] = [];
   const here = await namespaceOf(process.pid);
   for (const pid of await pids()) {
     if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;

@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import type { Exit, ProcessId, Processes, RunningProcess, ForeignProcess } from '../ports.ts';
+import type { Exit, ProcessId, Processes, RunningProcess, ProcessInfo } from '../ports.ts';
 import type { SimFiles } from './files.ts';
 
 interface SimProcess {
@@ -24,7 +24,7 @@ export class SimProcesses {
   /** As systemd does. */
   remembersEnds = false;
   /** Foreign processes, not started by an agent. */
-  foreign: (ForeignProcess & { program: string; port: number })[] = [];
+  foreign: (ProcessInfo & { program: string; port: number })[] = [];
   #lastPid = 100;
 
   constructor(clock: Clock, files: SimFiles) {

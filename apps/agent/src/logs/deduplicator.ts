@@ -2,7 +2,8 @@ import type { LogLine } from '@platform/kit';
 
 /** Lines of one text per minute; further ones are only counted. */
 const freeLines = 3;
-export const foldMs = 60_000;
+/** Length of one window. */
+export const windowMs = 60_000;
 const mostTexts = 500;
 /** Longer texts are not deduplicated. */
 const longestText = 2_000;
@@ -19,7 +20,7 @@ interface Repeated {
  * Deduplicates repeated lines. Beyond three in a minute, one line with the field `repeated` replaces the rest at its
  * end. Two lines are equal if everything except their time is.
  */
-export class Fold {
+export class Deduplicator {
   readonly #texts = new Map<string, Repeated>();
 
   /** Returns the lines to write, given this new line. */
@@ -30,7 +31,7 @@ export class Fold {
     const known = this.#texts.get(key);
     if (!known) {
       if (this.#texts.size >= mostTexts) written.push(...this.#forgetOldest());
-      this.#texts.set(key, { last: line, until: now + foldMs, seen: 1, held: 0 });
+      this.#texts.set(key, { last: line, until: now + windowMs, seen: 1, held: 0 });
       return [...written, line];
     }
     known.last = line;
@@ -56,7 +57,7 @@ export class Fold {
         continue;
       }
       written.push(summary(repeated));
-      repeated.until = now + foldMs; // while it continues, one line a minute
+      repeated.until = now + windowMs; // while it continues, one line a minute
       repeated.held = 0;
     }
     return written;
