@@ -44,7 +44,7 @@ test('the status text: its content', () => {
     /^server {4}1\.0\.0|^server {3}running 1\.0\.0/m,
     /^PROGRAM {2}RUNNING {13}INSTALLED {2}WANTED {14}PREVIOUS$/m,
     /pinned {2}to 2\.1\.0, on this machine/,
-    /trial {3}2\.1\.0 has to prove itself for 2 h, start 2 of 3; before it 2\.0\.4/,
+    /trial {3}2\.1\.0 is on trial for 2 h, start 2 of 3; before it 2\.0\.4/,
     /bad {5}2\.2\.0 for 2 h: it ended 3 times\?\[2J before it was ready/,
     /ended {3}2\.2\.0, 2 h ago: signal SIGSEGV\n {4}\| +loading\n {4}\| +Segmentation\?\[2J fault/,
     /ended {3}2\.1\.0, 1 min ago: exit 3\n {4}\| +no camera/,

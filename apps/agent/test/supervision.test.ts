@@ -93,7 +93,7 @@ test('a foreign machine server is reported and not touched', async () => {
   ];
   const agent = w.start();
   await w.clock.advance(minute);
-  assert.match(w.takeLog('agent.server'), /a machine server of somebody else is running/);
+  assert.match(w.takeLog('agent.server'), /a foreign machine server is running/);
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
   agent.kill();
 });

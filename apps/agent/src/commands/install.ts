@@ -191,7 +191,7 @@ async function started(
   if (of.isSoAlready) tell('Everything is so already.');
   tell(words(candidate.version, appAddress, isReached, isOnline));
   const trial = status?.programs.agent.trial;
-  if (trial) tell(`It has ten minutes to prove itself; else ${trial.previous} is back by itself.`);
+  if (trial) tell(`It must pass the health check within ten minutes; otherwise ${trial.previous} is restored.`);
   return exitCodes.done;
 }
 

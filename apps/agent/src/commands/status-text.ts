@@ -118,7 +118,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
         [
           'trial',
           trial
-            ? `${trial.version} has to prove itself${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
+            ? `${trial.version} is on trial${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
             : '',
         ],
         ...quarantined.flatMap((bad): [string, string][] => [

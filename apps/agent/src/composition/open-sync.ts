@@ -170,7 +170,7 @@ const settingsApplier =
   (): void => {
     const { settings, revision } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
-    writer.setFolding(!settings.isFoldingOff && !settings.debug);
+    writer.setDeduplication(!settings.isDeduplicationOff && !settings.debug);
     if (actual.get().acted.settings !== revision)
       actual.update((a) => ({ ...a, acted: { ...a.acted, settings: revision } }));
   };

@@ -3,7 +3,7 @@ import type { DeviceTime } from '../clock/device-time.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import type { Cloud } from '../link/cloud.ts';
-import { poll, pollRestart, tellConnection, type RestartNews } from '../link/poll.ts';
+import { poll, pollRestart, logConnection, type RestartNotice } from '../link/poll.ts';
 import { report } from '../link/report.ts';
 import { requestOf, type Self } from '../link/request.ts';
 import { Floods } from '../logs/floods.ts';
@@ -51,14 +51,14 @@ export function requestLoops(
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
-  const news = new Cell<RestartNews | undefined>(undefined);
+  const restartNotice = new Cell<RestartNotice | undefined>(undefined);
   const request = () => requestOf(self, actual.get(), clock.now());
-  const polling = { cloud, configReceiver, request, isReached, news, clock, log: local, passes: log, random };
-  const restart = { cloud, restarts, actual, isReached, news, clock, log: log.child('restart'), random };
+  const polling = { cloud, configReceiver, request, isReached, restartNotice, clock, log: local, passes: log, random };
+  const restart = { cloud, restarts, actual, isReached, restartNotice, clock, log: log.child('restart'), random };
   return [
     { name: 'poll', work: poll(polling, signal) },
     { name: 'restart', work: pollRestart(restart, signal) },
-    { name: 'connection', work: tellConnection(isReached, { conditions, clock, log }, signal) },
+    { name: 'connection', work: logConnection(isReached, { conditions, clock, log }, signal) },
   ];
 }
 

@@ -98,7 +98,9 @@ function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Findings
 
 function versions({ status }: Findings): Verdict[] {
   return Object.entries(status?.programs ?? {}).flatMap(([name, { trial, quarantined, is_unsigned }]) => [
-    ...(trial ? [note(`${name} trial`, `${trial.version} has to prove itself, start ${trial.starts} of 3.`)] : []),
+    ...(trial
+      ? [note(`${name} trial`, `${trial.version} must pass the health check, start ${trial.starts} of 3.`)]
+      : []),
     ...quarantined.map(({ version, reason }) =>
       warning(
         `${name} quarantine`,

@@ -20,7 +20,7 @@ import type { RequestParts } from './request.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 
 /** What the checks report about a requested restart of the machine server. */
-export interface RestartNews {
+export interface RestartNotice {
   /** The server reports restarts in its answers to checks: no separate polling is needed. */
   isReported: boolean;
   /** Incremented by every answer that may mean a waiting restart. */
@@ -38,7 +38,7 @@ export interface PollParts {
   configReceiver: ConfigReceiver;
   request: () => RequestParts;
   isReached: Cell<boolean>;
-  news: Cell<RestartNews | undefined>;
+  restartNotice: Cell<RestartNotice | undefined>;
   clock: Clock;
   log: Log;
   /** Gets a debug line for each iteration. */
@@ -91,7 +91,7 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<void>
 
 /** One check; the server may hold it for `waitMs`. */
 async function check(
-  { cloud, configReceiver, request, news, clock, random }: PollParts,
+  { cloud, configReceiver, request, restartNotice: news, clock, random }: PollParts,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<CheckResult> {
@@ -116,7 +116,7 @@ async function check(
   return { isNews, restart: restartStates[answer.restart], pauseMs };
 }
 
-function noteRestart(notice: Cell<RestartNews | undefined>, restart: RestartWish, isWoken: boolean): void {
+function noteRestart(notice: Cell<RestartNotice | undefined>, restart: RestartWish, isWoken: boolean): void {
   const before = notice.get();
   const isReported = restart !== RestartWish.UNSPECIFIED;
   // Servers that do not report restarts end a long poll early without a change.
@@ -129,7 +129,7 @@ function noteRestart(notice: Cell<RestartNews | undefined>, restart: RestartWish
  * Logs once when the management server becomes unreachable, and once when it is reached again. Being offline is a
  * normal state, so the level is info.
  */
-export async function tellConnection(
+export async function logConnection(
   isReached: Cell<boolean>,
   { conditions, clock, log }: { conditions: ConditionSet; clock: Clock; log: Log },
   signal: AbortSignal,
@@ -174,7 +174,7 @@ export async function pollRestart(
     restarts,
     actual,
     isReached,
-    news,
+    restartNotice,
     clock,
     log,
     random,
@@ -183,7 +183,7 @@ export async function pollRestart(
     restarts: Cell<number>;
     actual: Cell<Actual>;
     isReached: Cell<boolean>;
-    news: Cell<RestartNews | undefined>;
+    restartNotice: Cell<RestartNotice | undefined>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -194,12 +194,12 @@ export async function pollRestart(
   let heard = 0;
   let due = clock.now() + firstPollMs;
   while (!signal.aborted) {
-    const { isReported, count } = news.get() ?? { isReported: false, count: 0 };
+    const { isReported, count } = restartNotice.get() ?? { isReported: false, count: 0 };
     const leftMs = isReported ? Infinity : due - clock.now();
     if (count === heard && leftMs > 0) {
-      const before = news.get();
-      await changedOr(news, leftMs, clock, signal);
-      if (!before && news.get()?.isReported === false) due = clock.now();
+      const before = restartNotice.get();
+      await changedOr(restartNotice, leftMs, clock, signal);
+      if (!before && restartNotice.get()?.isReported === false) due = clock.now();
       continue;
     }
     try {

@@ -18,9 +18,9 @@ export class SpoolWriter {
   }
 
   /** Disabled: each repeated line is written. */
-  setFolding(isFolding: boolean): void {
-    this.#isDeduplicating = isFolding;
-    if (!isFolding) for (const line of this.#deduplicator.rest()) void this.#write(line);
+  setDeduplication(isEnabled: boolean): void {
+    this.#isDeduplicating = isEnabled;
+    if (!isEnabled) for (const line of this.#deduplicator.rest()) void this.#write(line);
   }
 
   /**

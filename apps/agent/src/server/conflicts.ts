@@ -13,7 +13,7 @@ export async function reportForeignServers(
   const foreign = await device.processes.foreignProcesses(serverName);
   if (foreign.length === 0) return;
   const conflict = `Another machine server runs that this agent has not started: ${foreign.map(who).join(', ')}.`;
-  log.warn('a machine server of somebody else is running', { processes: foreign });
+  log.warn('a foreign machine server is running', { processes: foreign });
   publish({ conflict });
 }
 

@@ -53,7 +53,7 @@ function durationText(ms: number): string {
 const unitResults: Readonly<Record<string, string>> = {
   'oom-kill': outOfMemory,
   timeout: 'not ready in time; systemd ended it',
-  'stop-timeout': 'it was asked to stop and did not end in time; systemd ended it',
+  'stop-timeout': 'it did not end in time after a stop request; systemd ended it',
   watchdog: 'it hung: systemd ended it because it showed no sign of life',
   protocol: 'it ended before it was ready',
 };

@@ -4,7 +4,7 @@ import type { Settings } from './state.ts';
 /** The fields that this agent acts on, in its own units. */
 export const settingsOf = (config: AgentConfig, { isFastStart }: { isFastStart: boolean }): Settings => ({
   debug: config.advanced_settings.debug,
-  isFoldingOff: config.advanced_settings.disable_log_deduplication,
+  isDeduplicationOff: config.advanced_settings.disable_log_deduplication,
   isServerDisabled: config.advanced_settings.disable_platform_server,
   isAgentRestartAllowed: config.advanced_settings.agent_auto_restart,
   startTimeoutMs: config.advanced_settings.platform_server_start_timeout_minutes * 60_000,

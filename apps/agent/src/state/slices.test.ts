@@ -29,7 +29,7 @@ const wanted: Wanted = {
   revision: 7,
   settings: {
     debug: false,
-    isFoldingOff: false,
+    isDeduplicationOff: false,
     isServerDisabled: false,
     isAgentRestartAllowed: false,
     startTimeoutMs: 1,

@@ -33,7 +33,7 @@ export interface Release {
 export interface Settings {
   debug: boolean;
   /** Repeated log lines are sent one by one, without deduplication. */
-  isFoldingOff: boolean;
+  isDeduplicationOff: boolean;
   isServerDisabled: boolean;
   /** The agent may restart itself to start its new version. */
   isAgentRestartAllowed: boolean;

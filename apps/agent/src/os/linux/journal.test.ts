@@ -98,7 +98,7 @@ test('a timeout: systemd names no signal for an end by its own TERM, and does fo
     [[starting, late, killed, failed, notStarted], 'not ready in time; systemd ended it (signal SIGKILL)'],
     [
       [starting, started, stopping, killed, failed, stopped],
-      'it was asked to stop and did not end in time; systemd ended it (signal SIGKILL)',
+      'it did not end in time after a stop request; systemd ended it (signal SIGKILL)',
     ],
   ];
   for (const [entries, reason] of table)
