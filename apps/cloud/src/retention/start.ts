@@ -13,7 +13,7 @@ import {
   removeOldAttempts,
   removeOldAudit,
   removeOldJobLogs,
-  thinRevisions,
+  pruneRevisions,
 } from './store/old-rows.ts';
 import { runSweeps, type Sweep } from './sweeps.ts';
 
@@ -94,7 +94,7 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
       async *steps() {
         const kept = options.configRevisions;
         for (const part of await partsWithRevisions(db, kept))
-          yield* untilNone(() => thinRevisions(db, part, kept, rowsPerStep));
+          yield* untilNone(() => pruneRevisions(db, part, kept, rowsPerStep));
       },
     },
     {

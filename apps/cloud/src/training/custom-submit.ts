@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { SubmitCustomTrainingJobRequest } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { belongsTo, type Caller } from '../access/rules/permissions.ts';
-import { containersOf, noScriptsBecause, offerLifeMs } from './rules/runner-offers.ts';
+import { containersOf, noScriptsBecause, capabilitiesLifetimeMs } from './rules/runner-capabilities.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { noteForeignBlob } from '../blobs/store/owned-blobs.ts';
 import { findPackage, orgOfNamespace, type Version } from '../registry/store/registry.ts';
@@ -74,10 +74,10 @@ async function visibleScript(
 
 /** @throws PlatformError SCRIPTS_NOT_OFFERED, CONTAINER_NOT_FOUND */
 async function refuseNotOffered({ db, clock }: TrainingDeps, orgId: string, container: string): Promise<void> {
-  const { rows: offers } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
-  const problem = noScriptsBecause(offers);
+  const { rows: runners } = await runnersSince(db, [orgId], clock.wall() - capabilitiesLifetimeMs);
+  const problem = noScriptsBecause(runners);
   if (problem !== undefined) throw new PlatformError('SCRIPTS_NOT_OFFERED', { problem });
-  const known = containersOf(offers);
+  const known = containersOf(runners);
   if (container === '' || known.has(container)) return;
   throw new PlatformError('CONTAINER_NOT_FOUND', { container, known: [...known.keys()].join(', ') });
 }

@@ -1,8 +1,8 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { LeaseJobRequest, RunnerContainer } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { jobKinds } from '@platform/contract/job';
-import type { OfferedContainer } from './rules/runner-offers.ts';
-import type { RunnerOffer, SeenRunner } from './store/runners.ts';
+import type { ScriptContainer } from './rules/runner-capabilities.ts';
+import type { RunnerCapabilities, SeenRunner } from './store/runners.ts';
 import { msOf, timeOf } from '../rpc/protobuf-times.ts';
 
 const most = { containers: 50, text: 200, because: 2_000 } as const;
@@ -15,7 +15,7 @@ const shown = (text: string, longest: number = most.text): string =>
     .toWellFormed();
 
 /** Reads a runner's capabilities. @throws PlatformError INVALID_ARGUMENT */
-export function offerOf(id: string, request: LeaseJobRequest): RunnerOffer {
+export function capabilitiesOf(id: string, request: LeaseJobRequest): RunnerCapabilities {
   const kinds = request.kinds.filter((kind) => (jobKinds as readonly string[]).includes(kind));
   if (kinds.length === 0) {
     const limit = jobKinds.join(', ');
@@ -37,7 +37,7 @@ export function offerOf(id: string, request: LeaseJobRequest): RunnerOffer {
   };
 }
 
-const containerOf = ({ key, uri, framework, description, eol }: RunnerContainer): OfferedContainer => ({
+const containerOf = ({ key, uri, framework, description, eol }: RunnerContainer): ScriptContainer => ({
   key: shown(key),
   uri: shown(uri),
   framework: shown(framework),
@@ -45,7 +45,7 @@ const containerOf = ({ key, uri, framework, description, eol }: RunnerContainer)
   eolMs: eol ? msOf(eol) : null,
 });
 
-export const containerMessage = ({ eolMs, ...container }: OfferedContainer) => ({
+export const containerMessage = ({ eolMs, ...container }: ScriptContainer) => ({
   ...container,
   ...(eolMs === null ? {} : { eol: timeOf(eolMs) }),
 });

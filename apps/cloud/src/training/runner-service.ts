@@ -6,9 +6,9 @@ import { callerOf } from '../access/caller.ts';
 import type { Cause, JobEvent } from './rules/job-life.ts';
 import { type Caller, memberships, requireMember } from '../access/rules/permissions.ts';
 import * as check from '../rpc/rules/field-checks.ts';
-import { leaseMs, leaseNext, takeBack } from './store/job-queue.ts';
+import { leaseMs, leaseNext, recoverLeases } from './store/job-queue.ts';
 import { type Report, writeReport } from './store/job-reports.ts';
-import { type Awaited, type JobWatch, pollJobs, watchJobs } from './store/job-watch.ts';
+import { type WatchTarget, type JobWatch, pollJobs, watchJobs } from './store/job-watch.ts';
 import { findJob, type JobRow, moveOn } from './store/jobs.ts';
 import { type RunnerNotes, runnerNotes, runnersSince } from './store/runners.ts';
 import { complete } from './complete-job.ts';
@@ -16,7 +16,7 @@ import { leasedJob } from './leased-job.ts';
 import { newestCalls } from './newest-calls.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
 import { durationMs, msOf, timeOf } from '../rpc/protobuf-times.ts';
-import { offerOf, runnerMessage } from './runner-messages.ts';
+import { capabilitiesOf, runnerMessage } from './runner-messages.ts';
 
 const longestWaitMs = 60_000;
 /** Shorter than a lease, so that the lease cannot expire during a held report. */
@@ -31,9 +31,9 @@ type RunnerCalls = RunnerDeps & { watch: JobWatch; notes: RunnerNotes };
 const byRunner = (runner: string, now: number) => ({ actor: `runner:${runner}`, now });
 
 /** What a long poll needs; it ends when the caller leaves or the server stops. */
-const polling = ({ watch, clock, stop }: RunnerCalls, awaited: Awaited, signal: AbortSignal) => ({
+const polling = ({ watch, clock, stop }: RunnerCalls, target: WatchTarget, signal: AbortSignal) => ({
   watch,
-  awaited,
+  target,
   clock,
   signal: AbortSignal.any([signal, stop]),
 });
@@ -44,17 +44,18 @@ const leaseCalls = (deps: RunnerCalls, newest = newestCalls()) => {
     async leaseJob(request, context) {
       const orgIds = runnerOrgs(callerOf(context));
       const runner = check.shortText('runner_id', request.runnerId);
-      const { executor, ...capabilities } = offerOf(runner, request);
-      const containers = capabilities.containers.map(({ key }) => key);
-      const offer = { kinds: capabilities.kinds, gpus: capabilities.gpus, containers, hasQueue: executor !== 'local' };
-      await notes.note(orgIds, { ...capabilities, executor });
+      const reported = capabilitiesOf(runner, request);
+      await notes.note(orgIds, reported);
+      const { kinds, gpus, executor } = reported;
+      const containers = reported.containers.map(({ key }) => key);
+      const capabilities = { kinds, gpus, containers, hasQueue: executor !== 'local' };
       const waitMs = clamp(durationMs(request.wait), 0, longestWaitMs);
-      const want = () => ({ orgIds, runner, offer, now: clock.wall(), steadyNow: steady.now() });
+      const leaseRequest = () => ({ orgIds, runner, capabilities, now: clock.wall(), steadyNow: steady.now() });
       // A call that its runner has dropped must not lease a job. That job would not run, or a later call may have
       // leased it.
       const row = await newest(`${orgIds.join()} ${runner}`, context.signal, async (signal) => {
-        const unheard = await takeBack(db, want(), request.runningJobIds);
-        return unheard ?? pollJobs(polling(deps, { orgIds }, signal), waitMs, () => leaseNext(db, want()));
+        const recovered = await recoverLeases(db, leaseRequest(), request.runningJobIds);
+        return recovered ?? pollJobs(polling(deps, { orgIds }, signal), waitMs, () => leaseNext(db, leaseRequest()));
       });
       return row ? { job: await leasedJob(deps, row) } : {};
     },

@@ -15,7 +15,7 @@ import { sizeOf, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { isEnded } from './rules/job-life.ts';
 import { jobToken, logToken, readJobToken, readLogToken } from '../rpc/rules/page-tokens.ts';
 import { type Caller, isOwner, memberships, requireOwner } from '../access/rules/permissions.ts';
-import { containersOf, offerLifeMs, silentRunnerMs, waitingFor } from './rules/runner-offers.ts';
+import { containersOf, capabilitiesLifetimeMs, silentRunnerMs, waitingFor } from './rules/runner-capabilities.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { actorOf } from '../access/store/audit.ts';
 import { type JobLine, type List, listJobs, queuePlaces } from './store/job-lists.ts';
@@ -41,9 +41,9 @@ async function whyWaiting(
   rows: readonly JobLine[],
 ): Promise<(row: JobLine) => string> {
   if (!rows.some(({ state }) => state === 'pending')) return () => '';
-  const { rows: offers } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+  const { rows: runners } = await runnersSince(db, [orgId], clock.wall() - capabilitiesLifetimeMs);
   return ({ state, kind, gpus, containerVersion: container }) =>
-    state === 'pending' ? waitingFor({ kind, gpus, container }, offers) : '';
+    state === 'pending' ? waitingFor({ kind, gpus, container }, runners) : '';
 }
 
 const placesOf = ({ db, clock }: JobReads, orgId: string) =>
@@ -139,12 +139,12 @@ const containerCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
     async listContainers({ organizationId }, context) {
       const orgId = check.filled('organization_id', organizationId);
       requireOwner(callerOf(context), orgId);
-      const { rows, isCut } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+      const { rows, isCut } = await runnersSince(db, [orgId], clock.wall() - capabilitiesLifetimeMs);
       return { containers: [...containersOf(rows).values()].map(ownedContainer), truncated: isCut };
     },
     async getContainer({ id }, context) {
       const orgIds = ownedOrganizations(callerOf(context));
-      const { rows } = await runnersSince(db, orgIds, clock.wall() - offerLifeMs);
+      const { rows } = await runnersSince(db, orgIds, clock.wall() - capabilitiesLifetimeMs);
       const known = containersOf(rows);
       const found = known.get(id);
       if (!found)
@@ -153,7 +153,7 @@ const containerCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
     },
     async listSupportedContainers(_, context) {
       const orgIds = ownedOrganizations(callerOf(context));
-      const { rows, isCut } = await runnersSince(db, orgIds, clock.wall() - offerLifeMs);
+      const { rows, isCut } = await runnersSince(db, orgIds, clock.wall() - capabilitiesLifetimeMs);
       const map = [...containersOf(rows)].map(([key, container]) => [key, containerMessage(container)]);
       const containerMap = Object.fromEntries(map) as Record<string, ReturnType<typeof containerMessage>>;
       return { containerMap, truncated: isCut };

@@ -68,13 +68,13 @@ export function targetOf(
 }
 
 /** @throws PlatformError INVALID_ARGUMENT */
-export const resourcesOf = (asked: JobResources | undefined): JobLimits =>
+export const resourcesOf = (requested: JobResources | undefined): JobLimits =>
   limitsOf(
-    asked && {
-      gpus: asked.gpus,
-      timeLimitMs: durationMs(asked.timeLimit),
-      memoryMib: asked.memoryMib,
-      diskMib: asked.diskMib,
+    requested && {
+      gpus: requested.gpus,
+      timeLimitMs: durationMs(requested.timeLimit),
+      memoryMib: requested.memoryMib,
+      diskMib: requested.diskMib,
     },
   );
 
@@ -175,11 +175,11 @@ function builtInKind(type: ModelType): BuiltInKind {
 }
 
 /** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of supported ones. */
-function madeFramework(kind: BuiltInKind, asked: ModelFramework): string {
+function madeFramework(kind: BuiltInKind, requested: ModelFramework): string {
   const made = modelKinds[kind].frameworks;
   const [usual] = made;
-  if (asked === ModelFramework.UNSPECIFIED) return usual;
-  const name = frameworkName(asked);
+  if (requested === ModelFramework.UNSPECIFIED) return usual;
+  const name = frameworkName(requested);
   const found = made.find((one) => one === name);
   if (found) return found;
   throw new PlatformError('FRAMEWORK_NOT_SUPPORTED', {

@@ -194,8 +194,8 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
     return `none of its ${n} images has a box${labels}${examples}`;
   }
   const { found: others } = offered(counts, found);
-  const asked = Object.keys(counts.labels).map((label) => `"${label}"`);
-  const names = asked.length > 5 ? `${asked.slice(0, 5).join(', ')}, …` : asked.join(', ');
+  const requested = Object.keys(counts.labels).map((label) => `"${label}"`);
+  const names = requested.length > 5 ? `${requested.slice(0, 5).join(', ')}, …` : requested.join(', ');
   const what = isDetection ? 'has a box with' : 'carries';
   return others === undefined
     ? `none of its ${n} images has a label${examples}`

@@ -63,7 +63,7 @@ export const partsWithRevisions = (
  * Deletes revisions older than the newest `kept` of a part. The last one of each day stays, and those that the machine
  * reported as applied.
  */
-export async function thinRevisions(
+export async function pruneRevisions(
   db: Database,
   part: { id: string; report: Buffer | null },
   kept: number,

@@ -2,7 +2,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { JobLimits } from '@platform/contract/job';
 
 /** Resources that a client requests; 0: the default. */
-export interface AskedResources {
+export interface RequestedResources {
   readonly gpus: number;
   readonly timeLimitMs: number;
   readonly memoryMib: number;
@@ -16,15 +16,15 @@ const most = { gpus: 16, seconds: 7 * 86_400, memoryMib: 1024 * 1024, diskMib: 1
 const least = { seconds: 10, memoryMib: 128, diskMib: 64 } as const;
 
 /** @throws PlatformError INVALID_ARGUMENT with the field and its limits. */
-export function limitsOf(asked: AskedResources | undefined): JobLimits {
-  if (!asked) return defaultLimits;
-  const seconds = Math.ceil(asked.timeLimitMs / 1000);
+export function limitsOf(requested: RequestedResources | undefined): JobLimits {
+  if (!requested) return defaultLimits;
+  const seconds = Math.ceil(requested.timeLimitMs / 1000);
   return {
     wall_seconds: within('time_limit', seconds, least.seconds, most.seconds, 's') || defaultLimits.wall_seconds,
     memory_mib:
-      within('memory_mib', asked.memoryMib, least.memoryMib, most.memoryMib, 'MiB') || defaultLimits.memory_mib,
-    disk_mib: within('disk_mib', asked.diskMib, least.diskMib, most.diskMib, 'MiB') || defaultLimits.disk_mib,
-    gpus: within('gpus', asked.gpus, 0, most.gpus, 'GPUs'),
+      within('memory_mib', requested.memoryMib, least.memoryMib, most.memoryMib, 'MiB') || defaultLimits.memory_mib,
+    disk_mib: within('disk_mib', requested.diskMib, least.diskMib, most.diskMib, 'MiB') || defaultLimits.disk_mib,
+    gpus: within('gpus', requested.gpus, 0, most.gpus, 'GPUs'),
   };
 }
 

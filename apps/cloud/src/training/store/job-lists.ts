@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Offer, queuePlace, type WaitingJobs, type Wants } from '../rules/runner-offers.ts';
+import { type Capabilities, queuePlace, type WaitingJobs, type JobRequirements } from '../rules/runner-capabilities.ts';
 import type { Database } from '../../database/database.ts';
 import type { JobRow } from './jobs.ts';
 
@@ -87,22 +87,22 @@ async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>)
  * Queue positions of a list's jobs, newest first. The list contains every waiting job after its first one, so the first
  * count, reduced job by job, serves all.
  *
- * @param offers - of the runners that may take jobs of this organization.
+ * @param runners - reads those that may take jobs of this organization.
  */
 export function queuePlaces(
   db: Database,
-  offers: () => Promise<readonly Offer[]>,
+  runners: () => Promise<readonly Capabilities[]>,
 ): (rows: readonly JobLine[]) => Promise<Map<string, number>> {
-  const known: { waiting?: WaitingJobs[]; offers?: readonly Offer[] } = {};
+  const known: { waiting?: WaitingJobs[]; runners?: readonly Capabilities[] } = {};
   return async (rows) => {
     const places = new Map<string, number>();
     for (const row of rows) {
       if (row.state !== 'pending') continue;
       const job = { kind: row.kind, gpus: row.gpus, container: row.containerVersion };
-      known.offers ??= await offers();
+      known.runners ??= await runners();
       const waiting = (known.waiting ??= await waitingJobs(db, row));
-      places.set(row.id, queuePlace(job, waiting, known.offers));
-      const isOf = (one: Wants): boolean =>
+      places.set(row.id, queuePlace(job, waiting, known.runners));
+      const isOf = (one: JobRequirements): boolean =>
         one.kind === job.kind && one.gpus === job.gpus && one.container === job.container;
       known.waiting = waiting.map((one) => (isOf(one) ? { ...one, count: Math.max(0, one.count - 1) } : one));
     }

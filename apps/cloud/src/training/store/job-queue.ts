@@ -7,7 +7,7 @@ import { type By, jobOf, type JobRow, moveOn, writeStep } from './jobs.ts';
 export const leaseMs = 15_000;
 
 /** Capabilities of a runner. */
-export type Offer = {
+export type LeaseCapabilities = {
   kinds: readonly string[];
   gpus: number;
   /** Containers for scripts. */
@@ -15,10 +15,10 @@ export type Offer = {
   /** The runner submits its jobs to an engine with a queue of its own. */
   hasQueue: boolean;
 };
-export type Want = {
+export type LeaseRequest = {
   orgIds: readonly string[];
   runner: string;
-  offer: Offer;
+  capabilities: LeaseCapabilities;
   /** For the rows: ms since 1970. */
   now: number;
   /** Steady time, from which leases and backoffs count. */
@@ -38,9 +38,9 @@ const mostGpus = 16;
  * @param running - jobs that the runner reports as running.
  * @returns the job that is leased again.
  */
-export const takeBack = (
+export const recoverLeases = (
   db: Database,
-  { orgIds, runner, now, steadyNow }: Want,
+  { orgIds, runner, now, steadyNow }: LeaseRequest,
   running: readonly string[],
 ): Promise<JobRow | undefined> =>
   db.transaction().execute(async (trx) => {
@@ -66,17 +66,17 @@ export const takeBack = (
   });
 
 /** Leases the oldest waiting job that the runner can run. Other jobs cost nothing, because the index skips them. */
-export async function leaseNext(db: Database, want: Want): Promise<JobRow | undefined> {
+export async function leaseNext(db: Database, request: LeaseRequest): Promise<JobRow | undefined> {
   for (let most = 8; ; most *= 4) {
-    const found = await candidates(db, want, most);
+    const found = await candidates(db, request, most);
     if (found.length === 0) return undefined;
-    const row = await db.transaction().execute((trx) => leaseOne(trx, want, found));
+    const row = await db.transaction().execute((trx) => leaseOne(trx, request, found));
     if (row) return row;
     // Other runners leased all of these first.
   }
 }
 
-async function leaseOne(trx: Trx, want: Want, ids: readonly string[]): Promise<JobRow | undefined> {
+async function leaseOne(trx: Trx, request: LeaseRequest, ids: readonly string[]): Promise<JobRow | undefined> {
   const row = await trx
     .selectFrom('trainingJob')
     .selectAll()
@@ -88,22 +88,26 @@ async function leaseOne(trx: Trx, want: Want, ids: readonly string[]): Promise<J
     .skipLocked()
     .executeTakeFirst();
   if (!row) return undefined;
-  const { runner, now, steadyNow, offer } = want;
-  const event: JobEvent = { is: 'leased', runner, leaseUntil: steadyNow + leaseMs, isQueued: offer.hasQueue };
+  const { runner, now, steadyNow, capabilities } = request;
+  const event: JobEvent = { is: 'leased', runner, leaseUntil: steadyNow + leaseMs, isQueued: capabilities.hasQueue };
   const next = step(jobOf(row), event);
   return next.ok ? writeStep(trx, row, next.job, event, { actor: `runner:${runner}`, now }) : undefined;
 }
 
 /** IDs of the oldest matching jobs, oldest first: one index look-up for each combination of requirements. */
-async function candidates(db: Database, { orgIds, offer, steadyNow }: Want, most: number): Promise<string[]> {
-  const fits = offer.kinds.flatMap((kind) =>
-    (kind === 'custom' ? ['', ...offer.containers] : ['']).map((container) => ({ kind, container })),
+async function candidates(
+  db: Database,
+  { orgIds, capabilities, steadyNow }: LeaseRequest,
+  most: number,
+): Promise<string[]> {
+  const fits = capabilities.kinds.flatMap((kind) =>
+    (kind === 'custom' ? ['', ...capabilities.containers] : ['']).map((container) => ({ kind, container })),
   );
   const { rows } = await sql<{ id: string }>`
     select job.id
       from unnest(${[...orgIds]}::uuid[]) org,
            unnest(${fits.map((fit) => fit.kind)}::text[], ${fits.map((fit) => fit.container)}::text[]) fit (kind, container),
-           generate_series(0, ${Math.min(offer.gpus, mostGpus)}::integer) gpu,
+           generate_series(0, ${Math.min(capabilities.gpus, mostGpus)}::integer) gpu,
            lateral (
              select id, ordinal from training_job
               where org_id = org and state = 'pending' and kind = fit.kind and container_version = fit.container

@@ -4,19 +4,19 @@ import { jobChannel } from './jobs.ts';
 import type { Notifications } from '../../database/notifications.ts';
 
 /** What a long poll waits for: a change of one job, or a pending job in one of these organizations. */
-export type Awaited = { jobId: string } | { orgIds: readonly string[] };
+export type WatchTarget = { jobId: string } | { orgIds: readonly string[] };
 
 /** Wakes the long polls that a change concerns. */
 export type JobWatch = {
   /** @returns stops watching. */
-  watch(awaited: Awaited, wake: () => void): () => void;
+  watch(target: WatchTarget, wake: () => void): () => void;
   /** Counts the changes. */
-  open(awaited: Awaited): { turns: Cell<number>; close(): void };
+  open(target: WatchTarget): { turns: Cell<number>; close(): void };
   close(): void;
 };
 
-const keysOf = (awaited: Awaited): string[] =>
-  'jobId' in awaited ? [`job ${awaited.jobId}`] : awaited.orgIds.map((orgId) => `queue ${orgId}`);
+const keysOf = (target: WatchTarget): string[] =>
+  'jobId' in target ? [`job ${target.jobId}`] : target.orgIds.map((orgId) => `queue ${orgId}`);
 
 export function watchJobs(notifications: Notifications): JobWatch {
   const waiting = new Map<string, Set<() => void>>();
@@ -29,8 +29,8 @@ export function watchJobs(notifications: Notifications): JobWatch {
     wakeAll(`job ${jobId}`);
     if (state === 'pending') wakeAll(`queue ${orgId}`);
   });
-  const watch: JobWatch['watch'] = (awaited, wake) => {
-    const keys = keysOf(awaited);
+  const watch: JobWatch['watch'] = (target, wake) => {
+    const keys = keysOf(target);
     for (const key of keys) waiting.set(key, (waiting.get(key) ?? new Set()).add(wake));
     return () => {
       for (const key of keys) {
@@ -43,9 +43,9 @@ export function watchJobs(notifications: Notifications): JobWatch {
   return {
     close,
     watch,
-    open(awaited) {
+    open(target) {
       const turns = new Cell(0);
-      return { turns, close: watch(awaited, () => turns.update((turn) => turn + 1)) };
+      return { turns, close: watch(target, () => turns.update((turn) => turn + 1)) };
     },
   };
 }
@@ -59,7 +59,7 @@ const pollMs = 2_000;
  * @returns the result of `probe`; undefined: none in that time.
  */
 export async function pollJobs<T>(
-  { watch, awaited, clock, signal }: { watch: JobWatch; awaited: Awaited; clock: Clock; signal: AbortSignal },
+  { watch, target, clock, signal }: { watch: JobWatch; target: WatchTarget; clock: Clock; signal: AbortSignal },
   waitMs: number,
   probe: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
@@ -67,7 +67,7 @@ export async function pollJobs<T>(
   return longPoll({
     probe,
     isNews: (found) => found !== undefined,
-    watch: (wake) => watch.watch(awaited, wake),
+    watch: (wake) => watch.watch(target, wake),
     waitMs,
     pollMs,
     clock,

@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { Clock } from '@platform/kit';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
-import type { Offer } from '../rules/runner-offers.ts';
+import type { Capabilities } from '../rules/runner-capabilities.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { at, type Database } from '../../database/database.ts';
 
 /** A runner with its capabilities. */
-export type RunnerOffer = Offer & { id: string; host: string; version: string; executor: string };
+export type RunnerCapabilities = Capabilities & { id: string; host: string; version: string; executor: string };
 /** A runner as the server last saw it. */
-export type SeenRunner = RunnerOffer & {
+export type SeenRunner = RunnerCapabilities & {
   /** ms since 1970. */
   lastSeen: number;
   /** The job that it holds. */
@@ -20,7 +20,7 @@ const everyMs = 10_000;
 
 export type RunnerNotes = {
   /** Stores that the runner was seen, for each organization whose queue it serves. */
-  note(orgIds: readonly string[], offer: RunnerOffer): Promise<void>;
+  note(orgIds: readonly string[], capabilities: RunnerCapabilities): Promise<void>;
   /** Stores that the runner was seen because it reported on a job. */
   touch(orgId: string, runnerId: string): Promise<void>;
 };
@@ -38,25 +38,25 @@ export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
     return true;
   };
   return {
-    async note(orgIds, offer) {
-      const text = JSON.stringify(offer);
-      const due = orgIds.filter((orgId) => isDue(`${orgId} ${offer.id}`, text));
+    async note(orgIds, capabilities) {
+      const text = JSON.stringify(capabilities);
+      const due = orgIds.filter((orgId) => isDue(`${orgId} ${capabilities.id}`, text));
       if (due.length === 0) return;
-      const { host, version, executor, gpus, noScriptsBecause } = offer;
-      const containers = offer.containers.map(({ eolMs, ...container }) => ({ ...container, eol_ms: eolMs }));
+      const { host, version, executor, gpus, noScriptsBecause } = capabilities;
+      const containers = capabilities.containers.map(({ eolMs, ...container }) => ({ ...container, eol_ms: eolMs }));
       const columns = {
         host,
         version,
         executor,
         gpus,
         noScriptsBecause,
-        kinds: [...offer.kinds],
+        kinds: [...capabilities.kinds],
         containers: JSON.stringify(containers),
         lastSeen: at(clock.wall()),
       };
       await db
         .insertInto('runner')
-        .values(due.map((orgId) => ({ orgId, id: offer.id, ...columns })))
+        .values(due.map((orgId) => ({ orgId, id: capabilities.id, ...columns })))
         .onConflict((conflict) => conflict.columns(['orgId', 'id']).doUpdateSet(columns))
         .execute();
     },

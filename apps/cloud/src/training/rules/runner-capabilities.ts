@@ -1,12 +1,12 @@
 /** Capabilities of a runner, from its last request for work. */
-export interface Offer {
+export interface Capabilities {
   readonly kinds: readonly string[];
   readonly gpus: number;
-  readonly containers: readonly OfferedContainer[];
+  readonly containers: readonly ScriptContainer[];
   /** Why `kinds` lacks custom, with the remedy. */
   readonly noScriptsBecause: string;
 }
-export interface OfferedContainer {
+export interface ScriptContainer {
   readonly key: string;
   readonly uri: string;
   readonly framework: string;
@@ -16,7 +16,7 @@ export interface OfferedContainer {
 }
 
 /** Requirements of a job. */
-export interface Wants {
+export interface JobRequirements {
   readonly kind: string;
   readonly gpus: number;
   /** '': any container. */
@@ -26,13 +26,16 @@ export interface Wants {
 /** Runners request work constantly. One that is silent for this long is not expected to take a job now. */
 export const silentRunnerMs = 120_000;
 
-const canRun = (offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>, { kind, gpus, container }: Wants): boolean =>
-  offer.kinds.includes(kind) &&
-  offer.gpus >= gpus &&
-  (container === '' || offer.containers.some(({ key }) => key === container));
+const canRun = (
+  runner: Pick<Capabilities, 'kinds' | 'gpus' | 'containers'>,
+  { kind, gpus, container }: JobRequirements,
+): boolean =>
+  runner.kinds.includes(kind) &&
+  runner.gpus >= gpus &&
+  (container === '' || runner.containers.some(({ key }) => key === container));
 
 /** Waiting jobs with equal requirements. */
-export interface WaitingJobs extends Wants {
+export interface WaitingJobs extends JobRequirements {
   readonly count: number;
 }
 
@@ -41,50 +44,54 @@ export interface WaitingJobs extends Wants {
  * several such runners, the smallest number counts. Jobs that only other runners can run are not counted.
  *
  * @param waiting - jobs of its organization that are as old or older, itself included.
- * @param offers - of the runners that may take it.
+ * @param runners - those that may take it.
  */
-export function queuePlace(job: Wants, waiting: readonly WaitingJobs[], offers: readonly Offer[]): number {
-  const able = offers.filter((offer) => canRun(offer, job));
-  const sum = (isMeant: (one: Wants) => boolean): number =>
+export function queuePlace(
+  job: JobRequirements,
+  waiting: readonly WaitingJobs[],
+  runners: readonly Capabilities[],
+): number {
+  const able = runners.filter((runner) => canRun(runner, job));
+  const sum = (isMeant: (one: JobRequirements) => boolean): number =>
     waiting.filter(isMeant).reduce((all, { count }) => all + count, 0);
-  const isSame = ({ kind, gpus, container }: Wants): boolean =>
+  const isSame = ({ kind, gpus, container }: JobRequirements): boolean =>
     kind === job.kind && gpus === job.gpus && container === job.container;
-  const places = able.map((offer) => sum((one) => canRun(offer, one)));
+  const places = able.map((runner) => sum((one) => canRun(runner, one)));
   return Math.max(1, able.length === 0 ? sum(isSame) : Math.min(...places));
 }
 
 /** Capabilities of a runner that was not seen for this long are ignored. */
-export const offerLifeMs = 24 * 3_600_000;
+export const capabilitiesLifetimeMs = 24 * 3_600_000;
 
 /** Containers for scripts by key; the first one of a key is used. */
-export function containersOf(offers: readonly Offer[]): Map<string, OfferedContainer> {
-  const found = new Map<string, OfferedContainer>();
-  for (const offer of offers) {
-    if (!offer.kinds.includes('custom')) continue;
-    for (const container of offer.containers) if (!found.has(container.key)) found.set(container.key, container);
+export function containersOf(runners: readonly Capabilities[]): Map<string, ScriptContainer> {
+  const found = new Map<string, ScriptContainer>();
+  for (const runner of runners) {
+    if (!runner.kinds.includes('custom')) continue;
+    for (const container of runner.containers) if (!found.has(container.key)) found.set(container.key, container);
   }
   return found;
 }
 
 /** Why no runner runs scripts; undefined: at least one does. */
-export function noScriptsBecause(offers: readonly Offer[]): string | undefined {
-  if (offers.some(({ kinds }) => kinds.includes('custom'))) return undefined;
-  if (offers.length === 0) return 'none has asked for work within a day';
-  return offers.find((offer) => offer.noScriptsBecause !== '')?.noScriptsBecause ?? 'theirs are of an older version';
+export function noScriptsBecause(runners: readonly Capabilities[]): string | undefined {
+  if (runners.some(({ kinds }) => kinds.includes('custom'))) return undefined;
+  if (runners.length === 0) return 'none has requested work within a day';
+  return runners.find((runner) => runner.noScriptsBecause !== '')?.noScriptsBecause ?? 'theirs are of an older version';
 }
 
 /**
  * Why a waiting job does not start, and what to do; '': it only waits for its turn.
  *
- * @param offers - of the runners of its organization that were seen within offerLifeMs.
+ * @param runners - those of its organization that were seen within `capabilitiesLifetimeMs`.
  */
-export function waitingFor(job: Wants, offers: readonly Offer[]): string {
-  if (offers.length === 0)
-    return 'No runner has asked for work within a day. Start one, or look why it cannot reach the server.';
-  const ofKind = offers.filter(({ kinds }) => kinds.includes(job.kind));
+export function waitingFor(job: JobRequirements, runners: readonly Capabilities[]): string {
+  if (runners.length === 0)
+    return 'No runner has requested work within a day. Start one, or check why it cannot reach the server.';
+  const ofKind = runners.filter(({ kinds }) => kinds.includes(job.kind));
   if (ofKind.length === 0) {
     return job.kind === 'custom'
-      ? `No runner can run training scripts: ${noScriptsBecause(offers) ?? ''}`
+      ? `No runner can run training scripts: ${noScriptsBecause(runners) ?? ''}`
       : `No runner trains models of the type ${job.kind}. Start a runner of this version.`;
   }
   const withContainer = ofKind.filter(
