@@ -78,90 +78,107 @@ export async function takeUnitBack(files: FileSystem, place: Pick<UnitPlace, 'fi
 }
 
 export function unitRenewal(files: FileSystem, place: UnitPlace, conditions: ConditionSet, log: Log): UnitRenewal {
-  const current = () => read(place.files, place.path);
-  const report = (code: string, message: string, remedy: string): void => {
-    setCondition(conditions, { code, severity: 'warning', message, remedy });
-    log.warn('the unit was not renewed', { problem: message });
-  };
-  const isWritten = async (text: string): Promise<boolean | undefined> =>
-    (await read(files, writtenFile))?.includes(hashOfUnit(text));
-  const accepts = async (text: string): Promise<boolean> => {
-    const problem = await place.refusal(text);
-    if (problem === undefined) return true;
-    const message = `systemd does not start the agent by its new unit, so the old one stays: ${problem.slice(0, 300)}`;
-    report(
-      'UNIT_REFUSED',
-      message,
-      'Look at that setting. Drop-ins of the unit count, too: systemctl cat platform-agent.',
-    );
-    return false;
-  };
-  const reload = (): Promise<void> =>
-    place.reload().catch((error: unknown) => log.warn('systemd did not read its units again', { error }));
-  const tried = async (work: () => Promise<void>): Promise<boolean> => {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      log.warn('the unit was not renewed', { error: errorText(error) });
-      return false;
-    }
-  };
-
-  const takeBack = async (): Promise<void> => {
-    if (!(await takeUnitBack(files, place))) return;
-    log.info('the unit of the version before is back');
-    await reload();
-  };
-
+  const context: RenewalContext = { files, place, conditions, log };
   return {
-    async lay(id) {
-      await tried(async () => {
-        const now = await current();
-        if (now === undefined || (now !== place.own && (await isWritten(now)) !== true)) return;
-        const text = await place.textOf(id);
-        if (text === undefined || text === now || !(await accepts(text))) return;
-        await write(files, unitPlaceFile, `${place.gatePath}\n`);
-        // If a trial continues with another version, keep the saved unit of the rollback target.
-        if ((await read(files, unitBefore)) === undefined) await write(files, unitBefore, now);
-        await rememberUnit(files, now, text);
-        await write(place.files, place.path, text);
-        log.info('the unit is the one of the new version', { id });
-      });
-    },
-    reload,
+    lay: async (id) => void (await attempt(log, () => layUnit(context, id))),
+    reload: () => reloadUnits(context),
     async keep() {
       if ((await files.stat(unitBefore)) === undefined) return;
       await files.unlink(unitBefore);
       await files.syncFolder('state');
     },
-    takeBack,
-    renew: () =>
-      tried(async () => {
-        await takeBack();
-        const now = await current();
-        if (now === undefined) return;
-        if (now === place.own) {
-          for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearCondition(conditions, code);
-          await rememberUnit(files, now);
-          return reload();
-        }
-        const isOurs = await isWritten(now);
-        if (isOurs === false) {
-          const message = `${place.gatePath} was changed after it was written, so it was not renewed for this version of the agent.`;
-          const remedy =
-            'Put changes into a drop-in (systemctl edit platform-agent) and run `platform-agent install`, which writes the unit anew.';
-          return report('UNIT_CHANGED', message, remedy);
-        }
-        if (!(await accepts(place.own))) return;
-        if (isOurs === undefined) {
-          // An agent that recorded no hashes wrote it, or a user did: keep a copy.
-          await write(files, unitKept, now);
-          log.warn('the unit was renewed; the one before is kept', { kept: unitKept });
-        } else log.info('the unit was renewed');
-        await rememberUnit(files, now, place.own);
-        await write(place.files, place.path, place.own);
-        await reload();
-      }),
+    takeBack: () => restoreUnit(context),
+    renew: () => attempt(log, () => renewUnit(context)),
   };
+}
+
+interface RenewalContext {
+  /** File system of the agent's root. */
+  files: FileSystem;
+  place: UnitPlace;
+  conditions: ConditionSet;
+  log: Log;
+}
+
+/** Runs `work`. Logs a failure and returns false. */
+async function attempt(log: Log, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    log.warn('the unit was not renewed', { error: errorText(error) });
+    return false;
+  }
+}
+
+const currentUnit = ({ files, path }: UnitPlace): Promise<string | undefined> => read(files, path);
+
+/** Whether the agent wrote this unit; undefined: it recorded no hashes. */
+const isWritten = async (files: FileSystem, text: string): Promise<boolean | undefined> =>
+  (await read(files, writtenFile))?.includes(hashOfUnit(text));
+
+function report({ conditions, log }: RenewalContext, code: string, message: string, remedy: string): void {
+  setCondition(conditions, { code, severity: 'warning', message, remedy });
+  log.warn('the unit was not renewed', { problem: message });
+}
+
+/** Whether systemd starts the agent with this unit. Reports it if not. */
+async function isAccepted(context: RenewalContext, text: string): Promise<boolean> {
+  const problem = await context.place.refusal(text);
+  if (problem === undefined) return true;
+  const message = `systemd does not start the agent by its new unit, so the old one stays: ${problem.slice(0, 300)}`;
+  const remedy = 'Look at that setting. Drop-ins of the unit count, too: systemctl cat platform-agent.';
+  report(context, 'UNIT_REFUSED', message, remedy);
+  return false;
+}
+
+const reloadUnits = ({ place, log }: RenewalContext): Promise<void> =>
+  place.reload().catch((error: unknown) => log.warn('systemd did not read its units again', { error }));
+
+async function layUnit(context: RenewalContext, id: string): Promise<void> {
+  const { files, place, log } = context;
+  const now = await currentUnit(place);
+  if (now === undefined || (now !== place.own && (await isWritten(files, now)) !== true)) return;
+  const text = await place.textOf(id);
+  if (text === undefined || text === now || !(await isAccepted(context, text))) return;
+  await write(files, unitPlaceFile, `${place.gatePath}\n`);
+  // If a trial continues with another version, keep the saved unit of the rollback target.
+  if ((await read(files, unitBefore)) === undefined) await write(files, unitBefore, now);
+  await rememberUnit(files, now, text);
+  await write(place.files, place.path, text);
+  log.info('the unit is the one of the new version', { id });
+}
+
+async function restoreUnit(context: RenewalContext): Promise<void> {
+  if (!(await takeUnitBack(context.files, context.place))) return;
+  context.log.info('the unit of the version before is back');
+  await reloadUnits(context);
+}
+
+async function renewUnit(context: RenewalContext): Promise<void> {
+  const { files, place, conditions, log } = context;
+  await restoreUnit(context);
+  const now = await currentUnit(place);
+  if (now === undefined) return;
+  if (now === place.own) {
+    for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearCondition(conditions, code);
+    await rememberUnit(files, now);
+    return reloadUnits(context);
+  }
+  const isOurs = await isWritten(files, now);
+  if (isOurs === false) {
+    const message = `${place.gatePath} was changed after it was written, so it was not renewed for this version of the agent.`;
+    const remedy =
+      'Put changes into a drop-in (systemctl edit platform-agent) and run `platform-agent install`, which writes the unit anew.';
+    return report(context, 'UNIT_CHANGED', message, remedy);
+  }
+  if (!(await isAccepted(context, place.own))) return;
+  if (isOurs === undefined) {
+    // An agent that recorded no hashes wrote it, or a user did: keep a copy.
+    await write(files, unitKept, now);
+    log.warn('the unit was renewed; the one before is kept', { kept: unitKept });
+  } else log.info('the unit was renewed');
+  await rememberUnit(files, now, place.own);
+  await write(place.files, place.path, place.own);
+  await reloadUnits(context);
 }
