@@ -26,7 +26,7 @@ const queries: Readonly<Record<string, string>> = {
   configs: `select revision, jsonb_object_keys(config) as key from config_revision order by 1, 2`,
   releases: `select name, version, platform, encode(sha256, 'hex') as sha256, target from release order by 1, 2, 3`,
   channels: `select name, channel, version from release_channel order by 1, 2`,
-  pictures: `select file_name, sha256, size_bytes, tags from binary_data order by 1, 2`,
+  images: `select file_name, sha256, size_bytes, tags from binary_data order by 1, 2`,
   members: `select d.name, b.file_name from dataset d join dataset_member m on m.dataset_id = d.id join binary_data b on b.id = m.binary_id order by 1, 2`,
   manifests: `select pictures from dataset_version order by 1`,
   claims: `select model_name, model_version from model_version_claim order by 1, 2`,

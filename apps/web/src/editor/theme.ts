@@ -3,7 +3,7 @@ import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
 /** The editor takes its colours from the page, so it follows light and dark mode. */
-const look = EditorView.theme({
+const editorTheme = EditorView.theme({
   '&': { color: 'var(--text)', backgroundColor: 'var(--surface-1)', fontSize: '13px', height: '100%' },
   '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '20px' },
@@ -44,11 +44,11 @@ const look = EditorView.theme({
   },
 });
 
-const words = HighlightStyle.define([
+const syntaxColors = HighlightStyle.define([
   { tag: tags.propertyName, color: 'var(--code-key)' },
   { tag: tags.string, color: 'var(--code-text)' },
   { tag: tags.number, color: 'var(--code-number)' },
   { tag: [tags.bool, tags.null], color: 'var(--code-word)' },
 ]);
 
-export const theme = [look, syntaxHighlighting(words)];
+export const theme = [editorTheme, syntaxHighlighting(syntaxColors)];

@@ -53,13 +53,13 @@ export function EditItem({ item, onClose }: { item: RegistryItem; onClose: () =>
         label="Visible to"
         value={String(visibility)}
         onChange={(value) => setVisibility(visibilities.find((one) => String(one) === value) ?? visibility)}
-        options={visibilities.map((one) => ({ value: String(one), text: visibilityWords[one] ?? '' }))}
+        options={visibilities.map((one) => ({ value: String(one), text: visibilityLabels[one] ?? '' }))}
       />
     </FormDialog>
   );
 }
 
-const visibilityWords: Readonly<Record<number, string>> = {
+const visibilityLabels: Readonly<Record<number, string>> = {
   [Visibility.PRIVATE]: 'the organization (private)',
   [Visibility.PUBLIC]: `everybody on this server (${visibilityTexts[Visibility.PUBLIC]})`,
   [Visibility.PUBLIC_UNLISTED]: 'everybody who knows its name (not listed)',

@@ -38,18 +38,18 @@ async function someLabels(transport: Transport, filter: Base, after: string, kin
   const { boundingBoxLabelsByFilter, tagsByFilter } = DataService.method;
   if (kind === 'boxes') {
     const answer = await callUnaryMethod(transport, boundingBoxLabelsByFilter, { filter, after }, { signal });
-    return { words: answer.labels, isMore: answer.truncated };
+    return { labels: answer.labels, isMore: answer.truncated };
   }
   const answer = await callUnaryMethod(transport, tagsByFilter, { filter, after, labelsOnly: true }, { signal });
-  return { words: answer.tags, isMore: answer.truncated };
+  return { labels: answer.tags, isMore: answer.truncated };
 }
 
 async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<string[]> {
   const all: string[] = [];
   for (let isOver = false; !isOver;) {
-    const { words, isMore } = await someLabels(transport, base, all.at(-1) ?? '', kind, signal);
-    all.push(...words);
-    isOver = !isMore || words.length === 0;
+    const { labels, isMore } = await someLabels(transport, base, all.at(-1) ?? '', kind, signal);
+    all.push(...labels);
+    isOver = !isMore || labels.length === 0;
   }
   return all.toSorted();
 }
