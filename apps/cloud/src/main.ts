@@ -3,8 +3,8 @@ import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';
 import { type Server, startServer } from './server.ts';
-import { giveBackMemory, ownMemory } from './process/spare-memory.ts';
-import { thinned } from './process/thinned.ts';
+import { collectWhenIdle, ownMemory } from './process/idle-collection.ts';
+import { rateLimitLog } from './process/rate-limit-log.ts';
 
 /** Time limit of an orderly stop, because clients may keep connections open. */
 const stopMs = 10_000;
@@ -23,7 +23,7 @@ async function main(): Promise<number> {
     name: 'cloud',
     clock: systemClock,
     level: options.logLevel,
-    sink: thinned(stderrSink(options.json ? 'json' : 'text')),
+    sink: rateLimitLog(stderrSink(options.json ? 'json' : 'text')),
   });
   let server: Server;
   try {
@@ -35,11 +35,11 @@ async function main(): Promise<number> {
     return 1;
   }
   const { unhandled } = server;
-  process.on('unhandledRejection', (error) => unhandled.report(error, 'a promise that nobody awaits'));
+  process.on('unhandledRejection', (error) => unhandled.report(error, 'a promise without a handler'));
   process.on('uncaughtException', (error) => unhandled.report(error, 'a callback'));
   process.stdout.write(`${JSON.stringify(readyLine(server))}\n`);
   const resting = new AbortController();
-  const tidied = giveBackMemory({ memory: ownMemory, clock: systemClock, log }, resting.signal);
+  const tidied = collectWhenIdle({ memory: ownMemory, clock: systemClock, log }, resting.signal);
   log.info('ready', { url: server.url, dataDir: server.dataFolder, database: server.database });
 
   const reason = await Promise.race([

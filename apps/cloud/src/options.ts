@@ -11,7 +11,7 @@ const table = {
   port: { type: 'number', default: 8080, min: 0, max: 65_535, description: 'Port to listen on. 0: any free one.' },
   publicUrl: {
     type: 'string',
-    description: 'Address by which people and machines reach this server, when a proxy stands in front of it.',
+    description: 'URL by which users and machines reach this server, if a proxy is in front of it.',
   },
   trustedProxy: {
     type: 'string',
@@ -107,7 +107,7 @@ const table = {
     type: 'number',
     default: 1000,
     min: 10,
-    description: 'Configuration revisions of a part that are all kept. Of older ones, the last of each day stays.',
+    description: 'Configuration revisions of a part that are all kept. The last older revision of each day stays, too.',
   },
   unnamedFileHours: {
     type: 'number',

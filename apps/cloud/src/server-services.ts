@@ -8,11 +8,11 @@ import { organizationUsage } from './blobs/organization-usage.ts';
 import { makeExports } from './data/sequence-exports.ts';
 import { type Changes, followChanges } from './database/changes.ts';
 import type { Database } from './database/database.ts';
-import { gathered } from './database/gathered.ts';
+import { batchLoader } from './database/batch-loader.ts';
 import { agentAnswers } from './device-api/agent-answers.ts';
 import { machineConfigs } from './device-api/machine-configs.ts';
 import { reportedHosts } from './device-api/reported-hosts.ts';
-import { seats, seatsOfMachine } from './device-api/seats.ts';
+import { concurrencyLimiter, slotsPerMachine } from './device-api/concurrency-limiter.ts';
 import { readPartSources } from './device-api/store/part-sources.ts';
 import type { HttpDeps } from './http-routes.ts';
 import { logWriter } from './logs/log-writer.ts';
@@ -83,7 +83,7 @@ export function startServices(
     logs: logWriter(db, clock),
     budgets: callerBudgets(options, clock),
     usage: organizationUsage({ db, clock, stop }, Math.floor(options.orgLimitGib * 2 ** 30)),
-    waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
+    waiting: { agents: concurrencyLimiter(slotsPerMachine), servers: concurrencyLimiter(slotsPerMachine) },
     addresses: of.addresses,
     authority: () => identity.now().authority,
     certificate: () => certificateNow(identity, of.addresses, clock),
@@ -104,7 +104,7 @@ function machineState({
   const { db, notifications } = database;
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop });
   const releases = releaseCache(db, changes);
-  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
+  const sourceOf = batchLoader((partIds: readonly string[]) => readPartSources(db, partIds));
   const answers = agentAnswers({ sourceOf, releases, changes, clock, stop });
   const configs = machineConfigs({
     db,

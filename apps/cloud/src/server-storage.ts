@@ -13,7 +13,7 @@ import { type Notifications, openNotifications } from './database/notifications.
 import type { CloudOptions } from './options.ts';
 import { createFirstRun, restoreFirstKeys } from './organizations/store/first-run.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
-import { keepCluster } from './postgres/keeper.ts';
+import { superviseCluster } from './postgres/supervisor.ts';
 import { openOwnDatabase } from './postgres/roles.ts';
 import { openOnlineKey } from './releases/online-key.ts';
 
@@ -105,8 +105,8 @@ type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Rec
 async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
   const first = await startCluster(options);
   const start = (): Promise<Cluster> => startCluster({ ...options, mustExist: true });
-  const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
-  started.defer(() => keeper.stop());
+  const supervisor = superviseCluster({ first, start, clock: options.clock, log: options.log });
+  started.defer(() => supervisor.stop());
   return openOwnDatabase(first, databaseName, options.log);
 }
 

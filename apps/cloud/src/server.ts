@@ -178,9 +178,9 @@ async function writeCredentials(
   { db, secrets, dataFolder, clock }: { db: Database; secrets: Secrets; dataFolder: string; clock: Clock },
   url: string,
 ): Promise<{ signInUrl: string; credentialsFile: string }> {
-  const personId = secrets.first.ownerId;
-  await auditUser(db, personId, { actor: 'server start', action: 'create sign-in link' });
-  const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
+  const userId = secrets.first.ownerId;
+  await auditUser(db, userId, { actor: 'server start', action: 'create sign-in link' });
+  const link = await insertSignInLink(db, { userId, expiresOn: clock.wall() + startLinkMs });
   const signInUrl = `${url}/sign-in?token=${link}`;
   const credentialsFile = path.join(dataFolder, 'first-run.json');
   const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);

@@ -9,7 +9,7 @@ import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import { findBinaries, isReachable } from '../src/postgres/binaries.ts';
 import { type Cluster, startCluster } from '../src/postgres/cluster.ts';
-import { keepCluster } from '../src/postgres/keeper.ts';
+import { superviseCluster } from '../src/postgres/supervisor.ts';
 import { parsePostmaster, processState } from '../src/postgres/postmaster.ts';
 import { clientConfig } from '../src/database/database.ts';
 import { testLog } from './database.ts';
@@ -138,7 +138,7 @@ test('a running server makes no new database where its own is gone, and goes on 
   const of = { folder: home, clock: systemClock, log: captured.log, settings: notLasting };
   const first = await startCluster(of);
   await ask(first, 'create table kept as select 7 as n');
-  const keeper = keepCluster({ ...of, first, start: () => startCluster({ ...of, mustExist: true }) });
+  const supervisor = superviseCluster({ ...of, first, start: () => startCluster({ ...of, mustExist: true }) });
   await rename(folder.file('data'), away);
   process.kill(first.pid, 'SIGKILL');
   while (!captured.text().includes('cannot be started')) await systemClock.sleep(20);
@@ -148,7 +148,7 @@ test('a running server makes no new database where its own is gone, and goes on 
   await rename(away, folder.file('data'));
   const host = { ...first, host: path.join(home, '18') };
   while ((await ask(host, 'select n from kept').catch(() => undefined)) !== 7) await systemClock.sleep(20);
-  await keeper.stop();
+  await supervisor.stop();
 });
 
 test('a data folder whose socket would have too long a name gets a short one elsewhere', async () => {

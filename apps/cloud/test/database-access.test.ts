@@ -20,7 +20,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '@platform/kit/node';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { accessRules } from '../src/postgres/access-rules.ts';
-import { databaseAccount, nobody } from '../src/postgres/account.ts';
+import { databaseAccount, sharedAccount } from '../src/postgres/account.ts';
 import { type Cluster, startCluster } from '../src/postgres/cluster.ts';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 import { openOwnDatabase } from '../src/postgres/roles.ts';
@@ -114,11 +114,11 @@ test('only the user of the server may connect, over a folder and a socket that n
   if (!isRoot) return;
 
   const account = (await databaseAccount(systemClock, testLog)) ?? assert.fail();
-  assert.notEqual(account.uid, nobody.uid);
+  assert.notEqual(account.uid, sharedAccount.uid);
   assert.equal(statSync(cluster.host).uid, account.uid);
   assert.equal(readFileSync(`/proc/${cluster.pid}/status`, 'utf8').match(/^Uid:\t(\d+)/m)?.[1], String(account.uid));
   /** daemon: an ordinary user with a name. 64001 has none. */
-  const others = [nobody.uid, 1, 64_001];
+  const others = [sharedAccount.uid, 1, 64_001];
   for (const uid of others) {
     for (const role of [cluster.admin, cluster.user])
       assert.match(await connectAs(uid, cluster, role), /^EACCES/, `user ${uid} as ${role}`);
@@ -203,7 +203,7 @@ test('files that another computer’s account owns are taken over, a user’s ar
   const elsewhere = folder.file('elsewhere');
   mkdirSync(elsewhere);
   for (const name of ['file', 'linked']) writeFileSync(path.join(elsewhere, name), '');
-  chownSync(path.join(elsewhere, 'file'), nobody.uid, nobody.gid);
+  chownSync(path.join(elsewhere, 'file'), sharedAccount.uid, sharedAccount.gid);
   chownSync(path.join(elsewhere, 'linked'), 2, 2);
   const owners = (): unknown => ['file', 'linked'].map((name) => statSync(path.join(elsewhere, name)).uid);
   while (existsSync(path.join(files, 'postmaster.pid'))) await systemClock.sleep(10);
@@ -214,7 +214,7 @@ test('files that another computer’s account owns are taken over, a user’s ar
   await assert.rejects(start(home), /belongs to user 64001, and the server runs as user 0.*chown -R root/);
   writeFileSync(path.join(home, 'owner'), '64001');
   const cluster = await start(home);
-  assert.deepEqual(owners(), [nobody.uid, 2]);
+  assert.deepEqual(owners(), [sharedAccount.uid, 2]);
   assert.equal(statSync(path.join(files, 'base')).uid, (await databaseAccount(systemClock, testLog))?.uid);
   assert.equal(Number(readFileSync(path.join(home, 'owner'), 'utf8')), statSync(files).uid);
   await cluster.stop();
@@ -238,7 +238,7 @@ test('a folder of an ordinary user is changed over, too, and lets in that user o
   const at = { host: path.join(home, '18') };
   assert.equal(await connectAs(user.uid, at, 'platform_app'), 'connected as platform_app');
   assert.match(await connectAs(0, at, 'platform'), /^28000 /);
-  assert.match(await connectAs(nobody.uid, at, 'platform_app'), /^EACCES/);
+  assert.match(await connectAs(sharedAccount.uid, at, 'platform_app'), /^EACCES/);
   process.kill((await readPostmaster(at.host))?.pid ?? assert.fail(), 'SIGINT');
 });
 

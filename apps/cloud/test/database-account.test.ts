@@ -7,7 +7,7 @@ import test from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { accountName, nobody } from '../src/postgres/account.ts';
+import { accountName, sharedAccount } from '../src/postgres/account.ts';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 
 const call = promisify(execFile);
@@ -51,9 +51,9 @@ test('the system user of the database: created once, also by several servers at 
   forget();
   const first = home('first');
   assert.match(await open(first, hidden), /^the database runs as nobody, because its system user cannot be created/m);
-  assert.deepEqual([ownerOf(first), known()], [nobody.uid, Number.NaN]);
+  assert.deepEqual([ownerOf(first), known()], [sharedAccount.uid, Number.NaN]);
   const intruder = path.join(import.meta.dirname, 'connect-as.ts');
-  const refused = [String(nobody.uid), path.join(first, '18'), 'platform', 'platform'];
+  const refused = [String(sharedAccount.uid), path.join(first, '18'), 'platform', 'platform'];
   assert.match((await call(process.execPath, [intruder, ...refused])).stdout, /^EACCES|^28000/);
 
   // The user can be created now: the running database is stopped and migrated.

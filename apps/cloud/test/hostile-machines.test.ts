@@ -18,7 +18,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
-import { seatsOfMachine } from '../src/device-api/seats.ts';
+import { slotsPerMachine } from '../src/device-api/concurrency-limiter.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testLog, testUnhandled } from './database.ts';
 import { failure } from './failure.ts';
@@ -40,7 +40,7 @@ test('of the checks that a machine holds the newest stay, and hear of a change; 
   await first.say(checkBytes(on, token, { id: partId, hostInfo }));
   const { fingerprint } = fromBinary(DeviceAgentConfigResponseSchema, (await first.answer()).body);
   const asked = { id: partId, hostInfo, knownFingerprint: fingerprint, wait };
-  const wires = await Promise.all(Array.from({ length: seatsOfMachine + 2 }, () => dial(on.url)));
+  const wires = await Promise.all(Array.from({ length: slotsPerMachine + 2 }, () => dial(on.url)));
   const statuses: number[] = [];
   const answers = wires.map(async (wire) => {
     await wire.say(checkBytes(on, token, asked));
@@ -56,7 +56,7 @@ test('of the checks that a machine holds the newest stay, and hear of a change; 
   assert.deepEqual(statuses, [429, 429]);
   await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
   await Promise.all(answers);
-  assert.deepEqual(statuses.toSorted(), [...Array.from({ length: seatsOfMachine }, () => 200), 429, 429]);
+  assert.deepEqual(statuses.toSorted(), [...Array.from({ length: slotsPerMachine }, () => 200), 429, 429]);
   // All slots are free again.
   for (const wire of [first, ...wires]) wire.close();
   const next = await dial(on.url);
@@ -83,14 +83,14 @@ for (const service of ['agent', 'machine server'] as const)
           : robot.config({ id: partId, knownRevision: config?.revision ?? '', wait }),
       );
     const outcomes: string[] = [];
-    const calls = Array.from({ length: seatsOfMachine + 1 }, async () => outcomes.push(await held()));
+    const calls = Array.from({ length: slotsPerMachine + 1 }, async () => outcomes.push(await held()));
     await until(() => outcomes.length === 1);
     assert.deepEqual(outcomes, ['ResourceExhausted TOO_MANY_REQUESTS']);
     await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
     await Promise.all(calls);
     assert.deepEqual(
       outcomes.slice(1),
-      Array.from({ length: seatsOfMachine }, () => 'no failure'),
+      Array.from({ length: slotsPerMachine }, () => 'no failure'),
     );
   });
 

@@ -32,7 +32,7 @@ test('a machine is created, configured, seen and restarted', async () => {
     zebra: 1,
     agent: { version_control: { 'platform-server': 'stable' }, advanced_settings: { debug: true }, future: { x: 1 } },
     components: [
-      { name: 'cam', api: 'rdk:component:camera', model: 'folder', attributes: { path: '/pictures' } },
+      { name: 'cam', api: 'rdk:component:camera', model: 'folder', attributes: { path: '/images' } },
       { name: 'gate', type: 'sensor', model: 'fake' },
     ],
     packages: [{ name: 'm', package: 'org/m', version: '3', type: 'ml_model' }],
@@ -75,7 +75,7 @@ test('a machine is created, configured, seen and restarted', async () => {
       forServer?.other,
       forServer?.revisionNumber,
     ],
-    [{ path: '/pictures' }, '3', 'gate', { zebra: 1 }, 1n],
+    [{ path: '/images' }, '3', 'gate', { zebra: 1 }, 1n],
   );
   assert.deepEqual(
     [forServer?.cloud?.id, forServer?.cloud?.machineId, forServer?.cloud?.signalingInsecure],
@@ -92,7 +92,7 @@ test('a machine is created, configured, seen and restarted', async () => {
   assert.deepEqual(JSON.parse((await fleet.getCredentials({ partId })).credentialsJson), {
     cloud: { app_address: on.url, id: partId, secret: part.payload },
   });
-  await robot.log({ id: partId, logs: [{ message: 'a last word' }] });
+  await robot.log({ id: partId, logs: [{ message: 'a final line' }] });
   const linesLeft = () => on.db.selectFrom('partLog').select('message').where('partId', '=', partId).execute();
   assert.equal((await linesLeft()).length, 1);
   await fleet.deleteMachine({ id: machineId });

@@ -24,11 +24,11 @@ async function decoys(world: World): Promise<string[]> {
   const { orgId, elsewhereId } = world;
   const machine = await world.freshMachine();
   const key = await world.freshKey([grantOn('operator', 'organization', orgId, orgId)]);
-  const [dataset, picture] = [await world.freshDataset(), await world.freshPicture()];
+  const [dataset, image] = [await world.freshDataset(), await world.freshImage()];
   const job = await world.freshJob('in_progress');
   const item = await world.freshPackage('ml_model');
   const ids = [machine.machineId, machine.partId, key.entity, dataset, job.id];
-  return [orgId, elsewhereId, picture, item, `${orgId}/${item}`, `${orgId}:${item}`, ...ids, ...ids];
+  return [orgId, elsewhereId, image, item, `${orgId}/${item}`, `${orgId}:${item}`, ...ids, ...ids];
 }
 
 /** Status codes that mean a server fault, not a sender fault. */
@@ -71,8 +71,8 @@ test('no message makes the server fail: each is answered, or refused with a reas
   const attack = async (method: DescMethod, right: readonly JsonObject[], who: string, ids: readonly string[]) => {
     const headers = callers[who] ?? {};
     const { how, asked } = mutantOf(method, right, { random, texts: [...ids, ...wildTexts], headers });
-    const said = await wire.send(asked).catch((error: unknown) => String(error));
-    const outcome = typeof said === 'string' ? { code: said, row: '' } : outcomeOf(said);
+    const reply = await wire.send(asked).catch((error: unknown) => String(error));
+    const outcome = typeof reply === 'string' ? { code: reply, row: '' } : outcomeOf(reply);
     heard[outcome.code] = (heard[outcome.code] ?? 0) + 1;
     const isOurs = ours.has(outcome.code) || /^(HTTP 5|Error)/.test(outcome.code);
     if (!isOurs) return;

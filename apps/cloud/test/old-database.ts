@@ -4,13 +4,13 @@ import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '@platform/kit/node';
-import { type Account, nobody, runToEnd } from '../src/postgres/account.ts';
+import { type Account, sharedAccount, runToEnd } from '../src/postgres/account.ts';
 import { findBinaries } from '../src/postgres/binaries.ts';
 import { readPostmaster } from '../src/postgres/postmaster.ts';
 import { migrate } from '../src/database/migrate.ts';
 
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
-const oldAccount: Account = process.getuid?.() === 0 ? nobody : undefined;
+const oldAccount: Account = process.getuid?.() === 0 ? sharedAccount : undefined;
 
 /** Creates the folder with the current schema and one row of "kept"; its database keeps running. */
 export async function makeOldDatabase(home: string, account = oldAccount): Promise<{ folder: string; pid: number }> {

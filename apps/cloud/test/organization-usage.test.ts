@@ -103,7 +103,7 @@ test('full: refused with what, limit and remedy; a deletion makes room at once, 
   await assert.rejects(swap(), { message: /ORGANIZATION_FULL: .* 1638400 of deleted files are still on the disk/ });
 });
 
-test('every way in: with its length said before, in chunks, as a package', async () => {
+test('every kind of upload: with a declared length, in chunks, as a package', async () => {
   await using on = await testServer(limited);
   const large = randomBytes(limitBytes + 1);
   const full = { status: 413, code: 'ORGANIZATION_FULL' };
@@ -128,7 +128,7 @@ test('every way in: with its length said before, in chunks, as a package', async
 });
 
 for (const isAnnounced of [true, false]) {
-  test(`two uploads at once, ${isAnnounced ? 'lengths said before' : 'in chunks'}: one of them fits`, async () => {
+  test(`two uploads at once, ${isAnnounced ? 'with declared lengths' : 'in chunks'}: one of them fits`, async () => {
     await using on = await testServer(limited);
     const [one, two] = [randomBytes(700 * kib), randomBytes(700 * kib)];
     const both = Promise.withResolvers<void>();

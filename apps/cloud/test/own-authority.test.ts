@@ -98,7 +98,7 @@ for (const [name, cert, flags] of passedOn)
     const nested = await sh(`/bin/sh -c "echo $(${command} | wc -l)"`);
     assert.equal(Number(nested.stdout), script.stdout.trimEnd().split('\n').length);
 
-    const other = root('Somebody else');
+    const other = root('Another authority');
     await writeFile(folder.file('other.pem'), other.cert);
     const forged = leaf(other);
     await using thief = await serverWith(await tempFolder(), forged.cert, forged.key, [

@@ -103,7 +103,7 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
       [info(server, { version: '3', type: PackageType.UNSPECIFIED }), contents(archive)],
       '3 INVALID_ARGUMENT',
     ],
-    ['a name that is no file name', [info(server, { name: '../x' }), contents(archive)], '3 INVALID_ARGUMENT'],
+    ['a name that is not a file name', [info(server, { name: '../x' }), contents(archive)], '3 INVALID_ARGUMENT'],
     ['an operator', [info(server, { version: '3' }), contents(archive)], '7 NOT_OWNER', 'operator'],
     [
       'a foreign owner',
@@ -367,7 +367,7 @@ test('a model archive that no machine could unpack is refused when it is sent, a
   );
 });
 
-test('what is public may be fetched by everybody, what is private by nobody else', async () => {
+test('any caller may fetch a public package, only its organization a private one', async () => {
   await using server = await trainingServer();
   const { orgId } = server.own;
   await send(server, [info(server), contents(archive)]);

@@ -54,21 +54,21 @@ test('lines of the same millisecond keep their order in list and tail, numbered 
   const tail = stream[Symbol.asyncIterator]();
   await tail.next();
   const time = { seconds: 1_790_000_000n, nanos: 5_000_000 };
-  const said = Array.from({ length: 300 }, (_, n) => `line ${n}`);
-  for (let from = 0; from < said.length; from += 100) {
+  const sent = Array.from({ length: 300 }, (_, n) => `line ${n}`);
+  for (let from = 0; from < sent.length; from += 100) {
     const numbered = (n: number) => (from === 100 ? { bootId, sequence: BigInt(n + 1) } : {});
-    const logs = said.slice(from, from + 100).map((message, n) => ({ message, time, ...numbered(n) }));
+    const logs = sent.slice(from, from + 100).map((message, n) => ({ message, time, ...numbered(n) }));
     await robot.log({ id: partId, logs });
   }
   const tailed: LogEntry[] = [];
-  while (tailed.length < said.length) tailed.push(...((await tail.next()).value as { logs: LogEntry[] }).logs);
+  while (tailed.length < sent.length) tailed.push(...((await tail.next()).value as { logs: LogEntry[] }).logs);
   stop.abort();
   const { logs: ascending } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING, limit: 1_000n });
   const { logs: newestFirst } = await app.getRobotPartLogs({ id: partId, limit: 1_000n });
   for (const list of [tailed, ascending, newestFirst.toReversed()]) {
     assert.deepEqual(
       list.map(({ message }) => message),
-      said,
+      sent,
     );
     const places = list.map(({ position }) => position);
     assert.ok(places.every((place, n) => place > (places[n - 1] ?? 0n)));

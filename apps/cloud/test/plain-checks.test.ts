@@ -48,7 +48,7 @@ test('a connection of checks: whole, in pieces, several at once, and with anothe
   assert.equal((await fleet.getMachine({ id: machineId })).machine?.onlineState, OnlineState.ONLINE);
 });
 
-test('who may not ask is told so in the same form, and who leaves is forgotten', async () => {
+test('a refusal has the same form as an answer, and a closed connection is forgotten', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const other = await on.machine('other');
@@ -107,7 +107,7 @@ test('stopping answers what is held and ends every connection', async () => {
   await closed;
 });
 
-test('a check on a connection that has said something else ends it, so that the next one comes by a light one', async () => {
+test('a check on a connection that carried another call closes it, so that the next check uses a light connection', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const token = await on.token(part);

@@ -250,10 +250,10 @@ test(`the reader of checks finds what Node's parser finds, or hands over`, (t) =
     if (seen.length === 0) return;
     // A check ends with the received bytes: one of the pieces ends where the last one does.
     const prefixes = chunks.map((_, n) => seenByNode(Buffer.concat(chunks.slice(0, n + 1))));
-    const told = (): string => JSON.stringify(chunks.map((piece) => piece.toString('latin1')));
+    const input = (): string => JSON.stringify(chunks.map((piece) => piece.toString('latin1')));
     const node = prefixes.find((one) => one.isWhole && one.seen.length === seen.length);
-    assert.ok(node, `Node's parser finds other boundaries: ${told()}`);
-    assert.deepEqual(seen, node.seen, told());
+    assert.ok(node, `Node's parser finds other boundaries: ${input()}`);
+    assert.deepEqual(seen, node.seen, input());
   };
   for (; counts.streams < streams; counts.streams++) {
     const bytes = mutated(pick, random);

@@ -47,7 +47,7 @@ async function ask(
 }
 
 /** Returns the URL from the installer, the credentials file and the app. */
-async function told(on: TestServer, headers: http.OutgoingHttpHeaders, tls = false): Promise<string[]> {
+async function urlsFor(on: TestServer, headers: http.OutgoingHttpHeaders, tls = false): Promise<string[]> {
   const { partId } = await on.machine(`m${Math.random()}`);
   const key = { key_id: on.owner.entity, key: on.owner.payload };
   const script = await ask(on, '/install.sh', { headers, tls });
@@ -86,8 +86,8 @@ test('a certificate gives the URL, whatever the server listens on and however it
     const url = `https://${host}:${on.server.port}`;
     assert.equal(on.server.url, url);
     assert.ok(on.server.signInUrl.startsWith(`${url}/sign-in?token=`));
-    assert.deepEqual(await told(on, {}, true), all(url));
-    assert.deepEqual(await told(on, { host: 'elsewhere.example' }, true), all(url));
+    assert.deepEqual(await urlsFor(on, {}, true), all(url));
+    assert.deepEqual(await urlsFor(on, { host: 'elsewhere.example' }, true), all(url));
   }
 });
 
@@ -98,12 +98,12 @@ test('the public URL goes before the certificate', async () => {
     ...tlsFlags('wildcard.pem', 'wildcard-key.pem'),
   ]);
   assert.equal(on.server.url, 'https://front.example');
-  assert.deepEqual(await told(on, {}, true), all('https://front.example'));
+  assert.deepEqual(await urlsFor(on, {}, true), all('https://front.example'));
 });
 
 test('without either, the URL is the one that the request came by', async () => {
   await using on = await testServer();
-  assert.deepEqual(await told(on, { host: 'barn.lan:9000' }), all('http://barn.lan:9000'));
+  assert.deepEqual(await urlsFor(on, { host: 'barn.lan:9000' }), all('http://barn.lan:9000'));
 });
 
 const forwarded = {
@@ -131,12 +131,12 @@ const proxied: [name: string, proxy: string, headers: http.OutgoingHttpHeaders, 
     { ...forwarded, host: 'front.example', 'x-forwarded-host': '$(reboot)' },
     'https://front.example',
   ],
-  ['a stranger', '192.0.2.1', { host: 'barn.lan', ...forwarded }, 'http://barn.lan'],
+  ['an unknown host', '192.0.2.1', { host: 'barn.lan', ...forwarded }, 'http://barn.lan'],
 ];
 for (const [name, proxy, headers, url] of proxied)
   test(`forwarded headers: ${name}`, async () => {
     await using on = await testServer(['--trusted-proxy', proxy]);
-    assert.deepEqual(await told(on, headers), all(url));
+    assert.deepEqual(await urlsFor(on, headers), all(url));
   });
 
 test('the session of a browser behind a trusted proxy: its cookie is secure, its address is kept, its pages may call', async () => {

@@ -251,7 +251,7 @@ test('an unmodified public agent gets its configuration and its update targets, 
   );
 });
 
-test('an agent of another product gets no program of ours until a move is asked for, and then once', async () => {
+test('an agent of another product gets our program only after a migration is requested, and then once', async () => {
   await using on = await testServer();
   await publish(on, 'platform-server', '1.0.0');
   const { machineId, partId, part } = await on.machine('m');
@@ -317,7 +317,7 @@ test('an agent of another product gets no program of ours until a move is asked 
   assert.equal(actions.filter(({ action }) => action === 'request migration').length, 2);
 });
 
-test('an unmodified public agent is told of a restart once, and of no version that does not exist', async () => {
+test('an unmodified public agent gets a restart once, and no version that does not exist', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');
   const fleet = await on.client(FleetService);

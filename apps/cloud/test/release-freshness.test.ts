@@ -14,7 +14,7 @@ import { testDatabase } from './database.ts';
 const hour = 3_600_000;
 const key = (kind: 'ed25519' | 'p256' = 'ed25519') => readKey(makeKey(kind), 'test');
 
-test('documents stay fresh: every hour, after a week away, and a warning before people have to sign', async () => {
+test('documents stay fresh: every hour, after a week away, and a warning before users have to sign', async () => {
   const database = await testDatabase();
   await using folder = await tempFolder();
   const { db } = database;

@@ -242,7 +242,7 @@ test('a caller that leaves while it waits for a notification, before or after it
       await first.sent.reset();
       const before = await held.quiet();
       first.notification.release();
-      assert.equal(await held.quiet(), before, `${request.name}: nobody looks for a caller that is gone`);
+      assert.equal(await held.quiet(), before, `${request.name}: there is no lookup for a caller that is gone`);
       await none.release();
       counts.left++;
 

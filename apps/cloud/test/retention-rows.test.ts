@@ -115,8 +115,8 @@ test('log lines, metrics, transitions and keys of ended jobs go at their limits;
 test('sessions, sign-in links and runners go 30 days after their end, and no others', async () => {
   await using server = await trainingServer();
   const { db, own } = server;
-  const personId = randomUUID();
-  await sql`insert into person (id, name) values (${personId}, 'p')`.execute(db);
+  const userId = randomUUID();
+  await sql`insert into person (id, name) values (${userId}, 'p')`.execute(db);
   const ages = [
     ['30 days and a second', 30 * day + second],
     ['a second less than 30 days', 30 * day - second],
@@ -127,7 +127,7 @@ test('sessions, sign-in links and runners go 30 days after their end, and no oth
   const insert = async (name: string, ms: number): Promise<void> => {
     const time = ago(ms);
     for (const table of ['browser_session', 'sign_in_link'])
-      await sql`insert into ${sql.table(table)} (token_hash, person_id, expires_on) values (${hash(name)}, ${personId}, ${time})`.execute(
+      await sql`insert into ${sql.table(table)} (token_hash, person_id, expires_on) values (${hash(name)}, ${userId}, ${time})`.execute(
         db,
       );
     await sql`insert into runner (org_id, id, host, version, executor, kinds, gpus, containers, no_scripts_because, last_seen)
@@ -135,7 +135,7 @@ test('sessions, sign-in links and runners go 30 days after their end, and no oth
   };
   for (const [name, ms] of ages) await insert(name, ms);
   await sql`insert into browser_session (token_hash, person_id, expires_on)
-    select convert_to('old ' || n, 'utf8'), ${personId}, ${ago(100 * day)} from generate_series(1, ${many}::int) n`.execute(
+    select convert_to('old ' || n, 'utf8'), ${userId}, ${ago(100 * day)} from generate_series(1, ${many}::int) n`.execute(
     db,
   );
   assert.equal(await sweep(server, 'expired sessions, links and runners'), many + 3);

@@ -18,7 +18,7 @@ const download = async (url: string) => {
   assert.equal(answer.headers.get('content-type'), 'application/vnd.apache.parquet');
   return answer.arrayBuffer();
 };
-test('an export tells everything that the sequences cover, and who has no link or right gets nothing', async () => {
+test('an export contains everything that the sequences cover; a caller without a link or a right gets nothing', async () => {
   await using on = await testServer();
   const { data, datasets, datasetOf, exported } = await clients(on);
   const { partId, images, part } = await captured(on);

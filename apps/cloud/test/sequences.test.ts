@@ -75,7 +75,7 @@ test('what no sequence can be is refused by name', async () => {
   const { id: whole } = await data.createSequence({ partId, resources, ...ever });
   assert.equal((await data.getSequence({ id: whole })).sequence?.endTime?.seconds, 253_402_300_799n);
   const datasetId = await datasetOf(id);
-  const pictures = await datasets.createDataset({ name: 'pictures', organizationId: on.orgId });
+  const plain = await datasets.createDataset({ name: 'plain', organizationId: on.orgId });
   const update = (paths: string[], of: object = {}) => data.updateSequence({ id, ...of, fieldMask: { paths } });
   const rows: [what: string, call: () => Promise<unknown>, expected: string][] = [
     ['no machine', () => data.createSequence({ ...good, partId: '' }), 'InvalidArgument INVALID_ARGUMENT'],
@@ -114,12 +114,12 @@ test('what no sequence can be is refused by name', async () => {
     ],
     [
       'a dataset of images',
-      () => data.addSequencesToDataset({ datasetId: pictures.id, sequenceIds: [id] }),
+      () => data.addSequencesToDataset({ datasetId: plain.id, sequenceIds: [id] }),
       'FailedPrecondition DATASET_TYPE_MISMATCH',
     ],
     [
       'an export of images',
-      () => datasets.startSequenceDatasetExport({ datasetId: pictures.id }),
+      () => datasets.startSequenceDatasetExport({ datasetId: plain.id }),
       'FailedPrecondition DATASET_TYPE_MISMATCH',
     ],
     ['an export of nothing', () => datasets.startSequenceDatasetExport({}), 'InvalidArgument INVALID_ARGUMENT'],
@@ -137,7 +137,7 @@ test('what no sequence can be is refused by name', async () => {
   for (const [what, call, expected] of rows) assert.equal(await failure(call()), expected, what);
 });
 
-test('sequences of others do not exist for strangers, and machines have none', async () => {
+test('sequences do not exist for foreign callers, and machines have none', async () => {
   await using on = await testServer();
   const { data } = await clients(on);
   const { partId, part } = await on.machine('m');

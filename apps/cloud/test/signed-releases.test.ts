@@ -135,18 +135,18 @@ test('signed releases: root, publication with a patch, documents as served, rota
 
   // Refused as a whole: other bytes, a skipped version, a file that the targets do not list, an unknown key's
   // signature.
-  const stranger = await newKeys();
+  const foreign = await newKeys();
   const good = await publish('1.2.0', one);
   const swapped = await publish('1.2.0', two);
   const strange = nextTargets(
-    { root: firstRoot(stranger, 2, (await current()).onlineKey, now()), targets: (await current()).targets },
-    stranger,
+    { root: firstRoot(foreign, 2, (await current()).onlineKey, now()), targets: (await current()).targets },
+    foreign,
     now(),
   );
   const refused: [string, object][] = [
     ['another file', { ...good, releases: swapped.releases }],
     ['an older list', { ...good, targets: Buffer.from(targets) }],
-    ['a signature of nobody', { ...good, ...strange }],
+    ['a signature of an unknown key', { ...good, ...strange }],
     ['SHA256SUMS not signed', { ...good, installerSignature: Buffer.from('no') }],
     ['a root signed by one of two', { root: nextRootBy(root, keys, 1) }],
   ];
@@ -198,7 +198,7 @@ test('signed releases: root, publication with a patch, documents as served, rota
   assert.equal(await failure(releases.setChannel({ ...old, channel: 'dev' })), 'NotFound RELEASE_NOT_FOUND');
 });
 
-test('one operator withdraws a version while another points a channel at it: the second is told', async () => {
+test('one operator withdraws a version while another points a channel at it: the second gets the conflict', async () => {
   await using on = await testServer();
   const name = 'platform-server';
   for (const version of ['1.0.0', '1.1.0'])

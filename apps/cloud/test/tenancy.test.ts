@@ -43,7 +43,7 @@ async function makeVictim(on: TestServer): Promise<Victim> {
         tags: [n % 2 === 0 ? 'a' : 'b'],
         datasetIds: [datasetId],
       },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`${mark} picture ${n}`) }, metadata: {} }],
+      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`${mark} image ${n}`) }, metadata: {} }],
     });
     dataIds.push(binaryDataId);
   }
@@ -75,14 +75,14 @@ async function makeVictim(on: TestServer): Promise<Victim> {
 }
 
 /** Creates another organization with its own machine. */
-async function makeStranger(
+async function makeForeign(
   on: TestServer,
 ): Promise<{ orgId: string; credentials: Record<Role | 'machine', Credentials> }> {
   const { db } = on;
   const orgId = randomUUID();
-  await db.insertInto('organization').values({ id: orgId, name: 'Strangers', publicNamespace: 'strangers' }).execute();
-  await insertLocation(db, { id: 'strangers0', orgId, name: 'Elsewhere', parentLocationId: null });
-  await insertMachine(db, { orgId, locationId: 'strangers0', name: 'theirs' }, Buffer.alloc(32));
+  await db.insertInto('organization').values({ id: orgId, name: 'Foreign', publicNamespace: 'foreign' }).execute();
+  await insertLocation(db, { id: 'foreign000', orgId, name: 'Elsewhere', parentLocationId: null });
+  await insertMachine(db, { orgId, locationId: 'foreign000', name: 'theirs' }, Buffer.alloc(32));
   const key = async (role: Role): Promise<Credentials> => {
     const made = await insertKey(db, {
       orgId,
@@ -107,8 +107,8 @@ async function makeStranger(
   };
 }
 
-/** Reads all rows except those of `strangers`, by table; the server writes the last contact asynchronously. */
-async function contents(db: Database, strangers: string): Promise<Record<string, string>> {
+/** Reads all rows except those of `foreignOrgId`, by table; the server writes the last contact asynchronously. */
+async function contents(db: Database, foreignOrgId: string): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; hasOrg: boolean }>`
     select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
     from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link') order by 1`.execute(
@@ -117,9 +117,9 @@ async function contents(db: Database, strangers: string): Promise<Record<string,
   const found: Record<string, string> = {};
   for (const { name, hasOrg } of rows) {
     const where = hasOrg
-      ? sql`where org_id is distinct from ${strangers}::uuid`
+      ? sql`where org_id is distinct from ${foreignOrgId}::uuid`
       : name === 'organization'
-        ? sql`where id <> ${strangers}::uuid`
+        ? sql`where id <> ${foreignOrgId}::uuid`
         : sql``;
     const answer = await sql<{
       text: string | null;
@@ -144,11 +144,11 @@ const refusals: ReadonlySet<Code> = new Set([
 test('no call with a key of another organization shows or changes anything', async () => {
   await using on = await testServer();
   const victim = await makeVictim(on);
-  const strangers = await makeStranger(on);
-  const before = await contents(on.db, strangers.orgId);
+  const foreign = await makeForeign(on);
+  const before = await contents(on.db, foreign.orgId);
   const tried = { calls: 0, refused: 0 };
 
-  for (const [role, credentials] of Object.entries(strangers.credentials)) {
+  for (const [role, credentials] of Object.entries(foreign.credentials)) {
     const transport = createGrpcTransport({ baseUrl: on.url, interceptors: [bearer(await on.token(credentials))] });
     for (const service of services) {
       for (const method of service.methods) {
@@ -178,7 +178,7 @@ test('no call with a key of another organization shows or changes anything', asy
         }
       }
     }
-    assert.deepEqual(await contents(on.db, strangers.orgId), before, `changed as ${role}`);
+    assert.deepEqual(await contents(on.db, foreign.orgId), before, `changed as ${role}`);
   }
   assert.ok(tried.refused > 200, `${tried.refused} of ${tried.calls} calls were refused`);
 });
@@ -187,7 +187,7 @@ test('no call with a key of another organization shows or changes anything', asy
 const isEcho = (answer: string, request: string, secret: string): boolean =>
   request.includes(secret) && Object.keys(JSON.parse(answer) as object).join() === 'id';
 
-test('nobody calls anything without a token', async () => {
+test('every call requires a token', async () => {
   await using on = await testServer();
   const transport = createGrpcTransport({ baseUrl: on.url });
   for (const service of services) {

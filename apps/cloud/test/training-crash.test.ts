@@ -65,7 +65,7 @@ test('kill −9 while images arrive and while a job runs: what was acknowledged 
     const upload = async (): Promise<void> => {
       while (acknowledged.size < enough) {
         const n = sent++;
-        const bytes = Buffer.alloc(1000 + Math.floor(random() * 200_000), `picture ${n} `);
+        const bytes = Buffer.alloc(1000 + Math.floor(random() * 200_000), `image ${n} `);
         const { binaryDataId } = await sync.dataCaptureUpload({
           metadata: {
             partId: place.partId,

@@ -20,7 +20,7 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { insertKey } from '../src/access/store/keys.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
 
-type Asker = 'owner' | 'operator' | 'foreignOwner' | 'nobody' | 'forger';
+type Asker = 'owner' | 'operator' | 'foreignOwner' | 'unauthenticated' | 'forger';
 
 async function start() {
   const on = await testServer();
@@ -36,7 +36,7 @@ async function start() {
     owner: await on.token(on.owner),
     operator: await on.token(await key('operator', orgId)),
     foreignOwner: await on.token(await key('owner', foreign)),
-    nobody: undefined,
+    unauthenticated: undefined,
     forger: 'eyJhbGciOiJIUzI1NiJ9.e30.AAAA',
   };
   const datasets = await on.client(DatasetService);
@@ -100,9 +100,9 @@ const rows: Row[] = [
     'no token',
     (to, w) => to.listTrainingJobs({ organizationId: w.base.organizationId }),
     'NOT_AUTHENTICATED',
-    'nobody',
+    'unauthenticated',
   ],
-  ['a token of somebody else', (to, w) => to.getTrainingJob({ id: w.jobId }), 'NOT_AUTHENTICATED', 'forger'],
+  ['a token of another signer', (to, w) => to.getTrainingJob({ id: w.jobId }), 'NOT_AUTHENTICATED', 'forger'],
   ['submit: not an owner', (to, w) => to.submitTrainingJob(w.base), 'NOT_OWNER', 'operator'],
   ['submit script: not an owner', (to, w) => to.submitCustomTrainingJob(w.custom), 'NOT_OWNER', 'operator'],
   [

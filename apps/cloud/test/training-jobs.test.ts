@@ -180,7 +180,7 @@ test('fencing: an attempt that is over can change nothing', async () => {
     ['fail', () => runner.failJob({ ...old, cause: 'data', code: 'DATASET_EMPTY', message: '' })],
     ['stop', () => runner.confirmStop(old)],
     ['complete', async () => runner.completeJob({ ...old, files: await files() })],
-    ['complete as somebody else', async () => runner.completeJob({ ...old, attempt: 2, files: await files() })],
+    ['complete as another runner', async () => runner.completeJob({ ...old, attempt: 2, files: await files() })],
   ];
   for (const [name, call] of rows) assert.equal(await outcome(call()), '10 LEASE_LOST', name);
   assert.equal(await status(id), 'IN_PROGRESS 2');
@@ -249,7 +249,7 @@ test('cancel: the order reaches a held report at once, and only CANCELED comes o
   assert.equal((await heldReport).stop, true);
   assert.equal(await status(id), 'CANCELING 1');
   assert.equal(await outcome(training.deleteCompletedTrainingJob({ id })), '9 JOB_NOT_FINISHED');
-  assert.equal((await runner.reportJob(attempt)).stop, true, 'a report that comes later is told, too');
+  assert.equal((await runner.reportJob(attempt)).stop, true, 'a later report returns it, too');
   assert.equal(
     await outcome((async () => runner.completeJob({ ...attempt, files: await files() }))()),
     '10 LEASE_LOST',
@@ -287,7 +287,7 @@ test('cancel against completion, many times: one of the two, never both', async 
   }
 });
 
-test('failures: bad data is final, trouble of the runner is tried again', async () => {
+test('failures: bad data is final, a failure of the runner is retried', async () => {
   const clock = new FakeClock();
   await using world = await setUp(clock);
   const { submit, lease, runner, training, status } = world;
@@ -299,7 +299,7 @@ test('failures: bad data is final, trouble of the runner is tried again', async 
     runnerId: 'r1',
     cause: 'data',
     code: 'DATASET_EMPTY',
-    message: 'nothing decodes: 20 pictures',
+    message: 'nothing decodes: 20 images',
   };
   assert.equal((await runner.failJob(failure)).willRetry, false);
   assert.equal((await runner.failJob(failure)).willRetry, false, 'again');

@@ -26,7 +26,7 @@ import { bearer, type Credentials, testServer, type TestServer } from './server.
 const offer = {
   runnerId: 'r1',
   kinds: ['custom', 'object_detection'],
-  host: 'workshop',
+  host: 'lab',
   version: '0.1.0',
   containers: [
     { key: 'py:3.11', uri: 'host:/usr/bin/python3', framework: 'python', eol: { seconds: 1_824_000_000n, nanos: 0 } },
@@ -35,7 +35,7 @@ const offer = {
 };
 
 /** Creates a dataset with images, one of them with a box, in the first organization. */
-async function pictures(on: TestServer): Promise<{ datasetId: string; partId: string; dataIds: string[] }> {
+async function uploadImages(on: TestServer): Promise<{ datasetId: string; partId: string; dataIds: string[] }> {
   const { partId } = await on.machine('camera');
   const { id: datasetId } = await (
     await on.client(DatasetService)
@@ -45,7 +45,7 @@ async function pictures(on: TestServer): Promise<{ datasetId: string; partId: st
   for (const tag of ['cup', 'pen', '']) {
     const { binaryDataId } = await uploads.dataCaptureUpload({
       metadata: { partId, type: 1, fileExtension: '.jpg', tags: tag ? [tag] : [], datasetIds: [datasetId] },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`picture ${tag}`) }, metadata: {} }],
+      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`image ${tag}`) }, metadata: {} }],
     });
     dataIds.push(binaryDataId);
   }
@@ -90,7 +90,7 @@ async function otherOrganization(on: TestServer): Promise<{ orgId: string; crede
 
 async function world() {
   const on = await testServer();
-  const found = await pictures(on);
+  const found = await uploadImages(on);
   const own = { orgId: on.orgId, credentials: on.owner };
   await uploadScript(on, '1', own);
   const training = await on.client(MLTrainingService);
@@ -145,8 +145,8 @@ test('a script is submitted: what is refused, and why', async () => {
     ['an unknown version', { registryItemVersion: '2' }, 'NotFound SCRIPT_NOT_FOUND'],
     ['a private script of others', { registryItemId: 'others:script' }, 'NotFound SCRIPT_NOT_FOUND'],
     ['an unknown dataset', { datasetId: randomUUID() }, 'NotFound DATASET_NOT_FOUND'],
-    ['a dataset without pictures', { datasetId: empty.id }, 'FailedPrecondition DATASET_EMPTY'],
-    ['a container that nobody offers', { containerVersion: 'tf:2.16' }, 'NotFound CONTAINER_NOT_FOUND'],
+    ['a dataset without images', { datasetId: empty.id }, 'FailedPrecondition DATASET_EMPTY'],
+    ['a container that no runner offers', { containerVersion: 'tf:2.16' }, 'NotFound CONTAINER_NOT_FOUND'],
     ['too many GPUs', { resources: { gpus: 99 } }, 'InvalidArgument INVALID_ARGUMENT'],
     ['the name of the script for the model', { modelName: 'script', modelVersion: '77' }, 'AlreadyExists NAME_TAKEN'],
     ['all right', { containerVersion: 'py:3.12' }, 'no failure'],
@@ -181,7 +181,7 @@ test('a script is submitted: what is refused, and why', async () => {
   );
 });
 
-test('a script job tells what it runs; the runner gets script, arguments and every picture with all its labels', async () => {
+test('a script job shows what it runs; the runner gets script, arguments and every image with all its labels', async () => {
   await using w = await world();
   const { on, training, runner, base, own, dataIds } = w;
   await uploadScript(on, '2', own);
@@ -228,15 +228,15 @@ test('a script job tells what it runs; the runner gets script, arguments and eve
     [['handle', 0.1]],
   );
   const { runners } = await runner.listRunners({ organizationId: on.orgId }).catch(() => ({ runners: [] }));
-  assert.deepEqual(runners, [], 'lists are for people, not for runners');
+  assert.deepEqual(runners, [], 'lists are for users, not for runners');
   const seen = await (await on.client(RunnerService)).listRunners({ organizationId: on.orgId });
   assert.deepEqual(
     seen.runners
       .map(({ runnerId, host, online, jobId, containers }) => [runnerId, host, online, jobId, containers.length])
       .toSorted(),
     [
-      ['r1', 'workshop', true, id, 2],
-      ['r2', 'workshop', true, '', 1],
+      ['r1', 'lab', true, id, 2],
+      ['r2', 'lab', true, '', 1],
     ],
   );
 });
@@ -286,7 +286,7 @@ const contentsOf = async (on: TestServer): Promise<string> => {
   return JSON.stringify(rows);
 };
 
-test("a script's key reads pictures, datasets and packages, and can do nothing else", async () => {
+test("a script's key reads images, datasets and packages, and can do nothing else", async () => {
   await using w = await world();
   const { on, started } = w;
   const job = await started();
@@ -300,7 +300,7 @@ test("a script's key reads pictures, datasets and packages, and can do nothing e
 
   const data = await on.client(DataService, { token });
   const { data: rows } = await data.binaryDataByFilter({ includeBinary: true });
-  assert.equal(rows.length, 3, 'it reads its pictures');
+  assert.equal(rows.length, 3, 'it reads its images');
   const get = async (path: string, method = 'GET') =>
     (await fetch(`${on.url}${path}`, { method, headers: { authorization: `Bearer ${token}` } })).status;
   assert.equal(await get(`/data/${w.dataIds[0]}`), 200);
@@ -312,7 +312,7 @@ test("a script's key reads pictures, datasets and packages, and can do nothing e
   assert.equal(
     apiKeys.some(({ apiKey }) => apiKey?.id === entity),
     false,
-    'nobody sees it in a list',
+    'no list shows it',
   );
 });
 
@@ -339,7 +339,7 @@ test('a token of an attempt speaks for this attempt, and can do nothing else', a
     (await fetch(`${on.url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })).status;
   const manifest = await (await fetch(`${on.url}/blobs/${job.manifestSha256}`, { headers })).text();
   for (const line of manifest.trim().split('\n')) {
-    assert.equal(await status(`/blobs/${parseDatasetLine(JSON.parse(line)).sha256}`), 200, 'a picture of its manifest');
+    assert.equal(await status(`/blobs/${parseDatasetLine(JSON.parse(line)).sha256}`), 200, 'an image of its manifest');
   }
   const foreign = Buffer.from('a file of the organization that is not for this job');
   const sha256 = createHash('sha256').update(foreign).digest('hex');

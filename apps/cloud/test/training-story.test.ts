@@ -44,7 +44,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
         tags: ['line-3'],
         datasetIds: [datasetId],
       },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`not really a picture ${n}`) } }],
+      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`not really an image ${n}`) } }],
     });
     await data.addTagsToBinaryDataByIDs({ binaryDataIds: [answer.binaryDataId], tags: labels });
     return answer;
@@ -82,7 +82,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
   assert.deepEqual(
     new Set(lines.map((line) => line.classification_annotations.map((one) => one.annotation_label).join())),
     new Set(['cup', 'mug']),
-    'what a machine tags its captures with is no label',
+    'a tag that a machine sets on its captures is not a label',
   );
   const first = lines[0];
   assert.ok(first);

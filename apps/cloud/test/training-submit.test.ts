@@ -28,7 +28,7 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['no organization', { organizationId: '' }, '3 INVALID_ARGUMENT'],
     ['no dataset', { datasetId: '' }, '3 INVALID_ARGUMENT'],
     ['no model name', { modelName: '' }, '3 INVALID_ARGUMENT'],
-    ['a model name that is no file name', { modelName: '../m' }, '3 INVALID_ARGUMENT'],
+    ['a model name that is not a file name', { modelName: '../m' }, '3 INVALID_ARGUMENT'],
     ['no version', { modelVersion: '' }, '3 INVALID_ARGUMENT'],
     ['the version latest', { modelVersion: 'latest' }, '3 INVALID_ARGUMENT'],
     ['no type', { modelType: ModelType.UNSPECIFIED }, '3 INVALID_ARGUMENT'],
@@ -50,9 +50,9 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['an unknown setting', { arguments: { epoch: '1' } }, '3 INVALID_ARGUMENT'],
     ['a setting out of its limits', { arguments: { epochs: '0' } }, '3 INVALID_ARGUMENT'],
     ['a foreign organization', { organizationId: server.foreign.orgId }, '5 ORGANIZATION_NOT_FOUND'],
-    ['an organization that is no id', { organizationId: 'x' }, '5 ORGANIZATION_NOT_FOUND'],
+    ['an organization that is not an ID', { organizationId: 'x' }, '5 ORGANIZATION_NOT_FOUND'],
     ['an unknown dataset', { datasetId: randomUUID() }, '5 DATASET_NOT_FOUND'],
-    ['a dataset that is no id', { datasetId: 'x' }, '5 DATASET_NOT_FOUND'],
+    ['a dataset that is not an ID', { datasetId: 'x' }, '5 DATASET_NOT_FOUND'],
     ['one label', { tags: ['a'] }, '9 TOO_FEW_LABELS'],
     ['labels that nothing carries', { tags: ['x', 'y'] }, '9 DATASET_EMPTY'],
     ['an empty dataset', { datasetId: empty }, '9 DATASET_EMPTY'],
@@ -67,7 +67,7 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['everything right', { modelFramework: ModelFramework.ONNX, arguments: { recipe: 'probe' } }, 'ok'],
     ['the same again', {}, '6 MODEL_VERSION_TAKEN'],
     ['another version', { modelVersion: '2024-01-02T03:04:05' }, 'ok'],
-    ['several labels per picture', { modelVersion: '3', modelType: ModelType.MULTI_LABEL_CLASSIFICATION }, 'ok'],
+    ['several labels per image', { modelVersion: '3', modelType: ModelType.MULTI_LABEL_CLASSIFICATION }, 'ok'],
   ];
   for (const [name, more, expected, who = 'owner'] of rows) {
     const call = server.client(MLTrainingService, who).submitTrainingJob(submission(server, datasetId, more));
@@ -93,11 +93,11 @@ test('fifty submits of one version at once: one job', async () => {
   assert.equal(
     (await server.db.selectFrom('datasetVersion').select('id').execute()).length,
     1,
-    'the same pictures are one version',
+    'the same images are one version',
   );
 });
 
-test('what a job may use is stored, told and handed to the runner; what is not said has a default', async () => {
+test('the limits of a job are stored, returned and handed to the runner; unset ones have defaults', async () => {
   await using server = await trainingServer();
   const datasetId = await datasetOf(server, { a: 10, b: 10 });
   const training = server.client(MLTrainingService, 'owner');
@@ -130,24 +130,24 @@ test('a framework that is not made: the error names those that are', async () =>
   );
 });
 
-test('frameworks: what a job gets that names none, TFLite and ONNX, each told and handed to the runner', async () => {
+test('frameworks: the default, TFLite and ONNX are each returned and handed to the runner', async () => {
   await using server = await trainingServer();
   const datasetId = await datasetOf(server, { a: 10, b: 10 });
   const training = server.client(MLTrainingService, 'owner');
   const runner = server.client(RunnerService, 'runner');
-  const rows: [asked: ModelFramework, told: ModelFramework, spec: string][] = [
+  const rows: [asked: ModelFramework, stored: ModelFramework, spec: string][] = [
     [ModelFramework.UNSPECIFIED, ModelFramework.TFLITE, 'tflite'],
     [ModelFramework.TFLITE, ModelFramework.TFLITE, 'tflite'],
     [ModelFramework.ONNX, ModelFramework.ONNX, 'onnx'],
   ];
   const types = [ModelType.SINGLE_LABEL_CLASSIFICATION, ModelType.MULTI_LABEL_CLASSIFICATION];
   for (const modelType of types) {
-    for (const [modelFramework, told, spec] of rows) {
+    for (const [modelFramework, stored, spec] of rows) {
       const modelVersion = `${modelType}-${modelFramework}`;
       const { id } = await training.submitTrainingJob(
         submission(server, datasetId, { modelVersion, modelType, modelFramework }),
       );
-      assert.equal((await training.getTrainingJob({ id })).metadata?.modelFramework, told);
+      assert.equal((await training.getTrainingJob({ id })).metadata?.modelFramework, stored);
       const kinds = ['single_label_classification', 'multi_label_classification'];
       const { job } = await runner.leaseJob({ runnerId: modelVersion, kinds });
       assert.deepEqual([job?.id, job?.spec?.['framework']], [id, spec]);

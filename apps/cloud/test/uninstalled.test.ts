@@ -46,7 +46,7 @@ test('an uninstalled machine is shown as that with its time, not as online, unti
   assert.deepEqual([back.onlineState, back.uninstalledOn], [OnlineState.ONLINE, undefined]);
 });
 
-test('nobody reports for another machine that it was removed', async () => {
+test('a machine cannot report the removal of another machine', async () => {
   await using on = await testServer();
   const fleet = await on.client(FleetService);
   const [one, other] = [await on.machine('one'), await on.machine('other')];

@@ -65,17 +65,17 @@ test('every form of version_control, for both programs', async () => {
     const answer = await agent.deviceAgentConfig({ id: partId, hostInfo: { platform, tags } });
     return [answer.agentUpdateInfo, answer.serverUpdateInfo];
   };
-  const told = (info: UpdateInfo | undefined) =>
+  const shownOf = (info: UpdateInfo | undefined) =>
     info && [info.version, info.url.replace(on.url, ''), info.wish, info.unsigned, Number(info.sizeBytes)];
-  const published = (name: string, version: string, wish: string, arch = 'amd64') => [
+  const published = (name: string, version: string, desired: string, arch = 'amd64') => [
     version,
     `/releases/${name}/${version}/linux-${arch}/${name}`,
-    wish,
+    desired,
     false,
     1000,
   ];
 
-  const rows: [wish: string | undefined, agentGets: unknown, serverGets: unknown][] = [
+  const rows: [desired: string | undefined, agentGets: unknown, serverGets: unknown][] = [
     [undefined, published('platform-agent', '1.0.0', 'stable'), published('platform-server', '1.0.0', 'stable')],
     ['stable', published('platform-agent', '1.0.0', 'stable'), published('platform-server', '1.0.0', 'stable')],
     ['dev', published('platform-agent', '1.0.0', 'dev'), published('platform-server', '1.1.0', 'dev')],
@@ -88,24 +88,24 @@ test('every form of version_control, for both programs', async () => {
       ['http://127.0.0.1:9000/mine', 'http://127.0.0.1:9000/mine'],
       ['file:///opt/mine', 'file:///opt/mine'],
       [`file:///opt/mine#sha256=${hash.toUpperCase()}`, 'file:///opt/mine'],
-    ].map(([wish = '', url]): [string, unknown, unknown] => {
-      const pin = ['customURL', url, wish, true, 0];
-      return [wish, pin, pin];
+    ].map(([desired = '', url]): [string, unknown, unknown] => {
+      const pin = ['customURL', url, desired, true, 0];
+      return [desired, pin, pin];
     }),
   ];
-  for (const [wish, ...wanted] of rows) {
+  for (const [desired, ...wanted] of rows) {
     await fleet.saveConfig({
       partId,
-      configJson: wish === undefined ? '{}' : configOf({ agent: wish, 'platform-server': wish }),
+      configJson: desired === undefined ? '{}' : configOf({ agent: desired, 'platform-server': desired }),
     });
     const infos = await ask('linux/amd64');
-    assert.deepEqual(infos.map(told), wanted, wish);
+    assert.deepEqual(infos.map(shownOf), wanted, desired);
     for (const [at, info] of infos.entries()) {
       if (!info) continue;
       assert.equal(info.format, PackageFormat.EXECUTABLE);
       assert.equal(info.filename, ['platform-agent', 'platform-server'][at]);
       const isHashKnown = !info.unsigned || info.wish.includes('#');
-      assert.equal(info.sha256.length, isHashKnown ? 32 : 0, wish);
+      assert.equal(info.sha256.length, isHashKnown ? 32 : 0, desired);
       if (info.unsigned && isHashKnown) assert.equal(Buffer.from(info.sha256).toString('hex'), hash);
     }
   }
@@ -151,14 +151,14 @@ test('every form of version_control, for both programs', async () => {
     (await ask('linux/amd64')).map((info) => info?.version),
     ['1.0.0', '1.1.0'],
   );
-  assert.deepEqual((await ask('linux/arm64')).map(told), [
+  assert.deepEqual((await ask('linux/arm64')).map(shownOf), [
     published('platform-agent', '1.0.0', 'stable', 'arm64'),
     undefined,
   ]);
   assert.deepEqual(await ask('windows/amd64'), [undefined, undefined]);
 });
 
-test('a version that nobody published for this machine is told at saving and on the machine, which keeps what it has', async () => {
+test('an unpublished version is reported at saving and on the machine, which keeps its version', async () => {
   await using on = await withReleases();
   const { machineId, partId, part } = await on.machine('m');
   const agent = await on.client(AgentDeviceService, part);
@@ -199,7 +199,7 @@ test('a version that nobody published for this machine is told at saving and on 
   for (;;) if ((await shown())?.length === 0) break;
 });
 
-test('a file that nobody vouches for: an owner consents by saving it, which is recorded; an operator may not', async () => {
+test('an unsigned file: an owner consents by saving it, which is recorded; an operator may not', async () => {
   await using on = await testServer();
   const { partId } = await on.machine('m');
   const owner = await on.client(FleetService);
@@ -260,8 +260,8 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
   const refused: [pin: string, says: RegExp][] = [
     ['http://mine.example/x', /without TLS/],
     ['http://127.0.0.1.evil.example/x', /without TLS/],
-    ['https://mine.example/x#sha256=abc', /no hash/],
-    [`https://mine.example/x#md5=${hash}`, /no hash/],
+    ['https://mine.example/x#sha256=abc', /not a hash/],
+    [`https://mine.example/x#md5=${hash}`, /not a hash/],
     ['https://user:secret@mine.example/x', /password/],
     ['file:///opt/builds/', /no file/],
     ['file://elsewhere/opt/x', /must be|no file/],

@@ -98,11 +98,11 @@ async function withCa(on: TestServer, ca: Buffer): Promise<{ partId: string }> {
 test('an error carries its row, its data and the remedy; an unknown method says so in one frame', async () => {
   await using on = await testServer();
   const app = await on.client(AppService);
-  const error = ConnectError.from(await app.getRobot({ id: 'nobody' }).catch((found: unknown) => found));
+  const error = ConnectError.from(await app.getRobot({ id: 'unknown' }).catch((found: unknown) => found));
   const [detail] = error.findDetails(ErrorInfoSchema);
   assert.deepEqual(
     [error.code, detail?.reason, detail?.domain, detail?.metadata['machineId']],
-    [Code.NotFound, 'MACHINE_NOT_FOUND', 'platform', 'nobody'],
+    [Code.NotFound, 'MACHINE_NOT_FOUND', 'platform', 'unknown'],
   );
   assert.match(detail?.metadata['remedy'] ?? '', /Check the machine ID/);
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '@platform/kit';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
-import { gathered } from '../database/gathered.ts';
+import { batchLoader } from '../database/batch-loader.ts';
 import { isUuid } from '@platform/contract/names';
 import type { Caller, ScriptCaller } from './rules/permissions.ts';
 import { findKey, grantsOf } from './store/keys.ts';
@@ -30,7 +30,7 @@ export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Iden
   const cache = new LRUCache<string, Identity>({ max: 100_000 });
   const epoch = { count: 0 };
   // After a restart of the server, every machine signs in at once.
-  const partOf = gathered((ids: readonly string[]) => readPartIdentities(db, ids));
+  const partOf = batchLoader((ids: readonly string[]) => readPartIdentities(db, ids));
   changes.subscribe((kind, key) => {
     epoch.count++;
     if (kind === undefined || kind === 'person') cache.clear();

@@ -14,7 +14,7 @@ export type Changes = {
   /** The listener is called at least once per change; without arguments, it must drop everything. */
   subscribe(listener: (kind?: ChangeKind, key?: string) => void): () => void;
   /** Notifies this process's caches at once. Call it after the transaction that wrote the row has committed. */
-  tell(kind: ChangeKind, key: string): void;
+  notify(kind: ChangeKind, key: string): void;
 };
 
 const pollMs = 5_000;
@@ -35,20 +35,20 @@ export function followChanges(of: {
   stop: AbortSignal;
 }): Changes & { done: Promise<void> } {
   const listeners = new Set<(kind?: ChangeKind, key?: string) => void>();
-  const tell = (kind?: ChangeKind, key?: string) => {
+  const notify = (kind?: ChangeKind, key?: string) => {
     for (const listener of listeners) listener(kind, key);
   };
   // Changes already delivered: reading a row twice must not empty caches and wake held calls again.
-  const told = new LRUCache<number, true>({ max: 20_000 });
-  const tellOnce = (id: number, kind: string, key: string): void => {
-    if (told.has(id)) return;
-    told.set(id, true);
-    tell(kind as ChangeKind, key);
+  const delivered = new LRUCache<number, true>({ max: 20_000 });
+  const notifyOnce = (id: number, kind: string, key: string): void => {
+    if (delivered.has(id)) return;
+    delivered.set(id, true);
+    notify(kind as ChangeKind, key);
   };
-  const deaf = of.notifications.listen('change', (payload) => {
-    if (payload === undefined) return tell();
+  const unlisten = of.notifications.listen('change', (payload) => {
+    if (payload === undefined) return notify();
     const [id, kind = '', ...key] = payload.split(' ');
-    tellOnce(Number(id), kind, key.join(' '));
+    notifyOnce(Number(id), kind, key.join(' '));
   });
   const poll = async (): Promise<void> => {
     while (!of.stop.aborted) {
@@ -60,7 +60,7 @@ export function followChanges(of: {
           .select(['id', 'kind', 'key'])
           .where('at', '>', sql<number>`now() - make_interval(secs => ${lookBackSeconds})`)
           .execute();
-        for (const row of rows) tellOnce(row.id, row.kind, row.key);
+        for (const row of rows) notifyOnce(row.id, row.kind, row.key);
         await of.db
           .deleteFrom('change')
           .where('at', '<', sql<number>`now() - interval '1 hour'`)
@@ -69,10 +69,10 @@ export function followChanges(of: {
         of.log.warn('changes could not be read', { error: errorText(error) });
       }
     }
-    deaf();
+    unlisten();
   };
   return {
-    tell,
+    notify,
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -53,7 +53,7 @@ for (const [name, tookMs, restMs] of [
   });
 }
 
-test('a reading that fails fails those who wait for it, and nobody after', async () => {
+test('a failed reading fails its waiters, but no later caller', async () => {
   const { readings, ask } = stage();
   const first = ask();
   await settled();

@@ -20,7 +20,7 @@ import type { Addresses } from '../wire/base-url.ts';
 import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import type { AgentAnswers } from './agent-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
-import { type Seats, tooManyWait } from './seats.ts';
+import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
 export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
   const product = productOf(request.hostInfo?.tags ?? []);
@@ -38,7 +38,7 @@ type AgentDeps = {
   answers: AgentAnswers;
   presence: Presence;
   hosts: ReportedHosts;
-  waiting: { agents: Seats; servers: Seats };
+  waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
   clock: Clock;
   stop: AbortSignal;
   addresses: Addresses;
@@ -65,7 +65,7 @@ export const agentRoutes =
           probe: () => answers.answer(ask),
           isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
           watch: (wake) => answers.watch(partId, wake),
-          enter: (evict) => waiting.agents.take(partId, () => evict(tooManyWait())),
+          enter: (evict) => waiting.agents.take(partId, () => evict(slotLost())),
           waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
           clock,
           signal: AbortSignal.any([context.signal, deps.stop]),

@@ -17,7 +17,7 @@ import type { Check, NewCheck, Present, ReadCheck } from './check.ts';
 import type { HeldCheck, HeldChecks } from './held-checks.ts';
 import type { MachineConfigs } from './machine-configs.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
-import { type Seats, tooManyWait } from './seats.ts';
+import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 import { serverChecks } from './server-check.ts';
 
 type CheckDeps = {
@@ -26,7 +26,7 @@ type CheckDeps = {
   configs: MachineConfigs;
   presence: Presence;
   hosts: ReportedHosts;
-  waiting: { agents: Seats; servers: Seats };
+  waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
   addresses: Addresses;
   clock: Clock;
   log: Log;
@@ -100,7 +100,7 @@ type AnswerLater = (reply: Reply, check: Check, path: string) => void;
 
 /** @returns waits for a change or the end of the long poll, then sends the state, whole if it changed. */
 function heldReplies({ presence, clock, held, waiting: limiters }: CheckDeps, replies: CheckReplies): AnswerLater {
-  const limiterOf = new Map<string, Seats>([
+  const limiterOf = new Map<string, ConcurrencyLimiter>([
     [agentCheckPath, limiters.agents],
     [serverCheckPath, limiters.servers],
   ]);
@@ -129,7 +129,7 @@ function heldReplies({ presence, clock, held, waiting: limiters }: CheckDeps, re
       state.unwatch = check.watch(wake);
       held.hold(waiting);
     };
-    const leave = limiterOf.get(path)?.take(check.partId, () => replies.fail(reply, tooManyWait(), path));
+    const leave = limiterOf.get(path)?.take(check.partId, () => replies.fail(reply, slotLost(), path));
     reply.onEnd(() => {
       presence.touch(check.partId); // the machine was connected until now
       end();

@@ -2,7 +2,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import type { DeviceAgentConfigRequest } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { gathered } from '../database/gathered.ts';
+import { batchLoader } from '../database/batch-loader.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import type { Database } from '../database/database.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
@@ -25,7 +25,7 @@ export function reportedHosts(
   const known = new LRUCache<string, string>({ max: 200_000 });
   // Interned, because most machines report the same text.
   const texts = new LRUCache<string, string>({ max: 2_000 });
-  const write = gathered(async (reports: readonly NewReport[]): Promise<readonly void[]> => {
+  const write = batchLoader(async (reports: readonly NewReport[]): Promise<readonly void[]> => {
     await saveReports(db, reports);
     return reports.map(() => undefined);
   });

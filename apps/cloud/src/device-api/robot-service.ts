@@ -10,7 +10,7 @@ import type { CallerBudgets } from '../access/caller-budgets.ts';
 import { callerOf } from '../access/caller.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
-import { gathered } from '../database/gathered.ts';
+import { batchLoader } from '../database/batch-loader.ts';
 import { newLogRow } from '../logs/log-entries.ts';
 import { charactersOf } from '../logs/log-writer.ts';
 import type { LogWriter } from '../logs/log-writer.ts';
@@ -24,7 +24,7 @@ import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import type { AgentAnswers } from './agent-answers.ts';
 import type { MachineConfigs } from './machine-configs.ts';
-import { type Seats, tooManyWait } from './seats.ts';
+import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
 const wokenRestartMs = 120_000;
 
@@ -35,7 +35,7 @@ type RobotDeps = {
   configs: MachineConfigs;
   logs: LogWriter;
   budgets: CallerBudgets;
-  waiting: { agents: Seats; servers: Seats };
+  waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
   changes: Changes;
   clock: Clock;
   stop: AbortSignal;
@@ -59,7 +59,7 @@ export const robotRoutes =
           probe: () => configs.answer(ask, waitMs > 0 ? undefined : part),
           isNews: ({ revision }) => revision !== knownRevision,
           watch: (wake) => configs.watch(part.id, wake),
-          enter: (evict) => waiting.servers.take(part.id, () => evict(tooManyWait())),
+          enter: (evict) => waiting.servers.take(part.id, () => evict(slotLost())),
           waitMs,
           clock,
           signal: AbortSignal.any([context.signal, deps.stop]),
@@ -108,7 +108,7 @@ export const robotRoutes =
 function requestedRestarts(db: Database, changes: Changes): (partId: string) => Promise<{ agoMs: number } | undefined> {
   /** Parts without a requested restart: their machines poll every few seconds. */
   const withoutRequest = new LRUCache<string, true>({ max: 200_000 });
-  const takeOne = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
+  const takeOne = batchLoader((partIds: readonly string[]) => takeRestarts(db, partIds));
   const epoch = { count: 0 };
   changes.subscribe((kind, key) => {
     if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;
@@ -120,7 +120,7 @@ function requestedRestarts(db: Database, changes: Changes): (partId: string) => 
     if (withoutRequest.has(partId)) return undefined;
     const before = epoch.count;
     const taken = await takeOne(partId);
-    if (taken !== undefined) changes.tell('restart', partId);
+    if (taken !== undefined) changes.notify('restart', partId);
     else if (epoch.count === before) withoutRequest.set(partId, true);
     return taken === 'expired' ? undefined : taken;
   };

@@ -58,12 +58,12 @@ export const sessionRoutes =
       async createSignInLink(_, context) {
         const expiresOn = clock.wall() + signInLinkMs;
         const caller = callerOf(context);
-        const personId = await userFor(db, caller, secrets.first.ownerId);
+        const userId = await userFor(db, caller, secrets.first.ownerId);
         const byKeyId = caller.kind === 'person' ? caller.byKeyId : caller.id;
         const token = await audited({ db }, caller, async (trx, record) => {
-          for (const orgId of await auditedOrganizations(trx, personId))
-            await record({ orgId, action: 'create sign-in link', subject: personId });
-          return insertSignInLink(trx, { personId, expiresOn, byKeyId });
+          for (const orgId of await auditedOrganizations(trx, userId))
+            await record({ orgId, action: 'create sign-in link', subject: userId });
+          return insertSignInLink(trx, { userId, expiresOn, byKeyId });
         });
         return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
       },
@@ -74,7 +74,7 @@ export const sessionRoutes =
             field: 'cookie',
             limit: 'only a browser session can sign out',
           });
-        changes.tell('session', await deleteSession(db, token));
+        changes.notify('session', await deleteSession(db, token));
         return {};
       },
     });

@@ -10,7 +10,7 @@ export type Account = { uid: number; gid: number } | undefined;
 export const accountName = 'platform-db';
 
 /** "nobody" exists on every system, but other programs use it, too. Only used where no user can be created. */
-export const nobody = { uid: 65534, gid: 65534 } as const;
+export const sharedAccount = { uid: 65534, gid: 65534 } as const;
 
 const programs = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
@@ -62,7 +62,7 @@ async function createAccount(log: Log): Promise<Account> {
     user: accountName,
     problems,
   });
-  return nobody;
+  return sharedAccount;
 }
 
 async function findAccount(): Promise<Account> {

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite } from '@platform/kit/node';
-import { type Account, nobody } from './account.ts';
+import { type Account, sharedAccount } from './account.ts';
 import { isReachable } from './binaries.ts';
 
 /** sockaddr_un holds 108 bytes including the terminating zero. */
@@ -91,7 +91,7 @@ export async function socketFolderFor(folder: string, port: number, account: Acc
   await mkdir(short, { recursive: true, mode: 0o700 });
   await using handle = await open(short, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   const { uid } = await handle.stat();
-  const owners = account ? [account.uid, 0, nobody.uid] : [process.getuid?.()];
+  const owners = account ? [account.uid, 0, sharedAccount.uid] : [process.getuid?.()];
   if (!owners.includes(uid)) {
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `${short} belongs to user ${uid}: remove it or choose a shorter data folder`,

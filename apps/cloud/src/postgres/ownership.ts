@@ -5,7 +5,7 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
-import { type Account, nobody } from './account.ts';
+import { type Account, sharedAccount } from './account.ts';
 
 const isLinux = process.platform === 'linux';
 
@@ -30,7 +30,7 @@ export async function checkOwner(folder: string, account: Account): Promise<void
   const uid = (await lstat(folder).catch(() => undefined))?.uid;
   if (uid === undefined || (await isOwnedBy(folder, account))) return;
   const noted = await readFile(noteBeside(folder), 'utf8').catch(() => '');
-  if (account && (uid === 0 || uid === nobody.uid || String(uid) === noted)) return;
+  if (account && (uid === 0 || uid === sharedAccount.uid || String(uid) === noted)) return;
   const remedy = account
     ? `Start the server as that user, or give the folder to root: chown -R root ${folder}`
     : 'Start the server as root, or as that user';
@@ -45,7 +45,7 @@ export async function checkOwner(folder: string, account: Account): Promise<void
 export async function takeOver(folder: string, account: NonNullable<Account>, log: Log): Promise<void> {
   const { uid } = await lstat(folder);
   log.info('giving the files of the database to its user', { folder, from: uid, to: account.uid });
-  await give(folder, { account, from: new Set([uid, 0, nobody.uid]), log });
+  await give(folder, { account, from: new Set([uid, 0, sharedAccount.uid]), log });
   log.info('the files of the database belong to its user', { folder });
 }
 

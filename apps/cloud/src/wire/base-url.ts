@@ -62,8 +62,8 @@ export const cameByKey = createContextKey<CameBy | undefined>(undefined, { descr
 export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { host, isSecure }: CameBy): string {
   const inside = known.insideUrl();
   if (inside !== undefined && !isSecure && `http://${host}` === inside) return inside;
-  const told = known.publicUrl();
-  if (told !== undefined) return told;
+  const publicUrl = known.publicUrl();
+  if (publicUrl !== undefined) return publicUrl;
   const base = `${isSecure ? 'https' : 'http'}://${host}`;
   if (host === '' || !URL.canParse(base))
     throw new PlatformError('INVALID_ARGUMENT', { field: 'Host', value: host.slice(0, 100), limit: 'a host name' });

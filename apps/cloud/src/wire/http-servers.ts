@@ -5,7 +5,7 @@ import type { Unhandled } from '../process/unhandled.ts';
 import type { Entrance } from './entrance.ts';
 import { http2Stream } from './http2-stream.ts';
 import type { Listener, Request, Response } from './request.ts';
-import type { Unfinished } from './unfinished.ts';
+import type { StalledRequests } from './stalled-requests.ts';
 
 /** PEM texts. */
 export type TlsPair = { cert: string; key: string };
@@ -37,7 +37,7 @@ export function httpServers(
     stalled,
     entrance,
     log,
-  }: { tls: TlsPair | undefined; stalled: Unfinished; entrance: Entrance | undefined; log: Log },
+  }: { tls: TlsPair | undefined; stalled: StalledRequests; entrance: Entrance | undefined; log: Log },
 ): HttpServers {
   const http1 = http.createServer(
     // No time limit: a large file may take long. The limit on stalled requests closes one that makes no progress.
@@ -79,7 +79,7 @@ export function httpServers(
 /** Admits each request, and ends only the request whose handler fails. */
 export function guarded(
   listener: Listener,
-  { stalled, entrance, unhandled }: { stalled: Unfinished; entrance: Entrance | undefined; unhandled: Unhandled },
+  { stalled, entrance, unhandled }: { stalled: StalledRequests; entrance: Entrance | undefined; unhandled: Unhandled },
 ): Listener {
   const failed = (error: unknown, request: Request, response: Response): void => {
     unhandled.report(error, `${request.method} ${request.url}`);

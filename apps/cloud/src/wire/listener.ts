@@ -101,8 +101,8 @@ export function rpcListener(options: ListenerOptions): Listener {
   const rpc = rpcHandler(options, publicNames);
   /** The host as the client names it. Some proxies send a Host of their own, so the public URL's origin counts, too. */
   const namedHost = (request: Request): string => {
-    const told = options.addresses.publicUrl();
-    if (told !== undefined && request.headers.origin === told) return new URL(told).host;
+    const publicUrl = options.addresses.publicUrl();
+    if (publicUrl !== undefined && request.headers.origin === publicUrl) return new URL(publicUrl).host;
     return options.addresses.cameBy(request).host;
   };
   /** Handles requests for paths that are not a method. */

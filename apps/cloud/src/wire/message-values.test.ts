@@ -16,8 +16,8 @@ const binary: [name: string, desc: DescMessage, bytes: Uint8Array, values: numbe
   ['empty messages', LogRequestSchema, many([0x12, 0], 100), 100],
   ['messages with a field each', LogRequestSchema, many([0x12, 2, 0x0a, 0], 100), 200],
   ['empty texts', DeleteBinaryDataByIDsRequestSchema, many([0x0a, 0], 100), 100],
-  ['fields that nobody knows', LogRequestSchema, many([0x78, 0], 100), 100],
-  ['texts of a field that nobody knows', LogRequestSchema, many([0x7a, 1, 0x61], 100), 100],
+  ['unknown fields', LogRequestSchema, many([0x78, 0], 100), 100],
+  ['texts of an unknown field', LogRequestSchema, many([0x7a, 1, 0x61], 100), 100],
   ['entries of a map: entry, key, value and its text', StructSchema, many(entry, 100), 400],
   ['a long text', LogRequestSchema, toBinary(LogRequestSchema, create(LogRequestSchema, { id: 'x'.repeat(1_000) })), 1],
 ];

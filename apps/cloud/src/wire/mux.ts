@@ -8,7 +8,7 @@ import type { Entrance } from './entrance.ts';
 import { guarded, type HttpServers, httpServers, keepAliveMs, type TlsPair } from './http-servers.ts';
 import { type PlainChecks, plainChecks } from './plain-checks.ts';
 import type { Listener } from './request.ts';
-import { unfinished } from './unfinished.ts';
+import { stalledRequests } from './stalled-requests.ts';
 
 export type PortOptions = {
   host: string;
@@ -95,7 +95,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     });
   }
   const stop = new AbortController();
-  const stalled = unfinished(clock, options.nextByteMs ?? 120_000, stop.signal);
+  const stalled = stalledRequests(clock, options.nextByteMs ?? 120_000, stop.signal);
   const servers = httpServers(guarded(listener, { stalled, entrance, unhandled }), { tls, stalled, entrance, log });
   const silent = silentConnections(clock, options.firstByteMs ?? 10_000);
   const dispatch = dispatcher(servers, silent, options, stop.signal);
@@ -218,7 +218,7 @@ async function listen(server: net.Server, { host, port }: PortOptions): Promise<
       throw new PlatformError('INVALID_ARGUMENT', { field: 'port', value: port, limit }, error);
     }
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      const limit = 'it is no address of this machine';
+      const limit = 'it is not an address of this host';
       throw new PlatformError('INVALID_ARGUMENT', { field: 'host', value: host, limit }, error);
     }
     throw error;

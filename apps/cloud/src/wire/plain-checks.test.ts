@@ -37,7 +37,7 @@ const others: [name: string, bytes: Buffer][] = [
   ['something behind it', request(usual, 'abcd')],
   ['another form of body', request([...usual, 'transfer-encoding: chunked'])],
   ['compressed', request([...usual, 'content-encoding: gzip'])],
-  ['waits to be told to go on', request([...usual, 'expect: 100-continue'])],
+  ['waits for 100-continue', request([...usual, 'expect: 100-continue'])],
   ['a page of another site', request([...usual, 'origin: https://evil.example'])],
   ['a session', request([...usual, 'cookie: platform_session=x'])],
   ['closes afterwards', request([...usual, 'connection: close'])],

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { valueRate } from './value-rate.ts';
 
-test('a caller has its burst, then so many a second; another one has its own', async () => {
+test('a caller has a burst and a rate of its own', async () => {
   const clock = new FakeClock();
   const rate = valueRate(clock, 100, 1_000);
   assert.deepEqual(

@@ -79,7 +79,7 @@ test('an unproven reader takes an answer at a least rate and within a time; what
   assert.deepEqual(on.closed, ['takes nothing', 'drips', 'slow, but reads', 'stuck for less than a minute at a time']);
 });
 
-test('a quarter is kept for the proven, and for addresses that have proved themselves', () => {
+test('a quarter is kept for the proven, and for addresses with an authenticated caller', () => {
   using on = opened({ most: 100, ofAddress: 1_000 });
   const first = on.enter('192.0.2.1');
   first.prove('machine');

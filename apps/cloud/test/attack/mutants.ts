@@ -82,9 +82,9 @@ const ofText: readonly [how: string, mutate: Bytes][] = [
 ];
 
 const ofHeaders: readonly [how: string, headers: Headers][] = [
-  ['said to be compressed', { 'content-encoding': 'gzip', 'connect-content-encoding': 'gzip' }],
+  ['declared as compressed', { 'content-encoding': 'gzip', 'connect-content-encoding': 'gzip' }],
   ['an unknown compression', { 'content-encoding': 'zip', 'connect-content-encoding': 'zip' }],
-  ['a timeout that is no number', { 'connect-timeout-ms': 'soon' }],
+  ['a timeout that is not a number', { 'connect-timeout-ms': 'soon' }],
   ['a negative timeout', { 'connect-timeout-ms': '-1' }],
   ['another version of the protocol', { 'connect-protocol-version': '2' }],
   ['another type of content', { 'content-type': 'text/plain' }],

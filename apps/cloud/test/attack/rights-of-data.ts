@@ -1,6 +1,6 @@
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
-import { foreigners, machineOperators, machines, members, owners, people, right, type Right } from './rights.ts';
+import { foreigners, machineOperators, machines, members, owners, users, right, type Right } from './rights.ts';
 import { rightsOfSequences } from './rights-of-sequences.ts';
 import type { World } from './world.ts';
 
@@ -30,13 +30,13 @@ const readings = ({ machine }: World) => ({
   methodName: 'Readings',
 });
 /** A tag that no other image has. */
-const tagged = async ({ on, orgId, freshName, freshPicture }: World) => {
-  const [id, tag] = [await freshPicture(), freshName()];
+const tagged = async ({ on, orgId, freshName, freshImage }: World) => {
+  const [id, tag] = [await freshImage(), freshName()];
   await (await on.client(DataService)).addTagsToBinaryDataByIDs({ binaryDataIds: [id], tags: [tag] });
   return { organizationIds: [orgId], tagsFilter: { tags: [tag] } };
 };
 
-const ofPictures: readonly Right[] = [
+const ofImages: readonly Right[] = [
   right(data('BinaryDataByFilter'), { shows: readers }, (world) => ({
     dataRequest: ofDataset(world),
     includeBinary: true,
@@ -71,16 +71,16 @@ const ofPictures: readonly Right[] = [
     const filter = await tagged(world);
     return { filter, tags: filter.tagsFilter.tags };
   }),
-  right(data('DeleteBinaryDataByIDs'), { ok: members }, async ({ freshPicture }) => ({
-    binaryDataIds: [await freshPicture()],
+  right(data('DeleteBinaryDataByIDs'), { ok: members }, async ({ freshImage }) => ({
+    binaryDataIds: [await freshImage()],
   })),
   right(data('DeleteBinaryDataByFilter'), { ok: members }, async (world) => ({ filter: await tagged(world) })),
   right(data('AddBinaryDataToDatasetByIDs'), { ok: members }, async ({ looseId, freshDataset }) => ({
     binaryDataIds: [looseId],
     datasetId: await freshDataset(),
   })),
-  right(data('RemoveBinaryDataFromDatasetByIDs'), { ok: members }, async ({ freshPicture, otherDatasetId }) => ({
-    binaryDataIds: [await freshPicture([otherDatasetId])],
+  right(data('RemoveBinaryDataFromDatasetByIDs'), { ok: members }, async ({ freshImage, otherDatasetId }) => ({
+    binaryDataIds: [await freshImage([otherDatasetId])],
     datasetId: otherDatasetId,
   })),
   right(data('AddBoundingBoxToImageByID'), { ok: members }, ({ dataId }) => ({ binaryDataId: dataId, ...box })),
@@ -125,11 +125,11 @@ const ofDatasets: readonly Right[] = [
     name: freshName(),
   })),
   right(dataset('ListDatasetsByOrganizationID'), { shows: readers }, ({ orgId }) => ({ organizationId: orgId })),
-  right(dataset('ListDatasetsByIDs'), { ok: people, shows: readers }, ({ datasetId }) => ({ ids: [datasetId] })),
-  right(dataset('ListDatasetsByIDs'), { ok: [...people, 'script'], shows: members }, ({ otherDatasetId }) => ({
+  right(dataset('ListDatasetsByIDs'), { ok: users, shows: readers }, ({ datasetId }) => ({ ids: [datasetId] })),
+  right(dataset('ListDatasetsByIDs'), { ok: [...users, 'script'], shows: members }, ({ otherDatasetId }) => ({
     ids: [otherDatasetId],
   })),
-  right(dataset('ListDatasetsByIDs'), { ok: people, shows: readers }, () => ({ ids: [] })),
+  right(dataset('ListDatasetsByIDs'), { ok: users, shows: readers }, () => ({ ids: [] })),
   right(dataset('MergeDatasets'), { ok: members }, ({ orgId, datasetId, otherDatasetId, freshName }) => ({
     organizationId: orgId,
     datasetIds: [datasetId, otherDatasetId],
@@ -137,21 +137,21 @@ const ofDatasets: readonly Right[] = [
   })),
 ];
 
-const picture = (value: string) => Buffer.from(value).toString('base64');
+const image = (value: string) => Buffer.from(value).toString('base64');
 const sent = (partId: string, datasetIds: readonly string[]) => ({
   metadata: { partId, type: 1, componentName: 'camera', datasetIds: [...datasetIds] },
-  sensorContents: [{ binary: picture('sent') }],
+  sensorContents: [{ binary: image('sent') }],
 });
 const streamed = (partId: string, datasetIds: readonly string[]) => ({
   messages: [
     { metadata: { uploadMetadata: { partId, type: 1, datasetIds: [...datasetIds] }, sensorMetadata: {} } },
-    { data: picture('streamed') },
+    { data: image('streamed') },
   ],
 });
 const asFile = (partId: string, datasetIds: readonly string[]) => ({
   messages: [
     { metadata: { partId, type: 2, fileName: 'a.txt', datasetIds: [...datasetIds] } },
-    { fileContents: { data: picture('a file') } },
+    { fileContents: { data: image('a file') } },
   ],
 });
 /**
@@ -200,7 +200,7 @@ const ofPackages: readonly Right[] = [
     itemId: `${orgId}:${modelName}`,
   })),
   right(app('GetRegistryItem'), { shows: members }, ({ orgId, scriptName }) => ({ itemId: `${orgId}:${scriptName}` })),
-  right(app('ListRegistryItems'), { ok: [...people, 'script'], shows: [...members, 'own machine'] }, ({ orgId }) => ({
+  right(app('ListRegistryItems'), { ok: [...users, 'script'], shows: [...members, 'own machine'] }, ({ orgId }) => ({
     organizationId: orgId,
   })),
   right(app('CreateRegistryItem'), { ok: owners }, ({ orgId, freshName }) => ({
@@ -222,14 +222,14 @@ const ofPackages: readonly Right[] = [
 /** An empty filter does not delete an organization's data. This row runs last: it deletes what the others request. */
 export const rightToWipe: Right = right(
   data('DeleteBinaryDataByFilter'),
-  { denied: people, invalid: [...members, 'foreign owner'] },
+  { denied: users, invalid: [...members, 'foreign owner'] },
   () => ({
     filter: {},
   }),
 );
 
 export const rightsOfData: readonly Right[] = [
-  ...ofPictures,
+  ...ofImages,
   ...ofDatasets,
   ...rightsOfSequences,
   ...ofUploads,

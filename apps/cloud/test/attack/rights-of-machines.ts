@@ -10,7 +10,7 @@ import {
   narrow,
   others,
   owners,
-  people,
+  users,
   placed,
   right,
   type Right,
@@ -156,7 +156,7 @@ const byMachines: readonly Right[] = [
     { shows: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
     partById,
   ),
-  right(robot('Certificate'), { unsupported: people }, partById),
+  right(robot('Certificate'), { unsupported: users }, partById),
   right(
     robot('Log'),
     { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
@@ -201,7 +201,7 @@ const ofOrganizations: readonly Right[] = [
     const { location } = await client.createLocation({ organizationId: orgId, name: freshName() });
     return { locationId: location?.id ?? '' };
   }),
-  right(app('CheckPermissions'), { ok: people }, ({ orgId }) => ({
+  right(app('CheckPermissions'), { ok: users }, ({ orgId }) => ({
     permissions: [{ resourceType: 'organization', resourceId: orgId, permissions: ['read'] }],
   })),
   ...unsupported(
@@ -245,7 +245,7 @@ const ofKeys: readonly Right[] = [
   right(app('CreateKey'), { ok: machineOwners }, ({ orgId, machine }) => ({
     authorizations: [authorization('robot_owner', 'robot', machine.machineId, orgId)],
   })),
-  right(app('CreateKey'), { invalid: people }, ({ orgId }) => ({
+  right(app('CreateKey'), { invalid: users }, ({ orgId }) => ({
     authorizations: [authorization('installation_owner', 'installation', 'installation', orgId)],
   })),
   right(app('ListKeys'), { ok: owners }, ({ orgId }) => ({ orgId })),
@@ -272,7 +272,7 @@ const ofSessions: readonly Right[] = [
   right(session('CreateSignInLink'), { denied: [...foreigners, 'installation owner'], ok: both }, () => ({})),
   right(
     session('SignOut'),
-    { invalid: people, ok: ['browser', 'browser from its own origin'] },
+    { invalid: users, ok: ['browser', 'browser from its own origin'] },
     async ({ freshCookie }) => ({ messages: [{}], cookie: await freshCookie() }),
   ),
   ...unsupported('proto.rpc.v1.ExternalAuthService/AuthenticateTo'),

@@ -128,7 +128,7 @@ const files: readonly PageRight[] = [
   ),
   page(
     'GET',
-    'picture by its hash',
+    'image by its hash',
     { 'not found': allKnown, shows: [...members, 'runner', 'attempt', 'attempt of another job'] },
     ({ dataSha256 }) => `/blobs/${dataSha256}`,
   ),
@@ -148,10 +148,10 @@ const files: readonly PageRight[] = [
     path: `/packages/${orgId}/${freshName()}?type=ml_model&version=1`,
     body: await archiveOf(scriptEntries()),
   })),
-  page('GET', 'picture', { shows: [...members, 'script'] }, ({ dataId }) => `/data/${dataId}`),
+  page('GET', 'image', { shows: [...members, 'script'] }, ({ dataId }) => `/data/${dataId}`),
   page(
     'GET',
-    'picture of no dataset',
+    'image of no dataset',
     { shows: members, 'not found': [...foreigners, 'script'] },
     ({ looseId }) => `/data/${looseId}`,
   ),
@@ -159,20 +159,18 @@ const files: readonly PageRight[] = [
   open('export of sequences by a signed link', 'shows', async (world) =>
     linkOf(world.signingKey, await exportedFile(world), later(10)),
   ),
-  open('export of sequences by the link of a picture', 'not authenticated', async (world) => {
+  open('export of sequences by the link of a image', 'not authenticated', async (world) => {
     const link = linkOf(world.signingKey, `/data/${world.dataId}`, later(10));
     return link.replace(`/data/${world.dataId}`, await exportedFile(world));
   }),
-  open('picture by a signed link', 'shows', ({ signingKey, dataId }) =>
-    linkOf(signingKey, `/data/${dataId}`, later(10)),
-  ),
-  open('picture by an old link', 'not authenticated', ({ signingKey, dataId }) =>
+  open('image by a signed link', 'shows', ({ signingKey, dataId }) => linkOf(signingKey, `/data/${dataId}`, later(10))),
+  open('image by an old link', 'not authenticated', ({ signingKey, dataId }) =>
     linkOf(signingKey, `/data/${dataId}`, later(-10)),
   ),
-  open('picture by the link of another', 'not authenticated', ({ signingKey, dataId, looseId }) =>
+  open('image by the link of another', 'not authenticated', ({ signingKey, dataId, looseId }) =>
     linkOf(signingKey, `/data/${looseId}`, later(10)).replace(looseId, dataId),
   ),
-  open('picture by a link signed with another key', 'not authenticated', ({ dataId }) =>
+  open('image by a link signed with another key', 'not authenticated', ({ dataId }) =>
     linkOf(Buffer.alloc(32), `/data/${dataId}`, later(10)),
   ),
 ];

@@ -3,7 +3,7 @@ import { firstRoot, nextTargets, programTarget } from '@platform/releases/public
 import type { KeyRing } from '@platform/releases/key-folder';
 import type { PublicKey } from '@platform/releases/keys';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { foreigners, installers, members, owners, people, right, type Right } from './rights.ts';
+import { foreigners, installers, members, owners, users, right, type Right } from './rights.ts';
 import type { Known } from './callers.ts';
 import type { World } from './world.ts';
 
@@ -123,8 +123,8 @@ const ofReleases: readonly Right[] = [
     channel: 'dev',
   })),
   right(release('RevokeRelease'), { ...refused, ok: installers }, publish),
-  right(release('ListReleases'), { ok: people }, () => ({ name: 'platform-agent' })),
-  right(release('GetMetadata'), { ok: people }, () => ({})),
+  right(release('ListReleases'), { ok: users }, () => ({ name: 'platform-agent' })),
+  right(release('GetMetadata'), { ok: users }, () => ({})),
 ];
 
 /** Runs last: after documents are signed, the server refuses releases without them. */

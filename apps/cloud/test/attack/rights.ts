@@ -68,7 +68,7 @@ const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended 
 /** All callers of the organization, except attempts. */
 export const insiders: readonly Known[] = [...members, ...narrow, ...machines, 'runner'];
 /** All callers except attempts and scripts, which may make only the calls that they need. */
-export const people: readonly Known[] = allKnown.filter((one) => !attempts.includes(one) && one !== 'script');
+export const users: readonly Known[] = allKnown.filter((one) => !attempts.includes(one) && one !== 'script');
 
 const absent: ReadonlySet<Known> = new Set<Known>([...foreigners, 'installation owner']);
 
@@ -102,4 +102,4 @@ export const right = (call: string, named: Named, ask: Asks, after?: Right['afte
 
 /** Calls that this server does not implement: all callers except attempts and scripts get this answer. */
 export const unsupported = (...calls: string[]): Right[] =>
-  calls.map((call) => right(call, { unsupported: people }, () => ({})));
+  calls.map((call) => right(call, { unsupported: users }, () => ({})));

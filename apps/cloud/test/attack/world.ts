@@ -79,7 +79,7 @@ export type World = AsyncDisposable & {
   freshMachine(): Promise<Machine>;
   freshKey(grants: readonly Grant<Role>[]): Promise<Credentials>;
   freshDataset(): Promise<string>;
-  freshPicture(datasetIds?: readonly string[]): Promise<string>;
+  freshImage(datasetIds?: readonly string[]): Promise<string>;
   freshPackage(kind: 'ml_model' | 'ml_training'): Promise<string>;
   freshJob(state: 'pending' | 'in_progress' | 'canceling' | 'failed'): Promise<Job>;
   /** The cookie of a browser that is signed in as the owner of the installation. */
@@ -135,7 +135,7 @@ function makers(on: TestServer) {
   };
   const freshCookie = async (): Promise<string> => {
     const expiresOn = Date.now() + 3_600_000;
-    const link = await insertSignInLink(db, { personId: server.firstRun.ownerId, expiresOn });
+    const link = await insertSignInLink(db, { userId: server.firstRun.ownerId, expiresOn });
     const session = await exchangeSignInLink(db, link, { expiresOn, address: '127.0.0.1' });
     return `platform_session=${session ?? ''}`;
   };
@@ -149,7 +149,7 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
   const asOwner = async () => ({ token: await of.token(on.owner) });
   const freshDataset = async (name = freshName()): Promise<string> =>
     (await (await on.client(DatasetService, await asOwner())).createDataset({ organizationId: orgId, name })).id;
-  const picture = async (bytes: Uint8Array, datasetIds: readonly string[], tag = 'a'): Promise<string> => {
+  const image = async (bytes: Uint8Array, datasetIds: readonly string[], tag = 'a'): Promise<string> => {
     const { binaryDataId } = await (
       await on.client(DataSyncService, await asOwner())
     ).dataCaptureUpload({
@@ -187,7 +187,7 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
       .execute();
     return name;
   };
-  return { freshDataset, picture, freshPackage };
+  return { freshDataset, image, freshPackage };
 }
 
 /** Creates jobs in the state that an attack needs. Each has a token of its attempt and a key for its script. */
@@ -304,12 +304,12 @@ async function worldOn(on: TestServer): Promise<World> {
   const machine = await make.machineAt(orgId, locationId, `${mark}-machine`);
   const things = ownThings(on, { partId: machine.partId, freshName, token });
   const [datasetId, otherDatasetId] = [
-    await things.freshDataset(`${mark} pictures`),
+    await things.freshDataset(`${mark} images`),
     await things.freshDataset(`${mark} others`),
   ];
-  const bytes = Buffer.from(`${mark} picture`);
-  const dataId = await things.picture(bytes, [datasetId]);
-  for (let n = 0; n < 30; n++) await things.picture(Buffer.from(`${mark} ${n}`), [datasetId], n % 2 === 0 ? 'a' : 'b');
+  const bytes = Buffer.from(`${mark} image`);
+  const dataId = await things.image(bytes, [datasetId]);
+  for (let n = 0; n < 30; n++) await things.image(Buffer.from(`${mark} ${n}`), [datasetId], n % 2 === 0 ? 'a' : 'b');
   const modelName = await things.freshPackage('ml_model');
   const scriptName = await things.freshPackage('ml_training');
   const { packageSha256: scriptSha256 } = await db
@@ -333,7 +333,7 @@ async function worldOn(on: TestServer): Promise<World> {
     otherDatasetId,
     dataId,
     dataSha256: sha256Of(bytes),
-    looseId: await things.picture(Buffer.from(`${mark} loose`), [], 'loose'),
+    looseId: await things.image(Buffer.from(`${mark} loose`), [], 'loose'),
     modelName,
     otherModelName: await things.freshPackage('ml_model'),
     scriptName,
@@ -345,7 +345,7 @@ async function worldOn(on: TestServer): Promise<World> {
     freshMachine: () => make.machineAt(orgId, locationId, freshName()),
     freshKey: (grants) => make.keyIn(orgId, grants),
     freshDataset: () => things.freshDataset(),
-    freshPicture: (datasetIds = []) => things.picture(Buffer.from(`${mark} ${freshName()}`), datasetIds),
+    freshImage: (datasetIds = []) => things.image(Buffer.from(`${mark} ${freshName()}`), datasetIds),
     freshPackage: (kind) => things.freshPackage(kind),
     freshJob,
     freshCookie: make.freshCookie,

@@ -6,7 +6,7 @@ const rate = { perSecond: 10, burst: 100 };
 /** [ms, amount charged at that time, ms to wait after it] */
 const stories: [what: string, steps: readonly (readonly [at: number, amount: number, waitMs: number])[]][] = [
   [
-    'within the burst nobody waits',
+    'within the burst there is no wait',
     [
       [0, 60, 0],
       [0, 39, 0],
@@ -43,7 +43,7 @@ for (const [what, steps] of stories)
     for (const [at, amount, waitMs] of steps) {
       buckets.charge('a', amount, at);
       assert.equal(buckets.waitMs('a', at), waitMs, `at ${at} ms`);
-      assert.equal(buckets.waitMs('b', at), 0, 'nobody else pays');
+      assert.equal(buckets.waitMs('b', at), 0, 'other keys do not pay');
     }
   });
 
@@ -57,13 +57,13 @@ test('token buckets: memory is bounded, and whoever is in debt is forgotten last
   assert.ok(buckets.waitMs('in debt', 10_000) > 0);
 });
 
-test('token buckets: no limit is no limit', () => {
+test('token buckets: without a limit, every take is admitted', () => {
   const buckets = new TokenBuckets({ perSecond: Infinity, burst: Infinity });
   buckets.charge('a', 1e12, 0);
   assert.deepEqual([buckets.waitMs('a', 0), buckets.size], [0, 0]);
 });
 
-test('token buckets: `take` charges whoever has something left, and tells the others how long to wait', () => {
+test('token buckets: `take` charges a key that has something left, and returns the waiting time of others', () => {
   const buckets = new TokenBuckets(rate);
   assert.deepEqual(
     [buckets.take('a', 100, 0), buckets.take('a', 100, 0), buckets.take('a', 100, 100), buckets.take('b', 1, 100)],

@@ -12,17 +12,17 @@ export type Record = (entry: Entry, ...changed: readonly (readonly [kind: Change
 
 /** Runs a caller's change: rows and audit entries in one transaction, then the change notifications. */
 export async function audited<T>(
-  { db, changes }: { db: Database; changes?: Pick<Changes, 'tell'> },
+  { db, changes }: { db: Database; changes?: Pick<Changes, 'notify'> },
   caller: Caller,
   work: (trx: Trx, record: Record) => Promise<T>,
 ): Promise<T> {
-  const told: (readonly [ChangeKind, string])[] = [];
+  const notifications: (readonly [ChangeKind, string])[] = [];
   const done = await db.transaction().execute((trx) =>
     work(trx, async (entry, ...changed) => {
-      told.push(...changed);
+      notifications.push(...changed);
       await audit(trx, { ...entry, caller });
     }),
   );
-  for (const [kind, key] of told) changes?.tell(kind, key);
+  for (const [kind, key] of notifications) changes?.notify(kind, key);
   return done;
 }

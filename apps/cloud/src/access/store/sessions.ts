@@ -12,14 +12,14 @@ import { type Database, at } from '../../database/database.ts';
  */
 export async function insertSignInLink(
   db: Database,
-  { personId, expiresOn, byKeyId }: { personId: string; expiresOn: number; byKeyId?: string | undefined },
+  { userId, expiresOn, byKeyId }: { userId: string; expiresOn: number; byKeyId?: string | undefined },
 ): Promise<string> {
   const token = randomSecret();
   await db
     .insertInto('signInLink')
     .values({
       tokenHash: hashSecret(token),
-      personId,
+      personId: userId,
       expiresOn: at(expiresOn),
       usedOn: null,
       byKeyId: byKeyId ?? null,
@@ -29,13 +29,13 @@ export async function insertSignInLink(
 }
 
 /** Whose audit logs show an event of a user: each organization where the user has rights; null: the installation. */
-export async function auditedOrganizations(db: Database, personId: string): Promise<readonly (string | null)[]> {
+export async function auditedOrganizations(db: Database, userId: string): Promise<readonly (string | null)[]> {
   const rows = await db
     .selectFrom('accessGrant')
     .select('orgId')
     .distinct()
     .where('identityType', '=', 'person')
-    .where('identityId', '=', personId)
+    .where('identityId', '=', userId)
     .where('orgId', 'is not', null)
     .execute();
   return rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
@@ -44,13 +44,13 @@ export async function auditedOrganizations(db: Database, personId: string): Prom
 /** Audits an event of a user. @param entry - `actor`: the user if undefined. */
 export async function auditUser(
   db: Database,
-  personId: string,
+  userId: string,
   entry: { actor?: string; action: string; details?: Record<string, string> },
 ): Promise<void> {
-  const { name } = await db.selectFrom('person').select('name').where('id', '=', personId).executeTakeFirstOrThrow();
-  const actor = entry.actor ?? `person ${name} (${personId})`;
-  for (const orgId of await auditedOrganizations(db, personId))
-    await audit(db, { ...entry, orgId, actor, subject: personId });
+  const { name } = await db.selectFrom('person').select('name').where('id', '=', userId).executeTakeFirstOrThrow();
+  const actor = entry.actor ?? `person ${name} (${userId})`;
+  for (const orgId of await auditedOrganizations(db, userId))
+    await audit(db, { ...entry, orgId, actor, subject: userId });
 }
 
 /** The user of a session that has not ended at `now` (ms since 1970). */

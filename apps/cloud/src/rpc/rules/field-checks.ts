@@ -100,7 +100,7 @@ export function labels(values: readonly string[]): string[] {
     throw invalid(
       'tags',
       UNKNOWN_LABEL,
-      'this is the class of pictures without any of the labels; name the others alone',
+      'this is the class of images without any of the labels; name the others alone',
     );
   }
   return found;

@@ -12,7 +12,7 @@ const good: [text: string, url: string][] = [
 for (const [text, url] of good) test(`public URL ${text}`, () => assert.equal(parsePublicUrl(text), url));
 
 const bad: [text: string, problem: RegExp][] = [
-  ['platform.example.com', /it is no URL/],
+  ['platform.example.com', /it is not a URL/],
   ['platform.example.com:8443', /begins with https:\/\/ or http:\/\//],
   ['ftp://platform.example.com', /begins with https:\/\/ or http:\/\//],
   ['https://platform.example.com/platform', /no path/],
@@ -23,7 +23,7 @@ const bad: [text: string, problem: RegExp][] = [
   ['https://0.0.0.0:8443', /wildcard address/],
   ['https://[::]:8443', /wildcard address/],
   ['https://*.example.com', /wildcard/],
-  ['', /it is no URL/],
+  ['', /it is not a URL/],
 ];
 for (const [text, problem] of bad)
   test(`no public URL: "${text}"`, () =>

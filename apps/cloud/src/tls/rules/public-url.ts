@@ -17,13 +17,13 @@ export function parsePublicUrl(text: string): string {
     throw new PlatformError('INVALID_ARGUMENT', { field: '--public-url', value, limit: `${problem}: ${example}` });
   };
   const url = URL.parse(text);
-  if (!url) return refuse('it is no URL');
+  if (!url) return refuse('it is not a URL');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return refuse('it begins with https:// or http://');
   if (url.username !== '' || url.password !== '') return refuse('it has no user name and no password');
   if (url.search !== '' || text.includes('?')) return refuse('it has no query');
   if (url.hash !== '' || text.includes('#')) return refuse('it has no fragment');
   if (url.pathname !== '/') return refuse('it has no path, because the web app and all calls stand at the root');
-  if (isWildcardHost(url.hostname)) return refuse('nobody can reach a wildcard address');
+  if (isWildcardHost(url.hostname)) return refuse('a wildcard address cannot be reached');
   if (url.hostname.includes('*')) return refuse('it has no wildcard');
   return url.origin;
 }

@@ -5,12 +5,12 @@ import { PlatformError } from '@platform/contract/errors';
  * leaves its call behind for a while. Without a limit, a machine that retries in a loop would take the connections of
  * all others.
  */
-export type Seats = {
-  /** @param sendAway - called at most once, when newer calls took the slot. @returns releases the slot. */
-  take(key: string, sendAway: () => void): () => void;
+export type ConcurrencyLimiter = {
+  /** @param evict - called at most once, when newer calls took the slot. @returns releases the slot. */
+  take(key: string, evict: () => void): () => void;
 };
 
-export function seats(most: number): Seats {
+export function concurrencyLimiter(most: number): ConcurrencyLimiter {
   const taken = new Map<string, readonly (() => void)[]>();
   const without = (key: string, one: () => void): void => {
     const left = (taken.get(key) ?? []).filter((other) => other !== one);
@@ -18,18 +18,18 @@ export function seats(most: number): Seats {
     else taken.delete(key);
   };
   return {
-    take(key, sendAway) {
-      const all = [...(taken.get(key) ?? []), sendAway];
+    take(key, evict) {
+      const all = [...(taken.get(key) ?? []), evict];
       taken.set(key, all.slice(-most));
       if (all.length > most) all[0]?.();
-      return () => without(key, sendAway);
+      return () => without(key, evict);
     },
   };
 }
 
 /** Slots of one machine per kind of call. */
-export const seatsOfMachine = 4;
+export const slotsPerMachine = 4;
 
 /** The error of a call that lost its slot to newer ones. */
-export const tooManyWait = (): PlatformError =>
-  new PlatformError('TOO_MANY_REQUESTS', { limit: `${seatsOfMachine} newer ones of this machine wait for the same` });
+export const slotLost = (): PlatformError =>
+  new PlatformError('TOO_MANY_REQUESTS', { limit: `${slotsPerMachine} newer ones of this machine wait for the same` });

@@ -8,7 +8,7 @@ type Session = Waited & { streams: Set<http2.ServerHttp2Stream> };
 /** Clients keep unused channels open; after this time the server closes them. */
 const idleSessionMs = 30 * 60_000;
 
-export type Unfinished = {
+export type StalledRequests = {
   follow(request: Request, response: Response): void;
   followSession(session: http2.ServerHttp2Session): void;
 };
@@ -17,7 +17,7 @@ export type Unfinished = {
  * Tracks messages that were announced and are incomplete. Any client can announce one without a key and would hold a
  * connection. So a message that makes no progress for `nextByteMs` is canceled. One timer serves all.
  */
-export function unfinished(clock: Clock, nextByteMs: number, stop: AbortSignal): Unfinished {
+export function stalledRequests(clock: Clock, nextByteMs: number, stop: AbortSignal): StalledRequests {
   const requests = new Map<Request, Waited>();
   const sessions = new Map<http2.ServerHttp2Session, Session>();
   /** Milliseconds since the last progress. */

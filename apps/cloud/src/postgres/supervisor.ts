@@ -5,9 +5,14 @@ const lookMs = 500;
 const againMs = 1_000;
 
 /** Keeps a database running: restarts one that died (killed, out of memory). */
-export type Keeper = { stop(): Promise<void> };
+export type ClusterSupervisor = { stop(): Promise<void> };
 
-export function keepCluster(of: { first: Cluster; start: () => Promise<Cluster>; clock: Clock; log: Log }): Keeper {
+export function superviseCluster(of: {
+  first: Cluster;
+  start: () => Promise<Cluster>;
+  clock: Clock;
+  log: Log;
+}): ClusterSupervisor {
   const stop = new AbortController();
   const state = { cluster: of.first };
   const watch = async (): Promise<void> => {

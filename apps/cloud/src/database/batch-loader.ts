@@ -4,19 +4,19 @@ import { isDatabaseAway } from './database.ts';
  * Batcher: combines requests that arrive while a batch is running into the next batch. A request without a running
  * batch starts immediately.
  *
- * @param ask - returns results in the order of the items.
+ * @param load - returns results in the order of the items.
  */
-export function gathered<I, O>(
-  ask: (items: readonly I[]) => Promise<readonly O[]>,
+export function batchLoader<I, O>(
+  load: (items: readonly I[]) => Promise<readonly O[]>,
   mostAtOnce = 500,
 ): (item: I) => Promise<O> {
-  type Asked = { item: I; resolve: (answer: O) => void; reject: (error: unknown) => void };
-  const waiting: Asked[] = [];
-  const state = { isAsking: false };
+  type PendingItem = { item: I; resolve: (answer: O) => void; reject: (error: unknown) => void };
+  const waiting: PendingItem[] = [];
+  const state = { isLoading: false };
 
-  const settle = async (batch: readonly Asked[]): Promise<void> => {
+  const settle = async (batch: readonly PendingItem[]): Promise<void> => {
     try {
-      const answers = await ask(batch.map(({ item }) => item));
+      const answers = await load(batch.map(({ item }) => item));
       for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as O);
     } catch (error) {
       // One invalid item must not fail the others.
@@ -24,14 +24,14 @@ export function gathered<I, O>(
       else for (const { reject } of batch) reject(error);
     }
   };
-  const askAll = async (): Promise<void> => {
-    state.isAsking = true;
+  const loadAll = async (): Promise<void> => {
+    state.isLoading = true;
     while (waiting.length > 0) await settle(waiting.splice(0, mostAtOnce));
-    state.isAsking = false;
+    state.isLoading = false;
   };
   return (item) =>
     new Promise<O>((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (!state.isAsking) void askAll();
+      if (!state.isLoading) void loadAll();
     });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { captureLog, FakeClock } from '@platform/kit/testing';
-import { giveBackMemory, type Memory, ownMemory } from './spare-memory.ts';
+import { collectWhenIdle, type Memory, ownMemory } from './idle-collection.ts';
 
 const mib = 2 ** 20;
 
@@ -19,7 +19,7 @@ function world() {
   };
   const stop = new AbortController();
   const { log, text } = captureLog(clock);
-  const done = giveBackMemory({ memory, clock, log }, stop.signal);
+  const done = collectWhenIdle({ memory, clock, log }, stop.signal);
   return {
     process,
     log: text,
@@ -39,7 +39,7 @@ function world() {
   };
 }
 
-test('what a storm took is given back once the process rests, not before', async () => {
+test('memory that many reconnects took is released once the process is idle, not before', async () => {
   const w = world();
   await w.pass(180);
   assert.equal(w.process.collections, 0, 'nothing to give');
@@ -64,7 +64,7 @@ test('what is needed is not asked for again and again, and what V8 gave back its
   await w.end();
 });
 
-test('storm after storm: not more often than every two minutes', async () => {
+test('repeated peaks: at most one collection every two minutes', async () => {
   const w = world();
   for (let second = 0; second < 600; second += 5) {
     w.process.held = 300 * mib;
@@ -74,7 +74,7 @@ test('storm after storm: not more often than every two minutes', async () => {
   await w.end();
 });
 
-test('where it cannot be done, that is said once, and the server goes on', async () => {
+test('if the collection fails, that is logged once, and the server continues', async () => {
   const w = world();
   Object.assign(w.process, { held: 300 * mib, isBroken: true });
   await w.pass(600);

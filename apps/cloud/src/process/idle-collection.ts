@@ -18,10 +18,13 @@ const worthBytes = 64 * 2 ** 20;
 const pauseMs = 120_000;
 
 /**
- * Runs one garbage collection when the server becomes idle after a reconnect storm. V8 keeps that memory otherwise: it
+ * Runs one garbage collection when the server becomes idle after many reconnects at once. V8 keeps that memory otherwise: it
  * collects little while little is allocated. (V8's flags for less memory make log lines four times as expensive.)
  */
-export async function giveBackMemory(of: { memory: Memory; clock: Clock; log: Log }, stop: AbortSignal): Promise<void> {
+export async function collectWhenIdle(
+  of: { memory: Memory; clock: Clock; log: Log },
+  stop: AbortSignal,
+): Promise<void> {
   const { memory, clock, log } = of;
   const last = { held: memory.held(), at: Number.NEGATIVE_INFINITY };
   for (let cpuMs = memory.cpuMs(); !stop.aborted; cpuMs = memory.cpuMs()) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { gathered } from './gathered.ts';
+import { batchLoader } from './batch-loader.ts';
 
-test('what is asked meanwhile is asked together, and everybody gets their own answer', async () => {
+test('requests during a batch form the next batch, and each gets its own result', async () => {
   const asked: number[][] = [];
-  const doubled = gathered(async (items: readonly number[]) => {
+  const doubled = batchLoader(async (items: readonly number[]) => {
     asked.push([...items]);
     await Promise.resolve();
     return items.map((item) => item * 2);
@@ -17,7 +17,7 @@ test('what is asked meanwhile is asked together, and everybody gets their own an
 
 test('a strange item fails alone; a database that is away fails all at once', async () => {
   const state = { calls: 0 };
-  const checked = gathered(async (items: readonly string[]) => {
+  const checked = batchLoader(async (items: readonly string[]) => {
     state.calls++;
     await Promise.resolve();
     if (items.includes('strange')) throw new Error('a strange item');
@@ -29,5 +29,5 @@ test('a strange item fails alone; a database that is away fails all at once', as
   assert.deepEqual(await outcome(['a', 'b', 'strange', 'c']), ['a', 'b', 'failed', 'c']);
   state.calls = 0;
   assert.deepEqual(await outcome(['a', 'b', 'away', 'c']), ['a', 'failed', 'failed', 'failed']);
-  assert.equal(state.calls, 2, 'nobody asks a database that is away again for each item');
+  assert.equal(state.calls, 2, 'a database that is away is not queried again for each item');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { LogLine } from '@platform/kit';
-import { thinned } from './thinned.ts';
+import { rateLimitLog } from './rate-limit-log.ts';
 
 const line = (time: number, message: string, fields: LogLine['fields'] = {}): LogLine => ({
   time,
@@ -12,11 +12,11 @@ const line = (time: number, message: string, fields: LogLine['fields'] = {}): Lo
 });
 function world() {
   const written: string[] = [];
-  const sink = thinned(({ message, fields }) => written.push(`${message} ${JSON.stringify(fields)}`));
+  const sink = rateLimitLog(({ message, fields }) => written.push(`${message} ${JSON.stringify(fields)}`));
   return { written, sink };
 }
 
-test('what is said thousands of times is said a few times, and then how often it was not; other words go on', () => {
+test('a repeated message is logged a few times, then the number omitted; other messages are logged', () => {
   const { written, sink } = world();
   for (let n = 0; n < 5_000; n++) sink(line(n, 'the database is away', { n }));
   sink(line(5_000, 'a connection broke'));
