@@ -40,7 +40,7 @@ wine64 net start platform-agent > /dev/null
 check 'the service starts' "$(state)" RUNNING
 sleep 5
 grep -c 'to=running because={"is":"ready"}' "$data/agent/log/agent.log" > ready.txt
-check 'the agent tells its keeper that it is ready' "$(cat ready.txt)" 1
+check 'the agent notifies its supervisor that it is ready' "$(cat ready.txt)" 1
 wine64 agent.exe install > /dev/null
 check 'install again: stopped in good order, started' "$?" 0
 check 'it runs again' "$(state)" RUNNING

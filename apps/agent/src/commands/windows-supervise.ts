@@ -46,7 +46,7 @@ export async function superviseOnWindows(given: { config: string; root: string }
       manager.stopped,
     );
   } catch (error) {
-    log.error('the keeper ends', { error });
+    log.error('the supervisor ends', { error });
     throw error;
   }
   manager.tell('stopped');

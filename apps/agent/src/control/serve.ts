@@ -28,8 +28,8 @@ export async function serveControl(
   { disk, clock, log }: { disk: Disk; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
-  const keeper = statusKeeper(view, clock);
-  const watching = Promise.all([keeper.watchReach(signal), keeper.watchServer(disk, signal)]);
+  const tracker = statusTracker(view, clock);
+  const watching = Promise.all([tracker.watchReach(signal), tracker.watchServer(disk, signal)]);
   try {
     const operator = view.operator ?? noOperator;
     const handOver = (): boolean => {
@@ -38,14 +38,14 @@ export async function serveControl(
       void clock.sleep(answerMs, signal).then(view.handOver);
       return true;
     };
-    await listen(view.root, { status: keeper.status, operator, handOver }, { clock, log }, signal);
+    await listen(view.root, { status: tracker.status, operator, handOver }, { clock, log }, signal);
   } catch (error) {
     log.warn('there is no control socket: status and the other commands cannot ask this agent', {
       error: errorText(error),
     });
   }
   await watching;
-  const last = { ...keeper.status(), is_running: false };
+  const last = { ...tracker.status(), is_running: false };
   await disk.write(lastStatusFile, new TextEncoder().encode(`${JSON.stringify(last)}\n`)).catch(() => {});
 }
 
@@ -56,7 +56,7 @@ const logsOf = ({ counters }: Spool): AgentStatus['logs'] => ({
 });
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */
-function statusKeeper(view: AgentView, clock: Clock) {
+function statusTracker(view: AgentView, clock: Clock) {
   const { wanted, actual, isReached, self, root, appAddress, spool, conditions } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
