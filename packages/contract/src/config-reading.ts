@@ -105,9 +105,9 @@ export function namesOf(networks: readonly Named[]): string[] {
   const taken = new Set<string>();
   return networks.map((network) => {
     const device = text(network.interface);
-    const wish = text(network.name) || text(network.ssid) || (device ? `wired-${device}` : 'wired');
-    let name = wish;
-    for (let n = 2; taken.has(name); n += 1) name = `${wish}-${n}`;
+    const preferred = text(network.name) || text(network.ssid) || (device ? `wired-${device}` : 'wired');
+    let name = preferred;
+    for (let n = 2; taken.has(name); n += 1) name = `${preferred}-${n}`;
     taken.add(name);
     return name;
   });

@@ -30,7 +30,7 @@ const badJobs: [string, object, string][] = [
   ['a model name that is a path', { model_name: '../things' }, 'model_name'],
   ['labels of numbers', { labels: ['bear', 3] }, 'labels[1]'],
   ['a flag with a space', { arguments: { 'a b': '1' } }, 'arguments.a b'],
-  ['a flag that is no text', { arguments: { epochs: 4 } }, 'arguments.epochs'],
+  ['a flag that is not a text', { arguments: { epochs: 4 } }, 'arguments.epochs'],
   ['seed with a fraction', { seed: 1.5 }, 'seed'],
   ['no limits', { limits: null }, 'limits'],
   ['no time', { deadline: 'soon' }, 'deadline'],
@@ -105,7 +105,7 @@ test('a dataset line is refused by the field that is wrong', () => {
 
 const at = (file_name: string): string => imagePath({ sha256: 'f'.repeat(64), file_name }).replace('f'.repeat(64), '#');
 
-test('a picture lies under its content and a safe ending', () => {
+test('an image is stored under its hash and a safe ending', () => {
   assert.equal(at('Bear 1.JPEG'), 'data/#.jpg');
   assert.equal(at('a/b/c.png'), 'data/#.png');
   assert.equal(at('noending'), 'data/#');

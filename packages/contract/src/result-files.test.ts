@@ -29,7 +29,7 @@ const bad: [name: string, path: string, why: RegExp][] = [
   ['a line break', 'a\nb', /cannot be seen/],
   ['a character that turns the text around', 'a\u202Ebbb', /cannot be seen/],
   ['a line separator', 'a\u2028b', /cannot be seen/],
-  ['bytes that are no text', 'a\uFFFD', /UTF-8/],
+  ['bytes that are not text', 'a\uFFFD', /UTF-8/],
   ['a name of 201 characters', 'x'.repeat(201), /201 characters; the limit is 200/],
   ['a name of 258 bytes', '模'.repeat(86), /258 bytes; the limit is 255/],
   ['a path of 1001 characters', Array.from({ length: 7 }, () => 'x'.repeat(142)).join('/') + 'y', /1001 characters/],

@@ -9,25 +9,25 @@ export type ProgramName = keyof typeof keys;
 export function versionOf(config: unknown, program: ProgramName): string {
   const agent = isObject(config) ? config['agent'] : undefined;
   const versions = isObject(agent) ? agent['version_control'] : undefined;
-  const said = isObject(versions) ? keys[program].map((key) => versions[key]) : [];
-  return said.filter((one): one is string => typeof one === 'string').find((one) => one !== '') ?? 'stable';
+  const configured = isObject(versions) ? keys[program].map((key) => versions[key]) : [];
+  return configured.filter((one): one is string => typeof one === 'string').find((one) => one !== '') ?? 'stable';
 }
 
 /**
  * Sets the desired version of one program; everything else except whitespace stays unchanged.
  *
  * @param text - JSON.
- * @param wish - stable, dev, a version or a URL; undefined removes the entry, so the default stable applies.
+ * @param desired - stable, dev, a version or a URL; undefined removes the entry, so the default stable applies.
  */
-export function withVersion(text: string, program: ProgramName, wish: string | undefined): string {
+export function withVersion(text: string, program: ProgramName, desired: string | undefined): string {
   const config = JSON.parse(text) as unknown;
   const top = isObject(config) ? { ...config } : {};
   const agent = isObject(top['agent']) ? { ...top['agent'] } : {};
   const versions = isObject(agent['version_control']) ? { ...agent['version_control'] } : {};
   const [own, ...others] = keys[program];
   for (const key of others) delete versions[key];
-  if (wish === undefined) delete versions[own];
-  else versions[own] = wish;
+  if (desired === undefined) delete versions[own];
+  else versions[own] = desired;
   agent['version_control'] = versions;
   if (Object.keys(versions).length === 0) delete agent['version_control'];
   top['agent'] = agent;

@@ -89,7 +89,7 @@ const cases: [name: string, layers: AgentLayers, set: string[], corrected: strin
     ['cloud: agent.advanced_settings -> the next layer'],
   ],
   [
-    'a layer that is no object',
+    'a layer that is not an object',
     { cloud: 'x', manufacturer: network({ model: 'm' }) },
     ['network_configuration.model="m"'],
     ['cloud: agent -> the next layer'],
@@ -133,7 +133,7 @@ const cases: [name: string, layers: AgentLayers, set: string[], corrected: strin
     [],
   ],
   [
-    'a secret is never told',
+    'a secret is never shown',
     { cloud: network({ hotspot_password: 'short' }), manufacturer: network({ hotspot_password: 'longenough' }) },
     ['network_configuration.hotspot_password="longenough"'],
     ['cloud: agent.network_configuration.hotspot_password -> another value'],

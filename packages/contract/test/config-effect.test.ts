@@ -44,7 +44,7 @@ const cases: [name: string, agent: ActingAgent, config: unknown, found: string[]
     { agent: { advanced_settings: { disable_viam_server: true } } },
     ['agent.advanced_settings.disable_viam_server'],
   ],
-  ['an unknown key is told elsewhere', {}, { agent: { advanced_settings: { debgu: true } } }, []],
+  ['an unknown key is reported elsewhere', {}, { agent: { advanced_settings: { debgu: true } } }, []],
 ];
 
 for (const [name, agent, config, found] of cases)
@@ -63,7 +63,7 @@ test('an agent reports to act on exactly the fields that say since when', () => 
   assert.deepEqual(actedOn('linux/amd64'), stated);
 });
 
-test('no secret is in what is said of it', () => {
+test('problems contain no secret', () => {
   const config = { agent: { network_configuration: { hotspot_password: 'very secret' } } };
   assert.ok(!JSON.stringify(effectProblems(config, {})).includes('very secret'));
 });

@@ -181,8 +181,8 @@ for (const [section, fields] of Object.entries(fieldTable)) {
       )[key];
       assert.ok(one, key);
       const check = (value: unknown): void => {
-        const verdict = fits(field, value);
-        assert.equal(one.safeParse(value).success, verdict, `schema: ${key} = ${JSON.stringify(value)}`);
+        const isAllowed = fits(field, value);
+        assert.equal(one.safeParse(value).success, isAllowed, `schema: ${key} = ${JSON.stringify(value)}`);
         const full =
           section === 'maintenance_window'
             ? { from: '01:00', to: '02:00' }
@@ -198,7 +198,7 @@ for (const [section, fields] of Object.entries(fieldTable)) {
         const isMilder = field.maxBytes !== undefined;
         const isValid = validate(config);
         assert.ok(
-          isMilder ? isValid || !verdict : isValid === verdict,
+          isMilder ? isValid || !isAllowed : isValid === isAllowed,
           `JSON Schema: ${key} = ${JSON.stringify(value)}`,
         );
       };

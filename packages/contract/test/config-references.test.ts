@@ -6,7 +6,7 @@ import { duplicateKeys } from '@platform/contract/config-duplicates';
 import { referenceProblems } from '@platform/contract/config-references';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
 
-const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/pictures' } };
+const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/images' } };
 const model = {
   name: 'objects',
   type: 'mlmodel',
@@ -17,10 +17,10 @@ const item = { name: 'objects', package: 'org/objects', version: 'latest', type:
 const look = (attributes: object) => ({ name: 'look', type: 'vision', model: 'classifier', attributes });
 const keep = { name: 'keep', type: 'data_manager', attributes: { camera: 'yard' } };
 const whole = {
-  components: [camera, { name: 'door', type: 'sensor', model: 'fake' }],
+  components: [camera, { name: 'gate', type: 'sensor', model: 'fake' }],
   services: [model, look({ camera: 'yard', mlmodel: 'objects' }), keep],
   packages: [item],
-  maintenance: { sensor_name: 'door', maintenance_allowed_key: 'closed' },
+  maintenance: { sensor_name: 'gate', maintenance_allowed_key: 'closed' },
 };
 
 const cases: [name: string, config: object, found: string[]][] = [
@@ -33,7 +33,7 @@ const cases: [name: string, config: object, found: string[]][] = [
   ],
   [
     'a sensor in the place of a camera, a camera in the place of a model',
-    { ...whole, services: [look({ camera: 'door', mlmodel: 'yard' })] },
+    { ...whole, services: [look({ camera: 'gate', mlmodel: 'yard' })] },
     ['error services[0].attributes.camera', 'error services[0].attributes.mlmodel'],
   ],
   [

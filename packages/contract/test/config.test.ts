@@ -11,8 +11,8 @@ const wifi = { type: 'wifi', ssid: 'home', psk: '12345678' };
 const cases: [name: string, config: unknown, found: [path: string, severity: Severity][]][] = [
   ['nothing set', {}, []],
   ['no object', [], [['', 'error']]],
-  ['agent is no object', { agent: 5 }, [['agent', 'error']]],
-  ['a section is no object', { agent: { advanced_settings: true } }, [['agent.advanced_settings', 'error']]],
+  ['agent is not an object', { agent: 5 }, [['agent', 'error']]],
+  ['a section is not an object', { agent: { advanced_settings: true } }, [['agent.advanced_settings', 'error']]],
   [
     'every value of the specification',
     {
@@ -98,14 +98,18 @@ const cases: [name: string, config: unknown, found: [path: string, severity: Sev
     [['agent.additional_networks[0].type', 'error']],
   ],
   [
-    'network that is no object',
+    'network that is not an object',
     { agent: { additional_networks: [7, { type: 'wifi' }] } },
     [
       ['agent.additional_networks[0]', 'error'],
       ['agent.additional_networks[1].ssid', 'error'],
     ],
   ],
-  ['networks that are no list', { agent: { additional_networks: 'home' } }, [['agent.additional_networks', 'error']]],
+  [
+    'networks that are not a list',
+    { agent: { additional_networks: 'home' } },
+    [['agent.additional_networks', 'error']],
+  ],
   [
     'a password on a wire',
     { agent: { additional_networks: [{ type: 'wired', psk: '12345678' }] } },

@@ -42,7 +42,7 @@ test('restart status: a full answer survives, a public one is understood, anythi
     reconfiguring: true,
     revision: 4,
     restartNeeded: false,
-    maintenance: { allowed: false, reading: 'door open' },
+    maintenance: { allowed: false, reading: 'gate open' },
   };
   assert.deepEqual(parseRestartStatus(JSON.stringify(restartStatusJson(full))), full);
   assert.deepEqual(parseRestartStatus({ restart_allowed: true, module_server_tcp_addr: '127.0.0.1:9' }), {

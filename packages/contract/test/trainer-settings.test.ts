@@ -16,7 +16,7 @@ for (const [key, good, bad] of table) {
   });
 }
 
-test('a detector may see larger pictures', () => {
+test('a detector may use larger images', () => {
   const side = (value: string): string | undefined => settingProblem('side', value, 'object_detection');
   assert.deepEqual([side('352'), side('512')], [undefined, undefined]);
   assert.equal(side('544'), 'pixels, a multiple of 32 from 96 to 512, are needed');

@@ -2,42 +2,43 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keptPins, versionOf, withVersion } from '../src/version-pin.ts';
 
-const rows: [name: string, before: object, program: 'agent' | 'server', wish: string | undefined, after: object][] = [
-  ['the first pin', {}, 'server', '1.4.0', { agent: { version_control: { 'platform-server': '1.4.0' } } }],
+const rows: [name: string, before: object, program: 'agent' | 'server', desired: string | undefined, after: object][] =
   [
-    'beside everything else',
-    { components: [1], agent: { advanced_settings: { debug: true }, version_control: { agent: 'dev' } } },
-    'server',
-    'file:///opt/x',
-    {
-      components: [1],
-      agent: {
-        advanced_settings: { debug: true },
-        version_control: { agent: 'dev', 'platform-server': 'file:///opt/x' },
+    ['the first pin', {}, 'server', '1.4.0', { agent: { version_control: { 'platform-server': '1.4.0' } } }],
+    [
+      'beside everything else',
+      { components: [1], agent: { advanced_settings: { debug: true }, version_control: { agent: 'dev' } } },
+      'server',
+      'file:///opt/x',
+      {
+        components: [1],
+        agent: {
+          advanced_settings: { debug: true },
+          version_control: { agent: 'dev', 'platform-server': 'file:///opt/x' },
+        },
       },
-    },
-  ],
-  [
-    'another spelling gives way',
-    { agent: { version_control: { 'viam-server': '1.0.0' } } },
-    'server',
-    'dev',
-    { agent: { version_control: { 'platform-server': 'dev' } } },
-  ],
-  [
-    'no pin leaves nothing behind',
-    { x: 1, agent: { version_control: { agent: '1.0.0' } } },
-    'agent',
-    undefined,
-    { x: 1 },
-  ],
-  ['no pin where there was none', { x: 1 }, 'server', undefined, { x: 1 }],
-];
-for (const [name, before, program, wish, after] of rows)
+    ],
+    [
+      'another spelling gives way',
+      { agent: { version_control: { 'viam-server': '1.0.0' } } },
+      'server',
+      'dev',
+      { agent: { version_control: { 'platform-server': 'dev' } } },
+    ],
+    [
+      'no pin leaves nothing behind',
+      { x: 1, agent: { version_control: { agent: '1.0.0' } } },
+      'agent',
+      undefined,
+      { x: 1 },
+    ],
+    ['no pin where there was none', { x: 1 }, 'server', undefined, { x: 1 }],
+  ];
+for (const [name, before, program, desired, after] of rows)
   test(`a pin in a configuration: ${name}`, () => {
-    const text = withVersion(JSON.stringify(before), program, wish);
+    const text = withVersion(JSON.stringify(before), program, desired);
     assert.deepEqual(JSON.parse(text), after);
-    assert.equal(versionOf(JSON.parse(text), program), wish ?? 'stable');
+    assert.equal(versionOf(JSON.parse(text), program), desired ?? 'stable');
   });
 
 test('what a configuration says of a program, however it is spelled or broken', () => {
@@ -80,7 +81,7 @@ for (const [name, before, next, after, kept] of merges) {
   });
 }
 
-test('text that is no configuration stays as it is', () => {
+test('text that is not a configuration stays as it is', () => {
   for (const next of ['', 'no JSON', '[]', 'null'])
     assert.deepEqual(keptPins(JSON.stringify(pinned), next), { text: next, kept: [] });
 });
