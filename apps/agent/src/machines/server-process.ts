@@ -80,62 +80,76 @@ export const backOff = (failures: number, l: Limits): number =>
   Math.min(l.firstBackOff * 2 ** Math.max(0, failures - 1), l.maxBackOff);
 
 export function step(s: State, e: Event, now: number, l: Limits): Next {
+  if (e.is === 'due' && now < deadline(s, l)) return enter(s, s); // a late timer of an earlier state
+  if (e.is === 'wanted') return withGoal(s, e.goal, now);
   const { goal, failures } = s;
-  const to = (phase: Phase, more: Partial<Pick<State, 'goal' | 'failures'>> = {}, ...effects: Effect[]): Next => ({
-    state: { ...phase, goal, failures, ...more },
-    effects,
-  });
-  /** The next state without a process. */
-  const rest = (g: Goal): Next => {
-    if (g.run === 'disabled') return to({ at: 'disabled' }, { goal: g });
-    if (g.run === 'ended' || !g.hasProgram) return to({ at: 'stopped' }, { goal: g });
-    return to({ at: 'starting', since: now }, { goal: g }, { do: 'start' });
-  };
-  const failed = (count: number): Next =>
-    goal.run === 'yes' && goal.hasProgram
-      ? to({ at: 'waiting', until: now + backOff(count, l) }, { failures: count })
-      : rest(goal);
-  const stop = (next: 'start' | 'backOff', more: Partial<Pick<State, 'goal' | 'failures'>> = {}): Next =>
-    to({ at: 'stopping', since: now, sent: 'TERM', next }, more, { do: 'signal', name: 'TERM' });
-
-  if (e.is === 'due' && now < deadline(s, l)) return to(s); // a late timer of an earlier state
-  if (e.is === 'wanted') {
-    if (s.at === 'starting' || s.at === 'running') {
-      return e.goal.run === 'yes' ? to(s, { goal: e.goal }) : stop('start', { goal: e.goal });
-    }
-    if (s.at === 'stopping') return to(s, { goal: e.goal });
-    if (s.at === 'waiting' && e.goal.run === 'yes' && e.goal.hasProgram) return to(s, { goal: e.goal });
-    return rest(e.goal);
-  }
-
   switch (s.at) {
     case 'stopped':
     case 'disabled':
-      return to(s);
+      return enter(s, s);
     case 'starting':
-      if (e.is === 'ready') return to({ at: 'running', since: now });
-      if (e.is === 'notStarted') return failed(failures + 1);
-      if (e.is === 'exited') return failed(failures + 1);
-      if (e.is === 'restart') return stop('start');
+      if (e.is === 'ready') return enter(s, { at: 'running', since: now });
+      if (e.is === 'notStarted' || e.is === 'exited') return failed(s, failures + 1, now, l);
+      if (e.is === 'restart') return stop(s, now);
       // Spec, advanced_settings: a server that is not ready in time is killed and started again. QUIT first, for its
       // stack traces.
-      return to(
+      return enter(
+        s,
         { at: 'stopping', since: now, sent: 'QUIT', next: 'backOff' },
         { failures: failures + 1 },
         { do: 'signal', name: 'QUIT' },
       );
     case 'running':
-      if (e.is === 'exited') return failed(now - s.since >= l.steady ? 1 : failures + 1);
-      if (e.is === 'restart') return stop('start');
-      return to(s);
+      if (e.is === 'exited') return failed(s, now - s.since >= l.steady ? 1 : failures + 1, now, l);
+      return e.is === 'restart' ? stop(s, now) : enter(s, s);
     case 'stopping': {
-      if (e.is === 'exited' || e.is === 'notStarted') return s.next === 'backOff' ? failed(failures) : rest(goal);
-      if (e.is !== 'due') return to(s);
+      if (e.is === 'exited' || e.is === 'notStarted')
+        return s.next === 'backOff' ? failed(s, failures, now, l) : withoutProcess(s, goal, now);
+      if (e.is !== 'due') return enter(s, s);
       const name = s.sent === 'TERM' ? 'QUIT' : 'KILL';
-      return to({ ...s, since: now, sent: name }, {}, { do: 'signal', name });
+      return enter(s, { ...s, since: now, sent: name }, {}, { do: 'signal', name });
     }
     case 'waiting':
-      return e.is === 'due' || e.is === 'restart' ? rest(goal) : to(s);
+      return e.is === 'due' || e.is === 'restart' ? withoutProcess(s, goal, now) : enter(s, s);
+    default:
+      return assertNever(s);
+  }
+}
+
+type Counters = Partial<Pick<State, 'goal' | 'failures'>>;
+
+const enter = (s: State, phase: Phase, more: Counters = {}, ...effects: Effect[]): Next => ({
+  state: { ...phase, goal: s.goal, failures: s.failures, ...more },
+  effects,
+});
+
+const stop = (s: State, now: number, more: Counters = {}): Next =>
+  enter(s, { at: 'stopping', since: now, sent: 'TERM', next: 'start' }, more, { do: 'signal', name: 'TERM' });
+
+/** The next state without a process. */
+function withoutProcess(s: State, goal: Goal, now: number): Next {
+  if (goal.run === 'disabled') return enter(s, { at: 'disabled' }, { goal });
+  if (goal.run === 'ended' || !goal.hasProgram) return enter(s, { at: 'stopped' }, { goal });
+  return enter(s, { at: 'starting', since: now }, { goal }, { do: 'start' });
+}
+
+const failed = (s: State, failures: number, now: number, l: Limits): Next =>
+  s.goal.run === 'yes' && s.goal.hasProgram
+    ? enter(s, { at: 'waiting', until: now + backOff(failures, l) }, { failures })
+    : withoutProcess(s, s.goal, now);
+
+function withGoal(s: State, goal: Goal, now: number): Next {
+  switch (s.at) {
+    case 'starting':
+    case 'running':
+      return goal.run === 'yes' ? enter(s, s, { goal }) : stop(s, now, { goal });
+    case 'stopping':
+      return enter(s, s, { goal });
+    case 'waiting':
+      return goal.run === 'yes' && goal.hasProgram ? enter(s, s, { goal }) : withoutProcess(s, goal, now);
+    case 'stopped':
+    case 'disabled':
+      return withoutProcess(s, goal, now);
     default:
       return assertNever(s);
   }

@@ -47,176 +47,56 @@ export interface ServerProcessParts {
   leave: AbortSignal;
 }
 
+/** The state of the supervision; `process` and `watch` belong to the last started or adopted process. */
+interface Supervision {
+  readonly parts: ServerProcessParts;
+  readonly inbox: Inbox<machine.Event>;
+  readonly publish: (change: Partial<ServerStatus>) => void;
+  state: machine.State;
+  process: RunningProcess | undefined;
+  watch: AbortController;
+}
+
 /** Supervises the machine server until `signal`, then stops it and returns. */
 export async function superviseServer(parts: ServerProcessParts, signal: AbortSignal): Promise<void> {
-  const { device, clock, log, wanted, actual } = parts;
+  const { clock, log, wanted, actual } = parts;
   const inbox = new Inbox<machine.Event>();
   const end = new AbortController();
   parts.leave.addEventListener('abort', () => end.abort(parts.leave.reason), { once: true });
   if (parts.leave.aborted) end.abort(parts.leave.reason);
-  let process: RunningProcess | undefined;
-  let watch = new AbortController(); // for the running process
-
   const publish = (change: Partial<ServerStatus>) =>
     actual.update((a) => (isSame(a.server, change) ? a : { ...a, server: { ...a.server, ...change } }));
-  const limits = (): machine.Limits => ({
-    ...machine.standardLimits,
-    startTimeout: wanted.get().settings.startTimeoutMs,
-  });
   const goal = (): machine.Goal => ({
     run: signal.aborted ? 'ended' : wanted.get().settings.isServerDisabled ? 'disabled' : 'yes',
     hasProgram: actual.get().install.installed !== null && parts.mayStart.get(),
   });
+  const watch = new AbortController();
+  const s: Supervision = { parts, inbox, publish, state: machine.initial(goal()), process: undefined, watch };
 
-  /** A full disk must not stop the supervision: without its record, the server is found by its mark. */
-  const keep = (record: ServerRecord): Promise<void> =>
-    writeRecord(device.disk, record).catch((error: unknown) => log.warn('record not written', { error }));
-
-  const untilReady = async (record: ServerRecord, stop: AbortSignal): Promise<void> => {
-    const url = await awaitReady(parts, record, stop);
-    if (url === undefined || stop.aborted) return;
-    log.info('the machine server is ready', { url, pid: record.pid });
-    publish({ url });
-    await keep({ ...record, url });
-    inbox.push({ is: 'ready' });
-    publish({ conflict: '', isInBackground: false });
-    await watchStatus(parts, record, url, publish, stop);
-  };
-
-  const untilExit = async (
-    p: RunningProcess,
-    { id, from }: ServerRecord,
-    errorsFrom: Position | undefined,
-    stop: AbortController,
-  ): Promise<void> => {
-    const exit = await p.exited;
-    if (parts.leave.aborted) return; // the next agent handles the exit
-    stop.abort();
-    p.signal('KILL'); // its child processes must not survive it
-    const isTooSlow = state.at === 'stopping' && state.next === 'backOff';
-    const isAsked = state.at === 'stopping' && !isTooSlow;
-    const before = actual.get().server;
-    const how = isTooSlow ? notReadyReason(limits().startTimeout, exit) : exitReason(exit);
-    let { conflict } = before;
-    let lines: string[] = [];
-    if (isAsked) {
-      log.info('the machine server has ended', { how, pid: p.id.pid });
-    } else {
-      lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
-      conflict = (await findPortConflict(device, lines)) ?? conflict;
-      const message = isTooSlow ? 'the machine server was not ready in time' : 'the machine server ended by itself';
-      log.error(message, { how, pid: p.id.pid, lastLines: lines, obstacle: conflict });
-    }
-    publish({
-      ...nothingYet.server,
-      at: state.at,
-      lastExit: how,
-      restarts: before.restarts + (isAsked || isTooSlow ? 0 : 1),
-      failures: before.failures,
-      isInBackground: !isAsked && isInBackground(exit),
-      conflict,
-    });
-    const { quarantined } = actual.get().install;
-    // A version that is rolled back is stopped on request, but its output shows the reason, too.
-    if (isAsked && before.url === null && quarantined.some((bad) => bad.id === id)) {
-      lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
-      await parts.exited(id, { reason: `it never got ready; the agent ended it (${how})`, lines });
-    } else if (!isAsked) await parts.exited(id, { reason: how, lines });
-    await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
-    if (state.at === 'stopping' && state.next === 'start') await parts.endedAsAsked();
-    inbox.push({ is: 'exited' });
-  };
-
-  /** Follows one process from its start (or adoption) to its end. Its errors begin at `errorsFrom`. */
-  const follow = (p: RunningProcess, record: ServerRecord, errorsFrom?: Position): void => {
-    process = p;
-    watch = new AbortController();
-    const ageMs = errorsFrom ? 0 : device.processes.ageMs?.(p.id);
-    publish({
-      running: record.id,
-      url: null,
-      since: clock.now(),
-      startedAt: ageMs === undefined ? null : clock.now() - ageMs,
-      isRestartAllowed: undefined,
-      environment: record.environment,
-    });
-    untilReady(record, watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
-    void untilExit(p, record, errorsFrom, watch);
-  };
-
-  const start = async (): Promise<machine.Event | void> => {
-    try {
-      const { lines, processes } = device;
-      const id = await parts.beginStart();
-      if (id === null) return { is: 'notStarted', error: 'no version is installed' };
-      await reportForeignServers(parts, publish);
-      for (const file of [stdoutFile, stderrFile]) {
-        if ((await lines.makeRoom(file)) === 'memory')
-          log.warn('the disk is full: lines of the machine server are kept in memory', { file });
-      }
-      const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
-      const errorsFrom = await lines.end(stderrFile);
-      const { serverEnv, debug } = wanted.get().settings;
-      const started = await processes.start({
-        program: programOf(id),
-        args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
-        env: {
-          ...serverEnv,
-          [machineEnvironment.agentHandlesNeedsRestart]: 'true',
-          ...(parts.timeFloor && { [machineEnvironment.timeFloor]: String(Math.floor(parts.timeFloor())) }),
-          ...(parts.authorityFile !== undefined && { [machineEnvironment.certificateAuthority]: parts.authorityFile }),
-          ...(debug && { [machineEnvironment.debug]: 'true' }),
-        },
-        stdoutFile,
-        stderrFile,
-      });
-      const record: ServerRecord = {
-        ...started.id,
-        id,
-        from,
-        credentials: parts.credentialsMark,
-        environment: environmentMark(serverEnv),
-      };
-      await keep(record);
-      log.info('the machine server was started', { pid: started.id.pid, version: id });
-      follow(started, record, errorsFrom);
-    } catch (error) {
-      log.error('the machine server could not be started', { error });
-      publish({ lastExit: `not started: ${errorText(error)}` });
-      return { is: 'notStarted', error: errorText(error) };
-    }
-  };
-
-  const perform = async (effect: machine.Effect): Promise<machine.Event | void> => {
-    if (effect.do === 'start') return start();
-    process?.signal(effect.name);
-  };
-
-  let state = machine.initial(goal());
   const leftover = await adoptLeftover(parts, publish);
   if (leftover) {
-    state = machine.adopted(goal(), clock.now());
-    follow(leftover.process, leftover.record);
+    s.state = machine.adopted(goal(), clock.now());
+    follow(s, leftover.process, leftover.record);
     if (leftover.record.credentials !== parts.credentialsMark) {
       log.info('the credentials of this machine have changed: the machine server is started again');
       inbox.push({ is: 'restart' });
     }
   }
-  publish({ at: state.at });
+  publish({ at: s.state.at });
   parts.isSupervising.set(true);
 
   const machineRun = run<machine.State, machine.Event, machine.Effect>(
     {
-      initial: state,
-      deadline: (s) => machine.deadline(s, limits()),
-      step: (s, e, now) => machine.step(s, e, now, limits()),
-      perform,
+      initial: s.state,
+      deadline: (state) => machine.deadline(state, limitsOf(wanted.get())),
+      step: (state, event, now) => machine.step(state, event, now, limitsOf(wanted.get())),
+      perform: async (effect) => (effect.do === 'start' ? start(s) : s.process?.signal(effect.name)),
     },
     inbox,
-    (s) => {
-      state = s;
-      publish({ at: s.at, failures: s.failures });
-      if (s.at === 'stopped' && s.goal.run === 'ended') end.abort();
+    (state) => {
+      s.state = state;
+      publish({ at: state.at, failures: state.failures });
+      if (state.at === 'stopped' && state.goal.run === 'ended') end.abort();
     },
     { clock, log },
     end.signal,
@@ -226,7 +106,138 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     pushGoals(parts, goal, inbox, signal, end.signal),
     pushRestarts(parts, inbox, end.signal),
   ]);
-  watch.abort();
+  s.watch.abort();
+}
+
+const limitsOf = ({ settings }: Wanted): machine.Limits => ({
+  ...machine.standardLimits,
+  startTimeout: settings.startTimeoutMs,
+});
+
+async function start(s: Supervision): Promise<machine.Event | void> {
+  const { parts, publish } = s;
+  const { device, log } = parts;
+  try {
+    const id = await parts.beginStart();
+    if (id === null) return { is: 'notStarted', error: 'no version is installed' };
+    await reportForeignServers(parts, publish);
+    const { from, errorsFrom } = await prepareOutputs(device, log);
+    const { serverEnv, debug } = parts.wanted.get().settings;
+    const started = await device.processes.start({
+      program: programOf(id),
+      args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
+      env: {
+        ...serverEnv,
+        [machineEnvironment.agentHandlesNeedsRestart]: 'true',
+        ...(parts.timeFloor && { [machineEnvironment.timeFloor]: String(Math.floor(parts.timeFloor())) }),
+        ...(parts.authorityFile !== undefined && { [machineEnvironment.certificateAuthority]: parts.authorityFile }),
+        ...(debug && { [machineEnvironment.debug]: 'true' }),
+      },
+      stdoutFile,
+      stderrFile,
+    });
+    const environment = environmentMark(serverEnv);
+    const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark, environment };
+    await storeRecord(parts, record);
+    log.info('the machine server was started', { pid: started.id.pid, version: id });
+    follow(s, started, record, errorsFrom);
+  } catch (error) {
+    log.error('the machine server could not be started', { error });
+    publish({ lastExit: `not started: ${errorText(error)}` });
+    return { is: 'notStarted', error: errorText(error) };
+  }
+}
+
+/** Makes room in the output files. Returns where the output of the next process begins. */
+async function prepareOutputs({ lines }: Device, log: Log): Promise<{ from: Position; errorsFrom: Position }> {
+  for (const file of [stdoutFile, stderrFile]) {
+    if ((await lines.makeRoom(file)) === 'memory')
+      log.warn('the disk is full: lines of the machine server are kept in memory', { file });
+  }
+  const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
+  return { from, errorsFrom: await lines.end(stderrFile) };
+}
+
+/** A full disk must not stop the supervision: without its record, the server is found by its mark. */
+const storeRecord = ({ device, log }: ServerProcessParts, record: ServerRecord): Promise<void> =>
+  writeRecord(device.disk, record).catch((error: unknown) => log.warn('record not written', { error }));
+
+/** Follows one process from its start (or adoption) to its end. Its errors begin at `errorsFrom`. */
+function follow(s: Supervision, process: RunningProcess, record: ServerRecord, errorsFrom?: Position): void {
+  const { device, clock, log } = s.parts;
+  s.process = process;
+  s.watch = new AbortController();
+  const ageMs = errorsFrom ? 0 : device.processes.ageMs?.(process.id);
+  s.publish({
+    running: record.id,
+    url: null,
+    since: clock.now(),
+    startedAt: ageMs === undefined ? null : clock.now() - ageMs,
+    isRestartAllowed: undefined,
+    environment: record.environment,
+  });
+  untilReady(s, record, s.watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
+  void untilExit(s, process, record, errorsFrom, s.watch);
+}
+
+async function untilReady(s: Supervision, record: ServerRecord, stop: AbortSignal): Promise<void> {
+  const { parts, publish } = s;
+  const url = await awaitReady(parts, record, stop);
+  if (url === undefined || stop.aborted) return;
+  parts.log.info('the machine server is ready', { url, pid: record.pid });
+  publish({ url });
+  await storeRecord(parts, { ...record, url });
+  s.inbox.push({ is: 'ready' });
+  publish({ conflict: '', isInBackground: false });
+  await watchStatus(parts, record, url, publish, stop);
+}
+
+async function untilExit(
+  s: Supervision,
+  process: RunningProcess,
+  record: ServerRecord,
+  errorsFrom: Position | undefined,
+  stop: AbortController,
+): Promise<void> {
+  const { parts, publish } = s;
+  const { device, log, actual } = parts;
+  const exit = await process.exited;
+  if (parts.leave.aborted) return; // the next agent handles the exit
+  stop.abort();
+  process.signal('KILL'); // its child processes must not survive it
+  const isTooSlow = s.state.at === 'stopping' && s.state.next === 'backOff';
+  const isRequested = s.state.at === 'stopping' && !isTooSlow;
+  const before = actual.get().server;
+  const how = isTooSlow ? notReadyReason(limitsOf(parts.wanted.get()).startTimeout, exit) : exitReason(exit);
+  const readLines = async () => reportedLines(await lastLines(device, errorsFrom, record.from), parts.mask);
+  let { conflict } = before;
+  let lines: string[] = [];
+  if (isRequested) {
+    log.info('the machine server has ended', { how, pid: process.id.pid });
+  } else {
+    lines = await readLines();
+    conflict = (await findPortConflict(device, lines)) ?? conflict;
+    const message = isTooSlow ? 'the machine server was not ready in time' : 'the machine server ended by itself';
+    log.error(message, { how, pid: process.id.pid, lastLines: lines, obstacle: conflict });
+  }
+  publish({
+    ...nothingYet.server,
+    at: s.state.at,
+    lastExit: how,
+    restarts: before.restarts + (isRequested || isTooSlow ? 0 : 1),
+    failures: before.failures,
+    isInBackground: !isRequested && isInBackground(exit),
+    conflict,
+  });
+  const { quarantined } = actual.get().install;
+  // A version that is rolled back is stopped on request, but its output shows the reason, too.
+  if (isRequested && before.url === null && quarantined.some((entry) => entry.id === record.id)) {
+    const reason = `it never got ready; the agent ended it (${how})`;
+    await parts.exited(record.id, { reason, lines: await readLines() });
+  } else if (!isRequested) await parts.exited(record.id, { reason: how, lines });
+  await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
+  if (s.state.at === 'stopping' && s.state.next === 'start') await parts.endedAsAsked();
+  s.inbox.push({ is: 'exited' });
 }
 
 /** An unchanged status must not wake its readers. */
