@@ -65,16 +65,6 @@ export function statusOf(parts: StatusParts): AgentStatus {
   const { server } = actual;
   const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
   const sinceText = (noted: number): string | null => sinceTextOf(parts.sinceOf(noted));
-  const told = [...deriveConditions(wanted, actual), ...parts.conditions].map(
-    ({ code, severity, message, remedy, path, sinceWall }): StatusCondition => ({
-      code,
-      path: path ?? '',
-      severity,
-      message,
-      remedy,
-      since: sinceText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
-    }),
-  );
   return {
     at: timeText(moment.wall),
     is_running: true,
@@ -117,9 +107,27 @@ export function statusOf(parts: StatusParts): AgentStatus {
       is_restart_needed: isRestartNeeded(actual),
     },
     programs: { agent: agentProgram(parts), server: serverProgram(parts) },
-    conditions: told.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity)),
+    conditions: statusConditions(parts, sinceText),
     logs: parts.logs,
   };
+}
+
+/** The worst first. */
+function statusConditions(
+  { wanted, actual, conditions, conditionSince }: StatusParts,
+  sinceText: (noted: number) => string | null,
+): StatusCondition[] {
+  const list = [...deriveConditions(wanted, actual), ...conditions].map(
+    ({ code, severity, message, remedy, path, sinceWall }): StatusCondition => ({
+      code,
+      path: path ?? '',
+      severity,
+      message,
+      remedy,
+      since: sinceText(sinceWall ?? conditionSince(`${code} ${message}`)),
+    }),
+  );
+  return list.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
 }
 
 const sliceReport = (
