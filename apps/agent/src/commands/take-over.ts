@@ -114,7 +114,7 @@ async function goBack(
   // Report first: while the update is offered, the other agent would fetch this program again.
   const { root } = other;
   await reportFailure({ credentialsText: credentials, problem, root }, { system, clock }).catch((error: unknown) =>
-    log.warn('the management server could not be told', { error }),
+    log.warn('the management server could not be notified', { error }),
   );
   try {
     await putBack(other);

@@ -86,14 +86,14 @@ function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Findings
     if (!systemd?.isUnitThere) return note('gate', 'There is no gate; without a service nothing runs it.');
     return failed(
       'gate',
-      `${root}/lib/gate is missing: a bad agent would not be taken back.`,
+      `${root}/lib/gate is missing: a failing agent would not be rolled back.`,
       'Run: platform-agent install',
     );
   }
   if (problem !== '')
     return failed('gate', `The shell cannot read ${root}/lib/gate: ${problem}`, 'Run: platform-agent install');
   if (!isCurrent) return warning('gate', 'The gate is of another version of the agent.', 'Run: platform-agent install');
-  return ok('gate', 'A version that does not prove itself is taken back.');
+  return ok('gate', 'A version that fails its health check is rolled back.');
 }
 
 function versions({ status }: Findings): Verdict[] {

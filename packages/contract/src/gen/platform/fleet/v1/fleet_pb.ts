@@ -253,7 +253,7 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
   previousVersion: string;
 
   /**
-   * Set while the installed version still has to prove itself.
+   * Set while the installed version is on trial: it has not passed the health check yet.
    *
    * @generated from field: platform.fleet.v1.VersionTrial trial = 7;
    */
@@ -1714,7 +1714,7 @@ export const UpdateState = {
   HEALTHY: 4,
 
   /**
-   * Did not prove itself; the previous version is back.
+   * Failed the health check; the previous version was restored.
    *
    * @generated from enum value: UPDATE_STATE_REVERTED = 5;
    */
