@@ -100,7 +100,7 @@ const cases: [name: string, change: Partial<Findings>, check: string, at: string
     { gate: { isThere: false, isCurrent: false, problem: '' } },
     'gate',
     'failed',
-    /is missing: a bad agent/,
+    /is missing: a failing agent/,
     /install/,
   ],
   [

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { LogLine } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
-import { runAgent, type AgentParts, type Ending } from '../src/composition/run-agent.ts';
+import type { Ending } from '../src/composition/lifetime.ts';
+import { runAgent, type AgentParts } from '../src/composition/run-agent.ts';
 import type { OwnLayers } from '../src/config/config-receiver.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 

@@ -49,6 +49,47 @@ interface Outcome {
   is_reached: boolean;
 }
 
+/** Collects the outcome, and prints it as text at once or as JSON at the end. */
+interface Reporter {
+  readonly outcome: Outcome;
+  /** Prints a line for users; nothing with --json. */
+  print(text: string): void;
+  /** Reports a completed step. */
+  step(text: string): void;
+  refuse(refusals: Refusal[]): void;
+  /** Prints the outcome with --json. @returns the exit code */
+  end(code: number): number;
+}
+
+function reporter({ json }: Pick<Given, 'json'>, io: Io, version: string): Reporter {
+  const outcome: Outcome = {
+    is_changed: false,
+    version,
+    steps: [],
+    refusals: [],
+    is_running: false,
+    is_reached: false,
+  };
+  const print = (text: string): void => void (json || io.out(text));
+  return {
+    outcome,
+    print,
+    step(text) {
+      outcome.is_changed = true;
+      outcome.steps.push(text);
+      print(`  ${text}`);
+    },
+    refuse(refusals) {
+      outcome.refusals = refusals;
+      if (!json) for (const { what, remedy } of refusals) io.note(`${what} ${remedy}`);
+    },
+    end(code) {
+      if (json) io.out(JSON.stringify(outcome));
+      return code;
+    },
+  };
+}
+
 export async function install(given: Given, io: Io): Promise<number> {
   if (process.platform === 'win32') {
     const asked = askedFor(given, undefined);
@@ -58,82 +99,89 @@ export async function install(given: Given, io: Io): Promise<number> {
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
   const { desired, places } = desiredInstallation(given, io.env);
-  const { root, credentialsFile } = desired;
   const found = await lookAround(places, { system, clock, log });
   const facts = given.leavesOthers ? { ...found, others: [] } : found;
-  const outcome: Outcome = {
-    is_changed: false,
-    version: facts.candidate.version,
-    steps: [],
-    refusals: [],
-    is_running: false,
-    is_reached: false,
-  };
-  const tell = (text: string): void => void (given.json || io.out(text));
-  const end = (code: number): number => {
-    if (given.json) io.out(JSON.stringify(outcome));
-    return code;
-  };
+  const report = reporter(given, io, facts.candidate.version);
 
   const asked = askedFor(given, facts.credentials.at === 'usable' ? facts.credentials.appAddress : undefined);
-  outcome.refusals = refusalsOf(facts, { ...desired, credentials: asked && { text: '', partId: asked.partId } });
-  if (outcome.refusals.length > 0) {
-    if (!given.json) for (const { what, remedy } of outcome.refusals) io.note(`${what} ${remedy}`);
-    return end(exitCodes.refused);
+  const refusals = refusalsOf(facts, { ...desired, credentials: asked && { text: '', partId: asked.partId } });
+  if (refusals.length > 0) {
+    report.refuse(refusals);
+    return report.end(exitCodes.refused);
   }
-
   useProxiesOf(process.env);
   if (asked) desired.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given, clock));
   const steps = stepsOf(facts, desired);
+  const isSoAlready = steps.length === 0;
   if (given.dryRun) {
-    outcome.steps = steps.map(stepText);
-    tell(steps.length === 0 ? 'Everything is so already.' : ['This would be done:', ...outcome.steps].join('\n  '));
-    return end(exitCodes.done);
+    report.outcome.steps = steps.map(stepText);
+    report.print(isSoAlready ? soAlready : ['This would be done:', ...report.outcome.steps].join('\n  '));
+    return report.end(exitCodes.done);
   }
-  const used = foundCredentials(desired.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
+  const used = foundCredentials(desired.credentials?.text ?? (await readFile(desired.credentialsFile, 'utf8')));
+  const target = steps.some((step) => step.do === 'stage')
+    ? await verified(given, desired.root, { facts, used, report, clock, log })
+    : '';
+  await applied(steps, { given, facts, desired, target, report, clock, log });
+
+  if (!desired.usesSystemd || !desired.isStarted) {
+    const { version } = facts.candidate;
+    report.print(isSoAlready ? soAlready : `platform-agent ${version} is installed, and not started.`);
+    return report.end(exitCodes.done);
+  }
   const appAddress = used.at === 'usable' ? used.appAddress : '';
-  const named = used.at === 'usable' ? trustedBy(used) : undefined;
-  const isStaged = steps.some((step) => step.do === 'stage');
-  let target = '';
-  if (isStaged && !given.unsigned && !given.offline) {
-    const { candidate, platform } = facts;
-    const { verifyRelease } = await import('../install/verify.ts');
-    target = await verifyRelease(
-      {
-        appAddress,
-        root,
-        candidate,
-        platform,
-        trustedRoot: given.trustedRoot,
-        send: await sendTo(appAddress, given, clock, named),
-      },
-      { system, clock, log },
-    );
-    tell(`The signature of version ${candidate.version} is right.`);
+  const of = { facts, root: desired.root, appAddress, isOnline: !given.offline, isSoAlready };
+  const code = started(of, report, { clock, log });
+  return report.end(
+    await code.catch((error: unknown) => {
+      report.end(exitCodes.failed); // report the completed steps, too
+      throw error;
+    }),
+  );
+}
+
+const soAlready = 'Everything is so already.';
+
+interface Work {
+  facts: Facts;
+  report: Reporter;
+  clock: Clock;
+  log: Log;
+}
+
+/** Verifies the release of this program before it is installed. @returns its target path; empty: not verified */
+async function verified(
+  given: Given,
+  root: string,
+  { facts, used, report, clock, log }: Work & { used: ReturnType<typeof foundCredentials> },
+): Promise<string> {
+  const { trustedRoot } = given;
+  if (given.offline) {
+    if (trustedRoot !== undefined) {
+      await (await import('../install/verify.ts')).pinTrustedRoot({ root, system }, trustedRoot);
+    }
+    return '';
   }
-  if (isStaged && given.offline && given.trustedRoot !== undefined) {
-    await (await import('../install/verify.ts')).pinTrustedRoot({ root, system }, given.trustedRoot);
-  }
-  const report = (text: string): void => {
-    outcome.is_changed = true;
-    outcome.steps.push(text);
-    tell(`  ${text}`);
-  };
-  const isOnline = !given.offline;
-  const { candidate } = facts;
-  const parts = {
-    root,
-    credentialsFile,
-    unitFile: desired.unitFile,
-    candidate,
-    target,
-    isOnline,
-    system,
-    clock,
-    log,
-    report,
-  };
-  await applySteps(steps, parts).catch((error: unknown) => {
+  if (given.unsigned) return '';
+  const { candidate, platform } = facts;
+  const appAddress = used.at === 'usable' ? used.appAddress : '';
+  const send = await sendTo(appAddress, given, clock, used.at === 'usable' ? trustedBy(used) : undefined);
+  const { verifyRelease } = await import('../install/verify.ts');
+  const release = { appAddress, root, candidate, platform, trustedRoot, send };
+  const target = await verifyRelease(release, { system, clock, log });
+  report.print(`The signature of version ${candidate.version} is right.`);
+  return target;
+}
+
+/** @throws Ended INSTALL_FAILED */
+async function applied(
+  steps: ReturnType<typeof stepsOf>,
+  of: Work & { given: Given; desired: ReturnType<typeof desiredInstallation>['desired']; target: string },
+): Promise<void> {
+  const { given, facts, desired, target, report, clock, log } = of;
+  const { root, credentialsFile, unitFile } = desired;
+  const parts = { root, credentialsFile, unitFile, candidate: facts.candidate, target, isOnline: !given.offline };
+  await applySteps(steps, { ...parts, system, clock, log, report: report.step }).catch((error: unknown) => {
     if (!(error instanceof StepFailed)) throw error;
     throw new Ended(exitCodes.failed, {
       code: 'INSTALL_FAILED',
@@ -141,30 +189,12 @@ export async function install(given: Given, io: Io): Promise<number> {
       remedy: 'What ran before still runs. Repeat the command when the cause is gone.',
     });
   });
-
-  if (!desired.usesSystemd || !desired.isStarted) {
-    tell(
-      steps.length === 0
-        ? 'Everything is so already.'
-        : `platform-agent ${candidate.version} is installed, and not started.`,
-    );
-    return end(exitCodes.done);
-  }
-  const isSoAlready = steps.length === 0;
-  const code = started({ facts, root, appAddress, isOnline, isSoAlready }, outcome, tell, { clock, log });
-  return end(
-    await code.catch((error: unknown) => {
-      end(exitCodes.failed); // report the completed steps, too
-      throw error;
-    }),
-  );
 }
 
 /** Waits for the started agent and reports the result. @throws Ended if it does not run */
 async function started(
   of: { facts: Facts; root: string; appAddress: string; isOnline: boolean; isSoAlready: boolean },
-  outcome: Outcome,
-  tell: (text: string) => void,
+  { outcome, print }: Reporter,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<number> {
   const { root, appAddress, isOnline, facts } = of;
@@ -188,10 +218,10 @@ async function started(
       remedy: `See: journalctl -u ${agentUnit}`,
     });
   }
-  if (of.isSoAlready) tell('Everything is so already.');
-  tell(words(candidate.version, appAddress, isReached, isOnline));
+  if (of.isSoAlready) print(soAlready);
+  print(words(candidate.version, appAddress, isReached, isOnline));
   const trial = status?.programs.agent.trial;
-  if (trial) tell(`It must pass the health check within ten minutes; otherwise ${trial.previous} is restored.`);
+  if (trial) print(`It must pass the health check within ten minutes; otherwise ${trial.previous} is restored.`);
   return exitCodes.done;
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { Cell, createLog, errorText } from '@platform/kit';
+import { Cell, createLog, errorText, type Clock, type Log } from '@platform/kit';
 import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from './layers.ts';
@@ -10,8 +10,9 @@ import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../composition/this-machine.ts';
-import { unusableRemedy, unusableText, useProxiesOf } from '../os/proxies.ts';
-import type { Device } from '../os/ports.ts';
+import { unusableRemedy, unusableText, useProxiesOf, type UnusableProxy } from '../os/proxies.ts';
+import type { MachineCredentials } from '@platform/contract/machine';
+import type { Device, Disk } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
 import { RequestTrace } from '../os/request-trace.ts';
 import { runAgent } from '../composition/run-agent.ts';
@@ -25,7 +26,7 @@ import { tolerantFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { deviceFetch } from '../versions/device-fetch.ts';
 import { reportExpiredMetadata } from '../versions/trust/expired.ts';
 import { childFetcher } from '../versions/fetch-child.ts';
-import { setCondition } from '../health/condition-set.ts';
+import { setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher } from '../versions/ports.ts';
 import { selfIdOf } from '../versions/self.ts';
 import { systemUnit } from '../install/system-unit.ts';
@@ -53,7 +54,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
   const trace = new RequestTrace();
-  const { device, supervisor, stopped, ownMemory, memoryLimitBytes, forgetStart } = await thisMachine({
+  const machine = await thisMachine({
     root,
     env: process.env,
     orphaned: () => process.exit(exitCodes.broken), // like a crash: the server stays, the next agent adopts it
@@ -62,91 +63,26 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     log,
   });
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
-  const stop = stopped ? AbortSignal.any([signals, stopped]) : signals;
-  const found = await awaitCredentials(
-    credentialsFile,
-    {
-      copy: path.join(root, 'state', 'credentials.last-good'),
-      tell: (text) => supervisor.notify(`READY=1\nSTATUS=${text}\nWATCHDOG=1`),
-      clock,
-      log,
-    },
-    stop,
-  );
+  const stop = machine.stopped ? AbortSignal.any([signals, machine.stopped]) : signals;
+  const { supervisor, ownMemory, memoryLimitBytes } = machine;
+  const tell = (text: string): void => supervisor.notify(`READY=1\nSTATUS=${text}\nWATCHDOG=1`);
+  const copy = path.join(root, 'state', 'credentials.last-good');
+  const found = await awaitCredentials(credentialsFile, { copy, tell, clock, log }, stop);
   if (!found) return exitCodes.done;
-  const { credentials } = found;
   const conditions = new Cell(found.problem ? [found.problem] : []);
-  const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
-  if (unusable.length > 0) {
-    const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
-    const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
-    setCondition(conditions, { code, severity, message, remedy: unusableRemedy });
-    log.warn('a proxy cannot be used', { proxies: unusable });
-  }
-  const { appAddress, authority } = credentials;
-  const authorityFile = await keepAuthority(root, authority, log);
-  const trusted = trustedBy(credentials);
-  const heardTime = new Cell<HeardTime | undefined>(undefined);
-  const refuted = new Cell<number | undefined>(undefined);
-  const proven = await openProvenTime(device.disk, clock);
-  const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
-  const late = reportExpiredMetadata(conditions);
-  // Only the built program can start itself again; from source, this process fetches.
-  const fetcher: Fetcher =
-    selfId === undefined
-      ? {
-          fetch: (task, tell, signal) =>
-            deviceFetch(
-              task,
-              {
-                device: { ...device, web: webBy(send, { trace, clock }) },
-                appAddress,
-                system,
-                late,
-                clock,
-                log,
-              },
-              tell,
-              signal,
-            ),
-        }
-      : childFetcher({
-          command: process.execPath,
-          args: ['fetch'],
-          env: childEnvironment(process.env),
-          root,
-          appAddress,
-          authority,
-          late,
-          log: trace.over(log),
-        });
-  const isUnit = selfId !== undefined && device.host.isSupervisedBySystemd && process.getuid?.() === 0;
-  const unitPlace = isUnit ? await systemUnit({ root, credentialsFile }, system) : undefined;
-  void forgetStart({ clock, log }, stop);
+  if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
+  const local = { machine, root, conditions, trace, clock, log };
+  const connected = await connectedParts(found.credentials, credentialsFile, local);
+  void machine.forgetStart({ clock, log }, stop);
   await runAgent(
     {
-      device: { ...device, web: webBy(send, { trace, clock }) },
-      transport: connectTransport(credentials.appAddress, {
-        clock,
-        trace,
-        onDate: (ms) => heardTime.set({ wall: refuted.get() ?? ms, isClockRefuted: refuted.get() !== undefined }),
-        validityOf: (url) => peerValidity(url, clock),
-        fetch: send,
-      }),
-      trace,
-      heardTime,
-      timeFloor: proven.floor,
-      credentials,
+      ...connected,
       credentialsFile: found.file,
-      ...(authorityFile !== undefined && { authorityFile }),
       conditions,
-      runHistory: { bootId: device.host.bootId, previousRun: () => previousRun(device) },
+      trace,
       root,
       layers,
       version,
-      selfId,
-      unitPlace,
-      fetcher,
       clock,
       sink,
       random: Math.random,
@@ -160,6 +96,85 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   );
   return exitCodes.done;
 }
+
+interface Local {
+  machine: Awaited<ReturnType<typeof thisMachine>>;
+  root: string;
+  conditions: ConditionSet;
+  trace: RequestTrace;
+  clock: Clock;
+  log: Log;
+}
+
+/** The parts of the agent that need its credentials: connections, downloads, its own version and unit. */
+async function connectedParts(
+  credentials: MachineCredentials,
+  credentialsFile: string,
+  { machine: { device }, root, conditions, trace, clock, log }: Local,
+) {
+  const { appAddress, authority } = credentials;
+  const authorityFile = await keepAuthority(root, authority, log);
+  const { web, ...link } = await openLink(credentials, { disk: device.disk, trace, clock });
+  const linked = { ...device, web };
+  const late = reportExpiredMetadata(conditions);
+  const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
+  // Only the built program can start itself again; from source, this process fetches.
+  const fetcher =
+    selfId === undefined
+      ? ownFetcher({ device: linked, appAddress, system, late, clock, log })
+      : childFetcher({ ...fetchCommand(root), appAddress, authority, late, log: trace.over(log) });
+  const isUnit = selfId !== undefined && device.host.isSupervisedBySystemd && process.getuid?.() === 0;
+  const unitPlace = isUnit ? await systemUnit({ root, credentialsFile }, system) : undefined;
+  const runHistory = { bootId: device.host.bootId, previousRun: () => previousRun(device) };
+  return {
+    ...link,
+    ...(authorityFile !== undefined && { authorityFile }),
+    credentials,
+    device: linked,
+    runHistory,
+    selfId,
+    fetcher,
+    unitPlace,
+  };
+}
+
+function reportUnusableProxies(unusable: readonly UnusableProxy[], conditions: ConditionSet, log: Log): void {
+  const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
+  const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
+  setCondition(conditions, { code, severity, message, remedy: unusableRemedy });
+  log.warn('a proxy cannot be used', { proxies: unusable });
+}
+
+/** Requests to the management server and to download servers; they prove the time where the clock does not. */
+async function openLink(
+  credentials: MachineCredentials,
+  { disk, trace, clock }: { disk: Disk; trace: RequestTrace; clock: Clock },
+) {
+  const heardTime = new Cell<HeardTime | undefined>(undefined);
+  const refuted = new Cell<number | undefined>(undefined);
+  const proven = await openProvenTime(disk, clock);
+  const trusted = trustedBy(credentials);
+  const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
+  const transport = connectTransport(credentials.appAddress, {
+    clock,
+    trace,
+    onDate: (ms) => heardTime.set({ wall: refuted.get() ?? ms, isClockRefuted: refuted.get() !== undefined }),
+    validityOf: (url) => peerValidity(url, clock),
+    fetch: send,
+  });
+  return { transport, web: webBy(send, { trace, clock }), heardTime, timeFloor: proven.floor };
+}
+
+const fetchCommand = (root: string) => ({
+  command: process.execPath,
+  args: ['fetch'],
+  env: childEnvironment(process.env),
+  root,
+});
+
+const ownFetcher = (parts: Parameters<typeof deviceFetch>[1]): Fetcher => ({
+  fetch: (task, tell, signal) => deviceFetch(task, parts, tell, signal),
+});
 
 /** From the supervisor's record, where there is one; else from the journal of systemd. */
 const previousRun = (device: Device): Promise<PreviousRun> =>

@@ -3,14 +3,14 @@ import type { MachineCredentials } from '@platform/contract/machine';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
 import { Cell, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from '../control/view.ts';
-import { superviseServer } from '../server/process.ts';
+import { superviseServer, type ServerProcessParts } from '../server/process.ts';
 import { environmentMark, readRecord } from '../server/record.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
 import { linesFile } from '../os/relay-places.ts';
 import { openApplied } from '../config/applied.ts';
 import { holdFirstStart } from '../server/first-start.ts';
 import type { Leave } from '../versions/managed-programs.ts';
-import { openUpdates } from '../versions/updates.ts';
+import { openUpdates, type Updates } from '../versions/updates.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
 import { memoryLimits, initialHealth, notifyStatus, watchdog, type AgentHealth } from '../health/watchdog.ts';
@@ -20,7 +20,9 @@ import { settingsOf } from '../state/settings.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
 import type { OwnLayers } from '../config/config-receiver.ts';
 import { noRunHistory, type RunHistory, type PreviousRun } from '../health/previous-run.ts';
-import { openSync } from './open-sync.ts';
+import { agentLifetime, type Ending, type Lifetime } from './lifetime.ts';
+import { openSync, type Sync } from './open-sync.ts';
+import type { NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { checksum } from '../storage/checksum.ts';
@@ -76,11 +78,16 @@ export interface AgentParts {
   control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * `stopped`: by the signal, together with the machine server. Else bin/ links to another version, which adopts the
- * server.
- */
-export type Ending = 'stopped' | Leave;
+/** State that the loops share. */
+interface Shared {
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  /** Counts the requested restarts of the machine server. */
+  restarts: Cell<number>;
+  isReached: Cell<boolean>;
+  conditions: ConditionSet;
+  health: Cell<AgentHealth>;
+}
 
 /**
  * Runs the whole agent. It returns after `signal`, once the machine server has stopped and the last lines are sent or
@@ -90,45 +97,28 @@ export type Ending = 'stopped' | Leave;
  * @throws the error of a loop that failed
  */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
-  const { clock, credentials, random, sink } = parts;
+  const { credentials } = parts;
   const layers = { ...parts.layers, platform: parts.device.host.platform };
-  const hangDetector = new HangDetector(clock);
+  const hangDetector = new HangDetector(parts.clock);
   const device = watchedDevice(parts.device, hangDetector);
-  const wanted = new Cell<Wanted>(wantedBefore(layers));
-  const actual = new Cell<Actual>(nothingYet);
-  const restarts = new Cell(0);
-  const mayStart = new Cell(false);
-  const isReached = new Cell(false);
-  const conditions: ConditionSet = parts.conditions ?? new Cell([]);
-
-  const { bootId, previousRun } = parts.runHistory ?? noRunHistory;
-  let asked: Promise<PreviousRun> | undefined;
-  const runHistory: RunHistory = { bootId, previousRun: () => (asked ??= previousRun()) };
-  const sync = await openSync({
-    device,
-    transport: parts.transport,
-    heardTime: parts.heardTime ?? new Cell<HeardTime | undefined>(undefined),
-    version: parts.version,
-    runHistory,
-    credentials,
-    layers,
-    wanted,
-    actual,
-    restarts,
-    isReached,
-    conditions,
-    clock,
-    sink,
-    random,
-    newId: parts.newId,
-  });
-  const { log, spool } = sync;
+  const shared: Shared = {
+    wanted: new Cell<Wanted>(wantedBefore(layers)),
+    actual: new Cell<Actual>(nothingYet),
+    restarts: new Cell(0),
+    isReached: new Cell(false),
+    conditions: parts.conditions ?? new Cell([]),
+    health: parts.health ?? new Cell(initialHealth),
+  };
+  const runHistory = readOnce(parts.runHistory ?? noRunHistory);
+  const heardTime = parts.heardTime ?? new Cell<HeardTime | undefined>(undefined);
+  const sync = await openSync({ ...parts, ...shared, device, layers, runHistory, heardTime });
+  const { log } = sync;
   // Log the requests that send log lines locally only: otherwise each would create more lines.
   parts.trace?.listen((path) => (path.endsWith('/Log') ? sync.local : log));
-  const self: Self = {
+  const self = {
     partId: credentials.partId,
     agentVersion: parts.version,
-    startedAt: clock.now(),
+    startedAt: parts.clock.now(),
     host: device.host,
   };
   log.info('platform agent started', {
@@ -138,140 +128,168 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     isSupervisedBySystemd: device.host.isSupervisedBySystemd,
   });
 
-  const broken = new AbortController(); // a loop that throws ends the process; the supervisor restarts it
-  const handover = new AbortController();
-  const ending: { how: Ending } = { how: 'stopped' };
-  const early = AbortSignal.any([signal, broken.signal, handover.signal]);
-  const lateStop = new AbortController();
-  const late = lateStop.signal;
-  const loop = async (name: string, work: Promise<void>): Promise<void> => {
-    try {
-      await work;
-    } catch (error) {
-      log.error('a part of the agent failed', { loop: name, error });
-      if (!broken.signal.aborted) broken.abort(error);
-    }
-  };
+  const lifetime = agentLifetime(signal, log);
+  const { previousRun } = runHistory;
+  const updates = await versionUpdates(parts, { device, self, shared, sync, previousRun, leave: lifetime.leave });
+  const lateLoops = await lateLoopsOf(parts, { device, self, shared, sync, updates, lifetime });
+  const mayStart = new Cell(false);
+  const isSupervising = new Cell(false);
+  const earlyLoops = [
+    ...sync.requestLoops(self, lifetime.early),
+    { name: 'hold', work: holdFirstStart({ ...shared, mayStart, clock: parts.clock, log }, lifetime.early) },
+    ...updates.loops(lifetime.early),
+  ].map(lifetime.loop);
+  const supervisor = parts.supervisor ?? noSupervisor;
+  signal.addEventListener('abort', () => supervisor.notify('STOPPING=1'), { once: true });
+  const watching = { supervisor, hangDetector, health: shared.health, actual: shared.actual, isSupervising };
+  lateLoops.push(...livenessLoops(parts, watching, log, lifetime.late).map(lifetime.loop));
+  const server = serverParts(parts, { device, shared, sync, updates, mayStart, isSupervising, leave: lifetime.left });
+  await lifetime.loop({ name: 'server', work: superviseServer(server, signal) });
+  await Promise.all(earlyLoops);
+  // An agent that never became ready may have been stopped for that, so its start counts.
+  if (lifetime.isStopped && shared.health.get().isReady) await updates.interrupted('both');
+  log.info('platform agent ends', { because: errorText(lifetime.early.reason) });
+  await sync.drained();
+  lifetime.finish();
+  await Promise.all(lateLoops);
+  await sync.close();
+  lifetime.throwIfBroken();
+  return lifetime.ending;
+}
 
-  const leave = (how: Leave): void => {
-    ending.how = how;
-    handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
-  };
-  const health = parts.health ?? new Cell(initialHealth);
-  const { trust, patches, fetcher, selfId = null } = parts;
-  const unit = parts.unitPlace && unitRenewal(device.files, parts.unitPlace, conditions, log.child('unit'));
-  const updates = await openUpdates({
+/** Reads the end of the previous run once, for all that use it. */
+function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
+  let found: Promise<PreviousRun> | undefined;
+  return { bootId, previousRun: () => (found ??= previousRun()) };
+}
+
+interface VersionUpdateParts {
+  device: Device;
+  self: Self;
+  shared: Shared;
+  sync: Sync;
+  previousRun: RunHistory['previousRun'];
+  leave: (how: Leave) => void;
+}
+
+function versionUpdates(parts: AgentParts, { device, self, shared, sync, previousRun, leave }: VersionUpdateParts) {
+  const { trust, patches, fetcher, selfId = null, unitPlace, version, clock, random } = parts;
+  const { log } = sync;
+  return openUpdates({
+    ...shared,
     device,
     selfId,
-    version: parts.version,
+    version,
     startedAt: self.startedAt,
-    wanted,
-    actual,
-    restarts,
-    health: health,
-    isReached,
     trust,
     patches,
     fetcher,
-    previousRun: runHistory.previousRun,
+    previousRun,
     crashed: sync.crashed,
     mask: sync.mask,
-    unit,
+    unit: unitPlace && unitRenewal(device.files, unitPlace, shared.conditions, log.child('unit')),
     leave,
     clock,
     timedClock: sync.clock,
     log,
     random,
   });
-  const actor = { platform: device.host.platform, isReplaceable: selfId !== null, markOf: environmentMark };
-  const trackApplied = await openApplied({ wanted, actual, actor, disk: device.disk, clock: sync.clock, log });
+}
+
+interface LateLoopParts {
+  device: Device;
+  self: Self;
+  shared: Shared;
+  sync: Sync;
+  updates: Updates;
+  lifetime: Lifetime;
+}
+
+/** Starts the loops that also report how the others end: commands of operators, log lines, reports. */
+async function lateLoopsOf(
+  parts: AgentParts,
+  { device, self, shared, sync, updates, lifetime }: LateLoopParts,
+): Promise<Promise<void>[]> {
+  const { log, clock, spool, sinceOf } = sync;
+  const { disk } = device;
+  const actor = {
+    platform: device.host.platform,
+    isReplaceable: (parts.selfId ?? null) !== null,
+    markOf: environmentMark,
+  };
+  const trackApplied = await openApplied({ ...shared, actor, disk, clock, log });
+  const { wanted, actual, isReached, conditions } = shared;
   const view: AgentView = {
-    self,
-    appAddress: credentials.appAddress,
-    root: parts.root,
     wanted,
     actual,
     isReached,
-    spool,
     conditions,
-    sinceOf: sync.sinceOf,
+    self,
+    appAddress: parts.credentials.appAddress,
+    root: parts.root,
+    spool,
+    sinceOf,
     operator: updates.operator,
-    handOver: () => leave('handover'),
+    handOver: () => lifetime.leave('handover'),
   };
-  const control = parts.control?.(view, { disk: device.disk, clock: sync.clock, log: log.child('control') }, late);
-  const stdoutBegin = async () => (await readRecord(device.disk))?.from;
+  const control = parts.control?.(view, { disk, clock, log: log.child('control') }, lifetime.late);
+  const stdoutBegin = async () => (await readRecord(disk))?.from;
   const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
-  const lateLoops = [
-    ...(control ? [loop('control', control)] : []),
-    ...sync.sendLoops(self, outputs, late).map(({ name, work }) => loop(name, work)),
+  return [
+    ...(control ? [{ name: 'control', work: control }] : []),
+    ...sync.sendLoops(self, outputs, lifetime.late),
+    { name: 'applied', work: trackApplied(lifetime.late) },
+  ].map(lifetime.loop);
+}
+
+/** Starts the loops that notify the service manager that this agent works, and what it does. */
+function livenessLoops(
+  { ownMemory = () => undefined, memoryLimitBytes = memoryLimits.built, clock }: AgentParts,
+  watching: Parameters<typeof notifyStatus>[0] &
+    Omit<Parameters<typeof watchdog>[0], 'ownMemory' | 'memoryLimitBytes' | 'clock' | 'log'>,
+  log: Log,
+  signal: AbortSignal,
+): NamedLoop[] {
+  return [
+    { name: 'watchdog', work: watchdog({ ...watching, ownMemory, memoryLimitBytes, clock, log }, signal) },
+    { name: 'status', work: notifyStatus(watching, signal) },
   ];
-  const earlyLoops = [
-    ...sync.requestLoops(self, early).map(({ name, work }) => loop(name, work)),
-    loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
-    ...updates.loops(early).map(({ name, work }) => loop(name, work)),
-  ];
-  lateLoops.push(loop('applied', trackApplied(late)));
-  const isSupervising = new Cell(false);
-  const watching = { supervisor: parts.supervisor ?? noSupervisor, hangDetector, health, actual, isSupervising };
-  signal.addEventListener('abort', () => watching.supervisor.notify('STOPPING=1'), { once: true });
-  lateLoops.push(
-    loop(
-      'watchdog',
-      watchdog(
-        {
-          ...watching,
-          ownMemory: parts.ownMemory ?? (() => undefined),
-          memoryLimitBytes: parts.memoryLimitBytes ?? memoryLimits.built,
-          clock,
-          log,
-        },
-        late,
-      ),
-    ),
-    loop('status', notifyStatus(watching, late)),
-  );
-  const { credentialsFile, root } = parts;
-  const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));
-  await loop(
-    'server',
-    superviseServer(
-      {
-        device,
-        clock: sync.clock,
-        log: log.child('server'),
-        wanted,
-        actual,
-        restarts,
-        mayStart,
-        credentialsFile,
-        credentialsMark,
-        ...(parts.timeFloor && { timeFloor: parts.timeFloor }),
-        ...(parts.authorityFile !== undefined && { authorityFile: parts.authorityFile }),
-        root,
-        beginStart: updates.beginStart,
-        endedAsAsked: () => updates.interrupted('server'),
-        exited: updates.serverExited,
-        mask: sync.mask,
-        linked: updates.linked,
-        isSupervising,
-        // An agent that fails or is replaced leaves a working server running.
-        leave: AbortSignal.any([broken.signal, handover.signal]),
-      },
-      signal,
-    ),
-  );
-  await Promise.all(earlyLoops);
-  // An agent that never became ready may have been stopped for that, so its start counts.
-  if (ending.how === 'stopped' && !broken.signal.aborted && health.get().isReady) await updates.interrupted('both');
-  log.info('platform agent ends', {
-    because: errorText(early.reason),
-  });
-  await sync.drained();
-  lateStop.abort();
-  await Promise.all(lateLoops);
-  await sync.close();
-  if (broken.signal.aborted) throw broken.signal.reason;
-  return ending.how;
+}
+
+interface ServerLinks {
+  device: Device;
+  shared: Shared;
+  sync: Sync;
+  updates: Updates;
+  mayStart: Cell<boolean>;
+  isSupervising: Cell<boolean>;
+  leave: AbortSignal;
+}
+
+/** @param leave - an agent that fails or is replaced leaves a working server running. */
+function serverParts(
+  { credentials, credentialsFile, root, timeFloor, authorityFile }: AgentParts,
+  { device, shared, sync, updates, mayStart, isSupervising, leave }: ServerLinks,
+): ServerProcessParts {
+  return {
+    ...shared,
+    device,
+    clock: sync.clock,
+    log: sync.log.child('server'),
+    mayStart,
+    credentialsFile,
+    credentialsMark: checksum(new TextEncoder().encode(JSON.stringify(credentials))),
+    ...(timeFloor && { timeFloor }),
+    ...(authorityFile !== undefined && { authorityFile }),
+    root,
+    beginStart: updates.beginStart,
+    endedAsAsked: () => updates.interrupted('server'),
+    exited: updates.serverExited,
+    mask: sync.mask,
+    linked: updates.linked,
+    isSupervising,
+    leave,
+  };
 }
 
 /** Before the first answer of the management server: the defaults and the local layers of this machine. */
