@@ -97,7 +97,7 @@ function helpText(): string {
   ].join('\n');
 }
 
-const forPeople = new Set([
+const forUsers = new Set([
   'Usage',
   'Ended',
   'PlatformError',
@@ -113,9 +113,9 @@ function complain(error: unknown, isJson: boolean, io: Io): number {
     io.out(error.message);
     return exitCodes.done;
   }
-  const { name, message, code, what: said, remedy, exitCode, stack } = error as Partial<Ended> & { what?: string };
-  const isExpected = forPeople.has(name ?? '');
-  const what = isExpected ? (said ?? message ?? '') : errorText(error);
+  const { name, message, code, what: ownText, remedy, exitCode, stack } = error as Partial<Ended> & { what?: string };
+  const isExpected = forUsers.has(name ?? '');
+  const what = isExpected ? (ownText ?? message ?? '') : errorText(error);
   if (isJson) {
     const known = code ?? (error instanceof Usage ? 'USAGE' : '');
     io.note(JSON.stringify({ error: { code: known, what, remedy: remedy ?? '' } } satisfies ControlFailure));

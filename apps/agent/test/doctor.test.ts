@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentStatus } from '@platform/contract/agent-status';
-import type { Findings } from '../src/doctor/findings.ts';
-import { verdictsOf, worstOf } from '../src/doctor/verdicts.ts';
+import type { Observations } from '../src/doctor/observations.ts';
+import { checkResults, worstOf } from '../src/doctor/checks.ts';
 import { program, status } from './healthy-status.ts';
 
 const systemd = {
@@ -13,7 +13,7 @@ const systemd = {
   result: 'success',
   restarts: 0,
 };
-const healthy: Findings = {
+const healthy: Observations = {
   root: '/opt/platform',
   isRoot: true,
   credentialsFile: '/etc/platform.json',
@@ -34,185 +34,207 @@ const healthy: Findings = {
 };
 
 test('a machine in order: everything is ok', () => {
-  const verdicts = verdictsOf(healthy);
+  const results = checkResults(healthy);
   assert.deepEqual(
-    verdicts.filter(({ at }) => at !== 'ok'),
+    results.filter(({ at }) => at !== 'ok'),
     [],
   );
-  assert.equal(worstOf(verdicts), 'ok');
-  assert.ok(verdicts.length > 9);
+  assert.equal(worstOf(results), 'ok');
+  assert.ok(results.length > 9);
 });
 
-const server = (change: Partial<AgentStatus['server']>): Partial<Findings> => ({
+const server = (change: Partial<AgentStatus['server']>): Partial<Observations> => ({
   status: { ...status, server: { ...status.server, ...change } },
 });
-const cases: [name: string, change: Partial<Findings>, check: string, at: string, says: RegExp, remedy: RegExp][] = [
-  ['not root', { isRoot: false }, 'account', 'warning', /Without root/, /sudo/],
-  ['no credentials', { credentials: { at: 'none' } }, 'credentials', 'failed', /no credentials file/, /management app/],
-  ['credentials, not root', { credentials: { at: 'closed' }, isRoot: false }, 'credentials', 'note', /only root/, /^$/],
-  ['an agent, not root', { status: undefined, isRoot: false }, 'agent', 'note', /answers root alone/, /^$/],
+const cases: [name: string, change: Partial<Observations>, check: string, at: string, says: RegExp, remedy: RegExp][] =
   [
-    'damaged credentials',
-    { credentials: { at: 'unusable', problem: 'it is not a JSON object' } },
-    'credentials',
-    'failed',
-    /not a JSON object/,
-    /provision/,
-  ],
-  ['credentials for all to read', { credentialsMode: 0o100644 }, 'credentials', 'warning', /mode 644/, /chmod 600/],
-  [
-    'a proxy of a kind that is not supported',
-    { unusableProxies: ['all_proxy=socks5://p:1: SOCKS proxies are not supported.'] },
-    'proxy',
-    'failed',
-    /SOCKS proxies are not supported\. The agent goes without it/,
-    /speaks HTTP/,
-  ],
-  ['no systemd', { systemd: undefined }, 'service', 'note', /nothing starts the agent again/, /^$/],
-  [
-    'no unit',
-    { systemd: { ...systemd, isUnitThere: false } },
-    'service',
-    'failed',
-    /no unit/,
-    /platform-agent install/,
-  ],
-  [
-    'failed unit',
-    { systemd: { ...systemd, activeState: 'failed', result: 'watchdog' } },
-    'service',
-    'failed',
-    /is failed, its last end was: watchdog/,
-    /journalctl/,
-  ],
-  [
-    'stopped unit',
-    { systemd: { ...systemd, activeState: 'inactive' } },
-    'service',
-    'failed',
-    /is inactive/,
-    /systemctl start/,
-  ],
-  ['not enabled', { systemd: { ...systemd, isEnabled: false } }, 'service', 'warning', /not started at boot/, /enable/],
-  ['many restarts', { systemd: { ...systemd, restarts: 7 } }, 'service', 'warning', /again 7 times/, /journalctl/],
-  [
-    'no gate',
-    { gate: { isThere: false, isCurrent: false, problem: '' } },
-    'gate',
-    'failed',
-    /is missing: a failing agent/,
-    /install/,
-  ],
-  [
-    'damaged gate',
-    { gate: { isThere: true, isCurrent: false, problem: 'line 3: syntax error' } },
-    'gate',
-    'failed',
-    /syntax error/,
-    /install/,
-  ],
-  [
-    'old gate',
-    { gate: { isThere: true, isCurrent: false, problem: '' } },
-    'gate',
-    'warning',
-    /another version/,
-    /install/,
-  ],
-  [
-    'damaged server',
-    { programs: [{ name: 'platform-server', id: 'x', problem: 'The file of version x is damaged.' }] },
-    'platform-server',
-    'failed',
-    /damaged/,
-    /install/,
-  ],
-  [
-    'quarantined version',
-    {
-      status: {
-        ...status,
-        programs: {
-          agent: program,
-          server: {
-            ...program,
-            quarantined: [{ version: '1.1.0', reason: 'it did not become ready', since: null }],
+    ['not root', { isRoot: false }, 'account', 'warning', /Without root/, /sudo/],
+    [
+      'no credentials',
+      { credentials: { at: 'none' } },
+      'credentials',
+      'failed',
+      /no credentials file/,
+      /management app/,
+    ],
+    [
+      'credentials, not root',
+      { credentials: { at: 'closed' }, isRoot: false },
+      'credentials',
+      'note',
+      /only root/,
+      /^$/,
+    ],
+    ['an agent, not root', { status: undefined, isRoot: false }, 'agent', 'note', /answers root alone/, /^$/],
+    [
+      'damaged credentials',
+      { credentials: { at: 'unusable', problem: 'it is not a JSON object' } },
+      'credentials',
+      'failed',
+      /not a JSON object/,
+      /provision/,
+    ],
+    ['credentials for all to read', { credentialsMode: 0o100644 }, 'credentials', 'warning', /mode 644/, /chmod 600/],
+    [
+      'a proxy of a kind that is not supported',
+      { unusableProxies: ['all_proxy=socks5://p:1: SOCKS proxies are not supported.'] },
+      'proxy',
+      'failed',
+      /SOCKS proxies are not supported\. The agent goes without it/,
+      /speaks HTTP/,
+    ],
+    ['no systemd', { systemd: undefined }, 'service', 'note', /nothing starts the agent again/, /^$/],
+    [
+      'no unit',
+      { systemd: { ...systemd, isUnitThere: false } },
+      'service',
+      'failed',
+      /no unit/,
+      /platform-agent install/,
+    ],
+    [
+      'failed unit',
+      { systemd: { ...systemd, activeState: 'failed', result: 'watchdog' } },
+      'service',
+      'failed',
+      /is failed, its last end was: watchdog/,
+      /journalctl/,
+    ],
+    [
+      'stopped unit',
+      { systemd: { ...systemd, activeState: 'inactive' } },
+      'service',
+      'failed',
+      /is inactive/,
+      /systemctl start/,
+    ],
+    [
+      'not enabled',
+      { systemd: { ...systemd, isEnabled: false } },
+      'service',
+      'warning',
+      /not started at boot/,
+      /enable/,
+    ],
+    ['many restarts', { systemd: { ...systemd, restarts: 7 } }, 'service', 'warning', /again 7 times/, /journalctl/],
+    [
+      'no gate',
+      { gate: { isThere: false, isCurrent: false, problem: '' } },
+      'gate',
+      'failed',
+      /is missing: a failing agent/,
+      /install/,
+    ],
+    [
+      'damaged gate',
+      { gate: { isThere: true, isCurrent: false, problem: 'line 3: syntax error' } },
+      'gate',
+      'failed',
+      /syntax error/,
+      /install/,
+    ],
+    [
+      'old gate',
+      { gate: { isThere: true, isCurrent: false, problem: '' } },
+      'gate',
+      'warning',
+      /another version/,
+      /install/,
+    ],
+    [
+      'damaged server',
+      { programs: [{ name: 'platform-server', id: 'x', problem: 'The file of version x is damaged.' }] },
+      'platform-server',
+      'failed',
+      /damaged/,
+      /install/,
+    ],
+    [
+      'quarantined version',
+      {
+        status: {
+          ...status,
+          programs: {
+            agent: program,
+            server: {
+              ...program,
+              quarantined: [{ version: '1.1.0', reason: 'it did not become ready', since: null }],
+            },
           },
         },
       },
-    },
-    'server quarantine',
-    'warning',
-    /1\.1\.0 failed here and is not used: it did not become ready/,
-    /platform-agent clear server/,
-  ],
-  ['no agent', { status: undefined }, 'agent', 'failed', /No agent answers/, /journalctl/],
-  [
-    'an agent with complaints',
-    {
-      status: {
-        ...status,
-        conditions: [
-          { code: 'DISK_FULL', severity: 'error', message: 'No space.', remedy: 'Free some.', since: null, path: '' },
-        ],
+      'server quarantine',
+      'warning',
+      /1\.1\.0 failed here and is not used: it did not become ready/,
+      /platform-agent clear server/,
+    ],
+    ['no agent', { status: undefined }, 'agent', 'failed', /No agent answers/, /journalctl/],
+    [
+      'an agent with complaints',
+      {
+        status: {
+          ...status,
+          conditions: [
+            { code: 'DISK_FULL', severity: 'error', message: 'No space.', remedy: 'Free some.', since: null, path: '' },
+          ],
+        },
       },
-    },
-    'agent',
-    'warning',
-    /No space/,
-    /Free some/,
-  ],
-  [
-    'server crashes',
-    server({ at: 'waiting', url: '', last_exit: 'exit 3' }),
-    'machine server',
-    'failed',
-    /is waiting/,
-    /logs --server/,
-  ],
-  ['server starts', server({ at: 'starting', url: '' }), 'machine server', 'warning', /does not answer yet/, /Wait/],
-  ['server disabled', server({ at: 'disabled', url: '' }), 'machine server', 'note', /disabled/, /^$/],
-  [
-    'server away',
-    {
-      cloud: {
-        address: 'https://c',
-        proxy: 'http://***@p:1',
-        problem: { code: 'CLOUD_NAME_UNKNOWN', what: 'The name c is not known.', remedy: 'Check DNS.' },
-        tookMs: 1,
-        aheadMs: undefined,
+      'agent',
+      'warning',
+      /No space/,
+      /Free some/,
+    ],
+    [
+      'server crashes',
+      server({ at: 'waiting', url: '', last_exit: 'exit 3' }),
+      'machine server',
+      'failed',
+      /is waiting/,
+      /logs --server/,
+    ],
+    ['server starts', server({ at: 'starting', url: '' }), 'machine server', 'warning', /does not answer yet/, /Wait/],
+    ['server disabled', server({ at: 'disabled', url: '' }), 'machine server', 'note', /disabled/, /^$/],
+    [
+      'server away',
+      {
+        cloud: {
+          address: 'https://c',
+          proxy: 'http://***@p:1',
+          problem: { code: 'CLOUD_NAME_UNKNOWN', what: 'The name c is not known.', remedy: 'Check DNS.' },
+          tookMs: 1,
+          aheadMs: undefined,
+        },
       },
-    },
-    'management server',
-    'failed',
-    /not known.*by way of http:\/\/\*\*\*@p:1/,
-    /DNS/,
-  ],
-  [
-    'wrong clock',
-    { cloud: { ...healthy.cloud!, aheadMs: -7_200_000 } },
-    'clock',
-    'warning',
-    /120 minutes behind/,
-    /set-ntp/,
-  ],
-  [
-    'only the agent is away',
-    { status: { ...status, cloud: { ...status.cloud, is_reached: false } } },
-    'agent to server',
-    'warning',
-    /the agent does not/,
-    /proxies/,
-  ],
-  ['full disk', { freeBytes: 10e6 }, 'disk', 'failed', /10 MB are free/, /Make room/],
-  ['little room', { freeBytes: 200e6 }, 'disk', 'warning', /an update needs more/, /Make room/],
-  ['full spool', { spoolBytes: 14e6 }, 'logs', 'warning', /14\.0 MB/, /online/],
-];
+      'management server',
+      'failed',
+      /not known.*by way of http:\/\/\*\*\*@p:1/,
+      /DNS/,
+    ],
+    [
+      'wrong clock',
+      { cloud: { ...healthy.cloud!, aheadMs: -7_200_000 } },
+      'clock',
+      'warning',
+      /120 minutes behind/,
+      /set-ntp/,
+    ],
+    [
+      'only the agent is away',
+      { status: { ...status, cloud: { ...status.cloud, is_reached: false } } },
+      'agent to server',
+      'warning',
+      /the agent does not/,
+      /proxies/,
+    ],
+    ['full disk', { freeBytes: 10e6 }, 'disk', 'failed', /10 MB are free/, /Make room/],
+    ['little room', { freeBytes: 200e6 }, 'disk', 'warning', /an update needs more/, /Make room/],
+    ['full spool', { spoolBytes: 14e6 }, 'logs', 'warning', /14\.0 MB/, /online/],
+  ];
 for (const [name, change, check, at, says, remedy] of cases) {
   test(`doctor: ${name}`, () => {
-    const verdict = verdictsOf({ ...healthy, ...change }).find((one) => one.name === check);
-    assert.equal(verdict?.at, at);
-    assert.match(verdict?.says ?? '', says);
-    assert.match(verdict?.remedy ?? '', remedy);
+    const result = checkResults({ ...healthy, ...change }).find((one) => one.name === check);
+    assert.equal(result?.at, at);
+    assert.match(result?.says ?? '', says);
+    assert.match(result?.remedy ?? '', remedy);
   });
 }

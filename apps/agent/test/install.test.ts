@@ -130,7 +130,7 @@ test('story: install with part id and API key, again, another version, uninstall
   assert.match(await readFile(path.join(at.root, 'state/platform-agent.trial'), 'utf8'), /^1\.0\.0-\S+ 1\.1\.0-\S+ 0 /);
 
   const asked = await command(['uninstall', '--root', at.root]);
-  assert.deepEqual([asked.code, asked.stderr], [4, 'Nobody is there to be asked. Use --yes.\n']);
+  assert.deepEqual([asked.code, asked.stderr], [4, 'There is no terminal to confirm on. Use --yes.\n']);
   const gone = await command(['uninstall', '--root', at.root, '--yes', '--json']);
   assert.equal(gone.code, 0, gone.stderr);
   assert.deepEqual((JSON.parse(gone.stdout) as { left: string[] }).left, []);
@@ -155,7 +155,7 @@ test('uninstall reports to the management server that the agent is removed, and 
   assert.match(heard.stdout, /^ {2}notified the management server$/m);
   assert.equal(cloud.calls.get('goodbye'), 1);
   const alone = await uninstalled('http://127.0.0.1:1');
-  assert.doesNotMatch(alone.stdout, /told/);
+  assert.doesNotMatch(alone.stdout, /notified/);
   assert.match(alone.stderr, /^The management server could not be notified: the app shows this machine as offline/m);
 });
 
@@ -261,7 +261,7 @@ const refused: [
     /it answers for part/,
   ],
   [
-    'nobody at the address',
+    'nothing at the address',
     () => {},
     [],
     () => ({ ...key, PLATFORM_URL: 'http://127.0.0.1:9' }),

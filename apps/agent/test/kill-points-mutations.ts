@@ -90,7 +90,7 @@ export const mutations: readonly Mutation[] = [
   { name: 'one start more than allowed', of: (f) => counting(f, (starts) => Math.max(0, starts - 1)) },
   { name: 'one start less than allowed', of: (f) => counting(f, (starts) => (starts > 0 ? starts + 1 : 0)) },
   { name: 'power cuts are taken for failures', of: (f) => writing(f, (words) => words.with(6, '-')) },
-  { name: 'power cuts are forgiven for ever', of: (f) => writing(f, (words) => words.with(7, '0')) },
+  { name: 'power cuts are never counted', of: (f) => writing(f, (words) => words.with(7, '0')) },
   { name: 'failures are taken for power cuts', of: (f) => writing(f, (words) => words.with(6, 'another')) },
   { name: 'what failed is not remembered', of: (f) => without(f, 'rename', (path) => path.endsWith('.bad')) },
   { name: 'a trial never ends', of: (f) => without(f, 'unlink', (path) => path.endsWith('.trial')) },

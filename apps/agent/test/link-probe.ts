@@ -15,10 +15,10 @@ for (const appAddress of process.argv.slice(2)) {
   });
   const credentials = { appAddress, partId: 'p', entity: 'p', type: 'robot-secret' as const, payload: 's' };
   const cloud = connectCloud(transport, credentials, systemClock, new Cell(false));
-  const told = await cloud.deviceAgentConfig({ id: 'p' }, 0, new AbortController().signal).then(
+  const outcome = await cloud.deviceAgentConfig({ id: 'p' }, 0, new AbortController().signal).then(
     () => 'answered',
     (error: unknown) => (isRefused(error) ? 'CLOUD_REFUSES_MACHINE' : (linkProblemIn(error)?.code ?? String(error))),
   );
-  process.stdout.write(`${told}\n`);
+  process.stdout.write(`${outcome}\n`);
 }
 process.exit(0);

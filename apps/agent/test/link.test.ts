@@ -87,12 +87,12 @@ const answers: readonly [string, Answer, RegExp][] = [
   ],
   ['404 of another server', (_, a) => a.writeHead(404).end('not here'), /^CLOUD_NOT_RECOGNIZED: .*HTTP 404/],
   [
-    'JSON that is no error of an RPC',
+    'JSON that is not an RPC error',
     (_, a) => a.writeHead(400, { 'content-type': 'application/json' }).end('{"message":"hm"}'),
     /^CLOUD_NOT_RECOGNIZED: .*HTTP 400 with content of the type application\/json/,
   ],
   [
-    'bytes that are no message',
+    'bytes that are not a message',
     (_, a) => a.writeHead(200, { ...proto, 'content-length': 3 }).end(Buffer.from([0xff, 0xff, 0xff])),
     /^CLOUD_NOT_RECOGNIZED: /,
   ],

@@ -26,7 +26,8 @@ const dropped = (lines: readonly StoredLine[]): number =>
 const conditionsOf = (w: World): string[] => w.cloud.report.get()?.conditions.map((c) => c.code) ?? [];
 
 test('a build of the operator: stdout and stderr arrive; of platform-server stdout stays here', async () => {
-  const script = (name: string) => good(name).replace('sleep', `echo said by ${name}\necho wept by ${name} >&2\nsleep`);
+  const script = (name: string) =>
+    good(name).replace('sleep', `echo printed by ${name}\necho wept by ${name} >&2\nsleep`);
   const w = new World();
   w.publish('1.0.0', script('ours'));
   const agent = w.start();
@@ -37,13 +38,13 @@ test('a build of the operator: stdout and stderr arrive; of platform-server stdo
   await w.clock.advance(minute);
   w.cloud.askForRestart();
   await w.clock.advance(minute);
-  const said = texts(of(w, 'platform-server.StdOut'));
+  const written = texts(of(w, 'platform-server.StdOut'));
   assert.deepEqual(
-    said.filter((m) => m.startsWith('said')),
-    ['said by theirs'],
+    written.filter((m) => m.startsWith('printed')),
+    ['printed by theirs'],
   );
   assert.equal(
-    said.some((m) => m.includes('ours')),
+    written.some((m) => m.includes('ours')),
     false,
     'what was written before it stays here',
   );
@@ -51,7 +52,7 @@ test('a build of the operator: stdout and stderr arrive; of platform-server stdo
   agent.kill();
   const next = w.start();
   await w.clock.advance(minute);
-  assert.equal(texts(of(w, 'platform-server.StdOut')).filter((m) => m === 'said by theirs').length, 1);
+  assert.equal(texts(of(w, 'platform-server.StdOut')).filter((m) => m === 'printed by theirs').length, 1);
   await end(w, next, true);
 });
 
@@ -115,8 +116,8 @@ test('a flood of 300,000 lines: the budget arrives, the rest is counted, the dis
   }
   await w.clock.advance(3 * minute);
   const lines = of(w, 'platform-server.StdErr');
-  const told = dropped(of(w, 'agent.logs'));
-  assert.equal(lines.length + told, total, `${lines.length} + ${told}`);
+  const droppedCount = dropped(of(w, 'agent.logs'));
+  assert.equal(lines.length + droppedCount, total, `${lines.length} + ${droppedCount}`);
   assert.ok(lines.length >= 5_000 && lines.length < 40_000, `${lines.length} lines`);
   const numbers = lines.map((l) => Number(l.message.split(' ')[3]));
   assert.deepEqual(
@@ -180,13 +181,13 @@ test('lines at which the cloud itself fails are found, however many of them stan
   const agent = w.start();
   await w.clock.advance(5_000);
   const poisonAt = [0, 40, 41, 42, 170, 299];
-  const said = Array.from({ length: 300 }, (_, n) => `${poisonAt.includes(n) ? 'poison' : 'line'} ${n}`);
-  w.machine.files.append(stderrFile, bytes(`${said.join('\n')}\n`));
+  const written = Array.from({ length: 300 }, (_, n) => `${poisonAt.includes(n) ? 'poison' : 'line'} ${n}`);
+  w.machine.files.append(stderrFile, bytes(`${written.join('\n')}\n`));
   await w.clock.advance(hour);
   w.machine.files.append(stderrFile, bytes('the last one\n'));
   await w.clock.advance(10 * minute);
   const arrived = texts(of(w, 'platform-server.StdErr'));
-  const expected = [...said.filter((text) => text.startsWith('line')), 'the last one'];
+  const expected = [...written.filter((text) => text.startsWith('line')), 'the last one'];
   assert.deepEqual(arrived.toSorted(), expected.toSorted());
   assert.equal(dropped(of(w, 'agent.logs')), poisonAt.length);
   await end(w, agent);
@@ -198,15 +199,15 @@ test('a cloud that fails at every line gets all of them when it is well again', 
   const agent = w.start();
   await w.clock.advance(5_000);
   w.cloud.failsAtLine = () => true;
-  const said = Array.from({ length: 150 }, (_, n) => `line ${n}`);
-  w.machine.files.append(stderrFile, bytes(`${said.join('\n')}\n`));
+  const written = Array.from({ length: 150 }, (_, n) => `line ${n}`);
+  w.machine.files.append(stderrFile, bytes(`${written.join('\n')}\n`));
   const before = w.cloud.batches.length;
   await w.clock.advance(6 * hour);
   const tries = w.cloud.batches.length - before;
   assert.ok(tries > 700 && tries < 4_000, `${tries} tries in six hours`);
   w.cloud.failsAtLine = () => false;
   await w.clock.advance(2 * minute);
-  assert.deepEqual(texts(of(w, 'platform-server.StdErr')), said);
+  assert.deepEqual(texts(of(w, 'platform-server.StdErr')), written);
   assert.equal(dropped(of(w, 'agent.logs')), 0);
   await end(w, agent);
 });
@@ -312,15 +313,15 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
   const last = w.start();
   await w.clock.advance(30 * minute);
   const arrived = of(w, 'platform-server.StdErr').length;
-  const told = of(w, 'agent.logs');
+  const marks = of(w, 'agent.logs');
   assert.ok(arrived > 30_000 && arrived < total, `${arrived} arrived`);
-  assert.ok(arrived + dropped(told) >= total, `${arrived} + ${dropped(told)} of ${total}`);
-  assert.ok(told.every((l) => typeof l.fields['from'] === 'string' && typeof l.fields['to'] === 'string'));
+  assert.ok(arrived + dropped(marks) >= total, `${arrived} + ${dropped(marks)} of ${total}`);
+  assert.ok(marks.every((l) => typeof l.fields['from'] === 'string' && typeof l.fields['to'] === 'string'));
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
   await end(w, last, true);
 });
 
-test('an agent that was killed is told of by the next, with its last words; one that ended is not', async () => {
+test('the next agent reports an agent that was killed, with its last lines, and not one that ended', async () => {
   const w = new World();
   const boot = { id: 'boot-1' };
   const runHistory = () => ({
@@ -332,20 +333,21 @@ test('an agent that was killed is told of by the next, with its last words; one 
   agent.kill();
   const second = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
-  const told = () => w.cloud.lines.get().filter((l) => l.message === 'the agent before this one did not end in order');
-  assert.deepEqual(told()[0]?.fields['lastWords'], ['Error: boom', 'status=70']);
-  assert.equal(told()[0]?.fields['because'], 'it crashed or was killed');
+  const reports = () =>
+    w.cloud.lines.get().filter((l) => l.message === 'the agent before this one did not end in order');
+  assert.deepEqual(reports()[0]?.fields['lastWords'], ['Error: boom', 'status=70']);
+  assert.equal(reports()[0]?.fields['because'], 'it crashed or was killed');
   second.stop();
   await w.clock.advance(5_000);
   await second.done;
   const third = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
-  assert.equal(told().length, 1);
+  assert.equal(reports().length, 1);
   third.kill();
   boot.id = 'boot-2';
   const fourth = w.start({}, { runHistory: runHistory() });
   await w.clock.advance(5_000);
-  assert.equal(told().at(-1)?.fields['because'], 'the machine was switched off or restarted');
+  assert.equal(reports().at(-1)?.fields['because'], 'the machine was switched off or restarted');
   await end(w, fourth, true);
 });
 
@@ -369,7 +371,7 @@ test('clock_1970_at_boot: lines of the time before the clock was right get their
   const started = w.cloud.lines.get().filter((l) => l.message === 'platform agent started');
   assert.equal(started.length, 2);
   const [early, late] = started;
-  assert.equal(early?.fields['time_is'], 'estimated', 'nobody knows when the one that was killed ran');
+  assert.equal(early?.fields['time_is'], 'estimated', 'the killed agent did not record when it ran');
   assert.equal(late?.fields['time_is'], undefined);
   assert.ok(Math.abs((late?.timeMs ?? 0) - (trueWall + minute)) < 1_000, String(late?.timeMs));
   assert.ok(conditionsOf(w).includes('CLOCK_WRONG'));

@@ -56,7 +56,7 @@ const server = http.createServer((request, answer) => {
     return answer.end(JSON.stringify({ longest }));
   }
   if (pathname === '/crash') {
-    write('the last words\\n');
+    write('the final line\\n');
     process.exit(3);
   }
   answer.end(JSON.stringify({ restart_allowed: true, does_not_handle_needs_restart: true }));
@@ -135,7 +135,7 @@ const relayOf = (pid: number): number | undefined => {
   return found === undefined ? undefined : Number(found);
 };
 
-test('what it writes while no agent runs is there afterwards, once and in order; a stopped agent blocks nobody', async () => {
+test('what it writes while no agent runs is there afterwards, once and in order; a stopped agent blocks no writer', async () => {
   await using on = await story();
   const { first } = on;
   process.kill(first.process.pid, 'SIGKILL');
@@ -208,7 +208,7 @@ test('a relay that is killed costs its server nothing: it is started again, and 
   assert.ok(on.isAlive());
   // The report of a server's exit includes its last output.
   await on.ask('/crash').catch(() => undefined);
-  await on.lines('its last line', (all) => all.some(({ message }) => message === 'the last words'));
+  await on.lines('its last line', (all) => all.some(({ message }) => message === 'the final line'));
 });
 
 test('without systemd, relay and agent both gone: its server waits at a full pipe, and the next agent ends that', async () => {

@@ -17,7 +17,7 @@ interface Fixture extends AsyncDisposable {
   /** Installs a long-running program in place of an older one. `more` changes the bytes of the program. */
   put(file: string, more: string): Promise<void>;
   /** Starts a foreign process of that program, which listens on the returned port. */
-  stranger(program: string): Promise<{ pid: number; port: number }>;
+  startForeign(program: string): Promise<{ pid: number; port: number }>;
 }
 
 const isReady = async (processes: Processes, pid: number, program: string): Promise<void> => {
@@ -38,7 +38,7 @@ async function linux(): Promise<Fixture> {
       await chmod(fresh, 0o755);
       await rename(fresh, folder.file(file));
     },
-    async stranger(program) {
+    async startForeign(program) {
       await mkdir(folder.file('elsewhere'));
       const file = folder.file('elsewhere', program);
       await copyFile(process.execPath, file);
@@ -67,7 +67,7 @@ async function sim(): Promise<Fixture> {
     async put(file, more) {
       files.put(file, Buffer.from(`sleep 1000\n${more}`));
     },
-    async stranger(program) {
+    async startForeign(program) {
       machine.foreign = [{ pid: 7, port: 8080, program, command: `/usr/local/bin/${program} listen.cjs` }];
       return { pid: 7, port: 8080 };
     },
@@ -98,13 +98,13 @@ for (const [kind, make] of [
     assert.equal(await on.processes.isReplaced(id, 'gone'), false);
   });
 
-  test(`${kind}: another's process of the same name is told, our own is not; and who has a port`, async () => {
+  test(`${kind}: a foreign process of the same name is reported, our own is not; and who has a port`, async () => {
     await using on = await make();
     const program = `odd-${process.pid}`;
     await on.put(program, '');
     const own = await on.processes.start({ program: program, args: ['1000'], env: {}, ...out });
     assert.deepEqual(await on.processes.foreignProcesses(program), []);
-    const { pid, port } = await on.stranger(program);
+    const { pid, port } = await on.startForeign(program);
     const [found, ...more] = await on.processes.foreignProcesses(program);
     assert.deepEqual([found?.pid, more], [pid, []]);
     assert.match(found?.command ?? '', /odd-\d+ .*listen\.cjs$/);
@@ -114,7 +114,7 @@ for (const [kind, make] of [
   });
 }
 
-test('a port that nobody listens on has no owner', async () => {
+test('a port without a listener has no owner', async () => {
   await using on = await linux();
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -71,7 +71,7 @@ for (const [name, program] of [
       'CLOUD_REFUSES_MACHINE',
       'CLOUD_REFUSES_MACHINE',
     ]);
-    assert.ok(proxy.asked.length > 0, 'it was asked');
+    assert.ok(proxy.asked.length > 0, 'it received a request');
     assert.ok(
       proxy.asked.every((line) => line.includes('cloud.invalid')),
       proxy.asked.join(),

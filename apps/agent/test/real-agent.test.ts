@@ -70,8 +70,8 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   await until(cloud.report, '1.0.0 runs', isRunning('1.0.0'));
   await until(cloud.report, 'it may be restarted', (r) => r?.restartAllowed);
   const record = (await readJson(path.join(root, 'state/server.json'))) as { pid: number };
-  const told = (text: RegExp) => until(cloud.lines, String(text), (lines) => lines.find((l) => text.test(l.message)));
-  const line = await told(/^tiny server 1\.0\.0/);
+  const logged = (text: RegExp) => until(cloud.lines, String(text), (lines) => lines.find((l) => text.test(l.message)));
+  const line = await logged(/^tiny server 1\.0\.0/);
   assert.deepEqual([line.level, line.logger], ['warn', 'platform-server.StdErr']);
 
   // A second agent for the same folder reports the running one and exits.
@@ -83,7 +83,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   assert.deepEqual(await agent.exited, { code: null, signal: 'SIGKILL' });
   assert.ok(processStartTime(record.pid));
   agent = await startAgent();
-  const adopted = await told(/^adopted the machine server of an earlier agent$/);
+  const adopted = await logged(/^adopted the machine server of an earlier agent$/);
   assert.deepEqual(adopted.fields, {
     pid: record.pid,
     version: `1.0.0-${sha256Of(tinyServer('1.0.0')).toString('hex').slice(0, 12)}`,
@@ -118,7 +118,7 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
 
   // TERM: the agent and the server with its child exit; the last lines arrive.
   const now = (await readJson(path.join(root, 'state/server.json'))) as { pid: number };
-  const { message } = await told(new RegExp(`with process ${now.pid} and child`));
+  const { message } = await logged(new RegExp(`with process ${now.pid} and child`));
   const child = Number(/child (\d+)/.exec(message)?.[1]);
   assert.ok(processStartTime(child));
   process.kill(agent.pid, 'SIGTERM');

@@ -48,7 +48,7 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
       })
     );
   });
-  const said = `Wrote ${file} (${formatBytes(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
-  io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : said);
+  const text = `Wrote ${file} (${formatBytes(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
+  io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : text);
   return exitCodes.done;
 }

@@ -14,9 +14,9 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   failed: 'it failed, for a reason that is printed; what ran before still runs',
   usage: 'the command line, the credentials file or another input cannot be understood',
   notRunning: 'no agent runs for this folder; with `run`: another one runs already',
-  refused: 'not allowed: no root, a check says no, or nobody agreed',
+  refused: 'not allowed: not root, a check failed, or nothing was confirmed',
   nothingToDo: 'there was nothing to do',
-  broken: 'a failure that nobody foresaw; the last lines on stderr say where',
+  broken: 'an unexpected failure; the last lines on stderr show where',
 };
 
 const machineProblems: Readonly<Record<string, { says: string; remedy: string; exitCode: number }>> = {

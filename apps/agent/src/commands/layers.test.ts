@@ -22,7 +22,7 @@ test('options: flag before environment before default', () => {
 });
 
 const layers = (...argv: string[]) => readLayers(readOptions(argv, {}));
-test('layers: the command line sets only what was given; a defaults file that cannot be used is told, not fatal', async () => {
+test('layers: the command line sets only what was given; a defaults file that cannot be used is reported and not fatal', async () => {
   await using folder = await tempFolder();
   const defaults = folder.file('defaults.json');
   assert.deepEqual((await layers()).commandLine, { advanced_settings: {} });

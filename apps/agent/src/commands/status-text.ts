@@ -57,7 +57,7 @@ function rowsOf(status: AgentStatus, since: Since): Row[] {
 function agentText(status: AgentStatus, since: Since): string {
   const { agent } = status;
   if (!status.is_running) return `not running${agent.version === '' ? '' : `; version ${agent.version}`}`;
-  const kept = agent.is_supervised_by_systemd ? 'kept by systemd' : 'kept by nobody';
+  const kept = agent.is_supervised_by_systemd ? 'supervised by systemd' : 'not supervised';
   return joined(agent.version, processText(agent.pid), `up ${since(agent.started)}`, kept);
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { controlOf, NobodyThere } from '../control/client.ts';
+import { controlOf, NoAgentRuns } from '../control/client.ts';
 import { system } from '../composition/system.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import type { Io } from './command.ts';
@@ -15,11 +15,11 @@ export async function status(given: { root: string; json: boolean }, io: Io): Pr
     io.out(given.json ? JSON.stringify(now, null, 2) : statusText(now, io.columns));
     return exitCodes.done;
   } catch (error) {
-    if (!(error instanceof NobodyThere)) throw error;
+    if (!(error instanceof NoAgentRuns)) throw error;
   }
   const disk = fileDisk(system.files(root));
   const found = await statusOnDisk({ root, disk, clock: io.clock, previousRun: () => lastRunHere(disk) });
   io.out(given.json ? JSON.stringify(found, null, 2) : statusText(found, io.columns));
-  io.note(`No agent runs for ${root}. This is what its folder tells. Start it with: systemctl start platform-agent`);
+  io.note(`No agent runs for ${root}. This is the state in its folder. Start it with: systemctl start platform-agent`);
   return exitCodes.notRunning;
 }

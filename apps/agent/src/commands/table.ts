@@ -40,7 +40,7 @@ export const commands: readonly Command[] = [
     name: 'status',
     summary: 'What runs, what is wanted, and why',
     about:
-      'Asks the running agent. When none runs, shows what its folder tells and ends with 3. The members of the JSON document are described in docs/generated/agent.md.',
+      'Requests the status from the running agent. If none runs, shows the state in its folder and exits with 3. The members of the JSON document are described in docs/generated/agent.md.',
     table: { root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./status.ts')).status,
   }),
@@ -56,7 +56,7 @@ export const commands: readonly Command[] = [
     name: 'logs',
     summary: 'The last lines of the agent, or with --server of the machine server',
     about:
-      "The agent's lines are in the journal of systemd. Of the machine server its warnings and errors (stderr) are shown, with --stdout what it prints for itself.",
+      "The agent's lines are in the journal of systemd. The warnings and errors (stderr) of the machine server are shown, with --stdout its standard output, too.",
     table: {
       root: placeOptions.root,
       follow: { type: 'boolean', short: 'f', env: '', description: 'Go on with new lines until Ctrl-C.' },
@@ -79,7 +79,7 @@ export const commands: readonly Command[] = [
     name: 'diagnostics',
     summary: 'Write a zip file with what someone who helps from afar wants to see',
     about:
-      'Status, findings of the doctor, configuration, versions, unit, last lines and the state of disks, time and network. Secrets of credentials, configuration, defaults and proxies are taken out of every file.',
+      'Status, checks of the doctor, configuration, versions, unit, last lines and the state of disks, time and network. Secrets of credentials, configuration, defaults and proxies are taken out of every file.',
     table: {
       ...placeOptions,
       defaults: runOptions.defaults,
@@ -168,7 +168,7 @@ export const commands: readonly Command[] = [
   command({
     name: 'service',
     summary: 'What the service manager of Windows starts',
-    about: 'Not for people: the service manager of Windows starts this.',
+    about: 'Started by the service manager of Windows, not by users.',
     table: placeOptions,
     isHidden: true,
     load: async () => (await import('./windows-supervise.ts')).superviseOnWindows,
@@ -176,7 +176,7 @@ export const commands: readonly Command[] = [
   command({
     name: 'take-over',
     summary: "Take the place of another product's agent",
-    about: "Not for people: started with the options of another product's agent, in its place.",
+    about: "Started in place of another product's agent, with its options; not by users.",
     table: takeOverOptions,
     isHidden: true,
     load: async () => (await import('./take-over.ts')).takeOver,

@@ -58,7 +58,7 @@ async function copyPlaces({ ownConfig, defaults }: TakeOverOptions, credentials:
 
 async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<void>): Promise<number> {
   const root = path.resolve(given.root);
-  const said: string[] = [];
+  const notes: string[] = [];
   const { install } = await import('./install.ts');
   const { installOptions } = await import('./install-options.ts');
   await takeOverBeside(
@@ -79,9 +79,9 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
             json: false,
             leavesOthers: true,
           },
-          { ...io, note: (text) => void said.push(text) },
+          { ...io, note: (text) => void notes.push(text) },
         );
-        if (code !== exitCodes.done) throw new Error(said.join(' ') || `the installation ended with ${code}`);
+        if (code !== exitCodes.done) throw new Error(notes.join(' ') || `the installation ended with ${code}`);
       },
       async isReached() {
         const { isReached } = await awaitAgent({ root, version, isOnline: true }, { system, clock: io.clock });

@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { AgentSilent, controlOf, NobodyThere } from '../control/client.ts';
+import { AgentSilent, controlOf, NoAgentRuns } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll } from '../install/remove.ts';
@@ -70,7 +70,7 @@ async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io:
   const status = await controlOf(root, io.clock)
     .status()
     .catch((error: unknown) => {
-      if (error instanceof NobodyThere || error instanceof AgentSilent) return undefined;
+      if (error instanceof NoAgentRuns || error instanceof AgentSilent) return undefined;
       throw error;
     });
   if (!status || (isStoppedBySystemd && status.agent.is_supervised_by_systemd)) return;
@@ -88,7 +88,7 @@ async function agreed(root: string, credentialsFile: string | undefined, io: Io)
   if (answer !== undefined && /^y(es)?$/i.test(answer.trim())) return;
   throw new Ended(exitCodes.refused, {
     code: 'NOT_CONFIRMED',
-    what: answer === undefined ? 'Nobody is there to be asked.' : 'Nothing was removed.',
+    what: answer === undefined ? 'There is no terminal to confirm on.' : 'Nothing was removed.',
     remedy: answer === undefined ? 'Use --yes.' : '',
   });
 }

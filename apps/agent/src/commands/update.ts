@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
 import { formatBytes } from '@platform/kit';
-import { controlOf, NobodyThere } from '../control/client.ts';
+import { controlOf, NoAgentRuns } from '../control/client.ts';
 import { programNames } from '../versions/layout.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -17,21 +17,21 @@ export async function update(given: { root: string; wait: number; json: boolean 
   const { clock } = io;
   const control = controlOf(root, clock);
   const away = (error: unknown): never => {
-    throw error instanceof NobodyThere ? notRunning(root) : error;
+    throw error instanceof NoAgentRuns ? notRunning(root) : error;
   };
   const before = await control.status().catch(away);
   await control.post('/update', {}).catch(away);
 
   const began = clock.now();
-  const told = new Map<string, string>();
+  const printed = new Map<string, string>();
   let now = before;
   while (clock.now() - began < given.wait * 1000) {
     await clock.sleep(lookMs);
     now = await control.status().catch(() => now); // a replaced agent is unavailable for a moment
     for (const name of programNames) {
       const words = progressWords(now.programs[name]);
-      if (words !== told.get(name) && words !== '') io.note(`${name}: ${words}`);
-      told.set(name, words);
+      if (words !== printed.get(name) && words !== '') io.note(`${name}: ${words}`);
+      printed.set(name, words);
     }
     const isIdle = programNames.every((name) => now.programs[name].last_update?.state !== 'downloading');
     if (isIdle && clock.now() - began >= beginMs) break;

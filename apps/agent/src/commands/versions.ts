@@ -4,7 +4,7 @@ import type { ControlAnswer } from '@platform/contract/agent-status';
 import { createLog } from '@platform/kit';
 import { stderrSink, Usage } from '@platform/kit/node';
 import type { OperatorAtRest } from '../versions/at-rest.ts';
-import { controlOf, NobodyThere } from '../control/client.ts';
+import { controlOf, NoAgentRuns } from '../control/client.ts';
 import { programNames, type Program } from '../versions/layout.ts';
 import type { Done } from '../versions/operator.ts';
 import { system } from '../composition/system.ts';
@@ -54,7 +54,7 @@ async function answered(root: string, io: Io, what: string, body: object, instea
   try {
     return await controlOf(root, clock).post(what, body);
   } catch (error) {
-    if (!(error instanceof NobodyThere)) throw error;
+    if (!(error instanceof NoAgentRuns)) throw error;
     if (!(await isInstalled(root))) throw notRunning(root);
   }
   const log = createLog({ name: 'operator', clock, level: 'warn', sink: stderrSink('text') });

@@ -21,10 +21,10 @@ function world() {
   const wanted = new Cell({ revision: 0 } as Wanted);
   const hidden: (readonly string[])[] = [];
   /** How many times `hide` had been called when a line was written. */
-  const toldAt: number[] = [];
+  const loggedAt: number[] = [];
   const { log } = captureLog(new FakeClock());
   const info = log.info.bind(log);
-  log.info = (message, fields) => (toldAt.push(hidden.length), info(message, fields));
+  log.info = (message, fields) => (loggedAt.push(hidden.length), info(message, fields));
   const configReceiver = new ConfigReceiver({
     disk: simDisk(new SimFiles(), {}),
     wanted,
@@ -33,10 +33,10 @@ function world() {
     hide: (secrets) => hidden.push(secrets),
     log,
   });
-  return { configReceiver, wanted, hidden, toldAt };
+  return { configReceiver, wanted, hidden, loggedAt };
 }
 
-test('an answer that was asked for before another one came in does not undo it', async () => {
+test('an answer to an earlier request does not undo a later one', async () => {
   const { configReceiver, wanted } = world();
   assert.equal(await configReceiver.accept(answer(1), ''), true);
   const asked = configReceiver.fingerprint;
@@ -56,9 +56,9 @@ test('a server without fingerprints is always believed', async () => {
   }
 });
 
-test('secrets of a configuration are told of before a line could show them', async () => {
-  const { configReceiver, hidden, toldAt } = world();
+test('secrets of a configuration are masked before a line can show them', async () => {
+  const { configReceiver, hidden, loggedAt } = world();
   await configReceiver.accept(answer(1, 'a psk of the wifi'), '');
   assert.deepEqual(hidden, [['a psk of the wifi']]);
-  assert.deepEqual(toldAt, [1]);
+  assert.deepEqual(loggedAt, [1]);
 });

@@ -10,10 +10,10 @@ const answerMs = 6_000;
 const answerLimitBytes = 4 * 2 ** 20;
 
 /** No agent answers for this folder. */
-export class NobodyThere extends Error {
+export class NoAgentRuns extends Error {
   constructor(root: string, cause: unknown) {
     super(`no agent answers for ${root}`, { cause });
-    this.name = 'NobodyThere';
+    this.name = 'NoAgentRuns';
   }
 }
 
@@ -53,7 +53,7 @@ class ControlRefusal extends Error {
 }
 
 /**
- * Sends requests to the agent of `root`. Each throws NobodyThere, NotForYou, AgentSilent, ControlRefusal, or Error for
+ * Sends requests to the agent of `root`. Each throws NoAgentRuns, NotForYou, AgentSilent, ControlRefusal, or Error for
  * an answer that cannot be parsed.
  */
 export function controlOf(root: string, clock: Clock) {
@@ -66,7 +66,7 @@ export function controlOf(root: string, clock: Clock) {
       // Some runtimes do not distinguish a socket without access from a missing one.
       const closed: unknown = await access(file, constants.W_OK).then(() => undefined, codeOf);
       if (closed === 'EACCES' || codeOf(error) === 'EACCES') throw new NotForYou(root, error);
-      throw isNobody(error) ? new NobodyThere(root, error) : error;
+      throw isRefusedConnection(error) ? new NoAgentRuns(root, error) : error;
     });
     const answer = JSON.parse(text) as unknown;
     if (status === 200) return answer;
@@ -79,7 +79,7 @@ export function controlOf(root: string, clock: Clock) {
 }
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
-const isNobody = (error: unknown): boolean =>
+const isRefusedConnection = (error: unknown): boolean =>
   ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'FailedToOpenSocket'].includes(codeOf(error));
 
 function exchange(

@@ -38,7 +38,9 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /handover': async (body, { handOver }) => {
     only(body, []);
     const isDone = handOver();
-    const did = isDone ? 'This agent ends, the version in use takes over.' : 'Nobody would start an agent again.';
+    const did = isDone
+      ? 'This agent ends, the version in use takes over.'
+      : 'There is no supervisor that would start an agent again.';
     return { is_changed: isDone, did };
   },
   'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),

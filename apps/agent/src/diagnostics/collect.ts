@@ -10,8 +10,8 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import { lastLinesOf } from '../logs/tail.ts';
 import { statusOnDisk } from '../control/status-on-disk.ts';
 import { controlOf } from '../control/client.ts';
-import { examine } from '../doctor/look.ts';
-import { verdictsOf } from '../doctor/verdicts.ts';
+import { observe } from '../doctor/observe.ts';
+import { checkResults } from '../doctor/checks.ts';
 import type { System } from '../os/ports.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
 import { fileDisk } from '../os/file-disk.ts';
@@ -48,7 +48,7 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
     const found = await work().catch((error: unknown) => `could not be had: ${errorText(error)}`);
     files.set(name, maskedText(mask, typeof found === 'string' ? found : JSON.stringify(found, null, 2)));
   };
-  const said =
+  const outputOf =
     (program: string, ...args: string[]) =>
     async () =>
       (await system.run(program, ...args)).text;
@@ -61,7 +61,7 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
       .status()
       .catch(() => statusOnDisk({ root, disk: fileDisk(system.files(root)), clock, credentialsFile })),
   );
-  await add('doctor.json', async () => verdictsOf(await examine(parts, parts)));
+  await add('doctor.json', async () => checkResults(await observe(parts, parts)));
   await add('configuration.json', async () => config ?? 'none is kept');
   await add('versions.json', async () => ({
     agent: await programStore(system.files(root), 'agent', parts).list(),
@@ -74,22 +74,25 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
   }
   await add('state/pins.json', state(pinsFile));
   await add('state/server.json', state('state/server.json'));
-  await add('units/agent.txt', said('systemctl', 'cat', agentUnit));
-  await add('units/agent-state.txt', said('systemctl', 'show', agentUnit));
-  await add('units/server-state.txt', said('systemctl', 'show', serverUnit));
+  await add('units/agent.txt', outputOf('systemctl', 'cat', agentUnit));
+  await add('units/agent-state.txt', outputOf('systemctl', 'show', agentUnit));
+  await add('units/server-state.txt', outputOf('systemctl', 'show', serverUnit));
   await add(
     'logs/agent.txt',
-    said('journalctl', '--no-pager', '-o', 'short-iso', '-u', agentUnit, '-n', `${journalLines}`),
+    outputOf('journalctl', '--no-pager', '-o', 'short-iso', '-u', agentUnit, '-n', `${journalLines}`),
   );
   await add('logs/server-stderr.txt', tail(stderrFile));
   await add('logs/server-stdout.txt', tail(stdoutFile));
-  await addSystem(add, said);
+  await addSystem(add, outputOf);
   return files;
 }
 
 type Add = (name: string, work: () => Promise<unknown>) => Promise<void>;
 
-async function addSystem(add: Add, said: (program: string, ...args: string[]) => () => Promise<string>): Promise<void> {
+async function addSystem(
+  add: Add,
+  outputOf: (program: string, ...args: string[]) => () => Promise<string>,
+): Promise<void> {
   await add('system/os-release.txt', async () => readFile('/etc/os-release', 'utf8'));
   await add('system/machine.json', async () => ({
     kernel: os.release(),
@@ -100,10 +103,10 @@ async function addSystem(add: Add, said: (program: string, ...args: string[]) =>
     uptime_s: os.uptime(),
     load: os.loadavg(),
   }));
-  await add('system/disks.txt', said('df', '-hT'));
-  await add('system/time.txt', said('timedatectl'));
-  await add('system/network.txt', said('ip', '-brief', 'address'));
-  await add('system/failed-units.txt', said('systemctl', '--failed', '--no-legend'));
+  await add('system/disks.txt', outputOf('df', '-hT'));
+  await add('system/time.txt', outputOf('timedatectl'));
+  await add('system/network.txt', outputOf('ip', '-brief', 'address'));
+  await add('system/failed-units.txt', outputOf('systemctl', '--failed', '--no-legend'));
 }
 
 async function tailOf(file: string): Promise<string> {

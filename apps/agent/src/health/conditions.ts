@@ -48,7 +48,7 @@ function ofServer({ server, install }: Actual): Condition[] {
       code: 'SERVER_IN_BACKGROUND',
       severity: 'error',
       message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
-      remedy: 'Have the program run in the foreground: its first process must go on until it is asked to stop.',
+      remedy: 'Have the program run in the foreground: its first process must run until it is stopped.',
     });
   } else if (isFailing && server.failures >= crashesBeforeReport) {
     const last = install.lastExit?.lines.at(-1);

@@ -106,7 +106,7 @@ test('from source the agent has the memory that Node needs: 90 MiB for hours end
   assert.equal(await ends, 'stopped');
 });
 
-test('what systemctl status shows follows the machine server, and is said once', async () => {
+test('what systemctl status shows follows the machine server, each change once', async () => {
   const { clock, heard, actual, parts, stop } = watched();
   void notifyStatus(parts, stop.signal);
   const server = (change: Partial<Actual['server']>) =>

@@ -101,7 +101,7 @@ const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
     'settings lagging RESTART_NEEDED',
   ],
   [
-    'an environment that nobody noted counts for nothing',
+    'an environment that was not recorded is ignored',
     withSettings({ serverEnv: { A: '1' } }),
     withServer({ environment: undefined }),
     '',
@@ -113,12 +113,12 @@ const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
     'versions lagging',
   ],
   [
-    'a version that nobody published',
+    'a version that is not published',
     { ...wanted, server: undefined, versions: { agent: '', server: '9.9.9' } },
     actual,
     'versions lagging RELEASE_NOT_FOUND',
   ],
-  ['nothing is published, and nothing was asked for', { ...wanted, server: undefined, agent: undefined }, actual, ''],
+  ['nothing is published or desired', { ...wanted, server: undefined, agent: undefined }, actual, ''],
   ['a download that fails', wanted, withInstall({ installed: other, failure }), 'versions lagging DOWNLOAD_CORRUPT'],
   [
     'a version that is quarantined',

@@ -33,10 +33,10 @@ const sectionsOf: Record<SliceName, readonly string[]> = {
   server: [],
 };
 
-type Verdict = Omit<SliceLook, 'ineffective'>;
-const inEffect: Verdict = { at: 'in effect', code: '', reason: '' };
-const lagging = (reason: string, code = ''): Verdict => ({ at: 'lagging', code, reason });
-const noEffect = (reason: string): Verdict => ({ at: 'no effect', code: '', reason });
+type Observed = Omit<SliceLook, 'ineffective'>;
+const inEffect: Observed = { at: 'in effect', code: '', reason: '' };
+const lagging = (reason: string, code = ''): Observed => ({ at: 'lagging', code, reason });
+const noEffect = (reason: string): Observed => ({ at: 'no effect', code: '', reason });
 
 /** Which slices have applied the desired configuration, and why the others have not. */
 export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Record<SliceName, SliceLook> {
@@ -45,7 +45,7 @@ export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Reco
     const sections = sectionsOf[name];
     const isActing = name === 'server' || sections.some((section) => acted.has(section));
     return {
-      ...(isActing ? verdicts[name](wanted, actual, actor) : noEffect('this agent does not act on it')),
+      ...(isActing ? observers[name](wanted, actual, actor) : noEffect('this agent does not act on it')),
       ineffective: [
         ...wanted.ineffective.filter(({ section }) => sections.includes(section)).map(({ path }) => path),
         ...(name === 'versions' && !actor.isReplaceable && wanted.versions.agent !== ''
@@ -57,7 +57,7 @@ export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Reco
   return Object.fromEntries(sliceNames.map((name) => [name, look(name)])) as Record<SliceName, SliceLook>;
 }
 
-const verdicts: Record<SliceName, (wanted: Wanted, actual: Actual, actor: Actor) => Verdict> = {
+const observers: Record<SliceName, (wanted: Wanted, actual: Actual, actor: Actor) => Observed> = {
   settings: lookAtSettings,
   versions: lookAtVersions,
   network: (wanted, actual) => lookAtLoop(wanted, actual.acted.network),
@@ -65,10 +65,10 @@ const verdicts: Record<SliceName, (wanted: Wanted, actual: Actual, actor: Actor)
   server: lookAtServer,
 };
 
-const lookAtLoop = (wanted: Wanted, revision = 0): Verdict =>
+const lookAtLoop = (wanted: Wanted, revision = 0): Observed =>
   revision >= wanted.revision ? inEffect : lagging('the agent is applying it');
 
-function lookAtSettings(wanted: Wanted, { acted, server }: Actual, { markOf }: Actor): Verdict {
+function lookAtSettings(wanted: Wanted, { acted, server }: Actual, { markOf }: Actor): Observed {
   const { isServerDisabled, serverEnv } = wanted.settings;
   if ((acted.settings ?? 0) < wanted.revision) return lagging('the agent is applying it');
   if (isServerDisabled && server.at !== 'disabled') return lagging('the machine server is being stopped');
@@ -80,7 +80,7 @@ function lookAtSettings(wanted: Wanted, { acted, server }: Actual, { markOf }: A
   return inEffect;
 }
 
-function lookAtVersions(wanted: Wanted, actual: Actual, { isReplaceable }: Actor): Verdict {
+function lookAtVersions(wanted: Wanted, actual: Actual, { isReplaceable }: Actor): Observed {
   const server = lookAtProgram(
     'machine server',
     wanted,
@@ -99,7 +99,7 @@ function lookAtProgram(
   install: InstallStatus,
   text: string,
   isNamed: boolean,
-): Verdict {
+): Observed {
   const { look, installed, running, quarantined, failure, pin, lastUpdate, urls, wait } = install;
   if (pin !== '') return lagging(`the ${name} is pinned to ${pin} on this machine`);
   if (look.revision < revision)
@@ -128,7 +128,7 @@ function lookAtProgram(
   return inEffect;
 }
 
-function lookAtServer({ revision, settings, server: release }: Wanted, { server, install }: Actual): Verdict {
+function lookAtServer({ revision, settings, server: release }: Wanted, { server, install }: Actual): Observed {
   if (settings.isServerDisabled) return noEffect('agent.advanced_settings.disable_platform_server is true');
   if (install.installed === null && server.running === null)
     return release ? lagging('the machine server is not installed yet') : noEffect('no machine server is installed');

@@ -42,7 +42,7 @@ const damages: readonly [string, Uint8Array | undefined][] = [
   ['gone', undefined],
 ];
 for (const [name, bytes] of damages) {
-  test(`a file that is ${name}: the last good one is used, and it is said`, async () => {
+  test(`a file that is ${name}: the last good one is used, and it is reported`, async () => {
     const { files, disk, read } = world();
     await writeChecked(disk, file, { n: 1 });
     await writeChecked(disk, file, { n: 2 });

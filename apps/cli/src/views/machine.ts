@@ -218,7 +218,7 @@ export function machineText(machine: Machine, nowMs: number): string {
     report?.agent,
     joined(
       machine.hasOtherAgent && "another product's agent",
-      !!report && !report.supervisedBySystemd && 'not kept by systemd',
+      !!report && !report.supervisedBySystemd && 'not supervised by systemd',
       migration,
     ),
     nowMs,

@@ -109,7 +109,7 @@ export class LineSocket {
     const { file, marks, taken, clock } = this.#parts;
     const line = parseSocketLine(text);
     const last = taken.get(bootId) ?? 0;
-    if (!line) return refuse(socket, last, 'this is no log line');
+    if (!line) return refuse(socket, last, 'not a log line');
     if (line.sequence <= last) return;
     taken.delete(bootId);
     taken.set(bootId, line.sequence); // keeps the newest boot ID last

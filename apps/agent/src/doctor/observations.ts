@@ -2,14 +2,14 @@ import type { AgentStatus } from '@platform/contract/agent-status';
 import type { FoundCredentials } from '../install/facts.ts';
 
 /** What the doctor observes, without evaluating it. Undefined: it could not be determined, or does not exist. */
-export interface Findings {
+export interface Observations {
   root: string;
   isRoot: boolean;
   credentialsFile: string;
   credentials: FoundCredentials | { at: 'closed' };
   /** Permission bits of the credentials file. */
   credentialsMode: number | undefined;
-  systemd: SystemdFindings | undefined;
+  systemd: SystemdObservations | undefined;
   gate: { isThere: boolean; isCurrent: boolean; problem: string };
   programs: { name: string; id: string | null; problem: string }[];
   freeBytes: number;
@@ -18,12 +18,12 @@ export interface Findings {
   status: AgentStatus | undefined;
   /** An agent runs, but does not answer. */
   isSilent: boolean;
-  cloud: CloudFindings | undefined;
+  cloud: CloudObservations | undefined;
   /** Configured proxies that cannot be used, as text for users. */
   unusableProxies: readonly string[];
 }
 
-export interface SystemdFindings {
+export interface SystemdObservations {
   isUnitThere: boolean;
   activeState: string;
   isEnabled: boolean;
@@ -33,7 +33,7 @@ export interface SystemdFindings {
   restarts: number;
 }
 
-export interface CloudFindings {
+export interface CloudObservations {
   address: string;
   /** Proxies in use, without passwords; empty: none. */
   proxy: string;

@@ -22,19 +22,19 @@ import { gateText } from '../versions/gate.ts';
 import { Inspector } from '../versions/inspect.ts';
 import { nameOf, gatePath, programPath, type Program } from '../versions/layout.ts';
 import { linkedId, textOf } from '../versions/switch.ts';
-import type { CloudFindings, Findings, SystemdFindings } from './findings.ts';
+import type { CloudObservations, Observations, SystemdObservations } from './observations.ts';
 
 const answerMs = 15_000;
 
 /** Inspects everything and changes nothing. */
-export async function examine(
+export async function observe(
   {
     root,
     credentialsFile,
     env,
   }: { root: string; credentialsFile: string; env: Readonly<Record<string, string | undefined>> },
   { system, clock }: { system: System; clock: Clock; log: Log },
-): Promise<Findings> {
+): Promise<Observations> {
   const at = (...names: string[]) => path.join(root, ...names);
   const files = system.files(root);
   const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
@@ -51,18 +51,18 @@ export async function examine(
     credentialsFile,
     credentials: isClosed ? { at: 'closed' } : foundCredentials(credentialsText),
     credentialsMode: mode,
-    systemd: await systemdFindings(system),
-    gate: await gateFindings(at(gatePath), system),
-    programs: [await programFindings(files, 'agent'), await programFindings(files, 'server')],
+    systemd: await systemdObservations(system),
+    gate: await gateObservations(at(gatePath), system),
+    programs: [await programObservations(files, 'agent'), await programObservations(files, 'server')],
     freeBytes: await freeBytesOf(root),
     spoolBytes: await bytesIn(at('spool')),
-    ...(await agentFindings(root, clock)),
-    cloud: await cloudFindings(credentialsText ?? '', proxies, { system, clock }),
+    ...(await agentObservations(root, clock)),
+    cloud: await cloudObservations(credentialsText ?? '', proxies, { system, clock }),
     unusableProxies: unusable.map(unusableText),
   };
 }
 
-const agentFindings = (root: string, clock: Clock): Promise<Pick<Findings, 'status' | 'isSilent'>> =>
+const agentObservations = (root: string, clock: Clock): Promise<Pick<Observations, 'status' | 'isSilent'>> =>
   controlOf(root, clock)
     .status()
     .then(
@@ -70,7 +70,7 @@ const agentFindings = (root: string, clock: Clock): Promise<Pick<Findings, 'stat
       (error: unknown) => ({ status: undefined, isSilent: error instanceof AgentSilent }),
     );
 
-async function systemdFindings(system: System): Promise<SystemdFindings | undefined> {
+async function systemdObservations(system: System): Promise<SystemdObservations | undefined> {
   const isRunning = await stat('/run/systemd/system').catch(() => undefined);
   if (!isRunning) return undefined;
   const names = ['LoadState', 'ActiveState', 'UnitFileState', 'NeedDaemonReload', 'Result', 'NRestarts'];
@@ -86,7 +86,7 @@ async function systemdFindings(system: System): Promise<SystemdFindings | undefi
   };
 }
 
-async function gateFindings(file: string, system: System): Promise<Findings['gate']> {
+async function gateObservations(file: string, system: System): Promise<Observations['gate']> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) return { isThere: false, isCurrent: false, problem: '' };
   const read = await system.run('/bin/sh', '-n', file);
@@ -94,7 +94,7 @@ async function gateFindings(file: string, system: System): Promise<Findings['gat
 }
 
 /** Reads the whole program in use: only this detects a failing disk. */
-async function programFindings(files: FileSystem, program: Program): Promise<Findings['programs'][number]> {
+async function programObservations(files: FileSystem, program: Program): Promise<Observations['programs'][number]> {
   const name = nameOf(program);
   const id = (await linkedId(files, program).catch(() => undefined)) ?? null;
   if (id === null) return { name, id, problem: '' };
@@ -117,11 +117,11 @@ async function bytesIn(folder: string): Promise<number> {
 }
 
 /** Authenticates as the machine would. */
-async function cloudFindings(
+async function cloudObservations(
   credentialsText: string,
   env: Readonly<Record<string, string | undefined>>,
   { system, clock }: { system: System; clock: Clock },
-): Promise<CloudFindings | undefined> {
+): Promise<CloudObservations | undefined> {
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) return undefined;
   const { appAddress: address, entity, type, payload } = parsed.value;
@@ -149,13 +149,13 @@ async function cloudFindings(
   };
 }
 
-function problemOf(error: unknown, address: string): NonNullable<CloudFindings['problem']> {
-  const told =
+function problemOf(error: unknown, address: string): NonNullable<CloudObservations['problem']> {
+  const failure =
     linkProblemIn(error) ??
     (isRefused(error)
       ? new PlatformError('INVALID_CREDENTIALS')
       : new PlatformError('OFFLINE', { url: address, problem: errorText(error) }));
-  return { code: told.code, what: told.what, remedy: told.remedy };
+  return { code: failure.code, what: failure.what, remedy: failure.remedy };
 }
 
 function proxyFor(address: string, env: Readonly<Record<string, string | undefined>>): string {

@@ -1,8 +1,8 @@
 import { neededBytes } from '../install/plan.ts';
 import { unusableRemedy } from '../os/proxies.ts';
-import type { Findings } from './findings.ts';
+import type { Observations } from './observations.ts';
 
-export interface Verdict {
+export interface CheckResult {
   /** The check; a constant name that programs can rely on. */
   name: string;
   at: 'ok' | 'note' | 'warning' | 'failed';
@@ -14,14 +14,14 @@ const leastBytes = 50_000_000;
 const spoolLimitBytes = 12 * 2 ** 20;
 const mostAheadMs = 5 * 60_000;
 
-/** Evaluates the findings, in the order in which an operator would check. */
-export function verdictsOf(f: Findings): Verdict[] {
+/** Evaluates the observations, in the order in which an operator would check. */
+export function checkResults(f: Observations): CheckResult[] {
   return [
     account(f),
     credentials(f),
     service(f),
     gate(f),
-    ...f.programs.map(({ name, id, problem }): Verdict => {
+    ...f.programs.map(({ name, id, problem }): CheckResult => {
       if (problem !== '')
         return failed(name, problem, 'Repair it with `platform-agent install`, or choose another version.');
       return id === null ? note(name, 'No version is installed yet.') : ok(name, `${id} is whole.`);
@@ -37,20 +37,20 @@ export function verdictsOf(f: Findings): Verdict[] {
 }
 
 /** The worst state among them; ok if there is none. */
-export const worstOf = (verdicts: readonly Verdict[]): Verdict['at'] =>
-  (['failed', 'warning', 'note'] as const).find((at) => verdicts.some((v) => v.at === at)) ?? 'ok';
+export const worstOf = (results: readonly CheckResult[]): CheckResult['at'] =>
+  (['failed', 'warning', 'note'] as const).find((at) => results.some((v) => v.at === at)) ?? 'ok';
 
-const ok = (name: string, says: string): Verdict => ({ name, at: 'ok', says, remedy: '' });
-const note = (name: string, says: string): Verdict => ({ name, at: 'note', says, remedy: '' });
-const warning = (name: string, says: string, remedy: string): Verdict => ({ name, at: 'warning', says, remedy });
-const failed = (name: string, says: string, remedy: string): Verdict => ({ name, at: 'failed', says, remedy });
+const ok = (name: string, says: string): CheckResult => ({ name, at: 'ok', says, remedy: '' });
+const note = (name: string, says: string): CheckResult => ({ name, at: 'note', says, remedy: '' });
+const warning = (name: string, says: string, remedy: string): CheckResult => ({ name, at: 'warning', says, remedy });
+const failed = (name: string, says: string, remedy: string): CheckResult => ({ name, at: 'failed', says, remedy });
 
-function account({ isRoot, root }: Findings): Verdict {
+function account({ isRoot, root }: Observations): CheckResult {
   if (isRoot) return ok('account', 'The doctor sees everything: it is root.');
   return warning('account', `Without root, much of ${root} cannot be seen.`, 'Run it again with sudo.');
 }
 
-function credentials({ credentials: found, credentialsFile: file, credentialsMode: mode }: Findings): Verdict {
+function credentials({ credentials: found, credentialsFile: file, credentialsMode: mode }: Observations): CheckResult {
   const copy = 'Copy the credentials of this machine from the management app, or see `platform-agent provision`.';
   if (found.at === 'closed') return note('credentials', `${file} is there; only root may read it.`);
   if (found.at === 'none') return failed('credentials', `There is no credentials file ${file}.`, copy);
@@ -62,7 +62,7 @@ function credentials({ credentials: found, credentialsFile: file, credentialsMod
   return ok('credentials', `${file} names part ${found.partId} at ${found.appAddress}.`);
 }
 
-function service({ systemd }: Findings): Verdict {
+function service({ systemd }: Observations): CheckResult {
   if (!systemd) return note('service', 'systemd does not run here: nothing starts the agent again when it dies.');
   const { activeState, isEnabled, isUnitThere, needsReload, result, restarts } = systemd;
   const log = 'See why: journalctl -u platform-agent -n 50';
@@ -81,7 +81,7 @@ function service({ systemd }: Findings): Verdict {
   return ok('service', 'platform-agent.service is active and starts at boot.');
 }
 
-function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Findings): Verdict {
+function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Observations): CheckResult {
   if (!isThere) {
     if (!systemd?.isUnitThere) return note('gate', 'There is no gate; without a service nothing runs it.');
     return failed(
@@ -96,7 +96,7 @@ function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Findings
   return ok('gate', 'A version that fails its health check is rolled back.');
 }
 
-function versions({ status }: Findings): Verdict[] {
+function versions({ status }: Observations): CheckResult[] {
   return Object.entries(status?.programs ?? {}).flatMap(([name, { trial, quarantined, is_unsigned }]) => [
     ...(trial
       ? [note(`${name} trial`, `${trial.version} must pass the health check, start ${trial.starts} of 3.`)]
@@ -114,7 +114,7 @@ function versions({ status }: Findings): Verdict[] {
   ]);
 }
 
-function agent({ status, isSilent, systemd, isRoot }: Findings): Verdict {
+function agent({ status, isSilent, systemd, isRoot }: Observations): CheckResult {
   if (isSilent) {
     const restart = systemd?.isUnitThere ? 'systemctl restart platform-agent' : 'stop its process and start it again';
     return failed(
@@ -128,13 +128,13 @@ function agent({ status, isSilent, systemd, isRoot }: Findings): Verdict {
     const remedy = systemd?.isUnitThere ? 'See: journalctl -u platform-agent -n 50' : 'Start it: platform-agent run';
     return failed('agent', 'No agent answers on its control socket.', remedy);
   }
-  const told = status.conditions.filter(({ severity }) => severity !== 'note');
-  if (told.length === 0) return ok('agent', `Version ${status.agent.version} runs, process ${status.agent.pid}.`);
-  const worst = told.find(({ severity }) => severity === 'error') ?? told[0]!;
-  return warning('agent', told.map(({ message }) => message).join(' '), worst.remedy);
+  const reported = status.conditions.filter(({ severity }) => severity !== 'note');
+  if (reported.length === 0) return ok('agent', `Version ${status.agent.version} runs, process ${status.agent.pid}.`);
+  const worst = reported.find(({ severity }) => severity === 'error') ?? reported[0]!;
+  return warning('agent', reported.map(({ message }) => message).join(' '), worst.remedy);
 }
 
-function server({ status }: Findings): Verdict {
+function server({ status }: Observations): CheckResult {
   if (!status) return note('machine server', 'Without an agent nothing is known of it.');
   const { at, version, url, last_exit: lastExit, is_restart_needed: isNeeded } = status.server;
   if (status.programs.server.installed === '' && at === 'stopped') {
@@ -159,11 +159,11 @@ function server({ status }: Findings): Verdict {
   );
 }
 
-function cloud({ cloud: found, status }: Findings): Verdict[] {
+function cloud({ cloud: found, status }: Observations): CheckResult[] {
   if (!found) return [note('management server', 'Without credentials its address is not known.')];
   const { address, proxy, problem, tookMs, aheadMs } = found;
   const by = proxy === '' ? '' : ` by way of ${proxy}`;
-  const list: Verdict[] = [
+  const list: CheckResult[] = [
     problem
       ? failed('management server', `${problem.what}${by === '' ? '' : ` The way was${by}.`}`, problem.remedy)
       : ok('management server', `${address} answered${by} after ${Math.round(tookMs)} ms and takes the credentials.`),
@@ -190,7 +190,7 @@ function cloud({ cloud: found, status }: Findings): Verdict[] {
   return list;
 }
 
-function disk({ freeBytes, root }: Findings): Verdict {
+function disk({ freeBytes, root }: Observations): CheckResult {
   const free = `${Math.floor(freeBytes / 1e6)} MB are free for ${root}`;
   if (freeBytes < leastBytes)
     return failed('disk', `${free}: updates and logs have no room.`, 'Make room on that disk.');
@@ -198,7 +198,7 @@ function disk({ freeBytes, root }: Findings): Verdict {
   return ok('disk', `${free}.`);
 }
 
-function spool({ spoolBytes }: Findings): Verdict {
+function spool({ spoolBytes }: Observations): CheckResult {
   const size = `${(spoolBytes / 1e6).toFixed(1)} MB of log lines wait on the disk`;
   if (spoolBytes < spoolLimitBytes) return ok('logs', `${size}.`);
   return warning('logs', `${size}: the oldest will be dropped.`, 'Bring the machine online.');
