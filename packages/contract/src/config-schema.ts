@@ -91,7 +91,7 @@ export const advancedSettings = z
     disable_system_configuration: flag(false, { ...planned, description: 'Turns off the system configuration.' }),
     disable_platform_server: flag(false, {
       ...first,
-      description: 'Stops the machine server and keeps it stopped, for example while somebody runs it by hand.',
+      description: 'Stops the machine server and keeps it stopped, for example while a user runs it by hand.',
       alias: 'disable_viam_server',
     }),
     platform_server_start_timeout_minutes: minutes(10, 1, week, {

@@ -55,7 +55,7 @@ export const accessErrors = {
   LAST_OWNER: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'This is the last owner key of {resource}. Without it, nobody can manage {resource}.',
+    message: 'This is the last owner key of {resource}. Without it, no key can manage {resource}.',
     remedy: 'Create another owner key, then delete this one.',
   },
   ORGANIZATION_NOT_FOUND: {

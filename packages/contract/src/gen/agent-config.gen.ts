@@ -17,7 +17,7 @@ export interface AdvancedSettings {
   readonly disable_network_configuration: boolean;
   /** Turns off the system configuration. Default: false. */
   readonly disable_system_configuration: boolean;
-  /** Stops the machine server and keeps it stopped, for example while somebody runs it by hand. Default: false. */
+  /** Stops the machine server and keeps it stopped, for example while a user runs it by hand. Default: false. */
   readonly disable_platform_server: boolean;
   /** A machine server that has not started successfully after this long is killed and started again. Unit: min. Default: 10. */
   readonly platform_server_start_timeout_minutes: number;

@@ -4854,7 +4854,7 @@ export const AppService: GenService<{
     output: typeof ListAuthorizationsResponseSchema;
   },
   /**
-   * Answers with those of the permissions that the caller has; what nobody has or what is not there is left out.
+   * Returns the permissions that the caller has. Permissions that no caller has, or that do not exist, are left out.
    * For an organization: read_organization, edit_organization, read_location, edit_location, create_robot, manage_keys, read_audit,
    * read_data, edit_data, train. For a location: read_location, edit_location, create_robot. For both, of every machine there, and for a
    * robot: read_robot, control_robot, read_robot_logs, read_robot_config, edit_robot_config, edit_robot, read_robot_secrets,

@@ -1358,7 +1358,7 @@ export type NeedsRestartResponse = Message<"platform.app.v1.NeedsRestartResponse
 
   /**
    * Ours: numbers from 1000 on.
-   * With must_restart: how long ago it was asked for. A machine server that was started since then has made it good.
+   * With must_restart: how long ago it was requested. A machine server that was started since then has fulfilled it.
    *
    * @generated from field: google.protobuf.Duration requested_ago = 1000;
    */

@@ -343,7 +343,7 @@ export type LogEntry = Message<"platform.common.v1.LogEntry"> & {
 
   /**
    * Set by the server when it is read: the place of the line among all lines of its part, in the order in which they
-   * were stored. 0: not known. It tells lines of the same time apart and puts them in order.
+   * were stored. 0: not known. It distinguishes and orders lines of the same time.
    *
    * @generated from field: uint64 position = 1002;
    */

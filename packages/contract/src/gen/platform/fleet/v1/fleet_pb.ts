@@ -104,7 +104,7 @@ export type SliceStatus = Message<"platform.fleet.v1.SliceStatus"> & {
   reason: string;
 
   /**
-   * Fields that a person set and that nothing on this machine acts on.
+   * Fields that a user set and that no part of this machine applies.
    *
    * @generated from field: repeated string ineffective_paths = 7;
    */
@@ -170,7 +170,7 @@ export type ResourceReference = Message<"platform.fleet.v1.ResourceReference"> &
   attribute: string;
 
   /**
-   * Of the resource that is named, for example camera.
+   * Type of the named resource, for example camera.
    *
    * @generated from field: string type = 2;
    */
@@ -211,7 +211,7 @@ export const ServerKnowledgeSchema: GenMessage<ServerKnowledge> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 4);
 
 /**
- * One program on the machine. Versions are for people: a build by URL is named by that URL and the start of its SHA-256.
+ * One program on the machine. Versions are display names: a build by URL is shown as that URL and the start of its SHA-256.
  *
  * @generated from message platform.fleet.v1.ProgramStatus
  */
@@ -274,7 +274,7 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
   lastUpdate?: UpdateAttempt | undefined;
 
   /**
-   * Why this version runs and not another one, for people.
+   * Why this version runs and not another one, as text for users.
    *
    * @generated from field: string why = 10;
    */
@@ -672,7 +672,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
   restartRequestedOn?: Timestamp | undefined;
 
   /**
-   * What the management server itself knows, beside the conditions of the report: for example a version that nobody published.
+   * What the management server itself knows, beside the conditions of the report: for example a version that is not published.
    *
    * @generated from field: repeated platform.fleet.v1.Condition conditions = 14;
    */
@@ -693,7 +693,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
   migrationRequestedOn?: Timestamp | undefined;
 
   /**
-   * An agent of another product checks in for this machine; `report` then holds what it tells, which is less.
+   * An agent of another product checks in for this machine; `report` then holds what it reports, which is less.
    *
    * @generated from field: bool has_other_agent = 17;
    */
@@ -753,7 +753,7 @@ export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
  */
 export type MigrateMachineRequest = Message<"platform.fleet.v1.MigrateMachineRequest"> & {
   /**
-   * Of the machine.
+   * Id of the machine.
    *
    * @generated from field: string id = 1;
    */
@@ -772,7 +772,7 @@ export const MigrateMachineRequestSchema: GenMessage<MigrateMachineRequest> = /*
  */
 export type MigrateMachineResponse = Message<"platform.fleet.v1.MigrateMachineResponse"> & {
   /**
-   * Of platform-agent, that is offered.
+   * Version of platform-agent that is offered.
    *
    * @generated from field: string version = 1;
    */
@@ -859,7 +859,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
   pageSize: number;
 
   /**
-   * Of the page before.
+   * Token of the previous page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -1747,7 +1747,7 @@ export const UpdateStateSchema: GenEnum<UpdateState> = /*@__PURE__*/
   enumDesc(file_platform_fleet_v1_fleet, 5);
 
 /**
- * Whether a person wants the machine server restarted.
+ * Whether a user requested a restart of the machine server.
  *
  * @generated from enum platform.fleet.v1.RestartWish
  */
@@ -1773,7 +1773,7 @@ export const RestartWish = {
 } as const;
 
 /**
- * Whether a person wants the machine server restarted.
+ * Whether a user requested a restart of the machine server.
  *
  * @generated from enum platform.fleet.v1.RestartWish
  */

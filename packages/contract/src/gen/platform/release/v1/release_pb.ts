@@ -161,7 +161,7 @@ export type ListReleasesRequest = Message<"platform.release.v1.ListReleasesReque
   name: string;
 
   /**
-   * Of the page before; empty: from the newest.
+   * Token of the previous page; empty: starts with the newest.
    *
    * @generated from field: string page_token = 2;
    */

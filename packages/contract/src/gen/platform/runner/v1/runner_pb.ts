@@ -41,7 +41,7 @@ export type LeaseJobRequest = Message<"platform.runner.v1.LeaseJobRequest"> & {
   wait?: Duration | undefined;
 
   /**
-   * For people: host name of the computer.
+   * Host name, for users.
    *
    * @generated from field: string host = 4;
    */
@@ -281,7 +281,7 @@ export type Job = Message<"platform.runner.v1.Job"> & {
   spec?: JsonObject | undefined;
 
   /**
-   * dataset manifest: blob with one JSON object per picture and line (@platform/contract/job DatasetLine), sha256 in hex.
+   * dataset manifest: blob with one JSON object per image and line (@platform/contract/job DatasetLine), sha256 in hex.
    *
    * @generated from field: string manifest_sha256 = 5;
    */
@@ -305,8 +305,8 @@ export type Job = Message<"platform.runner.v1.Job"> & {
   scriptCredentials?: ScriptCredentials | undefined;
 
   /**
-   * Access token for this attempt alone: its reports, its pictures, its files. For the program that an engine such as Slurm
-   * starts on another computer.
+   * Access token for this attempt alone: its reports, its images, its files. For the program that an engine such as Slurm
+   * starts on another host.
    *
    * @generated from field: string attempt_token = 9;
    */
@@ -755,7 +755,7 @@ export const RunnerService: GenService<{
     output: typeof ConfirmStopResponseSchema;
   },
   /**
-   * For people: the runners of an organization, those seen last first.
+   * For users: the runners of an organization, most recently seen first.
    *
    * @generated from rpc platform.runner.v1.RunnerService.ListRunners
    */

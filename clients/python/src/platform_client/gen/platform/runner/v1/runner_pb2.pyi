@@ -40,7 +40,7 @@ class LeaseJobRequest(_message.Message):
     runner_id: _builtins.str
     """Stays the same over restarts of the runner."""
     host: _builtins.str
-    """For people: host name of the computer."""
+    """Host name, for users."""
     version: _builtins.str
     gpus: _builtins.int
     """GPUs that a job may use here."""
@@ -237,10 +237,10 @@ class Job(_message.Message):
     attempt: _builtins.int
     organization_id: _builtins.str
     manifest_sha256: _builtins.str
-    """dataset manifest: blob with one JSON object per picture and line (@platform/contract/job DatasetLine), sha256 in hex."""
+    """dataset manifest: blob with one JSON object per image and line (@platform/contract/job DatasetLine), sha256 in hex."""
     attempt_token: _builtins.str
-    """Access token for this attempt alone: its reports, its pictures, its files. For the program that an engine such as Slurm
-    starts on another computer.
+    """Access token for this attempt alone: its reports, its images, its files. For the program that an engine such as Slurm
+    starts on another host.
     """
     @_builtins.property
     def spec(self) -> _struct_pb2.Struct:

@@ -82,7 +82,7 @@ export type DeviceAgentConfigRequest = Message<"platform.app.agent.v1.DeviceAgen
   report?: AgentReport | undefined;
 
   /**
-   * The agent of this machine was removed; the answer holds nothing. Any later check takes it back.
+   * The agent of this machine was removed; the answer holds nothing. Any later check undoes the removal.
    *
    * @generated from field: bool uninstalled = 1003;
    */
@@ -145,7 +145,7 @@ export type DeviceAgentConfigResponse = Message<"platform.app.agent.v1.DeviceAge
 
   /**
    * Ours: numbers from 1000 on.
-   * Of everything in the answer but check_interval and restart.
+   * Fingerprint of everything in the answer but check_interval and restart.
    *
    * @generated from field: string fingerprint = 1000;
    */
@@ -159,7 +159,7 @@ export type DeviceAgentConfigResponse = Message<"platform.app.agent.v1.DeviceAge
   notModified: boolean;
 
   /**
-   * The saved `agent` object as it is: unknown keys too, and only what a person set.
+   * The saved `agent` object as it is: unknown keys too, and only fields that a user set.
    *
    * @generated from field: google.protobuf.Struct agent = 1002;
    */
@@ -334,7 +334,7 @@ export type UpdateInfo = Message<"platform.app.agent.v1.UpdateInfo"> & {
 
   /**
    * Ours: numbers from 1000 on.
-   * Of the file as downloaded; 0: unknown, as for a custom URL.
+   * Size of the file as downloaded; 0: unknown, as for a custom URL.
    *
    * @generated from field: uint64 size_bytes = 1000;
    */
@@ -362,7 +362,7 @@ export type UpdateInfo = Message<"platform.app.agent.v1.UpdateInfo"> & {
   deltas: Delta[];
 
   /**
-   * What the configuration says, for people: stable, dev, 1.4.0 or a URL.
+   * The configured version as users see it: stable, dev, 1.4.0 or a URL.
    *
    * @generated from field: string wish = 1004;
    */

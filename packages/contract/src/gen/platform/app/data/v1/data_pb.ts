@@ -1459,7 +1459,7 @@ export type UpdateBoundingBoxRequest = Message<"platform.app.data.v1.UpdateBound
   confidence?: number | undefined;
 
   /**
-   * Addition: the box has no confidence from now on: a person changed what a model predicted.
+   * Addition: removes the confidence of the box: a user changed what a model predicted.
    *
    * @generated from field: bool clear_confidence = 1000;
    */
@@ -2026,7 +2026,7 @@ export type SequencesByDatasetIDResponse = Message<"platform.app.data.v1.Sequenc
   nextPageToken: string;
 
   /**
-   * Of the whole dataset.
+   * Count in the whole dataset.
    *
    * @generated from field: uint64 count = 3;
    */

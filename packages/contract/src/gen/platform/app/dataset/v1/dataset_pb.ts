@@ -1,4 +1,4 @@
-// Datasets: named sets of pictures of an organization. Membership is in the data service.
+// Datasets: named sets of images of an organization. Membership is in the data service.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 
@@ -180,7 +180,7 @@ export type ListDatasetsByOrganizationIDRequest = Message<"platform.app.dataset.
 
   /**
    * Ours: numbers from 1000 on.
-   * Of the page before; empty: from the newest.
+   * Token of the previous page; empty: starts with the newest.
    *
    * @generated from field: string page_token = 1000;
    */
@@ -248,7 +248,7 @@ export type ListDatasetsByIDsRequest = Message<"platform.app.dataset.v1.ListData
 
   /**
    * Ours: numbers from 1000 on.
-   * Of the page before; empty: from the newest.
+   * Token of the previous page; empty: starts with the newest.
    *
    * @generated from field: string page_token = 1000;
    */
@@ -411,7 +411,7 @@ export type GetSequenceDatasetExportResponse = Message<"platform.app.dataset.v1.
   status: SequenceDatasetExportStatus;
 
   /**
-   * Of a COMPLETED job: anybody may read the file by it until expires_at. Each call signs a new one.
+   * URL of a COMPLETED job's file. Anyone with the URL can read the file until expires_at. Each call signs a new one.
    *
    * @generated from field: string download_url = 3;
    */
@@ -423,7 +423,7 @@ export type GetSequenceDatasetExportResponse = Message<"platform.app.dataset.v1.
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Of a FAILED job.
+   * Reason of a FAILED job.
    *
    * @generated from field: string error_message = 5;
    */
@@ -524,7 +524,7 @@ export const DatasetService: GenService<{
     output: typeof CreateDatasetResponseSchema;
   },
   /**
-   * Removes the dataset and its references, never the pictures.
+   * Removes the dataset and its references, never the images.
    *
    * @generated from rpc platform.app.dataset.v1.DatasetService.DeleteDataset
    */

@@ -325,7 +325,7 @@ export type UploadMetadata = Message<"platform.app.datasync.v1.UploadMetadata"> 
   tags: string[];
 
   /**
-   * Bytes that a person sends into a dataset that has them already become no second image: tags and boxes are added to the first.
+   * A user uploads bytes that the dataset already has: no second image is created; tags and boxes are added to the first one.
    *
    * @generated from field: repeated string dataset_ids = 12;
    */
@@ -542,7 +542,7 @@ export const DataTypeSchema: GenEnum<DataType> = /*@__PURE__*/
  */
 export const DataSyncService: GenService<{
   /**
-   * One call per picture (or batch of readings). INVALID_ARGUMENT means: never send this again.
+   * One call per image (or batch of readings). INVALID_ARGUMENT means: never send this again.
    *
    * @generated from rpc platform.app.datasync.v1.DataSyncService.DataCaptureUpload
    */

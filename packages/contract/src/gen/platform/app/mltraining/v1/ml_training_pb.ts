@@ -53,7 +53,7 @@ export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.Submi
   modelType: ModelType;
 
   /**
-   * The labels to learn, at most 1000. Other labels of the pictures are ignored.
+   * The labels to learn, at most 1000. Other labels of the images are ignored.
    *
    * @generated from field: repeated string tags = 6;
    */
@@ -99,7 +99,7 @@ export const SubmitTrainingJobRequestSchema: GenMessage<SubmitTrainingJobRequest
  */
 export type JobResources = Message<"platform.app.mltraining.v1.JobResources"> & {
   /**
-   * The job waits for a runner that has so many.
+   * The job waits for a runner that has this many GPUs.
    *
    * @generated from field: uint32 gpus = 1;
    */
@@ -156,7 +156,7 @@ export const SubmitTrainingJobResponseSchema: GenMessage<SubmitTrainingJobRespon
  */
 export type SubmitCustomTrainingJobRequest = Message<"platform.app.mltraining.v1.SubmitCustomTrainingJobRequest"> & {
   /**
-   * All its pictures, whatever their labels, are frozen for the job.
+   * All its images, whatever their labels, are frozen for the job.
    *
    * @generated from field: string dataset_id = 1;
    */
@@ -294,7 +294,7 @@ export type ListTrainingJobsRequest = Message<"platform.app.mltraining.v1.ListTr
 
   /**
    * Ours: numbers from 1000 on.
-   * At most so many jobs (1 to 1000); 0: all, without pages.
+   * Maximum number of jobs (1 to 1000); 0: all, without pages.
    *
    * @generated from field: uint32 page_size = 1000;
    */
@@ -390,7 +390,7 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   errorStatus?: Status | undefined;
 
   /**
-   * Of the current run.
+   * Start of the current run.
    *
    * @generated from field: google.protobuf.Timestamp training_started = 9;
    */

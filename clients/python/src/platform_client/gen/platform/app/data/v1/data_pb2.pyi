@@ -1401,7 +1401,7 @@ class UpdateBoundingBoxRequest(_message.Message):
     binary_data_id: _builtins.str
     confidence: _builtins.float
     clear_confidence: _builtins.bool
-    """Addition: the box has no confidence from now on: a person changed what a model predicted."""
+    """Addition: removes the confidence of the box: a user changed what a model predicted."""
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def binary_id(self) -> Global___BinaryID: ...
@@ -1997,7 +1997,7 @@ class SequencesByDatasetIDResponse(_message.Message):
     next_page_token: _builtins.str
     """Empty: these are the last ones."""
     count: _builtins.int
-    """Of the whole dataset."""
+    """Count in the whole dataset."""
     @_builtins.property
     def sequences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Sequence]: ...
     def __init__(

@@ -377,7 +377,7 @@ class UploadMetadata(_message.Message):
 
     @_builtins.property
     def dataset_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Bytes that a person sends into a dataset that has them already become no second image: tags and boxes are added to the first."""
+        """A user uploads bytes that the dataset already has: no second image is created; tags and boxes are added to the first one."""
 
     @_builtins.property
     def file_create_time(self) -> _timestamp_pb2.Timestamp: ...

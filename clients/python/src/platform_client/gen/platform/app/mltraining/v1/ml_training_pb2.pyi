@@ -159,7 +159,7 @@ class SubmitTrainingJobRequest(_message.Message):
     """Unspecified and TFLITE: <model_name>.tflite and <model_name>.onnx. ONNX: that alone. Others are refused."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The labels to learn, at most 1000. Other labels of the pictures are ignored."""
+        """The labels to learn, at most 1000. Other labels of the images are ignored."""
 
     @_builtins.property
     def arguments(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -201,7 +201,7 @@ class JobResources(_message.Message):
     MEMORY_MIB_FIELD_NUMBER: _builtins.int
     DISK_MIB_FIELD_NUMBER: _builtins.int
     gpus: _builtins.int
-    """The job waits for a runner that has so many."""
+    """The job waits for a runner that has this many GPUs."""
     memory_mib: _builtins.int
     """Main memory of the trainer; one that takes more is ended."""
     disk_mib: _builtins.int
@@ -280,7 +280,7 @@ class SubmitCustomTrainingJobRequest(_message.Message):
     CONTAINER_ID_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
     dataset_id: _builtins.str
-    """All its pictures, whatever their labels, are frozen for the job."""
+    """All its images, whatever their labels, are frozen for the job."""
     registry_item_id: _builtins.str
     """<namespace or organization ID>:<name>."""
     organization_id: _builtins.str
@@ -392,7 +392,7 @@ class ListTrainingJobsRequest(_message.Message):
     status: Global___TrainingStatus.ValueType
     page_size: _builtins.int
     """Ours: numbers from 1000 on.
-    At most so many jobs (1 to 1000); 0: all, without pages.
+    Maximum number of jobs (1 to 1000); 0: all, without pages.
     """
     page_token: _builtins.str
     """next_page_token of the page before."""
@@ -550,7 +550,7 @@ class TrainingJobMetadata(_message.Message):
 
     @_builtins.property
     def training_started(self) -> _timestamp_pb2.Timestamp:
-        """Of the current run."""
+        """Start of the current run."""
 
     @_builtins.property
     def training_ended(self) -> _timestamp_pb2.Timestamp:
