@@ -15,7 +15,7 @@ test('every field whose schema says since when it acts is read by a program, and
   const answers = readFileSync(path.join(root, 'apps/cloud/src/device-api/agent-answers.ts'), 'utf8');
   const isRead = (section: string, key: string): boolean =>
     section === 'version_control'
-      ? answers.includes(`wishes['${key}']`) // the server resolves a version to a release
+      ? answers.includes(`desired['${key}']`) // the server resolves a version to a release
       : section === 'maintenance_window'
         ? /config\.maintenance_window\b/.test(text) // read as one object
         : new RegExp(`\\b${section}\\.${key}\\b`).test(text);

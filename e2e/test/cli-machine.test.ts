@@ -69,7 +69,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
     /^ +installed +1\.4\.0, used after a restart$/m,
     /^server +2\.0\.0 runs$/m,
     /^ +why +2\.1\.0 failed its trial/m,
-    /^ +update +2\.1\.0: reverted, before it 2\.0\.0, 5 min ago, not ready within 10 min$/m,
+    /^ +update +2\.1\.0: rolled back, before it 2\.0\.0, 5 min ago, not ready within 10 min$/m,
     /^ +quarantined +2\.1\.0 \(070707070707\), 5 min ago, not ready within 10 min\n +ended: 2\.1\.0, 5 min ago, signal SIGSEGV\n +\| loading\n +\| Segmentation.{0,9}\[2J fault$/m,
     /^ +last end +2\.0\.0, .*, exit 3\n +\| no camera$/m,
     /machine clear-quarantine press/,

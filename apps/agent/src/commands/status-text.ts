@@ -1,3 +1,4 @@
+import { serverStates, updateStates } from '@platform/contract/program-states';
 import type {
   AgentStatus,
   ProgramExit,
@@ -64,7 +65,7 @@ function agentText(status: AgentStatus, since: Since): string {
 function serverText({ server }: AgentStatus, since: Since): string {
   const up = server.since === null ? '' : ` for ${since(server.since)}`;
   return joined(
-    `${server.at === 'waiting' ? 'ended, waits for its next start' : server.at}${server.version === '' ? '' : ` ${server.version}`}${up}`,
+    `${serverStates[server.at].text}${server.version === '' ? '' : ` ${server.version}`}${up}`,
     processText(server.pid),
     server.url,
     server.restarts > 0 && `${server.restarts} restarts`,
@@ -162,7 +163,7 @@ function updateText(last: NonNullable<ProgramReport['last_update']>, since: Sinc
       ? ` ${formatBytes(last.downloaded_bytes)} of ${formatBytes(last.size_bytes)}`
       : '';
   const ago = last.since === null ? '' : `, ${since(last.since)} ago`;
-  return `${last.from === '' ? '' : `${last.from} to `}${last.version}: ${last.state}${progress}${ago}${last.reason === '' ? '' : `: ${last.reason}`}`;
+  return `${last.from === '' ? '' : `${last.from} to `}${last.version}: ${updateStates[last.state].text}${progress}${ago}${last.reason === '' ? '' : `: ${last.reason}`}`;
 }
 
 function conditionLines(

@@ -1,15 +1,9 @@
+import { serverStates, sliceStates, updateStates } from '@platform/contract/program-states';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { actedOn } from '@platform/contract/config-effect';
-import {
-  ConfigSlice,
-  ServerState,
-  Severity,
-  SliceState,
-  UpdateState,
-  type AgentReportSchema,
-} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ConfigSlice, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Host } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/server-resources';
 import { revisionOf } from '../state/slices.ts';
@@ -23,7 +17,6 @@ import {
   type Release,
   type SliceName,
   type SliceStatus,
-  type UpdateAttempt,
   type Wanted,
 } from '../state/state.ts';
 import { deriveConditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from '../health/conditions.ts';
@@ -40,26 +33,12 @@ export interface Self {
   host: Host;
 }
 
-const states: Record<Actual['server']['at'], ServerState> = {
-  stopped: ServerState.STOPPED,
-  starting: ServerState.STARTING,
-  running: ServerState.RUNNING,
-  stopping: ServerState.STOPPING,
-  waiting: ServerState.WAITING,
-  disabled: ServerState.DISABLED,
-};
 const slices: Record<SliceName, ConfigSlice> = {
   settings: ConfigSlice.SETTINGS,
   versions: ConfigSlice.VERSIONS,
   network: ConfigSlice.NETWORK,
   system: ConfigSlice.SYSTEM,
   server: ConfigSlice.SERVER,
-};
-const sliceStates: Record<SliceStatus['at'], SliceState> = {
-  'in effect': SliceState.IN_EFFECT,
-  lagging: SliceState.LAGGING,
-  'no effect': SliceState.NO_EFFECT,
-  'not reported': SliceState.NOT_REPORTED,
 };
 const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
 const version = (id: string | null): string => (id === null ? '' : versionOf(id));
@@ -83,15 +62,6 @@ export function requestOf({ partId, agentVersion, startedAt, host }: Self, actua
   } satisfies MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
 }
 
-const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
-  downloading: UpdateState.DOWNLOADING,
-  staged: UpdateState.STAGED,
-  trying: UpdateState.TRYING,
-  healthy: UpdateState.HEALTHY,
-  reverted: UpdateState.REVERTED,
-  failed: UpdateState.FAILED,
-  superseded: UpdateState.SUPERSEDED,
-};
 type SinceOf = (noted: number) => number | undefined;
 /** Whole milliseconds: a fraction would make the whole report invalid. */
 const sinceField = (wall: number | undefined) =>
@@ -134,7 +104,7 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
       lastUpdate: {
         version: lastUpdate.version,
         fromVersion: lastUpdate.from,
-        state: updateStates[lastUpdate.at],
+        state: updateStates[lastUpdate.at].wire,
         code: lastUpdate.code,
         reason: lastUpdate.reason,
         ...sinceField(sinceOf(lastUpdate.sinceWall)),
@@ -155,7 +125,7 @@ const sliceOf = (
   sinceOf: SinceOf,
 ) => ({
   slice: slices[name],
-  state: sliceStates[at],
+  state: sliceStates[at].wire,
   appliedRevision: BigInt(revisionOf({ at, revision })),
   ...sinceField(sinceOf(sinceWall)),
   code,
@@ -196,7 +166,7 @@ export function reportOf(
       ...(server.since !== null && { uptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))) }),
       restartNeeded: isRestartNeeded(actual),
     },
-    serverState: states[server.at],
+    serverState: serverStates[server.at].wire,
     serverUrl: server.url ?? '',
     restartAllowed: server.isRestartAllowed ?? server.running === null,
     lastExit: server.lastExit,

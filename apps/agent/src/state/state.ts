@@ -1,3 +1,4 @@
+import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform/contract/program-states';
 import type { MaintenanceWindow } from '@platform/contract/agent-config';
 import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
@@ -63,7 +64,7 @@ export interface SliceStatus {
    * `no effect`: nothing on this machine acts on it. `not reported`: the machine server reports no status. `applied`
    * ignores both.
    */
-  at: 'in effect' | 'lagging' | 'no effect' | 'not reported';
+  at: SliceStateName;
   /** Newest revision that the slice put in effect or that did not concern it; 0: none yet. */
   revision: number;
   /** Start of the state `at`, ms since 1970. */
@@ -125,7 +126,7 @@ export interface QuarantinedVersion extends Bad {
 }
 
 export interface ServerStatus {
-  at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
+  at: ServerStateName;
   /** Id of the installed version that runs. */
   running: string | null;
   url: string | null;
@@ -172,7 +173,7 @@ export interface UpdateAttempt {
   /** Version in use before; empty: none. */
   from: string;
   /** `superseded`: another version became desired before this one passed the health check. */
-  at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
+  at: UpdateStateName;
   /** Code of the error table; empty: none. */
   code: string;
   reason: string;

@@ -1,8 +1,9 @@
+import { serverStates, textOfState } from '@platform/contract/program-states';
 import { scoreText } from '@platform/contract/confidence';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { allMachines, ModelType, type ImageUpload, TrainingStatus } from '@platform/client';
-import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ServerState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   type TrainingJobMetadata,
   TrainingStatusSchema,
@@ -83,7 +84,7 @@ const machine: Step = {
       async () => {
         const now = await requireMachine(world);
         const note = now.report
-          ? `server ${enumWord(ServerStateSchema, now.report.serverState)}`
+          ? `server ${textOfState(serverStates, now.report.serverState) ?? 'not reported'}`
           : 'waiting for the agent';
         world.show({ is: 'advance', step: 'machine', fraction: now.report ? 0.5 : 0.2, note });
         return isNews(now) && isOnline(now) ? now : undefined;

@@ -1,3 +1,4 @@
+import { serverStates, textOfState, updateStates } from '@platform/contract/program-states';
 import { formatBytes } from '@platform/kit';
 import {
   type Condition,
@@ -119,7 +120,7 @@ function updateText(update: UpdateAttempt, nowMs: number): string {
     whole > 0
       ? ` ${formatBytes(loaded)} of ${formatBytes(whole)} (${percentText(loaded / whole)})`
       : ` ${formatBytes(loaded)}`;
-  const state = enumWord(UpdateStateSchema, update.state);
+  const state = textOfState(updateStates, update.state) ?? 'not reported';
   return joined(
     `${update.version}: ${state}${update.state === UpdateState.DOWNLOADING ? progress : ''}${update.byDelta ? ' by a patch' : ''}`,
     update.fromVersion !== '' && `before it ${update.fromVersion}`,
@@ -230,7 +231,7 @@ export function machineText(machine: Machine, nowMs: number): string {
       // The version line already shows that it runs.
       report?.serverState === ServerState.RUNNING || machine.hasOtherAgent
         ? ''
-        : enumWord(ServerStateSchema, report?.serverState) || 'not reported',
+        : (textOfState(serverStates, report?.serverState) ?? 'not reported'),
       (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,
       !!report?.lastExit && `last end: ${report.lastExit}`,
       restart,

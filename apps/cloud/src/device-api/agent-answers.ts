@@ -135,11 +135,11 @@ const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema
 async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Promise<Answer> {
   const agent = isObject(source.agent) ? source.agent : {};
   const versions = readAgent(agent).agent['version_control'];
-  const wishes = isObject(versions) ? versions : {};
+  const desired = isObject(versions) ? versions : {};
   const agentUpdateInfo =
     (source.isMigrating && (await migrationInfo(releases, ask))) ||
-    (await updateInfo(releases, ask, 'platform-agent', wishes['agent']));
-  const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', wishes['platform-server']);
+    (await updateInfo(releases, ask, 'platform-agent', desired['agent']));
+  const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', desired['platform-server']);
   const bytes = encoded({
     ...(agentUpdateInfo && { agentUpdateInfo }),
     ...(serverUpdateInfo && { serverUpdateInfo }),

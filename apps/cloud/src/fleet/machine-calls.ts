@@ -217,9 +217,12 @@ const robotChanges = (deps: MachineDeps) => {
           { name: machine.name, location: machine.locationId },
           { name: next.name, location: next.locationId },
         );
-        const told = parts.map((part) => ['part', part.id] as const);
+        const changedParts = parts.map((part) => ['part', part.id] as const);
         if (details)
-          await record({ orgId: machine.orgId, action: 'update machine', subject: machine.id, details }, ...told);
+          await record(
+            { orgId: machine.orgId, action: 'update machine', subject: machine.id, details },
+            ...changedParts,
+          );
       });
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });

@@ -50,7 +50,7 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
 function waitingText(machine: MachineView): string {
   if (machine.applied.at === 'received')
     return `revision ${machine.applied.received} received; the agent of another product does not report what is in effect`;
-  const lagging = machine.slices.find(({ state, code }) => state === 'lags' && code !== '');
+  const lagging = machine.slices.find(({ state, code }) => state === 'lagging' && code !== '');
   if (machine.isOnline && lagging) return `not in effect: ${lagging.reason}`;
   if (machine.isOnline) return 'the machine is applying it …';
   return machine.hasReport

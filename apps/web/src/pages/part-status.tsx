@@ -1,3 +1,4 @@
+import { sliceStates } from '@platform/contract/program-states';
 import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useQueryClient } from '@tanstack/react-query';
@@ -72,12 +73,6 @@ export function PartStatus({ machine }: { machine: MachineView }) {
   );
 }
 
-const sliceWords: Readonly<Record<SliceView['state'], string>> = {
-  lags: 'not in effect',
-  'no effect': 'no effect here',
-  'not reported': 'not reported',
-};
-
 /** The slices that lag, since when and why; fields without effect. */
 const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
   slices.length > 0 && (
@@ -85,7 +80,7 @@ const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
       {slices.map(({ name, state, since, reason, code, paths }) => (
         <li key={`${name} ${state}`}>
           <strong>{name}</strong>{' '}
-          <span className={`badge is-${state === 'lags' ? 'bad' : 'warn'}`}>{sliceWords[state]}</span>{' '}
+          <span className={`badge is-${state === 'lagging' ? 'bad' : 'warn'}`}>{sliceStates[state].text}</span>{' '}
           {since !== undefined && (
             <>
               since <Ago at={since} otherwise="" />

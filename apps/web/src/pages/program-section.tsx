@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { ExitNotice } from './exit-notice.tsx';
-import type { StatusLabel } from '../view/machine-status.ts';
+import type { StatusLabel } from '../view/status-label.ts';
 import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
 import { span } from '../view/times.ts';
 

@@ -1,4 +1,4 @@
-import type { Tone, StatusLabel } from '../view/machine-status.ts';
+import type { Tone, StatusLabel } from '../view/status-label.ts';
 
 const toneClass = (tone: Tone): string => (tone === 'quiet' ? '' : ` is-${tone}`);
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { failureOf } from '../view/failures.ts';
-import type { Tone } from '../view/machine-status.ts';
+import type { Tone } from '../view/status-label.ts';
 import { AlertIcon, CheckIcon, NoteIcon } from './icons.tsx';
 import { showable } from '@platform/contract/names';
 

@@ -4,7 +4,8 @@ import type { JsonSchema } from './config-schema.ts';
 import { parsePath, formatPath, syntaxProblem } from './json-path.ts';
 import type { JsonPath, TextRange } from './json-path.ts';
 import { toneOf } from './machine-status.ts';
-import type { ConditionView, Tone } from './machine-status.ts';
+import type { ConditionView } from './machine-status.ts';
+import type { Tone } from './status-label.ts';
 
 /** One problem of a configuration, as list and editor show it. */
 export interface ConfigProblem {

@@ -1,18 +1,12 @@
+import { serverStates, textOfState } from '@platform/contract/program-states';
 import type { Condition, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { programView } from './program-status.ts';
 import type { ProgramView } from './program-status.ts';
 import { isLagging, isPartly, receivedRevision, sliceViews } from './slices.ts';
 import type { SliceView } from './slices.ts';
+import { labelOf, unknownLabel, type StatusLabel, type Tone } from './status-label.ts';
 import { msOf } from './times.ts';
-
-/** The colour a state is shown in. */
-export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
-
-export interface StatusLabel {
-  tone: Tone;
-  text: string;
-}
 
 /** Progress of the desired configuration: saved, received, applied. */
 export type Applied =
@@ -76,15 +70,16 @@ const onlineLabels: Readonly<Record<number, StatusLabel>> = {
   [OnlineState.OFFLINE]: { tone: 'bad', text: 'Offline' },
   [OnlineState.AWAITING_SETUP]: { tone: 'quiet', text: 'Awaiting setup' },
 };
-const serverLabels: Readonly<Record<number, StatusLabel>> = {
-  [ServerState.STOPPED]: { tone: 'quiet', text: 'Stopped' },
-  [ServerState.STARTING]: { tone: 'busy', text: 'Starting' },
-  [ServerState.RUNNING]: { tone: 'good', text: 'Running' },
-  [ServerState.STOPPING]: { tone: 'busy', text: 'Stopping' },
-  [ServerState.WAITING]: { tone: 'bad', text: 'Crashed, starts again soon' },
-  [ServerState.DISABLED]: { tone: 'warn', text: 'Disabled by the configuration' },
+const serverTones: Readonly<Record<number, Tone>> = {
+  [ServerState.STOPPED]: 'quiet',
+  [ServerState.STARTING]: 'busy',
+  [ServerState.RUNNING]: 'good',
+  [ServerState.STOPPING]: 'busy',
+  [ServerState.WAITING]: 'bad',
+  [ServerState.DISABLED]: 'warn',
 };
-const unknownLabel: StatusLabel = { tone: 'quiet', text: 'Not reported' };
+const serverLabel = (state: ServerState | undefined): StatusLabel =>
+  labelOf(textOfState(serverStates, state), serverTones[state ?? ServerState.UNSPECIFIED]);
 const uninstalledLabel: StatusLabel = { tone: 'quiet', text: 'Uninstalled' };
 const severityTones: Readonly<Record<number, Tone>> = {
   [Severity.ERROR]: 'bad',
@@ -127,7 +122,7 @@ export function machineView(machine: Machine): MachineView {
     lastSeen: msOf(machine.lastSeen),
     agent: programView(report?.agent, reportedOn),
     server: programView(report?.server, reportedOn),
-    serverState: serverLabels[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownLabel,
+    serverState: serverLabel(report?.serverState),
     applied: appliedOf(machine, isOnline),
     received: receivedRevision(report),
     // Another product's agent reports the same state for all slices.

@@ -1,6 +1,7 @@
 import type { ExitReport, ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { StatusLabel } from './machine-status.ts';
+import { textOfState, updateStates } from '@platform/contract/program-states';
+import { labelOf, type StatusLabel, type Tone } from './status-label.ts';
 import { bytes } from './quantities.ts';
 import { msOf, spanOf } from './times.ts';
 
@@ -69,14 +70,14 @@ export interface QuarantinedView {
   exit?: ExitView;
 }
 
-const updateLabels: Readonly<Record<number, StatusLabel>> = {
-  [UpdateState.DOWNLOADING]: { tone: 'busy', text: 'Downloading' },
-  [UpdateState.STAGED]: { tone: 'busy', text: 'Ready, used at the next restart' },
-  [UpdateState.TRYING]: { tone: 'busy', text: 'On trial' },
-  [UpdateState.HEALTHY]: { tone: 'good', text: 'Healthy' },
-  [UpdateState.REVERTED]: { tone: 'bad', text: 'Rolled back' },
-  [UpdateState.FAILED]: { tone: 'bad', text: 'Failed' },
-  [UpdateState.SUPERSEDED]: { tone: 'quiet', text: 'Superseded by another version' },
+const updateTones: Readonly<Record<number, Tone>> = {
+  [UpdateState.DOWNLOADING]: 'busy',
+  [UpdateState.STAGED]: 'busy',
+  [UpdateState.TRYING]: 'busy',
+  [UpdateState.HEALTHY]: 'good',
+  [UpdateState.REVERTED]: 'bad',
+  [UpdateState.FAILED]: 'bad',
+  [UpdateState.SUPERSEDED]: 'quiet',
 };
 
 function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
@@ -85,7 +86,7 @@ function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
   const isSizeKnown = update.sizeBytes > 0n;
   return {
     version: update.version,
-    label: updateLabels[update.state] ?? { tone: 'quiet', text: 'Not reported' },
+    label: labelOf(textOfState(updateStates, update.state), updateTones[update.state]),
     share: isLoading && isSizeKnown ? Number(update.downloadedBytes) / Number(update.sizeBytes) : undefined,
     loaded: isLoading ? bytes(update.downloadedBytes) + (isSizeKnown ? ` of ${bytes(update.sizeBytes)}` : '') : '',
     reason: update.reason,

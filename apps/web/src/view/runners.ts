@@ -1,6 +1,6 @@
 import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { modelKind } from '@platform/contract/model-kinds';
-import type { StatusLabel } from './machine-status.ts';
+import type { StatusLabel } from './status-label.ts';
 import { msOf } from './times.ts';
 
 export interface RunnerView {

@@ -41,8 +41,8 @@ const rows: [
     ['no effect'],
   ],
   ['a server that does not report', 4n, [slice(SliceState.NOT_REPORTED)], '4', 'Partly in effect', ['not reported']],
-  ['one lags', 3n, [slice(SliceState.LAGGING)], '3 → 4', 'Saved, not in effect on the machine', ['lags']],
-  ['it was in effect', 4n, [slice(SliceState.LAGGING)], '4 lags', 'Not in effect any more', ['lags']],
+  ['one lags', 3n, [slice(SliceState.LAGGING)], '3 → 4', 'Saved, not in effect on the machine', ['lagging']],
+  ['it was in effect', 4n, [slice(SliceState.LAGGING)], '4 lags', 'Not in effect any more', ['lagging']],
 ];
 for (const [name, appliedRevision, slices, text, effect, states] of rows)
   test(`the configuration by its parts: ${name}`, () => {
@@ -61,7 +61,7 @@ test('a part that lags says since when and why', () => {
   }).slices;
   assert.deepEqual(lag, {
     name: 'Machine server',
-    state: 'lags',
+    state: 'lagging',
     since: 5_000,
     code: 'RESOURCE_UNKNOWN',
     reason: 'why',

@@ -1,3 +1,4 @@
+import type { SliceStateName } from '@platform/contract/program-states';
 import type { Machine, SliceStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ConfigSlice, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { msOf } from './times.ts';
@@ -5,7 +6,7 @@ import { msOf } from './times.ts';
 /** A slice of the machine that lags, does not report, or ignores fields of the configuration. */
 export interface SliceView {
   name: string;
-  state: 'lags' | 'no effect' | 'not reported';
+  state: Exclude<SliceStateName, 'in effect'>;
   /** Since when the slice lags, ms since 1970. */
   since: number | undefined;
   reason: string;
@@ -44,7 +45,7 @@ function viewsOf({ slice, state, since, code, reason, ineffectivePaths }: SliceS
   const name = names[slice] ?? 'Another part';
   const about = { name, reason, code };
   const views: SliceView[] = [];
-  if (state === SliceState.LAGGING) views.push({ ...about, state: 'lags', since: msOf(since), paths: [] });
+  if (state === SliceState.LAGGING) views.push({ ...about, state: 'lagging', since: msOf(since), paths: [] });
   if (state === SliceState.NOT_REPORTED) views.push({ ...about, state: 'not reported', since: undefined, paths: [] });
   if (ineffectivePaths.length > 0)
     views.push({

@@ -5,7 +5,7 @@ import {
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobMetric } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import type { StatusLabel } from './machine-status.ts';
+import type { StatusLabel } from './status-label.ts';
 import { scoreText } from '@platform/contract/confidence';
 import { kindOfModelType, modelKind, scoreName } from '@platform/contract/model-kinds';
 import { mainShare } from './evaluations.ts';
