@@ -18,7 +18,7 @@ export const isOnline = ({ onlineState, report }: Machine): boolean =>
 export const isOnlineSince =
   (momentMs: number) =>
   (machine: Machine): boolean =>
-    isOnline(machine) && machine.reportedOn !== undefined && timestampMs(machine.reportedOn) > momentMs;
+    isOnline(machine) && machine.lastSeen !== undefined && timestampMs(machine.lastSeen) > momentMs;
 
 /** Installs on a machine that exists in the app, or creates one. @throws Error with the installer's output */
 export async function installed(site: Site, on: LabMachine, as: string | NewMachine): Promise<NewMachine> {
