@@ -6,7 +6,7 @@ import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
 import { installed, isOnlineSince, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
-import { cuttableContainer } from '../lab/machine.ts';
+import { cuttableContainer, eventually } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
 
@@ -57,10 +57,12 @@ test(
           await site.until(partId, `online after ${what}`, 180, isOnlineSince(momentMs));
         });
         assert.ok(await isFull(), `it was still full after ${what}`);
-        const { server } = JSON.parse(
-          await machine.must('/opt/platform/bin/platform-agent status --json'),
-        ) as AgentStatus;
-        assert.equal(server.at, 'running', `the agent answers after ${what}`);
+        // The first contact with the management server can precede the report that the machine server runs.
+        await eventually(`the agent answers after ${what}, and its server runs`, 120, async () => {
+          const { stdout } = await machine.exec('/opt/platform/bin/platform-agent status --json');
+          const { is_running, server } = JSON.parse(stdout) as AgentStatus;
+          return is_running && server.at === 'running' ? true : undefined;
+        });
         return seconds;
       };
       const restart = await again('a restart', () => machine.must('systemctl restart platform-agent', 300));

@@ -85,6 +85,8 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
       const were = [await agent(), await server()];
       await happens('systemctl restart platform-agent');
       await onlineAgain();
+      // The first contact can precede the start of the machine server.
+      await eventually('a machine server', 120, async () => ((await server()) === 0 ? undefined : true));
       const are = [await agent(), await server()];
       assert.ok(are[0] !== were[0] && are[1] !== were[1], `${were.join()} → ${are.join()}`);
       const { seconds } = await timed(() => machine.must('systemctl stop platform-agent', 300));

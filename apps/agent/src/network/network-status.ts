@@ -1,0 +1,32 @@
+import type { Connectivity, JoinFailure, LinkDevice } from '../os/network-port.ts';
+
+/** What the agent does with the network, for the status, the report and the log. Instants: ms since 1970. */
+export interface NetworkStatus {
+  /** `unmanaged`: disabled by the configuration, or there is nothing to manage; `why` says which. */
+  mode: 'unmanaged' | 'normal' | 'joining' | 'hotspot' | 'rebooting';
+  sinceWall: number;
+  why: string;
+  /** What is tried next and why, as a sentence; `nextWall`: when; null: nothing by time. */
+  next: string;
+  nextWall: number | null;
+  /** Three things: a link, the internet, the management server. */
+  hasLink: boolean;
+  connectivity: Connectivity;
+  isCloudReached: boolean;
+  links: readonly LinkDevice[];
+  /** SSID of the hotspot while it runs; empty: it does not. */
+  hotspotSsid: string;
+  /** The last ten, newest first. */
+  attempts: readonly NetworkAttempt[];
+  /** The machine is online by a network of lower priority than another one that is configured. */
+  isOnFallback: boolean;
+}
+
+export interface NetworkAttempt {
+  network: string;
+  interface: string;
+  wall: number;
+  result: 'ok' | 'portal' | 'no-internet' | JoinFailure;
+  /** For people; empty if ok. */
+  text: string;
+}

@@ -1,0 +1,56 @@
+// What the doors of provisioning (portal, provisioning RPC, Bluetooth) show, and what a person enters there. The doors
+// run in a child process without root; these messages are all that passes between it and the agent.
+import type { JoinFailure, WifiSecurity } from '../os/network-port.ts';
+
+/** Everything that a person who sets up the device may see. Contains no secrets. */
+export interface ProvisioningView {
+  manufacturer: string;
+  model: string;
+  fragmentId: string;
+  hostname: string;
+  agentVersion: string;
+  /** The device has credentials, and the management server has not refused them. */
+  hasCredentials: boolean;
+  /** By the rule of the configured mode. */
+  isOnline: boolean;
+  /** `trying`: the device joins the network that was entered; the hotspot may be gone meanwhile. */
+  at: 'waiting' | 'trying' | 'done';
+  /** Strongest first; one for each SSID; without the own hotspot. */
+  networks: readonly { ssid: string; security: WifiSecurity; signalPercent: number }[];
+  /** SSID that the device is connected to; empty: none. */
+  connectedTo: string;
+  /** The last attempt with an entered network; null: none since the agent started. */
+  lastAttempt: ProvisioningAttempt | null;
+}
+
+/** `portal`: connected, but another captive portal wants something; `no-internet`, `no-cloud`: connected, but no more. */
+export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'no-cloud' | JoinFailure;
+
+export interface ProvisioningAttempt {
+  ssid: string;
+  result: AttemptResult;
+  /** For people; empty if ok or trying. */
+  text: string;
+  /** ms since 1970. */
+  wall: number;
+}
+
+/** What a person entered. Both parts are optional, one of them is needed. */
+export interface Submission {
+  wifi?: { ssid: string; psk: string; isHidden: boolean };
+  /** Text of a credentials file. */
+  credentials?: string;
+}
+
+/** The agent's answer; it is given before the hotspot goes away. `text` is for people. */
+export type SubmissionAnswer = { ok: true } | { ok: false; code: string; text: string };
+
+/** From the agent to the doors, one JSON document a line. */
+export type ToDoors = { is: 'view'; view: ProvisioningView } | { is: 'answer'; id: number; answer: SubmissionAnswer };
+
+/** From the doors to the agent, one JSON document a line. `active`: a person did something; probes do not count. */
+export type FromDoors =
+  | { is: 'ready' }
+  | { is: 'active' }
+  | { is: 'submit'; id: number; submission: Submission }
+  | { is: 'log'; level: 'info' | 'warn'; text: string };

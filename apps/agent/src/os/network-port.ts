@@ -1,0 +1,174 @@
+import type { Cell } from '@platform/kit';
+
+/** What the operating system knows of the path to the internet; `portal`: a captive portal of another network. */
+export type Connectivity = 'unknown' | 'none' | 'portal' | 'limited' | 'full';
+
+/** `wpa-eap`: WPA2 or WPA3 enterprise. `wep` and `unknown` cannot be joined by this agent. */
+export type WifiSecurity = 'open' | 'owe' | 'wpa-psk' | 'sae' | 'wpa-eap' | 'wep' | 'unknown';
+
+/** A network that the radio sees: one entry for each SSID and interface, that of the strongest access point. */
+export interface VisibleNetwork {
+  ssid: string;
+  interface: string;
+  /** Strongest first where an access point offers several, for example WPA2 and WPA3. */
+  security: WifiSecurity;
+  /** 0 to 100. */
+  signalPercent: number;
+  frequencyMhz: number;
+  /** When it was last seen, ms of the monotonic clock. */
+  seen: number;
+}
+
+export interface LinkDevice {
+  interface: string;
+  type: 'wifi' | 'wired' | 'bluetooth' | 'other';
+  /** `unavailable`: no cable, or the radio is switched off. `unmanaged`: the operating system keeps away from it. */
+  state: 'unmanaged' | 'unavailable' | 'disconnected' | 'connecting' | 'connected' | 'failed';
+  /** UUID of the active profile; empty: none. */
+  profile: string;
+  /** Of the connected WiFi network, or of the hotspot; empty: none. */
+  ssid: string;
+  isHotspot: boolean;
+  /** In CIDR form. */
+  addresses: readonly string[];
+  gateway: string;
+  /** 0 to 100; 0: not WiFi, or not connected. */
+  signalPercent: number;
+  hasDefaultRoute: boolean;
+}
+
+/** Why this agent made a profile; stored with the profile. */
+export type ProfileMark =
+  | { kind: 'provisioned' }
+  | { kind: 'hotspot' }
+  /** Of `additional_networks`: its name, and a checksum of what was applied. */
+  | { kind: 'additional'; name: string; digest: string };
+
+/** A saved profile of the operating system, made by this agent or by anybody else. */
+export interface SavedProfile {
+  uuid: string;
+  name: string;
+  type: 'wifi' | 'wired' | 'bluetooth' | 'other';
+  ssid: string;
+  /** Empty: any. */
+  interface: string;
+  priority: number;
+  isAutoconnect: boolean;
+  isHotspot: boolean;
+  /** Undefined: somebody else made it; this agent never changes or removes it. */
+  mark: ProfileMark | undefined;
+}
+
+export interface Eap {
+  method: 'peap' | 'ttls' | 'tls';
+  identity: string;
+  anonymousIdentity: string;
+  password: string;
+  /** PEM; empty: the authorities of the operating system. */
+  authority: string;
+  /** Name that the certificate of the authentication server must have; empty: any. */
+  serverName: string;
+  clientCertificate: string;
+  clientKey: string;
+  clientKeyPassword: string;
+}
+
+/** A profile that this agent writes. */
+export interface NewProfile {
+  name: string;
+  type: 'wifi' | 'wired';
+  /** Empty: any. */
+  interface: string;
+  priority: number;
+  mark: ProfileMark;
+  wifi?: {
+    ssid: string;
+    isHidden: boolean;
+    /** `psk`: WPA2 and WPA3 personal, whichever the access point offers. */
+    security: { is: 'open' } | { is: 'psk'; psk: string } | { is: 'eap'; eap: Eap };
+  };
+  /** Absent: DHCP. */
+  ipv4?: { address: string; gateway: string };
+  dns: readonly string[];
+  /** Already resolved: 100 for wired, 600 for WiFi where the configuration says 0. */
+  routeMetric: number;
+}
+
+export type JoinFailure =
+  | 'wrong-password'
+  | 'not-found'
+  | 'no-address'
+  | 'refused-by-authentication-server'
+  | 'authentication-server-not-trusted'
+  | 'client-certificate-refused'
+  | 'address-in-use'
+  | 'timed-out'
+  | 'device-gone'
+  | 'failed';
+
+/** `detail`: the reason in the words of the operating system, for the log. */
+export type JoinResult = { ok: true } | { ok: false; reason: JoinFailure; detail: string };
+
+export interface Hotspot {
+  interface: string;
+  ssid: string;
+  password: string;
+  /** Every name leads to the device; false: only names that end in .setup. */
+  isRedirecting: boolean;
+}
+
+/** `foreign`: another program holds port 53 or 67; `detail` names it. */
+export type HotspotResult =
+  | { ok: true; address: string }
+  | { ok: false; reason: 'no-radio' | 'foreign' | 'failed'; detail: string };
+
+/** One observation of the network of this machine. Immutable. */
+export interface NetworkState {
+  /** Of NetworkManager; `starting`: not known yet. */
+  manager: 'starting' | 'absent' | 'too-old' | 'ready';
+  /** Version of NetworkManager; empty: none. */
+  version: string;
+  connectivity: Connectivity;
+  devices: readonly LinkDevice[];
+  profiles: readonly SavedProfile[];
+  visible: readonly VisibleNetwork[];
+}
+
+/** Restores the network profiles and connections of its creation, unless it is confirmed in time. */
+export interface Checkpoint {
+  /** Keeps the changes. */
+  confirm(): Promise<void>;
+  rollBack(): Promise<void>;
+}
+
+/**
+ * The network of this machine. An implementation for NetworkManager and a simulation pass the same contract test.
+ * Calls reject with an Error that has the code of D-Bus, or time out; none hangs.
+ */
+export interface Network {
+  /** The newest observation; the operating system's signals update it, and `run` has to be running. */
+  readonly state: Cell<NetworkState>;
+  /** Keeps `state` up to date; connects again after the manager was stopped, installed or started. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Asks the radio to scan; resolves when its results are in `state`, or after a time limit. */
+  scan(interfaceName: string, signal: AbortSignal): Promise<void>;
+  /** Checks now; blocks up to some seconds. */
+  checkConnectivity(signal: AbortSignal): Promise<Connectivity>;
+  /** Adds a profile, or replaces the one of this agent with this UUID. It does not activate it. @returns its UUID */
+  save(profile: NewProfile, uuid?: string): Promise<string>;
+  /** Removes a profile of this agent; a missing one is ignored. @throws Error if it has no mark */
+  remove(uuid: string): Promise<void>;
+  /** Removes the mark: the profile belongs to the operating system from now on. */
+  disown(uuid: string): Promise<void>;
+  /** Changes the priority of a profile of this agent. */
+  setPriority(uuid: string, priority: number): Promise<void>;
+  /** Activates a profile; an empty interface: any that fits. Resolves when it is connected or has failed (within 60 s). */
+  join(uuid: string, interfaceName: string, signal: AbortSignal): Promise<JoinResult>;
+  startHotspot(hotspot: Hotspot, signal: AbortSignal): Promise<HotspotResult>;
+  /** Ends the hotspot of this agent only; ignores a missing one. */
+  stopHotspot(): Promise<void>;
+  /** The manager itself rolls back after `seconds`, even if this process has died. */
+  checkpoint(seconds: number): Promise<Checkpoint>;
+  /** Switches power save of WiFi on or off for all its connections; null: as the operating system has it. */
+  setPowerSave(isOn: boolean | null): Promise<void>;
+}
