@@ -4,7 +4,9 @@ import path from 'node:path';
 import { runFolder } from '@platform/kit/node';
 import { errorText } from '@platform/kit';
 import { agentUnit, serverUnit } from './unit.ts';
-import { readChanges, restore } from './changes.ts';
+import { readChanges } from './changes.ts';
+import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
+import { restorePathState } from '../os/path-state.ts';
 
 /** Everything that agent and server create below the root. */
 export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
@@ -51,10 +53,11 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
   if (result.isServerNotified) result.done.push('notified the management server');
   for (const change of (changes?.paths ?? []).toReversed()) {
     await attempt(`${change.before.kind === 'none' ? 'removed' : 'restored'} ${change.path}`, async () => {
-      await restore(change);
+      await restorePathState(change.path, change.before);
       return true;
     });
   }
+  await restoreManagedFiles(root, result, attempt);
   if (of.usesSystemd) {
     await system.run('systemctl', 'daemon-reload');
     await system.run('systemctl', 'reset-failed', agentUnit, serverUnit);
@@ -69,6 +72,19 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
   if (rest.length > 0) result.left.push(`${root} holds what is none of platform-agent: ${rest.slice(0, 5).join(', ')}`);
   else await attempt(`removed ${root}`, () => rmdir(root).then(() => true, isGone));
   return result;
+}
+
+type Attempt = (done: string, work: () => Promise<boolean>) => Promise<void>;
+
+async function restoreManagedFiles(root: string, { left }: Removed, attempt: Attempt): Promise<void> {
+  const managed = managedFilesOnDisk(root);
+  for (const file of await managed.written()) {
+    await attempt(`restored ${file}`, async () => {
+      const outcome = await managed.restore(file);
+      if (outcome === 'foreign') left.push(`${file} stays: it was changed after platform-agent wrote it`);
+      return outcome === 'restored';
+    });
+  }
 }
 
 async function removed(file: string): Promise<boolean> {

@@ -27,6 +27,6 @@ export interface NetworkAttempt {
   interface: string;
   wall: number;
   result: 'ok' | 'portal' | 'no-internet' | JoinFailure;
-  /** For people; empty if ok. */
+  /** For users; empty if ok. */
   text: string;
 }

@@ -1,8 +1,8 @@
-// What the doors of provisioning (portal, provisioning RPC, Bluetooth) show, and what a person enters there. The doors
-// run in a child process without root; these messages are all that passes between it and the agent.
+// What the provisioning endpoints (portal, provisioning RPC, Bluetooth) show, and what a user enters there. They run in
+// a child process without root; these messages are all that passes between it and the agent.
 import type { JoinFailure, WifiSecurity } from '../os/network-port.ts';
 
-/** Everything that a person who sets up the device may see. Contains no secrets. */
+/** Everything that a user who sets up the device may see. Contains no secrets. */
 export interface ProvisioningView {
   manufacturer: string;
   model: string;
@@ -29,27 +29,29 @@ export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'no-clo
 export interface ProvisioningAttempt {
   ssid: string;
   result: AttemptResult;
-  /** For people; empty if ok or trying. */
+  /** For users; empty if ok or trying. */
   text: string;
   /** ms since 1970. */
   wall: number;
 }
 
-/** What a person entered. Both parts are optional, one of them is needed. */
+/** What a user entered. Both parts are optional, one of them is needed. */
 export interface Submission {
   wifi?: { ssid: string; psk: string; isHidden: boolean };
   /** Text of a credentials file. */
   credentials?: string;
 }
 
-/** The agent's answer; it is given before the hotspot goes away. `text` is for people. */
+/** The agent's answer; it is given before the hotspot goes away. `text` is for users. */
 export type SubmissionAnswer = { ok: true } | { ok: false; code: string; text: string };
 
-/** From the agent to the doors, one JSON document a line. */
-export type ToDoors = { is: 'view'; view: ProvisioningView } | { is: 'answer'; id: number; answer: SubmissionAnswer };
+/** From the agent to the endpoints, one JSON document a line. */
+export type ToEndpoints =
+  | { is: 'view'; view: ProvisioningView }
+  | { is: 'answer'; id: number; answer: SubmissionAnswer };
 
-/** From the doors to the agent, one JSON document a line. `active`: a person did something; probes do not count. */
-export type FromDoors =
+/** From the endpoints to the agent, one JSON document a line. `active`: a user did something; probes do not count. */
+export type FromEndpoints =
   | { is: 'ready' }
   | { is: 'active' }
   | { is: 'submit'; id: number; submission: Submission }

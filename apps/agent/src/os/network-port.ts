@@ -26,7 +26,7 @@ export interface LinkDevice {
   state: 'unmanaged' | 'unavailable' | 'disconnected' | 'connecting' | 'connected' | 'failed';
   /** UUID of the active profile; empty: none. */
   profile: string;
-  /** Of the connected WiFi network, or of the hotspot; empty: none. */
+  /** SSID of the connected WiFi network or of the hotspot; empty: none. */
   ssid: string;
   isHotspot: boolean;
   /** In CIDR form. */
@@ -55,7 +55,7 @@ export interface SavedProfile {
   priority: number;
   isAutoconnect: boolean;
   isHotspot: boolean;
-  /** Undefined: somebody else made it; this agent never changes or removes it. */
+  /** Undefined: a user or another program made it; this agent never changes or removes it. */
   mark: ProfileMark | undefined;
 }
 
@@ -80,6 +80,8 @@ export interface NewProfile {
   /** Empty: any. */
   interface: string;
   priority: number;
+  /** The operating system activates it by itself; false: only `join` does. */
+  isAutoconnect: boolean;
   mark: ProfileMark;
   wifi?: {
     ssid: string;
@@ -154,7 +156,11 @@ export interface Network {
   scan(interfaceName: string, signal: AbortSignal): Promise<void>;
   /** Checks now; blocks up to some seconds. */
   checkConnectivity(signal: AbortSignal): Promise<Connectivity>;
-  /** Adds a profile, or replaces the one of this agent with this UUID. It does not activate it. @returns its UUID */
+  /**
+   * Adds a profile, or replaces the one of this agent with this UUID. It does not activate it.
+   *
+   * @returns its UUID, once `state` has the profile
+   */
   save(profile: NewProfile, uuid?: string): Promise<string>;
   /** Removes a profile of this agent; a missing one is ignored. @throws Error if it has no mark */
   remove(uuid: string): Promise<void>;
@@ -162,6 +168,8 @@ export interface Network {
   disown(uuid: string): Promise<void>;
   /** Changes the priority of a profile of this agent. */
   setPriority(uuid: string, priority: number): Promise<void>;
+  /** Whether the operating system activates a profile of this agent by itself. */
+  setAutoconnect(uuid: string, isAutoconnect: boolean): Promise<void>;
   /** Activates a profile; an empty interface: any that fits. Resolves when it is connected or has failed (within 60 s). */
   join(uuid: string, interfaceName: string, signal: AbortSignal): Promise<JoinResult>;
   startHotspot(hotspot: Hotspot, signal: AbortSignal): Promise<HotspotResult>;

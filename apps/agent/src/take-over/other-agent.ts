@@ -2,7 +2,7 @@ import { mkdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isObject } from '@platform/contract/json-object';
 import { atomicWrite } from '@platform/kit/node';
-import { placeLink } from '../install/changes.ts';
+import { placeLink } from '../os/path-state.ts';
 
 /** Unit of the other product's agent. */
 export const otherUnit = 'viam-agent.service';

@@ -1,15 +1,15 @@
 import type { Cell } from '@platform/kit';
 import type { ProvisioningView, Submission, SubmissionAnswer } from './provisioning-view.ts';
 
-/** What the doors call in the agent. */
-export interface DoorHandlers {
-  /** A person did something: POST requests and RPC calls count, probes and GET requests do not. */
+/** What the provisioning endpoints call in the agent. */
+export interface EndpointHandlers {
+  /** A user did something: POST requests and RPC calls count, probes and GET requests do not. */
   active(): void;
   submit(submission: Submission): Promise<SubmissionAnswer>;
 }
 
-/** Where people enter what the device needs: captive portal, provisioning RPC, Bluetooth. */
-export interface Doors {
+/** Where users enter what the device needs: captive portal, provisioning RPC, Bluetooth. */
+export interface ProvisioningEndpoints {
   /**
    * Serves on the address of the hotspot until `signal` aborts. A child process that dies is started again.
    * `opened` is called when the ports accept connections.
@@ -17,7 +17,7 @@ export interface Doors {
    * @throws Error if a port belongs to another program, which the error names
    */
   serve(
-    of: { address: string; view: Cell<ProvisioningView>; handlers: DoorHandlers; opened: () => void },
+    of: { address: string; view: Cell<ProvisioningView>; handlers: EndpointHandlers; opened: () => void },
     signal: AbortSignal,
   ): Promise<void>;
 }

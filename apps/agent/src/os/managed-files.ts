@@ -1,0 +1,23 @@
+export type RestoreResult =
+  | 'restored'
+  /** This agent never wrote the file, or has restored it before. */
+  | 'not-managed'
+  /** A user or another program changed the file after this agent wrote it; it stays. */
+  | 'foreign';
+
+/**
+ * Files of the operating system outside the agent's folder. The state before the first change is recorded durably
+ * before the file is written, so that the configuration, `disable_*` and uninstalling can restore it.
+ */
+export interface ManagedFiles {
+  /**
+   * Makes `text` the content of `file` (an absolute path); creates folders.
+   *
+   * @returns whether the content has changed
+   */
+  write(file: string, text: string): Promise<boolean>;
+  /** Restores the state before the first change. */
+  restore(file: string): Promise<RestoreResult>;
+  /** The files that this agent has written and not restored, oldest first. */
+  written(): Promise<readonly string[]>;
+}

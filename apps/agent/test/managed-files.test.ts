@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { tempFolder } from '@platform/kit/testing';
+import { removeAll } from '../src/install/remove.ts';
+import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
+
+const exists = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+async function machine() {
+  const folder = await tempFolder();
+  const root = folder.file('opt');
+  const file = folder.file('etc', 'conf.d', '80-platform.conf');
+  await mkdir(path.join(root, 'state'), { recursive: true });
+  return { root, file, managed: managedFilesOnDisk(root), [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+test('a managed file gets its content once, and restoring removes it', async () => {
+  await using at = await machine();
+  const { root, file, managed } = at;
+  assert.equal(await managed.write(file, 'a'), true);
+  assert.equal(await managed.write(file, 'a'), false);
+  assert.equal(await managed.write(file, 'b'), true);
+  assert.equal(await readFile(file, 'utf8'), 'b');
+  assert.deepEqual(await managedFilesOnDisk(root).written(), [file]); // the next run of the agent
+  assert.equal(await managedFilesOnDisk(root).restore(file), 'restored');
+  assert.equal(await exists(file), false);
+  assert.equal(await managed.restore(file), 'not-managed');
+  assert.deepEqual(await managed.written(), []);
+});
+
+test('a file and a link that stood there before come back with content and mode', async () => {
+  await using at = await machine();
+  const { file, managed } = at;
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, 'theirs');
+  await chmod(file, 0o640);
+  const link = `${file}.link`;
+  await symlink('elsewhere', link);
+  for (const one of [file, link]) await managed.write(one, 'ours');
+  await managed.write(file, 'ours again');
+  for (const one of [file, link]) assert.equal(await managed.restore(one), 'restored');
+  assert.equal(await readFile(file, 'utf8'), 'theirs');
+  assert.equal((await stat(file)).mode & 0o777, 0o640);
+  assert.equal(await readlink(link), 'elsewhere');
+});
+
+test('a file that was changed since stays', async () => {
+  await using at = await machine();
+  const { file, managed } = at;
+  await managed.write(file, 'ours');
+  await writeFile(file, 'theirs');
+  assert.equal(await managed.restore(file), 'foreign');
+  assert.equal(await readFile(file, 'utf8'), 'theirs');
+});
+
+test('writes at the same time leave every file in the record', async () => {
+  await using at = await machine();
+  const { file, managed } = at;
+  const files = [1, 2, 3, 4].map((n) => `${file}.${n}`);
+  await Promise.all(files.map((one) => managed.write(one, one)));
+  assert.deepEqual(await managed.written(), files);
+});
+
+test('uninstalling restores what the agent wrote while it ran', async () => {
+  await using at = await machine();
+  const { root, file, managed } = at;
+  const foreign = `${file}.foreign`;
+  for (const one of [file, foreign]) await managed.write(one, 'ours');
+  await writeFile(foreign, 'theirs');
+  const system = { run: async () => ({ code: 0, text: '' }) };
+  const removal = { root, credentialsFile: undefined, usesSystemd: false, sayGoodbye: async () => false };
+  const { done, left } = await removeAll(removal, system);
+  assert.equal(await exists(file), false);
+  assert.ok(done.includes(`restored ${file}`));
+  assert.deepEqual(left, [`${foreign} stays: it was changed after platform-agent wrote it`]);
+  assert.equal(await readFile(foreign, 'utf8'), 'theirs');
+});
