@@ -5,6 +5,7 @@ import { dataErrors } from './error-rows/data.ts';
 import { hostErrors } from './error-rows/host.ts';
 import { machineServerErrors } from './error-rows/machine-server.ts';
 import { machinesErrors } from './error-rows/machines.ts';
+import { networkErrors } from './error-rows/network.ts';
 import { registryErrors } from './error-rows/registry.ts';
 import { releasesErrors } from './error-rows/releases.ts';
 import { trainingErrors } from './error-rows/training.ts';
@@ -19,6 +20,7 @@ export const errorTable = {
   ...accessErrors,
   ...machinesErrors,
   ...agentLinkErrors,
+  ...networkErrors,
   ...machineServerErrors,
   ...releasesErrors,
   ...dataErrors,
@@ -34,6 +36,7 @@ export const errorSubjects: readonly { readonly title: string; readonly rows: Re
   { title: 'Access: keys, sign-in, permissions, organizations', rows: accessErrors },
   { title: 'Machines and their configuration', rows: machinesErrors },
   { title: 'The connection of a machine to the management server', rows: agentLinkErrors },
+  { title: 'The network of a machine', rows: networkErrors },
   { title: 'The machine server and its resources', rows: machineServerErrors },
   { title: 'Releases: publication, signatures, downloads, versions on a machine', rows: releasesErrors },
   { title: 'Data: files, images, sequences, datasets', rows: dataErrors },

@@ -2,6 +2,7 @@ import type { Transport } from '@connectrpc/connect';
 import { shortestSecret } from '@platform/contract/config-secrets';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device } from '../os/ports.ts';
 import type { Actual, Wanted } from '../state/state.ts';
 import { connectCloud, type Cloud } from '../link/cloud.ts';
@@ -30,6 +31,8 @@ export interface SyncParts {
   restarts: Cell<number>;
   isReached: Cell<boolean>;
   conditions: ConditionSet;
+  /** Absent: nothing watches the network. */
+  network?: Cell<NetworkStatus | undefined>;
   clock: Clock;
   /** Receives the lines that stay on this machine and a copy of all others. */
   sink: Sink;

@@ -12,6 +12,8 @@ import type { SpoolWriter } from '../logs/spool-writer.ts';
 import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
+import { watchFallback } from '../network/fallback-condition.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state/state.ts';
 
@@ -39,6 +41,8 @@ export interface Link {
   restarts: Cell<number>;
   isReached: Cell<boolean>;
   conditions: ConditionSet;
+  /** Absent: nothing watches the network. */
+  network?: Cell<NetworkStatus | undefined>;
   clock: Clock;
   log: Log;
   local: Log;
@@ -128,11 +132,12 @@ export function reportLoops(
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
-  const { cloud, isReached, clock, local, random } = link;
+  const { cloud, isReached, conditions, network, clock, local, random } = link;
   const sending = { cloud, host: self.host.hostname, time, isReached, clock, local, random };
   return [
     { name: 'send', work: sendLines(spool, sending, signal) },
     { name: 'report', work: report({ ...link, self, sinceOf, log: local, passes: link.log }, signal) },
+    ...(network ? [{ name: 'fallback', work: watchFallback({ network, conditions, clock }, signal) }] : []),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, within, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import type { Cloud } from './cloud.ts';
 import type { Condition } from '../health/conditions.ts';
@@ -6,6 +6,8 @@ import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { backOff } from './pause.ts';
 import { reportOf, requestOf, type Self } from './request.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
+import { isSameNetwork, NetworkReportLimit } from './network-report.ts';
 
 const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
@@ -19,6 +21,8 @@ export interface ReportParts {
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
   conditions: ConditionSet;
+  /** Absent: nothing watches the network. */
+  network?: Cell<NetworkStatus | undefined>;
   /** Converts a stored time by the current clock; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   isReached: Cell<boolean>;
@@ -36,18 +40,24 @@ interface LastReport {
   wanted?: Wanted;
   actual?: Actual;
   conditions?: readonly Condition[];
+  network?: NetworkStatus | undefined;
 }
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
 export async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
   const { wanted, actual, conditions, isReached, clock, log, random } = parts;
   const last: LastReport = { firstSeen: new Map() };
+  const network = parts.network ?? new Cell<NetworkStatus | undefined>(undefined);
+  const networkLimit = new NetworkReportLimit();
   const isSame = () =>
     wanted.get() === last.wanted && actual.get() === last.actual && conditions.get() === last.conditions;
+  const networkWait = (): number =>
+    isSameNetwork(network.get(), last.network) ? Infinity : networkLimit.wait(clock.now());
 
   let failures = 0;
   while (!signal.aborted) {
     try {
+      if (isSame() && networkWait() === 0) networkLimit.take(clock.now());
       await sendReport(parts, last, signal);
       failures = 0;
     } catch (error) {
@@ -57,8 +67,9 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
       continue;
     }
     const end = clock.now() + repeatMs;
-    while (isSame() && clock.now() < end && !signal.aborted) {
-      await anyChanged([wanted, actual, conditions], end - clock.now(), clock, signal);
+    while (isSame() && networkWait() > 0 && clock.now() < end && !signal.aborted) {
+      const ms = Math.min(end - clock.now(), networkWait());
+      await anyChanged([wanted, actual, conditions, network], ms, clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
@@ -71,6 +82,7 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
 async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSignal): Promise<void> {
   const { cloud, configReceiver, self, sinceOf, clock, passes } = parts;
   const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.conditions.get()];
+  const network = parts.network?.get();
   const now = clock.now();
   const firstSeen = new Map<string, number>();
   const since = (message: string): number => {
@@ -82,7 +94,7 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
   const request = {
     ...requestOf(self, actual, now),
     knownFingerprint,
-    report: reportOf(self, wanted, actual, now, since, conditions, sinceOf),
+    report: reportOf(self, { wanted, actual, conditions, network }, { now, conditionsSince: since, sinceOf }),
   };
   // Also kept if the request fails: the server may have stored it.
   last.firstSeen = firstSeen;
@@ -97,7 +109,7 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
     did: ['report'],
     ms: Math.round(clock.now() - now),
   });
-  Object.assign(last, { wanted, actual, conditions });
+  Object.assign(last, { wanted, actual, conditions, network });
   await configReceiver.accept(answer, knownFingerprint);
 }
 

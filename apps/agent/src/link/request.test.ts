@@ -30,7 +30,7 @@ test('a time of the journal, which counts microseconds, is reported all the same
   const condition = { code: 'C', severity: 'note', message: 'm', remedy: 'r', sinceWall: wall } as const;
   const report = create(
     AgentReportSchema,
-    reportOf(self, wanted, actual, 5.25, () => wall, [condition]),
+    reportOf(self, { wanted, actual, conditions: [condition] }, { now: 5.25, conditionsSince: () => wall }),
   );
   assert.ok(toBinary(AgentReportSchema, report).length > 0);
   for (const { since } of [report.agent!.lastExit!, report.conditions[0]!]) {

@@ -4,8 +4,10 @@ import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { actedOn } from '@platform/contract/config-effect';
 import { ConfigSlice, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { NetworkStatus } from '../network/network-status.ts';
 import type { Host } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/server-resources';
+import { networkReport } from './network-report.ts';
 import { revisionOf } from '../state/slices.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
@@ -138,15 +140,29 @@ const knowledgeOf = ({ models, packageTypes }: ServerKnowledge) => ({
   packageTypes: [...packageTypes],
 });
 
-/** The whole report; `conditionsSince` returns when each condition was first seen (ms since 1970). */
+/** What a report is made of. */
+export interface Reported {
+  wanted: Wanted;
+  actual: Actual;
+  conditions?: readonly Condition[];
+  /** Undefined: not known yet. */
+  network?: NetworkStatus | undefined;
+}
+
+export interface ReportTimes {
+  /** ms of the monotonic clock. */
+  now: number;
+  /** When each condition was first seen, ms since 1970. */
+  conditionsSince: (message: string) => number;
+  /** Converts a stored time by the current clock; undefined: unknown. */
+  sinceOf?: SinceOf;
+}
+
+/** The whole report. */
 export function reportOf(
   { agentVersion, startedAt, host }: Self,
-  wanted: Wanted,
-  actual: Actual,
-  now: number,
-  conditionsSince: (message: string) => number,
-  conditions: readonly Condition[] = [],
-  sinceOf: SinceOf = (noted) => noted,
+  { wanted, actual, conditions = [], network }: Reported,
+  { now, conditionsSince, sinceOf = (noted) => noted }: ReportTimes,
 ): ReportParts {
   const { server, install, agentInstall } = actual;
   return {
@@ -191,5 +207,6 @@ export function reportOf(
     }),
     actsOn: actedOn(host.platform),
     ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
+    ...(network && { network: networkReport(network, sinceOf) }),
   };
 }

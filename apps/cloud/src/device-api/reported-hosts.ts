@@ -5,6 +5,7 @@ import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/flee
 import { batchLoader } from '../database/batch-loader.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import type { Database } from '../database/database.ts';
+import { boundedReport } from './rules/reported-network.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
 import type { JsonObject } from '../database/schema.ts';
 
@@ -54,7 +55,7 @@ export function reportedHosts(
         await write({
           partId,
           host: isNew ? host : undefined,
-          report: request.report && toBinary(AgentReportSchema, request.report),
+          report: request.report && toBinary(AgentReportSchema, boundedReport(request.report)),
         });
       }
       known.set(partId, text);

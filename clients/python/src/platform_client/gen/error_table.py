@@ -46,6 +46,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "CLOUD_NOT_RECOGNIZED": ("unavailable", "later", "Check cloud.app_address in the credentials file. A proxy or a sign-in page of the network may answer instead."),
     "CLOUD_REDIRECTS": ("unavailable", "later", "If the management server has moved, set cloud.app_address in the credentials file to its new URL."),
     "CLOUD_REFUSES_MACHINE": ("unauthenticated", "later", "Copy the credentials of this machine from the web app again: someone replaced them or deleted the machine."),
+    "NETWORK_FALLBACK": ("unavailable", "later", "Check the networks of higher priority: signal, password, router. The agent keeps trying them; this condition clears five minutes after one works."),
     "RESOURCE_INVALID": ("failed_precondition", "never", "Correct it in the configuration of the machine. All other resources run."),
     "RESOURCE_UNKNOWN": ("failed_precondition", "never", "Use a type and a model that this version supports (docs/machine-server.md), or install a newer machine server."),
     "RESOURCE_FAILED": ("failed_precondition", "later", "Correct its entry in the configuration of the machine. The machine server retries."),

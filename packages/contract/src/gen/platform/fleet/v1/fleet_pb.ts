@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/fleet/v1/fleet.proto.
  */
 export const file_platform_fleet_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIsgDCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIEhoKEmluc3RhbGxlZF91bnNpZ25lZBgMIAEoCBIwCglsYXN0X2V4aXQYDSABKAsyHS5wbGF0Zm9ybS5mbGVldC52MS5FeGl0UmVwb3J0ImcKCkV4aXRSZXBvcnQSDwoHdmVyc2lvbhgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKdAQoSUXVhcmFudGluZWRWZXJzaW9uEg8KB3ZlcnNpb24YASABKAkSDgoGc2hhMjU2GAIgASgMEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoEZXhpdBgFIAEoCzIdLnBsYXRmb3JtLmZsZWV0LnYxLkV4aXRSZXBvcnQi7gEKDVVwZGF0ZUF0dGVtcHQSDwoHdmVyc2lvbhgBIAEoCRIUCgxmcm9tX3ZlcnNpb24YAiABKAkSLQoFc3RhdGUYAyABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5VcGRhdGVTdGF0ZRIMCgRjb2RlGAQgASgJEg4KBnJlYXNvbhgFIAEoCRIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZG93bmxvYWRlZF9ieXRlcxgHIAEoBBISCgpzaXplX2J5dGVzGAggASgEEhAKCGJ5X2RlbHRhGAkgASgIIpIECgtBZ2VudFJlcG9ydBIYChBhcHBsaWVkX3JldmlzaW9uGAEgASgEEi8KBWFnZW50GAIgASgLMiAucGxhdGZvcm0uZmxlZXQudjEuUHJvZ3JhbVN0YXR1cxIwCgZzZXJ2ZXIYAyABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjQKDHNlcnZlcl9zdGF0ZRgEIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlclN0YXRlEhIKCnNlcnZlcl91cmwYBSABKAkSFwoPcmVzdGFydF9hbGxvd2VkGAYgASgIEhEKCWxhc3RfZXhpdBgHIAEoCRIQCghyZXN0YXJ0cxgIIAEoDRIwCgpjb25kaXRpb25zGAkgAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEgoKAm9zGAogASgJEhAKCHBsYXRmb3JtGAsgASgJEhAKCGhvc3RuYW1lGAwgASgJEh0KFXN1cGVydmlzZWRfYnlfc3lzdGVtZBgNIAEoCBIuCgZzbGljZXMYDiADKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXR1cxIPCgdhY3RzX29uGA8gAygJEjwKEHNlcnZlcl9rbm93bGVkZ2UYECABKAsyIi5wbGF0Zm9ybS5mbGVldC52MS5TZXJ2ZXJLbm93bGVkZ2UiuAUKB01hY2hpbmUSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSEwoLbG9jYXRpb25faWQYBCABKAkSFQoNbG9jYXRpb25fbmFtZRgFIAEoCRIPCgdwYXJ0X2lkGAYgASgJEi4KCmNyZWF0ZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKDG9ubGluZV9zdGF0ZRgIIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLk9ubGluZVN0YXRlEi0KCWxhc3Rfc2VlbhgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPd2FudGVkX3JldmlzaW9uGAogASgEEi4KBnJlcG9ydBgLIAEoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLkFnZW50UmVwb3J0Ei8KC3JlcG9ydGVkX29uGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRyZXN0YXJ0X3JlcXVlc3RlZF9vbhgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoKY29uZGl0aW9ucxgOIAMoCzIcLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmRpdGlvbhI5ChVxdWFyYW50aW5lX2NsZWFyZWRfb24YDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKFm1pZ3JhdGlvbl9yZXF1ZXN0ZWRfb24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2hhc19vdGhlcl9hZ2VudBgRIAEoCBIyCg51bmluc3RhbGxlZF9vbhgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZwoHUHJvYmxlbRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDgoGcmVtZWR5GAMgASgJEi0KCHNldmVyaXR5GAQgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkiIwoVTWlncmF0ZU1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIikKFk1pZ3JhdGVNYWNoaW5lUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCSJSChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSEwoLbG9jYXRpb25faWQYAiABKAkSDAoEbmFtZRgDIAEoCSJ+ChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUSGAoQY3JlZGVudGlhbHNfanNvbhgCIAEoCRIeChZpbnN0YWxsX3NjcmlwdF9jb21tYW5kGAMgASgJIlUKE0xpc3RNYWNoaW5lc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJIl0KFExpc3RNYWNoaW5lc1Jlc3BvbnNlEiwKCG1hY2hpbmVzGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHwoRR2V0TWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiQQoSR2V0TWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lIiIKFERlbGV0ZU1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIhcKFURlbGV0ZU1hY2hpbmVSZXNwb25zZSIoChVHZXRDcmVkZW50aWFsc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSJSChZHZXRDcmVkZW50aWFsc1Jlc3BvbnNlEhgKEGNyZWRlbnRpYWxzX2pzb24YASABKAkSHgoWaW5zdGFsbF9zY3JpcHRfY29tbWFuZBgCIAEoCSI1ChBHZXRDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAQiegoRR2V0Q29uZmlnUmVzcG9uc2USEwoLY29uZmlnX2pzb24YASABKAkSEAoIcmV2aXNpb24YAiABKAQSEAoIc2F2ZWRfYnkYAyABKAkSLAoIc2F2ZWRfb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjoKEkNoZWNrQ29uZmlnUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIPCgdwYXJ0X2lkGAIgASgJIkMKE0NoZWNrQ29uZmlnUmVzcG9uc2USLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIm8KEVNhdmVDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEwoLY29uZmlnX2pzb24YAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKARIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iVAoSU2F2ZUNvbmZpZ1Jlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgEEiwKCHByb2JsZW1zGAIgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSI9ChpMaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEg4KBmJlZm9yZRgCIAEoBCJyCg5Db25maWdSZXZpc2lvbhIQCghyZXZpc2lvbhgBIAEoBBIQCghzYXZlZF9ieRgCIAEoCRIsCghzYXZlZF9vbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2hhMjU2GAQgASgJImYKG0xpc3RDb25maWdSZXZpc2lvbnNSZXNwb25zZRI0CglyZXZpc2lvbnMYASADKAsyIS5wbGF0Zm9ybS5mbGVldC52MS5Db25maWdSZXZpc2lvbhIRCgl0cnVuY2F0ZWQYAiABKAgiJQoSUmVzdGFydFBhcnRSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiFQoTUmVzdGFydFBhcnRSZXNwb25zZSIpChZDbGVhclF1YXJhbnRpbmVSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiGQoXQ2xlYXJRdWFyYW50aW5lUmVzcG9uc2UiKgoPR2V0VXNhZ2VSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCSL6AQoQR2V0VXNhZ2VSZXNwb25zZRISCgp1c2VkX2J5dGVzGAEgASgEEg0KBWZpbGVzGAIgASgEEhUKDXdhaXRpbmdfYnl0ZXMYAyABKAQSFgoOYXJyaXZpbmdfYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSDgoGaW1hZ2VzGAYgASgEEhAKCHJlYWRpbmdzGAcgASgEEhAKCGRhdGFzZXRzGAggASgEEhAKCG1hY2hpbmVzGAkgASgEEgwKBGpvYnMYCiABKAQSGAoQcGFja2FnZV92ZXJzaW9ucxgLIAEoBBIRCglsb2dfYnl0ZXMYDCABKAQiPgoOQ29uZmlnUHJvYmxlbXMSLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIkgKDFdhbnRlZENvbmZpZxImCgVhZ2VudBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YAiABKAQqfwoLT25saW5lU3RhdGUSHAoYT05MSU5FX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTT05MSU5FX1NUQVRFX09OTElORRABEhgKFE9OTElORV9TVEFURV9PRkZMSU5FEAISHwobT05MSU5FX1NUQVRFX0FXQUlUSU5HX1NFVFVQEAMqygEKC1NlcnZlclN0YXRlEhwKGFNFUlZFUl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFUlZFUl9TVEFURV9TVE9QUEVEEAESGQoVU0VSVkVSX1NUQVRFX1NUQVJUSU5HEAISGAoUU0VSVkVSX1NUQVRFX1JVTk5JTkcQAxIZChVTRVJWRVJfU1RBVEVfU1RPUFBJTkcQBBIYChRTRVJWRVJfU1RBVEVfV0FJVElORxAFEhkKFVNFUlZFUl9TVEFURV9ESVNBQkxFRBAGKmEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEQoNU0VWRVJJVFlfTk9URRABEhQKEFNFVkVSSVRZX1dBUk5JTkcQAhISCg5TRVZFUklUWV9FUlJPUhADKq0BCgtDb25maWdTbGljZRIcChhDT05GSUdfU0xJQ0VfVU5TUEVDSUZJRUQQABIZChVDT05GSUdfU0xJQ0VfU0VUVElOR1MQARIZChVDT05GSUdfU0xJQ0VfVkVSU0lPTlMQAhIYChRDT05GSUdfU0xJQ0VfTkVUV09SSxADEhcKE0NPTkZJR19TTElDRV9TWVNURU0QBBIXChNDT05GSUdfU0xJQ0VfU0VSVkVSEAUqlgEKClNsaWNlU3RhdGUSGwoXU0xJQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVTTElDRV9TVEFURV9JTl9FRkZFQ1QQARIXChNTTElDRV9TVEFURV9MQUdHSU5HEAISGQoVU0xJQ0VfU1RBVEVfTk9fRUZGRUNUEAMSHAoYU0xJQ0VfU1RBVEVfTk9UX1JFUE9SVEVEEAQq5gEKC1VwZGF0ZVN0YXRlEhwKGFVQREFURV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFVQREFURV9TVEFURV9ET1dOTE9BRElORxABEhcKE1VQREFURV9TVEFURV9TVEFHRUQQAhIXChNVUERBVEVfU1RBVEVfVFJZSU5HEAMSGAoUVVBEQVRFX1NUQVRFX0hFQUxUSFkQBBIZChVVUERBVEVfU1RBVEVfUkVWRVJURUQQBRIXChNVUERBVEVfU1RBVEVfRkFJTEVEEAYSGwoXVVBEQVRFX1NUQVRFX1NVUEVSU0VERUQQBypcCgtSZXN0YXJ0V2lzaBIcChhSRVNUQVJUX1dJU0hfVU5TUEVDSUZJRUQQABIVChFSRVNUQVJUX1dJU0hfTk9ORRABEhgKFFJFU1RBUlRfV0lTSF9XQUlUSU5HEAIyhAoKDEZsZWV0U2VydmljZRJiCg1DcmVhdGVNYWNoaW5lEicucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaKC5wbGF0Zm9ybS5mbGVldC52MS5DcmVhdGVNYWNoaW5lUmVzcG9uc2USXwoMTGlzdE1hY2hpbmVzEiYucGxhdGZvcm0uZmxlZXQudjEuTGlzdE1hY2hpbmVzUmVxdWVzdBonLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlElkKCkdldE1hY2hpbmUSJC5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJiCg1EZWxldGVNYWNoaW5lEicucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlcXVlc3QaKC5wbGF0Zm9ybS5mbGVldC52MS5EZWxldGVNYWNoaW5lUmVzcG9uc2USZQoOR2V0Q3JlZGVudGlhbHMSKC5wbGF0Zm9ybS5mbGVldC52MS5HZXRDcmVkZW50aWFsc1JlcXVlc3QaKS5wbGF0Zm9ybS5mbGVldC52MS5HZXRDcmVkZW50aWFsc1Jlc3BvbnNlElYKCUdldENvbmZpZxIjLnBsYXRmb3JtLmZsZWV0LnYxLkdldENvbmZpZ1JlcXVlc3QaJC5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXNwb25zZRJcCgtDaGVja0NvbmZpZxIlLnBsYXRmb3JtLmZsZWV0LnYxLkNoZWNrQ29uZmlnUmVxdWVzdBomLnBsYXRmb3JtLmZsZWV0LnYxLkNoZWNrQ29uZmlnUmVzcG9uc2USWQoKU2F2ZUNvbmZpZxIkLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXF1ZXN0GiUucGxhdGZvcm0uZmxlZXQudjEuU2F2ZUNvbmZpZ1Jlc3BvbnNlEnQKE0xpc3RDb25maWdSZXZpc2lvbnMSLS5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBouLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RDb25maWdSZXZpc2lvbnNSZXNwb25zZRJcCgtSZXN0YXJ0UGFydBIlLnBsYXRmb3JtLmZsZWV0LnYxLlJlc3RhcnRQYXJ0UmVxdWVzdBomLnBsYXRmb3JtLmZsZWV0LnYxLlJlc3RhcnRQYXJ0UmVzcG9uc2USaAoPQ2xlYXJRdWFyYW50aW5lEikucGxhdGZvcm0uZmxlZXQudjEuQ2xlYXJRdWFyYW50aW5lUmVxdWVzdBoqLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlc3BvbnNlEmUKDk1pZ3JhdGVNYWNoaW5lEigucGxhdGZvcm0uZmxlZXQudjEuTWlncmF0ZU1hY2hpbmVSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuTWlncmF0ZU1hY2hpbmVSZXNwb25zZRJTCghHZXRVc2FnZRIiLnBsYXRmb3JtLmZsZWV0LnYxLkdldFVzYWdlUmVxdWVzdBojLnBsYXRmb3JtLmZsZWV0LnYxLkdldFVzYWdlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIsgDCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIEhoKEmluc3RhbGxlZF91bnNpZ25lZBgMIAEoCBIwCglsYXN0X2V4aXQYDSABKAsyHS5wbGF0Zm9ybS5mbGVldC52MS5FeGl0UmVwb3J0ImcKCkV4aXRSZXBvcnQSDwoHdmVyc2lvbhgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKdAQoSUXVhcmFudGluZWRWZXJzaW9uEg8KB3ZlcnNpb24YASABKAkSDgoGc2hhMjU2GAIgASgMEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoEZXhpdBgFIAEoCzIdLnBsYXRmb3JtLmZsZWV0LnYxLkV4aXRSZXBvcnQi7gEKDVVwZGF0ZUF0dGVtcHQSDwoHdmVyc2lvbhgBIAEoCRIUCgxmcm9tX3ZlcnNpb24YAiABKAkSLQoFc3RhdGUYAyABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5VcGRhdGVTdGF0ZRIMCgRjb2RlGAQgASgJEg4KBnJlYXNvbhgFIAEoCRIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZG93bmxvYWRlZF9ieXRlcxgHIAEoBBISCgpzaXplX2J5dGVzGAggASgEEhAKCGJ5X2RlbHRhGAkgASgIIu4BCgtOZXR3b3JrTGluaxIRCglpbnRlcmZhY2UYASABKAkSMAoEdHlwZRgCIAEoDjIiLnBsYXRmb3JtLmZsZWV0LnYxLk5ldHdvcmtMaW5rVHlwZRIyCgVzdGF0ZRgDIAEoDjIjLnBsYXRmb3JtLmZsZWV0LnYxLk5ldHdvcmtMaW5rU3RhdGUSDAoEc3NpZBgEIAEoCRIWCg5zaWduYWxfcGVyY2VudBgFIAEoDRIRCglhZGRyZXNzZXMYBiADKAkSGQoRaGFzX2RlZmF1bHRfcm91dGUYByABKAgSEgoKaXNfaG90c3BvdBgIIAEoCCKnAQoOTmV0d29ya0F0dGVtcHQSDwoHbmV0d29yaxgBIAEoCRIRCglpbnRlcmZhY2UYAiABKAkSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoGcmVzdWx0GAQgASgOMicucGxhdGZvcm0uZmxlZXQudjEuTmV0d29ya0F0dGVtcHRSZXN1bHQSDgoGcmVhc29uGAUgASgJIq4DCg1OZXR3b3JrUmVwb3J0EiwKBG1vZGUYASABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5OZXR3b3JrTW9kZRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDd2h5GAMgASgJEgwKBG5leHQYBCABKAkSLQoJbmV4dF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghoYXNfbGluaxgGIAEoCBI8Cgxjb25uZWN0aXZpdHkYByABKA4yJi5wbGF0Zm9ybS5mbGVldC52MS5OZXR3b3JrQ29ubmVjdGl2aXR5EhgKEGlzX2Nsb3VkX3JlYWNoZWQYCCABKAgSLQoFbGlua3MYCSADKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5OZXR3b3JrTGluaxIUCgxob3RzcG90X3NzaWQYCiABKAkSMwoIYXR0ZW1wdHMYCyADKAsyIS5wbGF0Zm9ybS5mbGVldC52MS5OZXR3b3JrQXR0ZW1wdBIWCg5pc19vbl9mYWxsYmFjaxgMIAEoCCLFBAoLQWdlbnRSZXBvcnQSGAoQYXBwbGllZF9yZXZpc2lvbhgBIAEoBBIvCgVhZ2VudBgCIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSMAoGc2VydmVyGAMgASgLMiAucGxhdGZvcm0uZmxlZXQudjEuUHJvZ3JhbVN0YXR1cxI0CgxzZXJ2ZXJfc3RhdGUYBCABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5TZXJ2ZXJTdGF0ZRISCgpzZXJ2ZXJfdXJsGAUgASgJEhcKD3Jlc3RhcnRfYWxsb3dlZBgGIAEoCBIRCglsYXN0X2V4aXQYByABKAkSEAoIcmVzdGFydHMYCCABKA0SMAoKY29uZGl0aW9ucxgJIAMoCzIcLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmRpdGlvbhIKCgJvcxgKIAEoCRIQCghwbGF0Zm9ybRgLIAEoCRIQCghob3N0bmFtZRgMIAEoCRIdChVzdXBlcnZpc2VkX2J5X3N5c3RlbWQYDSABKAgSLgoGc2xpY2VzGA4gAygLMh4ucGxhdGZvcm0uZmxlZXQudjEuU2xpY2VTdGF0dXMSDwoHYWN0c19vbhgPIAMoCRI8ChBzZXJ2ZXJfa25vd2xlZGdlGBAgASgLMiIucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyS25vd2xlZGdlEjEKB25ldHdvcmsYESABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5OZXR3b3JrUmVwb3J0IrgFCgdNYWNoaW5lEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEhMKC2xvY2F0aW9uX2lkGAQgASgJEhUKDWxvY2F0aW9uX25hbWUYBSABKAkSDwoHcGFydF9pZBgGIAEoCRIuCgpjcmVhdGVkX29uGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxvbmxpbmVfc3RhdGUYCCABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5PbmxpbmVTdGF0ZRItCglsYXN0X3NlZW4YCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3dhbnRlZF9yZXZpc2lvbhgKIAEoBBIuCgZyZXBvcnQYCyABKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5BZ2VudFJlcG9ydBIvCgtyZXBvcnRlZF9vbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUcmVzdGFydF9yZXF1ZXN0ZWRfb24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKCmNvbmRpdGlvbnMYDiADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SOQoVcXVhcmFudGluZV9jbGVhcmVkX29uGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI6ChZtaWdyYXRpb25fcmVxdWVzdGVkX29uGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9oYXNfb3RoZXJfYWdlbnQYESABKAgSMgoOdW5pbnN0YWxsZWRfb24YEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImcKB1Byb2JsZW0SDAoEcGF0aBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCRItCghzZXZlcml0eRgEIAEoDjIbLnBsYXRmb3JtLmZsZWV0LnYxLlNldmVyaXR5IiMKFU1pZ3JhdGVNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSIpChZNaWdyYXRlTWFjaGluZVJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkiUgoUQ3JlYXRlTWFjaGluZVJlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhMKC2xvY2F0aW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkifgoVQ3JlYXRlTWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhgKEGNyZWRlbnRpYWxzX2pzb24YAiABKAkSHgoWaW5zdGFsbF9zY3JpcHRfY29tbWFuZBgDIAEoCSJVChNMaXN0TWFjaGluZXNSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJdChRMaXN0TWFjaGluZXNSZXNwb25zZRIsCghtYWNoaW5lcxgBIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KEUdldE1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIkEKEkdldE1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZSIiChREZWxldGVNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSIXChVEZWxldGVNYWNoaW5lUmVzcG9uc2UiKAoVR2V0Q3JlZGVudGlhbHNSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiUgoWR2V0Q3JlZGVudGlhbHNSZXNwb25zZRIYChBjcmVkZW50aWFsc19qc29uGAEgASgJEh4KFmluc3RhbGxfc2NyaXB0X2NvbW1hbmQYAiABKAkiNQoQR2V0Q29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgEInoKEUdldENvbmZpZ1Jlc3BvbnNlEhMKC2NvbmZpZ19qc29uGAEgASgJEhAKCHJldmlzaW9uGAIgASgEEhAKCHNhdmVkX2J5GAMgASgJEiwKCHNhdmVkX29uGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI6ChJDaGVja0NvbmZpZ1JlcXVlc3QSEwoLY29uZmlnX2pzb24YASABKAkSDwoHcGFydF9pZBgCIAEoCSJDChNDaGVja0NvbmZpZ1Jlc3BvbnNlEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJvChFTYXZlQ29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhMKC2NvbmZpZ19qc29uGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlQKElNhdmVDb25maWdSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoBBIsCghwcm9ibGVtcxgCIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0iPQoaTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCRIOCgZiZWZvcmUYAiABKAQicgoOQ29uZmlnUmV2aXNpb24SEAoIcmV2aXNpb24YASABKAQSEAoIc2F2ZWRfYnkYAiABKAkSLAoIc2F2ZWRfb24YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYTI1NhgEIAEoCSJmChtMaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USNAoJcmV2aXNpb25zGAEgAygLMiEucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnUmV2aXNpb24SEQoJdHJ1bmNhdGVkGAIgASgIIiUKElJlc3RhcnRQYXJ0UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhUKE1Jlc3RhcnRQYXJ0UmVzcG9uc2UiKQoWQ2xlYXJRdWFyYW50aW5lUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhkKF0NsZWFyUXVhcmFudGluZVJlc3BvbnNlIioKD0dldFVzYWdlUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAki+gEKEEdldFVzYWdlUmVzcG9uc2USEgoKdXNlZF9ieXRlcxgBIAEoBBINCgVmaWxlcxgCIAEoBBIVCg13YWl0aW5nX2J5dGVzGAMgASgEEhYKDmFycml2aW5nX2J5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEg4KBmltYWdlcxgGIAEoBBIQCghyZWFkaW5ncxgHIAEoBBIQCghkYXRhc2V0cxgIIAEoBBIQCghtYWNoaW5lcxgJIAEoBBIMCgRqb2JzGAogASgEEhgKEHBhY2thZ2VfdmVyc2lvbnMYCyABKAQSEQoJbG9nX2J5dGVzGAwgASgEIj4KDkNvbmZpZ1Byb2JsZW1zEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJICgxXYW50ZWRDb25maWcSJgoFYWdlbnQYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKCHJldmlzaW9uGAIgASgEKn8KC09ubGluZVN0YXRlEhwKGE9OTElORV9TVEFURV9VTlNQRUNJRklFRBAAEhcKE09OTElORV9TVEFURV9PTkxJTkUQARIYChRPTkxJTkVfU1RBVEVfT0ZGTElORRACEh8KG09OTElORV9TVEFURV9BV0FJVElOR19TRVRVUBADKsoBCgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVJWRVJfU1RBVEVfU1RPUFBFRBABEhkKFVNFUlZFUl9TVEFURV9TVEFSVElORxACEhgKFFNFUlZFUl9TVEFURV9SVU5OSU5HEAMSGQoVU0VSVkVSX1NUQVRFX1NUT1BQSU5HEAQSGAoUU0VSVkVSX1NUQVRFX1dBSVRJTkcQBRIZChVTRVJWRVJfU1RBVEVfRElTQUJMRUQQBiphCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhEKDVNFVkVSSVRZX05PVEUQARIUChBTRVZFUklUWV9XQVJOSU5HEAISEgoOU0VWRVJJVFlfRVJST1IQAyqtAQoLQ29uZmlnU2xpY2USHAoYQ09ORklHX1NMSUNFX1VOU1BFQ0lGSUVEEAASGQoVQ09ORklHX1NMSUNFX1NFVFRJTkdTEAESGQoVQ09ORklHX1NMSUNFX1ZFUlNJT05TEAISGAoUQ09ORklHX1NMSUNFX05FVFdPUksQAxIXChNDT05GSUdfU0xJQ0VfU1lTVEVNEAQSFwoTQ09ORklHX1NMSUNFX1NFUlZFUhAFKpYBCgpTbGljZVN0YXRlEhsKF1NMSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGQoVU0xJQ0VfU1RBVEVfSU5fRUZGRUNUEAESFwoTU0xJQ0VfU1RBVEVfTEFHR0lORxACEhkKFVNMSUNFX1NUQVRFX05PX0VGRkVDVBADEhwKGFNMSUNFX1NUQVRFX05PVF9SRVBPUlRFRBAEKuYBCgtVcGRhdGVTdGF0ZRIcChhVUERBVEVfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhVUERBVEVfU1RBVEVfRE9XTkxPQURJTkcQARIXChNVUERBVEVfU1RBVEVfU1RBR0VEEAISFwoTVVBEQVRFX1NUQVRFX1RSWUlORxADEhgKFFVQREFURV9TVEFURV9IRUFMVEhZEAQSGQoVVVBEQVRFX1NUQVRFX1JFVkVSVEVEEAUSFwoTVVBEQVRFX1NUQVRFX0ZBSUxFRBAGEhsKF1VQREFURV9TVEFURV9TVVBFUlNFREVEEAcqsAEKC05ldHdvcmtNb2RlEhwKGE5FVFdPUktfTU9ERV9VTlNQRUNJRklFRBAAEhoKFk5FVFdPUktfTU9ERV9VTk1BTkFHRUQQARIXChNORVRXT1JLX01PREVfTk9STUFMEAISGAoUTkVUV09SS19NT0RFX0pPSU5JTkcQAxIYChRORVRXT1JLX01PREVfSE9UU1BPVBAEEhoKFk5FVFdPUktfTU9ERV9SRUJPT1RJTkcQBSreAQoTTmV0d29ya0Nvbm5lY3Rpdml0eRIkCiBORVRXT1JLX0NPTk5FQ1RJVklUWV9VTlNQRUNJRklFRBAAEiAKHE5FVFdPUktfQ09OTkVDVElWSVRZX1VOS05PV04QARIdChlORVRXT1JLX0NPTk5FQ1RJVklUWV9OT05FEAISHwobTkVUV09SS19DT05ORUNUSVZJVFlfUE9SVEFMEAMSIAocTkVUV09SS19DT05ORUNUSVZJVFlfTElNSVRFRBAEEh0KGU5FVFdPUktfQ09OTkVDVElWSVRZX0ZVTEwQBSqrAQoPTmV0d29ya0xpbmtUeXBlEiEKHU5FVFdPUktfTElOS19UWVBFX1VOU1BFQ0lGSUVEEAASGgoWTkVUV09SS19MSU5LX1RZUEVfV0lGSRABEhsKF05FVFdPUktfTElOS19UWVBFX1dJUkVEEAISHwobTkVUV09SS19MSU5LX1RZUEVfQkxVRVRPT1RIEAMSGwoXTkVUV09SS19MSU5LX1RZUEVfT1RIRVIQBCqFAgoQTmV0d29ya0xpbmtTdGF0ZRIiCh5ORVRXT1JLX0xJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIgChxORVRXT1JLX0xJTktfU1RBVEVfVU5NQU5BR0VEEAESIgoeTkVUV09SS19MSU5LX1NUQVRFX1VOQVZBSUxBQkxFEAISIwofTkVUV09SS19MSU5LX1NUQVRFX0RJU0NPTk5FQ1RFRBADEiEKHU5FVFdPUktfTElOS19TVEFURV9DT05ORUNUSU5HEAQSIAocTkVUV09SS19MSU5LX1NUQVRFX0NPTk5FQ1RFRBAFEh0KGU5FVFdPUktfTElOS19TVEFURV9GQUlMRUQQBiruBAoUTmV0d29ya0F0dGVtcHRSZXN1bHQSJgoiTkVUV09SS19BVFRFTVBUX1JFU1VMVF9VTlNQRUNJRklFRBAAEh0KGU5FVFdPUktfQVRURU1QVF9SRVNVTFRfT0sQARIhCh1ORVRXT1JLX0FUVEVNUFRfUkVTVUxUX1BPUlRBTBACEiYKIk5FVFdPUktfQVRURU1QVF9SRVNVTFRfTk9fSU5URVJORVQQAxIpCiVORVRXT1JLX0FUVEVNUFRfUkVTVUxUX1dST05HX1BBU1NXT1JEEAQSJAogTkVUV09SS19BVFRFTVBUX1JFU1VMVF9OT1RfRk9VTkQQBRIlCiFORVRXT1JLX0FUVEVNUFRfUkVTVUxUX05PX0FERFJFU1MQBhI7CjdORVRXT1JLX0FUVEVNUFRfUkVTVUxUX1JFRlVTRURfQllfQVVUSEVOVElDQVRJT05fU0VSVkVSEAcSPAo4TkVUV09SS19BVFRFTVBUX1JFU1VMVF9BVVRIRU5USUNBVElPTl9TRVJWRVJfTk9UX1RSVVNURUQQCBI1CjFORVRXT1JLX0FUVEVNUFRfUkVTVUxUX0NMSUVOVF9DRVJUSUZJQ0FURV9SRUZVU0VEEAkSKQolTkVUV09SS19BVFRFTVBUX1JFU1VMVF9BRERSRVNTX0lOX1VTRRAKEiQKIE5FVFdPUktfQVRURU1QVF9SRVNVTFRfVElNRURfT1VUEAsSJgoiTkVUV09SS19BVFRFTVBUX1JFU1VMVF9ERVZJQ0VfR09ORRAMEiEKHU5FVFdPUktfQVRURU1QVF9SRVNVTFRfRkFJTEVEEA0qXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMoQKCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZRJlCg5NaWdyYXRlTWFjaGluZRIoLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVxdWVzdBopLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVzcG9uc2USUwoIR2V0VXNhZ2USIi5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlcXVlc3QaIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something an operator should know, with what to do about it.
@@ -486,6 +486,197 @@ export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 9);
 
 /**
+ * One network device of a machine.
+ *
+ * @generated from message platform.fleet.v1.NetworkLink
+ */
+export type NetworkLink = Message<"platform.fleet.v1.NetworkLink"> & {
+  /**
+   * For example wlan0.
+   *
+   * @generated from field: string interface = 1;
+   */
+  interface: string;
+
+  /**
+   * @generated from field: platform.fleet.v1.NetworkLinkType type = 2;
+   */
+  type: NetworkLinkType;
+
+  /**
+   * @generated from field: platform.fleet.v1.NetworkLinkState state = 3;
+   */
+  state: NetworkLinkState;
+
+  /**
+   * Name of the connected WiFi network, or of the hotspot of the machine; empty: none.
+   *
+   * @generated from field: string ssid = 4;
+   */
+  ssid: string;
+
+  /**
+   * 0 to 100; 0: not WiFi, or not connected.
+   *
+   * @generated from field: uint32 signal_percent = 5;
+   */
+  signalPercent: number;
+
+  /**
+   * In CIDR form.
+   *
+   * @generated from field: repeated string addresses = 6;
+   */
+  addresses: string[];
+
+  /**
+   * @generated from field: bool has_default_route = 7;
+   */
+  hasDefaultRoute: boolean;
+
+  /**
+   * @generated from field: bool is_hotspot = 8;
+   */
+  isHotspot: boolean;
+};
+
+/**
+ * Describes the message platform.fleet.v1.NetworkLink.
+ * Use `create(NetworkLinkSchema)` to create a new message.
+ */
+export const NetworkLinkSchema: GenMessage<NetworkLink> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 10);
+
+/**
+ * One attempt to join a network.
+ *
+ * @generated from message platform.fleet.v1.NetworkAttempt
+ */
+export type NetworkAttempt = Message<"platform.fleet.v1.NetworkAttempt"> & {
+  /**
+   * @generated from field: string network = 1;
+   */
+  network: string;
+
+  /**
+   * @generated from field: string interface = 2;
+   */
+  interface: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 3;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * @generated from field: platform.fleet.v1.NetworkAttemptResult result = 4;
+   */
+  result: NetworkAttemptResult;
+
+  /**
+   * Why it failed, as text for users; empty if it did not.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message platform.fleet.v1.NetworkAttempt.
+ * Use `create(NetworkAttemptSchema)` to create a new message.
+ */
+export const NetworkAttemptSchema: GenMessage<NetworkAttempt> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 11);
+
+/**
+ * The network of a machine, and what its agent does with it. A change of signal strength alone causes no report.
+ *
+ * @generated from message platform.fleet.v1.NetworkReport
+ */
+export type NetworkReport = Message<"platform.fleet.v1.NetworkReport"> & {
+  /**
+   * @generated from field: platform.fleet.v1.NetworkMode mode = 1;
+   */
+  mode: NetworkMode;
+
+  /**
+   * Since when it is in this mode; absent: unknown.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string why = 3;
+   */
+  why: string;
+
+  /**
+   * What is tried next and why, as a sentence.
+   *
+   * @generated from field: string next = 4;
+   */
+  next: string;
+
+  /**
+   * When it is tried; absent: no time is set.
+   *
+   * @generated from field: google.protobuf.Timestamp next_time = 5;
+   */
+  nextTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: bool has_link = 6;
+   */
+  hasLink: boolean;
+
+  /**
+   * @generated from field: platform.fleet.v1.NetworkConnectivity connectivity = 7;
+   */
+  connectivity: NetworkConnectivity;
+
+  /**
+   * @generated from field: bool is_cloud_reached = 8;
+   */
+  isCloudReached: boolean;
+
+  /**
+   * The one with the default route first; at most 8.
+   *
+   * @generated from field: repeated platform.fleet.v1.NetworkLink links = 9;
+   */
+  links: NetworkLink[];
+
+  /**
+   * SSID of the hotspot of the machine while it runs; empty: it does not.
+   *
+   * @generated from field: string hotspot_ssid = 10;
+   */
+  hotspotSsid: string;
+
+  /**
+   * The last ten, newest first.
+   *
+   * @generated from field: repeated platform.fleet.v1.NetworkAttempt attempts = 11;
+   */
+  attempts: NetworkAttempt[];
+
+  /**
+   * The machine is online only by a network of lower priority than another one that is configured.
+   *
+   * @generated from field: bool is_on_fallback = 12;
+   */
+  isOnFallback: boolean;
+};
+
+/**
+ * Describes the message platform.fleet.v1.NetworkReport.
+ * Use `create(NetworkReportSchema)` to create a new message.
+ */
+export const NetworkReportSchema: GenMessage<NetworkReport> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 12);
+
+/**
  * What an agent reports about its machine; sent with a config check whenever it has changed.
  *
  * @generated from message platform.fleet.v1.AgentReport
@@ -585,6 +776,13 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
    * @generated from field: platform.fleet.v1.ServerKnowledge server_knowledge = 16;
    */
   serverKnowledge?: ServerKnowledge | undefined;
+
+  /**
+   * Absent: the agent is older, or it does not know the network of its machine yet.
+   *
+   * @generated from field: platform.fleet.v1.NetworkReport network = 17;
+   */
+  network?: NetworkReport | undefined;
 };
 
 /**
@@ -592,7 +790,7 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
  * Use `create(AgentReportSchema)` to create a new message.
  */
 export const AgentReportSchema: GenMessage<AgentReport> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 10);
+  messageDesc(file_platform_fleet_v1_fleet, 13);
 
 /**
  * @generated from message platform.fleet.v1.Machine
@@ -712,7 +910,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
  * Use `create(MachineSchema)` to create a new message.
  */
 export const MachineSchema: GenMessage<Machine> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 11);
+  messageDesc(file_platform_fleet_v1_fleet, 14);
 
 /**
  * @generated from message platform.fleet.v1.Problem
@@ -746,7 +944,7 @@ export type Problem = Message<"platform.fleet.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 12);
+  messageDesc(file_platform_fleet_v1_fleet, 15);
 
 /**
  * @generated from message platform.fleet.v1.MigrateMachineRequest
@@ -765,7 +963,7 @@ export type MigrateMachineRequest = Message<"platform.fleet.v1.MigrateMachineReq
  * Use `create(MigrateMachineRequestSchema)` to create a new message.
  */
 export const MigrateMachineRequestSchema: GenMessage<MigrateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 13);
+  messageDesc(file_platform_fleet_v1_fleet, 16);
 
 /**
  * @generated from message platform.fleet.v1.MigrateMachineResponse
@@ -784,7 +982,7 @@ export type MigrateMachineResponse = Message<"platform.fleet.v1.MigrateMachineRe
  * Use `create(MigrateMachineResponseSchema)` to create a new message.
  */
 export const MigrateMachineResponseSchema: GenMessage<MigrateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 14);
+  messageDesc(file_platform_fleet_v1_fleet, 17);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineRequest
@@ -811,7 +1009,7 @@ export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineReque
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 15);
+  messageDesc(file_platform_fleet_v1_fleet, 18);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineResponse
@@ -840,7 +1038,7 @@ export type CreateMachineResponse = Message<"platform.fleet.v1.CreateMachineResp
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 16);
+  messageDesc(file_platform_fleet_v1_fleet, 19);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesRequest
@@ -871,7 +1069,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 17);
+  messageDesc(file_platform_fleet_v1_fleet, 20);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesResponse
@@ -895,7 +1093,7 @@ export type ListMachinesResponse = Message<"platform.fleet.v1.ListMachinesRespon
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 18);
+  messageDesc(file_platform_fleet_v1_fleet, 21);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineRequest
@@ -914,7 +1112,7 @@ export type GetMachineRequest = Message<"platform.fleet.v1.GetMachineRequest"> &
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 19);
+  messageDesc(file_platform_fleet_v1_fleet, 22);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineResponse
@@ -931,7 +1129,7 @@ export type GetMachineResponse = Message<"platform.fleet.v1.GetMachineResponse">
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 20);
+  messageDesc(file_platform_fleet_v1_fleet, 23);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineRequest
@@ -948,7 +1146,7 @@ export type DeleteMachineRequest = Message<"platform.fleet.v1.DeleteMachineReque
  * Use `create(DeleteMachineRequestSchema)` to create a new message.
  */
 export const DeleteMachineRequestSchema: GenMessage<DeleteMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 21);
+  messageDesc(file_platform_fleet_v1_fleet, 24);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineResponse
@@ -961,7 +1159,7 @@ export type DeleteMachineResponse = Message<"platform.fleet.v1.DeleteMachineResp
  * Use `create(DeleteMachineResponseSchema)` to create a new message.
  */
 export const DeleteMachineResponseSchema: GenMessage<DeleteMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 22);
+  messageDesc(file_platform_fleet_v1_fleet, 25);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsRequest
@@ -978,7 +1176,7 @@ export type GetCredentialsRequest = Message<"platform.fleet.v1.GetCredentialsReq
  * Use `create(GetCredentialsRequestSchema)` to create a new message.
  */
 export const GetCredentialsRequestSchema: GenMessage<GetCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 23);
+  messageDesc(file_platform_fleet_v1_fleet, 26);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsResponse
@@ -1002,7 +1200,7 @@ export type GetCredentialsResponse = Message<"platform.fleet.v1.GetCredentialsRe
  * Use `create(GetCredentialsResponseSchema)` to create a new message.
  */
 export const GetCredentialsResponseSchema: GenMessage<GetCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 24);
+  messageDesc(file_platform_fleet_v1_fleet, 27);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigRequest
@@ -1026,7 +1224,7 @@ export type GetConfigRequest = Message<"platform.fleet.v1.GetConfigRequest"> & {
  * Use `create(GetConfigRequestSchema)` to create a new message.
  */
 export const GetConfigRequestSchema: GenMessage<GetConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 25);
+  messageDesc(file_platform_fleet_v1_fleet, 28);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigResponse
@@ -1060,7 +1258,7 @@ export type GetConfigResponse = Message<"platform.fleet.v1.GetConfigResponse"> &
  * Use `create(GetConfigResponseSchema)` to create a new message.
  */
 export const GetConfigResponseSchema: GenMessage<GetConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 26);
+  messageDesc(file_platform_fleet_v1_fleet, 29);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigRequest
@@ -1082,7 +1280,7 @@ export type CheckConfigRequest = Message<"platform.fleet.v1.CheckConfigRequest">
  * Use `create(CheckConfigRequestSchema)` to create a new message.
  */
 export const CheckConfigRequestSchema: GenMessage<CheckConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 27);
+  messageDesc(file_platform_fleet_v1_fleet, 30);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigResponse
@@ -1099,7 +1297,7 @@ export type CheckConfigResponse = Message<"platform.fleet.v1.CheckConfigResponse
  * Use `create(CheckConfigResponseSchema)` to create a new message.
  */
 export const CheckConfigResponseSchema: GenMessage<CheckConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 28);
+  messageDesc(file_platform_fleet_v1_fleet, 31);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigRequest
@@ -1126,7 +1324,7 @@ export type SaveConfigRequest = Message<"platform.fleet.v1.SaveConfigRequest"> &
  * Use `create(SaveConfigRequestSchema)` to create a new message.
  */
 export const SaveConfigRequestSchema: GenMessage<SaveConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 29);
+  messageDesc(file_platform_fleet_v1_fleet, 32);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigResponse
@@ -1150,7 +1348,7 @@ export type SaveConfigResponse = Message<"platform.fleet.v1.SaveConfigResponse">
  * Use `create(SaveConfigResponseSchema)` to create a new message.
  */
 export const SaveConfigResponseSchema: GenMessage<SaveConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 30);
+  messageDesc(file_platform_fleet_v1_fleet, 33);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsRequest
@@ -1174,7 +1372,7 @@ export type ListConfigRevisionsRequest = Message<"platform.fleet.v1.ListConfigRe
  * Use `create(ListConfigRevisionsRequestSchema)` to create a new message.
  */
 export const ListConfigRevisionsRequestSchema: GenMessage<ListConfigRevisionsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 31);
+  messageDesc(file_platform_fleet_v1_fleet, 34);
 
 /**
  * @generated from message platform.fleet.v1.ConfigRevision
@@ -1206,7 +1404,7 @@ export type ConfigRevision = Message<"platform.fleet.v1.ConfigRevision"> & {
  * Use `create(ConfigRevisionSchema)` to create a new message.
  */
 export const ConfigRevisionSchema: GenMessage<ConfigRevision> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 32);
+  messageDesc(file_platform_fleet_v1_fleet, 35);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsResponse
@@ -1232,7 +1430,7 @@ export type ListConfigRevisionsResponse = Message<"platform.fleet.v1.ListConfigR
  * Use `create(ListConfigRevisionsResponseSchema)` to create a new message.
  */
 export const ListConfigRevisionsResponseSchema: GenMessage<ListConfigRevisionsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 33);
+  messageDesc(file_platform_fleet_v1_fleet, 36);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartRequest
@@ -1249,7 +1447,7 @@ export type RestartPartRequest = Message<"platform.fleet.v1.RestartPartRequest">
  * Use `create(RestartPartRequestSchema)` to create a new message.
  */
 export const RestartPartRequestSchema: GenMessage<RestartPartRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 34);
+  messageDesc(file_platform_fleet_v1_fleet, 37);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartResponse
@@ -1262,7 +1460,7 @@ export type RestartPartResponse = Message<"platform.fleet.v1.RestartPartResponse
  * Use `create(RestartPartResponseSchema)` to create a new message.
  */
 export const RestartPartResponseSchema: GenMessage<RestartPartResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 35);
+  messageDesc(file_platform_fleet_v1_fleet, 38);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineRequest
@@ -1279,7 +1477,7 @@ export type ClearQuarantineRequest = Message<"platform.fleet.v1.ClearQuarantineR
  * Use `create(ClearQuarantineRequestSchema)` to create a new message.
  */
 export const ClearQuarantineRequestSchema: GenMessage<ClearQuarantineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 36);
+  messageDesc(file_platform_fleet_v1_fleet, 39);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineResponse
@@ -1292,7 +1490,7 @@ export type ClearQuarantineResponse = Message<"platform.fleet.v1.ClearQuarantine
  * Use `create(ClearQuarantineResponseSchema)` to create a new message.
  */
 export const ClearQuarantineResponseSchema: GenMessage<ClearQuarantineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 37);
+  messageDesc(file_platform_fleet_v1_fleet, 40);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageRequest
@@ -1309,7 +1507,7 @@ export type GetUsageRequest = Message<"platform.fleet.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 38);
+  messageDesc(file_platform_fleet_v1_fleet, 41);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageResponse
@@ -1399,7 +1597,7 @@ export type GetUsageResponse = Message<"platform.fleet.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 39);
+  messageDesc(file_platform_fleet_v1_fleet, 42);
 
 /**
  * Carried in the error details of INVALID_CONFIG.
@@ -1418,7 +1616,7 @@ export type ConfigProblems = Message<"platform.fleet.v1.ConfigProblems"> & {
  * Use `create(ConfigProblemsSchema)` to create a new message.
  */
 export const ConfigProblemsSchema: GenMessage<ConfigProblems> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 40);
+  messageDesc(file_platform_fleet_v1_fleet, 43);
 
 /**
  * Free-form part of a machine's wanted state that a program of ours reads.
@@ -1442,7 +1640,7 @@ export type WantedConfig = Message<"platform.fleet.v1.WantedConfig"> & {
  * Use `create(WantedConfigSchema)` to create a new message.
  */
 export const WantedConfigSchema: GenMessage<WantedConfig> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 41);
+  messageDesc(file_platform_fleet_v1_fleet, 44);
 
 /**
  * @generated from enum platform.fleet.v1.OnlineState
@@ -1747,6 +1945,294 @@ export const UpdateStateSchema: GenEnum<UpdateState> = /*@__PURE__*/
   enumDesc(file_platform_fleet_v1_fleet, 5);
 
 /**
+ * What the agent does with the network of its machine.
+ *
+ * @generated from enum platform.fleet.v1.NetworkMode
+ */
+export const NetworkMode = {
+  /**
+   * @generated from enum value: NETWORK_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The configuration turns it off, or there is nothing to manage; `why` says which.
+   *
+   * @generated from enum value: NETWORK_MODE_UNMANAGED = 1;
+   */
+  UNMANAGED: 1,
+
+  /**
+   * @generated from enum value: NETWORK_MODE_NORMAL = 2;
+   */
+  NORMAL: 2,
+
+  /**
+   * @generated from enum value: NETWORK_MODE_JOINING = 3;
+   */
+  JOINING: 3,
+
+  /**
+   * @generated from enum value: NETWORK_MODE_HOTSPOT = 4;
+   */
+  HOTSPOT: 4,
+
+  /**
+   * It was offline for too long and is about to reboot.
+   *
+   * @generated from enum value: NETWORK_MODE_REBOOTING = 5;
+   */
+  REBOOTING: 5,
+} as const;
+
+/**
+ * What the agent does with the network of its machine.
+ *
+ * @generated from enum platform.fleet.v1.NetworkMode
+ */
+export type NetworkMode = (typeof NetworkMode)[keyof typeof NetworkMode] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.NetworkMode.
+ */
+export const NetworkModeSchema: GenEnum<NetworkMode> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 6);
+
+/**
+ * What the operating system knows of the path to the internet.
+ *
+ * @generated from enum platform.fleet.v1.NetworkConnectivity
+ */
+export const NetworkConnectivity = {
+  /**
+   * @generated from enum value: NETWORK_CONNECTIVITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: NETWORK_CONNECTIVITY_UNKNOWN = 1;
+   */
+  UNKNOWN: 1,
+
+  /**
+   * @generated from enum value: NETWORK_CONNECTIVITY_NONE = 2;
+   */
+  NONE: 2,
+
+  /**
+   * A captive portal of another network wants something.
+   *
+   * @generated from enum value: NETWORK_CONNECTIVITY_PORTAL = 3;
+   */
+  PORTAL: 3,
+
+  /**
+   * @generated from enum value: NETWORK_CONNECTIVITY_LIMITED = 4;
+   */
+  LIMITED: 4,
+
+  /**
+   * @generated from enum value: NETWORK_CONNECTIVITY_FULL = 5;
+   */
+  FULL: 5,
+} as const;
+
+/**
+ * What the operating system knows of the path to the internet.
+ *
+ * @generated from enum platform.fleet.v1.NetworkConnectivity
+ */
+export type NetworkConnectivity = (typeof NetworkConnectivity)[keyof typeof NetworkConnectivity] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.NetworkConnectivity.
+ */
+export const NetworkConnectivitySchema: GenEnum<NetworkConnectivity> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 7);
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkLinkType
+ */
+export const NetworkLinkType = {
+  /**
+   * @generated from enum value: NETWORK_LINK_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_TYPE_WIFI = 1;
+   */
+  WIFI: 1,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_TYPE_WIRED = 2;
+   */
+  WIRED: 2,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_TYPE_BLUETOOTH = 3;
+   */
+  BLUETOOTH: 3,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_TYPE_OTHER = 4;
+   */
+  OTHER: 4,
+} as const;
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkLinkType
+ */
+export type NetworkLinkType = (typeof NetworkLinkType)[keyof typeof NetworkLinkType] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.NetworkLinkType.
+ */
+export const NetworkLinkTypeSchema: GenEnum<NetworkLinkType> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 8);
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkLinkState
+ */
+export const NetworkLinkState = {
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_UNMANAGED = 1;
+   */
+  UNMANAGED: 1,
+
+  /**
+   * No cable, or the radio is switched off.
+   *
+   * @generated from enum value: NETWORK_LINK_STATE_UNAVAILABLE = 2;
+   */
+  UNAVAILABLE: 2,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_DISCONNECTED = 3;
+   */
+  DISCONNECTED: 3,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_CONNECTING = 4;
+   */
+  CONNECTING: 4,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_CONNECTED = 5;
+   */
+  CONNECTED: 5,
+
+  /**
+   * @generated from enum value: NETWORK_LINK_STATE_FAILED = 6;
+   */
+  FAILED: 6,
+} as const;
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkLinkState
+ */
+export type NetworkLinkState = (typeof NetworkLinkState)[keyof typeof NetworkLinkState] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.NetworkLinkState.
+ */
+export const NetworkLinkStateSchema: GenEnum<NetworkLinkState> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 9);
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkAttemptResult
+ */
+export const NetworkAttemptResult = {
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_OK = 1;
+   */
+  OK: 1,
+
+  /**
+   * Connected, but a captive portal of that network wants something.
+   *
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_PORTAL = 2;
+   */
+  PORTAL: 2,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_NO_INTERNET = 3;
+   */
+  NO_INTERNET: 3,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_WRONG_PASSWORD = 4;
+   */
+  WRONG_PASSWORD: 4,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_NOT_FOUND = 5;
+   */
+  NOT_FOUND: 5,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_NO_ADDRESS = 6;
+   */
+  NO_ADDRESS: 6,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_REFUSED_BY_AUTHENTICATION_SERVER = 7;
+   */
+  REFUSED_BY_AUTHENTICATION_SERVER: 7,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_AUTHENTICATION_SERVER_NOT_TRUSTED = 8;
+   */
+  AUTHENTICATION_SERVER_NOT_TRUSTED: 8,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_CLIENT_CERTIFICATE_REFUSED = 9;
+   */
+  CLIENT_CERTIFICATE_REFUSED: 9,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_ADDRESS_IN_USE = 10;
+   */
+  ADDRESS_IN_USE: 10,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_TIMED_OUT = 11;
+   */
+  TIMED_OUT: 11,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_DEVICE_GONE = 12;
+   */
+  DEVICE_GONE: 12,
+
+  /**
+   * @generated from enum value: NETWORK_ATTEMPT_RESULT_FAILED = 13;
+   */
+  FAILED: 13,
+} as const;
+
+/**
+ * @generated from enum platform.fleet.v1.NetworkAttemptResult
+ */
+export type NetworkAttemptResult = (typeof NetworkAttemptResult)[keyof typeof NetworkAttemptResult] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.NetworkAttemptResult.
+ */
+export const NetworkAttemptResultSchema: GenEnum<NetworkAttemptResult> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 10);
+
+/**
  * Whether a user requested a restart of the machine server.
  *
  * @generated from enum platform.fleet.v1.RestartWish
@@ -1783,7 +2269,7 @@ export type RestartWish = (typeof RestartWish)[keyof typeof RestartWish] | Unkno
  * Describes the enum platform.fleet.v1.RestartWish.
  */
 export const RestartWishSchema: GenEnum<RestartWish> = /*@__PURE__*/
-  enumDesc(file_platform_fleet_v1_fleet, 6);
+  enumDesc(file_platform_fleet_v1_fleet, 11);
 
 /**
  * @generated from service platform.fleet.v1.FleetService

@@ -1,0 +1,100 @@
+// The network of this machine as the management server gets it.
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { NetworkReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { attemptResults, connectivities, linkStates, linkTypes, networkModes } from '@platform/contract/network-states';
+import type { NetworkStatus } from '../network/network-status.ts';
+import type { LinkDevice } from '../os/network-port.ts';
+
+/** A host with containers has one device for each of them. */
+const mostLinks = 8;
+const mostAddresses = 4;
+const mostAttempts = 10;
+/** Signal strength is rounded to this: finer steps carry no information. */
+const signalStep = 5;
+
+const timeField = (wall: number | undefined) => (wall === undefined ? undefined : timestampFromMs(Math.round(wall)));
+
+const rank = (link: LinkDevice): number =>
+  (link.hasDefaultRoute ? 8 : 0) + (link.state === 'connected' ? 4 : 0) + (link.type === 'other' ? 0 : 2);
+
+const shownLinks = (links: readonly LinkDevice[]): readonly LinkDevice[] =>
+  links.toSorted((a, b) => rank(b) - rank(a)).slice(0, mostLinks);
+
+const linkOf = (link: LinkDevice) => ({
+  interface: link.interface,
+  type: linkTypes[link.type].wire,
+  state: linkStates[link.state].wire,
+  ssid: link.ssid,
+  signalPercent: Math.round(Math.min(100, Math.max(0, link.signalPercent)) / signalStep) * signalStep,
+  addresses: link.addresses.slice(0, mostAddresses),
+  hasDefaultRoute: link.hasDefaultRoute,
+  isHotspot: link.isHotspot,
+});
+
+/** @param sinceOf - converts a stored time by the current clock; undefined: unknown. */
+export function networkReport(
+  status: NetworkStatus,
+  sinceOf: (noted: number) => number | undefined,
+): MessageInitShape<typeof NetworkReportSchema> {
+  const since = timeField(sinceOf(status.sinceWall));
+  const nextTime = status.nextWall === null ? undefined : timeField(status.nextWall);
+  return {
+    mode: networkModes[status.mode].wire,
+    ...(since && { since }),
+    why: status.why,
+    next: status.next,
+    ...(nextTime && { nextTime }),
+    hasLink: status.hasLink,
+    connectivity: connectivities[status.connectivity].wire,
+    isCloudReached: status.isCloudReached,
+    links: shownLinks(status.links).map(linkOf),
+    hotspotSsid: status.hotspotSsid,
+    attempts: status.attempts.slice(0, mostAttempts).map(({ network, interface: device, wall, result, text }) => {
+      const time = timeField(sinceOf(wall));
+      return { network, interface: device, ...(time && { time }), result: attemptResults[result].wire, reason: text };
+    }),
+    isOnFallback: status.isOnFallback,
+  };
+}
+
+/**
+ * Whether a report of `b` would say the same as one of `a`, apart from the strength of signals and the time of the next
+ * attempt: both change all the time.
+ */
+export const isSameNetwork = (a: NetworkStatus | undefined, b: NetworkStatus | undefined): boolean =>
+  a === b || JSON.stringify(a && steadyPart(a)) === JSON.stringify(b && steadyPart(b));
+
+const steadyPart = (status: NetworkStatus) => ({
+  ...status,
+  nextWall: null,
+  links: shownLinks(status.links).map((link) => ({ ...link, signalPercent: 0 })),
+});
+
+const mostAtOnce = 10;
+const spacingMs = 5 * 60_000;
+
+/**
+ * Limits the reports that only a change of the network causes: ten at once, then one in five minutes. A link that
+ * flaps all day costs at most 300 reports, about 1 MB.
+ */
+export class NetworkReportLimit {
+  #left = mostAtOnce;
+  #at: number | undefined;
+
+  /** @returns the time until the next report, in ms; 0: now. */
+  wait(now: number): number {
+    this.#refill(now);
+    return this.#left >= 1 ? 0 : Math.ceil((1 - this.#left) * spacingMs);
+  }
+
+  take(now: number): void {
+    this.#refill(now);
+    this.#left = Math.max(0, this.#left - 1);
+  }
+
+  #refill(now: number): void {
+    this.#left = Math.min(mostAtOnce, this.#left + (now - (this.#at ?? now)) / spacingMs);
+    this.#at = now;
+  }
+}

@@ -1,0 +1,36 @@
+import type { AgentReport, NetworkReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+
+/** More than any agent of ours sends. */
+const mostLinks = 16;
+const mostAddresses = 8;
+const mostAttempts = 10;
+const mostText = 500;
+/** A network name has at most 32 bytes; an interface name and an address are shorter than this. */
+const mostName = 64;
+
+const name = (value: string): string => value.slice(0, mostName);
+const text = (value: string): string => value.slice(0, mostText);
+
+/** The report as it is stored: what a machine says about its network is cut to limits, so that lists stay small. */
+export const boundedReport = (report: AgentReport): AgentReport =>
+  report.network ? { ...report, network: boundedNetwork(report.network) } : report;
+
+const boundedNetwork = (network: NetworkReport): NetworkReport => ({
+  ...network,
+  why: text(network.why),
+  next: text(network.next),
+  hotspotSsid: name(network.hotspotSsid),
+  links: network.links.slice(0, mostLinks).map((link) => ({
+    ...link,
+    interface: name(link.interface),
+    ssid: name(link.ssid),
+    signalPercent: Math.min(100, link.signalPercent),
+    addresses: link.addresses.slice(0, mostAddresses).map(name),
+  })),
+  attempts: network.attempts.slice(0, mostAttempts).map((attempt) => ({
+    ...attempt,
+    network: name(attempt.network),
+    interface: name(attempt.interface),
+    reason: text(attempt.reason),
+  })),
+});
