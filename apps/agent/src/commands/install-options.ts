@@ -33,6 +33,9 @@ export const installOptions = {
   force: flag('Replace the credentials of another machine.'),
   replace: flag('Stop and disable other agents that are set up here.'),
   offline: flag('Use no network: the credentials are there, and the signature was checked before.'),
+  noCredentials: flag(
+    'Install without credentials, for example in the image of a device that asks its owner for them in provisioning.',
+  ),
   unsigned: flag('Install a program that no release key signed.'),
   ...jsonOption,
 } as const satisfies OptionTable;

@@ -33,6 +33,7 @@ interface Given {
   force: boolean;
   replace: boolean;
   offline: boolean;
+  noCredentials: boolean;
   unsigned: boolean;
   json: boolean;
   /** Other agents are neither refused nor stopped: the caller does that. */
@@ -118,11 +119,12 @@ export async function install(given: Given, io: Io): Promise<number> {
     report.print(isSoAlready ? soAlready : ['This would be done:', ...report.outcome.steps].join('\n  '));
     return report.end(exitCodes.done);
   }
-  const used = foundCredentials(desired.credentials?.text ?? (await readFile(desired.credentialsFile, 'utf8')));
+  const used = desired.credentials ? foundCredentials(desired.credentials.text) : facts.credentials;
   const target = steps.some((step) => step.do === 'stage')
     ? await verified(given, desired.root, { facts, used, report, clock, log })
     : '';
-  await applied(steps, { given, facts, desired, target, report, clock, log });
+  const isOnline = !given.offline && used.at === 'usable';
+  await applied(steps, { isOnline, facts, desired, target, report, clock, log });
 
   if (!desired.usesSystemd || !desired.isStarted) {
     const { version } = facts.candidate;
@@ -130,7 +132,7 @@ export async function install(given: Given, io: Io): Promise<number> {
     return report.end(exitCodes.done);
   }
   const appAddress = used.at === 'usable' ? used.appAddress : '';
-  const of = { facts, root: desired.root, appAddress, isOnline: !given.offline, isSoAlready };
+  const of = { facts, root: desired.root, appAddress, isOnline, isSoAlready };
   const code = started(of, report, { clock, log });
   return report.end(
     await code.catch((error: unknown) => {
@@ -164,7 +166,10 @@ async function verified(
   }
   if (given.unsigned) return '';
   const { candidate, platform } = facts;
-  const appAddress = used.at === 'usable' ? used.appAddress : '';
+  const appAddress = used.at === 'usable' ? used.appAddress : given.url;
+  if (appAddress === undefined) {
+    throw new Usage('Without credentials, --url must name the management server that signed the release.', 2);
+  }
   const send = await sendTo(appAddress, given, clock, used.at === 'usable' ? trustedBy(used) : undefined);
   const { verifyRelease } = await import('../install/verify.ts');
   const release = { appAddress, root, candidate, platform, trustedRoot, send };
@@ -176,11 +181,11 @@ async function verified(
 /** @throws Ended INSTALL_FAILED */
 async function applied(
   steps: ReturnType<typeof stepsOf>,
-  of: Work & { given: Given; desired: ReturnType<typeof desiredInstallation>['desired']; target: string },
+  of: Work & { isOnline: boolean; desired: ReturnType<typeof desiredInstallation>['desired']; target: string },
 ): Promise<void> {
-  const { given, facts, desired, target, report, clock, log } = of;
+  const { isOnline, facts, desired, target, report, clock, log } = of;
   const { root, credentialsFile, unitFile } = desired;
-  const parts = { root, credentialsFile, unitFile, candidate: facts.candidate, target, isOnline: !given.offline };
+  const parts = { root, credentialsFile, unitFile, candidate: facts.candidate, target, isOnline };
   await applySteps(steps, { ...parts, system, clock, log, report: report.step }).catch((error: unknown) => {
     if (!(error instanceof StepFailed)) throw error;
     throw new Ended(exitCodes.failed, {

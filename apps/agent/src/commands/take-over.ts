@@ -65,7 +65,7 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
     {
       async install() {
         const words = { url: undefined, partId: undefined, apiKeyId: undefined, apiKey: undefined, binary: undefined };
-        const flags = { noStart: false, dryRun: false, force: false, replace: false, offline: false, unsigned: false };
+        const flags = { noStart: false, dryRun: false, force: false, replace: false, offline: false };
         const code = await install(
           {
             ...words,
@@ -76,6 +76,8 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
             linkFolder: installOptions.linkFolder.default,
             trustedRoot: undefined,
             authority: undefined,
+            noCredentials: false,
+            unsigned: false,
             json: false,
             leavesOthers: true,
           },

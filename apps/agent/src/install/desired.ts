@@ -20,6 +20,7 @@ export function desiredInstallation(
     binary: string | undefined;
     noStart: boolean;
     force: boolean;
+    noCredentials: boolean;
     replace: boolean;
   },
   env: Readonly<Record<string, string | undefined>>,
@@ -44,6 +45,7 @@ export function desiredInstallation(
     isStarted: !given.noStart,
     usesSystemd: given.unitFolder === undefined,
     isForced: given.force,
+    needsCredentials: !given.noCredentials,
     isReplacing: given.replace,
   };
   const places: Places = {

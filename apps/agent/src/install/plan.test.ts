@@ -19,6 +19,7 @@ const desired: DesiredInstallation = {
   isStarted: true,
   usesSystemd: true,
   isForced: false,
+  needsCredentials: true,
   isReplacing: false,
 };
 const file = (text: string, mode: number): FoundFile => ({ is: 'file', text, mode: 0o100000 | mode });
@@ -214,6 +215,8 @@ const refused: [facts: Partial<Facts>, desired: Partial<DesiredInstallation>, co
   [{ strayPid: 7 }, { usesSystemd: false }, []],
   [{ credentials: { at: 'none' } }, {}, ['NO_CREDENTIALS']],
   [{ credentials: { at: 'unusable', problem: 'x' } }, {}, ['NO_CREDENTIALS']],
+  [{ credentials: { at: 'none' } }, { needsCredentials: false }, []],
+  [{ credentials: { at: 'unusable', problem: 'x' } }, { needsCredentials: false }, ['NO_CREDENTIALS']],
   [{ credentials: { at: 'none' } }, { credentials: { text: '', partId: 'part' } }, []],
   [{}, { credentials: { text: '', partId: 'other' } }, ['OTHER_CREDENTIALS']],
   [{}, { credentials: { text: '', partId: 'other' }, isForced: true }, []],

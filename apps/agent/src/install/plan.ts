@@ -23,6 +23,8 @@ export interface DesiredInstallation {
   /** False: systemd is not called at all. */
   usesSystemd: boolean;
   isForced: boolean;
+  /** False: a device without credentials is installed, too; it gets them in provisioning. */
+  needsCredentials: boolean;
   isReplacing: boolean;
 }
 
@@ -144,7 +146,8 @@ function checkOtherAgents({ others }: Facts, desired: DesiredInstallation, refus
 }
 
 function checkCredentials({ credentials }: Facts, desired: DesiredInstallation, refuse: Refuse): void {
-  if (!desired.credentials && credentials.at !== 'usable') {
+  const isWithout = credentials.at === 'none' && !desired.needsCredentials;
+  if (!desired.credentials && !isWithout && credentials.at !== 'usable') {
     refuse(
       'NO_CREDENTIALS',
       credentials.at === 'none'
