@@ -14,7 +14,10 @@ const settled = `Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity)
   .map((one) => one.finished.catch(() => undefined))).then(() => undefined)`;
 
-/** Fails if axe finds an accessibility violation, or if the page is wider than its window. */
+/**
+ * Fails if axe finds an accessibility violation, or if the page is wider than its window.
+ * PLATFORM_TEST_SCREENSHOTS=FOLDER: saves the page there, for a look.
+ */
 export async function checkPage(page: Page, what: string): Promise<void> {
   // The page must be static: text that fades in has too little contrast for a moment.
   await page.evaluate(settled);
@@ -26,6 +29,10 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   assert.deepEqual(found, [], `${what}: barriers`);
   const excess = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
   assert.ok(excess <= 0, `${what} is ${excess} px wider than its window`);
+  const folder = process.env['PLATFORM_TEST_SCREENSHOTS'];
+  if (folder === undefined) return;
+  const name = `${what.replaceAll(/[^a-z0-9]+/gi, '-')}-${page.viewportSize()?.width ?? 0}.png`;
+  await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
 }
 
 /** Collects the errors of a page, except the server answers that the test provokes. */
