@@ -1,6 +1,6 @@
 // The configuration as a device uses it: layers merged field by field, invalid values replaced and reported. Without
 // Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
-import { type Field, type Section, fits, misfit, shown } from './config-field.ts';
+import { type Field, type Section, fits, misfit, nearestFit, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { joined, namesOf, readAgent, sectionOf } from './config-reading.ts';
 import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
@@ -120,7 +120,8 @@ function resolveField(
   corrections: Correction[],
 ): unknown {
   const bad: Omit<Correction, 'used'>[] = [];
-  let used: unknown = field.default;
+  let used: unknown;
+  let nearest: unknown;
   for (const { layer, agent, placeOf } of sources) {
     const section = agent[name];
     const value = isObject(section) ? plain(field, section[key]) : undefined;
@@ -130,7 +131,9 @@ function resolveField(
       break;
     }
     bad.push({ path: placeOf(ownPath), layer, problem: misfit(field, value) });
+    nearest ??= nearestFit(field, value);
   }
+  used ??= nearest === undefined ? field.default : nearest;
   const words = field.isSecret ? 'another value' : shown(field, used);
   corrections.push(...bad.map((correction) => ({ ...correction, used: words })));
   return used;
@@ -200,8 +203,15 @@ function resolveNetworks(sources: readonly Source[], corrections: Correction[]):
   return [];
 }
 
-/** Fields required to join a network: a default would hide a missing one. */
-const vital: ReadonlySet<string> = new Set(['type', 'ssid', 'psk']);
+/** Fields required to join a network: a default would hide a missing one, or join it with less protection. */
+const vital: ReadonlySet<string> = new Set([
+  'type',
+  'ssid',
+  'psk',
+  'ipv4_address',
+  'ipv4_gateway',
+  ...Object.keys(fieldTable.additional_networks).filter((key) => key.startsWith('eap_')),
+]);
 
 function resolveNetwork(
   item: unknown,
@@ -218,8 +228,8 @@ function resolveNetwork(
     if (value !== undefined && !fits(field, value)) {
       const path = placeOf(joined(own, key));
       if (vital.has(key)) return tell(path, misfit(field, value), unusable);
-      tell(path, misfit(field, value), shown(field, field.default));
-      read[key] = field.default;
+      read[key] = nearestFit(field, value) ?? field.default;
+      tell(path, misfit(field, value), shown(field, read[key]));
     }
   }
   if (read['type'] === undefined)

@@ -2,7 +2,7 @@
 // Zod: devices use this module.
 import { type Field } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
-import { joined, readAgent, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
+import { joined, readAgent, retiredKeys, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 import type { Problem } from './problem.ts';
 import { isBefore } from './semantic-version.ts';
@@ -50,14 +50,16 @@ export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[]
   };
   for (const section of sectionNames) {
     const given = agent[section];
-    if (section !== 'additional_networks') look(section, given, joined('agent', section));
-    else if (Array.isArray(given)) found.push(...ineffectiveNetworks(given, written, agent, of));
+    if (section !== 'additional_networks') {
+      look(section, given, joined('agent', section));
+      found.push(...retiredFields(section, given));
+    } else if (Array.isArray(given)) found.push(...ineffectiveNetworks(given, written, agent, of));
   }
   look('maintenance_window', config['maintenance_window'], 'maintenance_window');
   return found;
 }
 
-/** Reports a network once: its fields have no separate effect. */
+/** Reports a network once if none has an effect; otherwise the fields without one. */
 function ineffectiveNetworks(
   networks: readonly unknown[],
   written: ReadonlyMap<string, string>,
@@ -65,11 +67,26 @@ function ineffectiveNetworks(
   of: ActingAgent,
 ): Ineffective[] {
   const section = 'additional_networks';
-  const none = noEffect(section, 'type', fieldTable.additional_networks.type, agent, of);
-  return networks.flatMap((_, index) => {
+  const all = noEffect(section, 'type', fieldTable.additional_networks.type, agent, of);
+  return networks.flatMap((network, index) => {
     const own = joined('agent.additional_networks', index);
-    return none ? [{ section, path: written.get(own) ?? own, ...none }] : [];
+    if (all) return [{ section, path: written.get(own) ?? own, ...all }];
+    return Object.entries<Field>(fieldTable.additional_networks).flatMap(([key, field]) => {
+      const none = isObject(network) && Object.hasOwn(network, key) && noEffect(section, key, field, agent, of);
+      const place = joined(own, key);
+      // A name that is the key of an object has no path of its own.
+      return none && written.has(place) ? [{ section, path: written.get(place) ?? place, ...none }] : [];
+    });
   });
+}
+
+/** Fields that agents of other products have, and that platform-agent does without. */
+function retiredFields(section: SectionName, given: unknown): Ineffective[] {
+  return Object.entries(retiredKeys[section] ?? {}).flatMap(([key, reason]) =>
+    isObject(given) && Object.hasOwn(given, key)
+      ? [{ section, path: joined(`agent.${section}`, key), reason, remedy: 'Remove it.' }]
+      : [],
+  );
 }
 
 /** Groups fields of one section with the same reason into one sentence; `path` is that of the first field. */

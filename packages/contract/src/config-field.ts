@@ -88,6 +88,22 @@ export function fits(field: Field, value: unknown): boolean {
   }
 }
 
+/**
+ * The valid value nearest to an invalid one: the limit of a number, the valid items of a list. Undefined: none is near,
+ * and the default fits better. A number below a positive minimum often means "unset".
+ */
+export function nearestFit(field: Field, value: unknown): unknown {
+  if (typeof value === 'number' && (field.type === 'integer' || field.type === 'number')) {
+    if (field.max !== undefined && value > field.max) return field.max;
+    if (field.min !== undefined && field.min < 0 && value < field.min) return field.min;
+  }
+  if (field.type === 'strings' && Array.isArray(value)) {
+    const items = value.filter((item) => typeof item === 'string' && textFits(field, item));
+    if (items.length > 0 && fits(field, items)) return items;
+  }
+  return undefined;
+}
+
 const inRange = (field: Field, value: number): boolean =>
   value >= (field.min ?? -Infinity) && value <= (field.max ?? Infinity);
 

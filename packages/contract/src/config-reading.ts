@@ -10,10 +10,16 @@ export const sectionNames = Object.keys(fieldTable).filter(
 );
 export const sectionOf = (name: keyof typeof fieldTable): Section => fieldTable[name];
 
+/** Keys that agents of other products know, with the reason why platform-agent ignores them: a clause. */
+export const retiredKeys: Readonly<Partial<Record<SectionName, Readonly<Record<string, string>>>>> = {
+  network_configuration: { bluetooth_trust_all: 'platform-agent accepts no Bluetooth pairing without a user' },
+};
+
 /** A key that was read under another name, or that is unknown. */
 export interface Remark {
   readonly path: string;
-  readonly is: 'unknown key' | 'alias ignored';
+  /** `retired key`: see `retiredKeys`. */
+  readonly is: 'unknown key' | 'retired key' | 'alias ignored';
   /** The key that takes precedence. */
   readonly instead?: string;
 }
@@ -30,23 +36,27 @@ export const joined = (path: string, key: string | number): string =>
   typeof key === 'number' ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
 
 function readSection(
-  section: Section,
+  name: SectionName,
   given: Json,
   path: string,
   written: Map<string, string>,
   ownPath: string,
   remarks: Remark[],
 ): Record<string, unknown> {
+  const retired = retiredKeys[name];
   const read: Record<string, unknown> = {};
   const known = new Map<string, string>();
-  for (const [key, field] of Object.entries<Field>(section)) {
+  for (const [key, field] of Object.entries<Field>(sectionOf(name))) {
     known.set(key, key);
     if (field.alias !== undefined) known.set(field.alias, key);
   }
   for (const [key, value] of Object.entries(given)) {
     const own = known.get(key);
     if (own === undefined) {
-      remarks.push({ path: joined(path, key), is: 'unknown key' });
+      remarks.push({
+        path: joined(path, key),
+        is: retired !== undefined && Object.hasOwn(retired, key) ? 'retired key' : 'unknown key',
+      });
       read[key] = value;
     } else if (own !== key && Object.hasOwn(given, own)) {
       remarks.push({ path: joined(path, key), is: 'alias ignored', instead: own });
@@ -63,7 +73,7 @@ function readNetworks(given: unknown, path: string, written: Map<string, string>
     const own = joined(path, index);
     written.set(own, from);
     if (!isObject(value)) return value;
-    const read = readSection(fieldTable.additional_networks, value, from, written, own, remarks);
+    const read = readSection('additional_networks', value, from, written, own, remarks);
     return name === undefined || Object.hasOwn(read, 'name') ? read : { ...read, name };
   };
   if (Array.isArray(given)) return given.map((value, index) => one(value, joined(path, index), index));
@@ -86,7 +96,7 @@ export function readAgent(given: Json, path = 'agent'): Reading {
     } else if (name === 'additional_networks') {
       agent[key] = readNetworks(value, here, written, remarks);
     } else {
-      agent[key] = isObject(value) ? readSection(fieldTable[name], value, here, written, here, remarks) : value;
+      agent[key] = isObject(value) ? readSection(name, value, here, written, here, remarks) : value;
     }
   }
   return { agent, remarks, written };

@@ -1,13 +1,7 @@
 // Rules across fields, as pure functions. The server applies them when a user saves, a device when it receives.
+import type { Breach } from './config-breach.ts';
+import { addressBreaches, eapBreaches } from './network-rules.ts';
 import type { AdditionalNetwork, MaintenanceWindow, NetworkConfiguration } from './gen/agent-config.gen.ts';
-
-/** A broken rule: the invalid key, the requirement and the remedy. */
-export interface Breach {
-  readonly key: string;
-  readonly message: string;
-  readonly remedy: string;
-  readonly isError: boolean;
-}
 
 type RebootFields = Pick<
   NetworkConfiguration,
@@ -28,9 +22,7 @@ export function rebootBreach(network: RebootFields): Breach | undefined {
 }
 
 /** Broken rules within one network. */
-export function networkBreaches(
-  network: Pick<AdditionalNetwork, 'type' | 'ssid' | 'psk' | 'ipv4_address' | 'ipv4_gateway'>,
-): Breach[] {
+export function networkBreaches(network: Omit<AdditionalNetwork, 'name'>): Breach[] {
   const found: Breach[] = [];
   if (network.type === 'wifi' && network.ssid === '') {
     found.push({
@@ -40,24 +32,20 @@ export function networkBreaches(
       isError: true,
     });
   }
-  if (network.type === 'wired' && (network.ssid !== '' || network.psk !== '')) {
+  if (network.type === 'wifi') found.push(...eapBreaches(network));
+  const key = wifiKeys.find((one) => network[one] !== '' && network[one] !== false);
+  if (network.type === 'wired' && key !== undefined) {
     found.push({
-      key: network.ssid === '' ? 'psk' : 'ssid',
+      key,
       message: 'has no meaning for a network of type "wired".',
       remedy: 'Remove the key, or set type to "wifi".',
       isError: false,
     });
   }
-  if ((network.ipv4_address === 'auto' || network.ipv4_address === '') && network.ipv4_gateway !== '') {
-    found.push({
-      key: 'ipv4_gateway',
-      message: 'is not used while ipv4_address is "auto".',
-      remedy: 'Remove the key, or write a fixed ipv4_address.',
-      isError: false,
-    });
-  }
-  return found;
+  return [...found, ...addressBreaches(network)];
 }
+
+const wifiKeys = ['ssid', 'psk', 'hidden', 'eap_method'] as const;
 
 function isTimeZone(name: string): boolean {
   try {

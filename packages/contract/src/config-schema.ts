@@ -58,6 +58,25 @@ const minutes = (value: number, min: number, max: number, notes: Notes) =>
     .default(value)
     .meta({ ...notes, unit: 'min' });
 
+/** A short text of WPA2-enterprise. */
+const eapText = (description: string, isSecret = false) =>
+  text('', {
+    ...plannedOnLinux,
+    description,
+    maxBytes: 253,
+    beyondSpec: true,
+    ...(isSecret && { secret: true as const }),
+  });
+const pemBytes = 16_384;
+/** PEM blocks of a kind, with text around them. */
+const pem = (kind: string, notes: Notes & { expected: string }) =>
+  z
+    .string()
+    .regex(new RegExp(`^(?:[\\s\\S]*-----BEGIN ${kind}-----[A-Za-z0-9+/=\\s:,-]+-----END ${kind}-----[\\s\\S]*)?$`))
+    .refine((s) => bytes(s) <= pemBytes)
+    .default('')
+    .meta({ ...notes, maxBytes: pemBytes });
+
 const week = 7 * 24 * 60;
 const interfaceName = {
   pattern: /^[!-.0-~]{0,15}$/,
@@ -217,9 +236,11 @@ export const networkConfiguration = z
       description: 'Turns off the provisioning hotspot.',
       beyondSpec: true,
     }),
-    bluetooth_trust_all: flag(false, {
+    wifi_country: matching(/^(?:[A-Z]{2})?$/, '', {
       ...plannedOnLinux,
-      description: 'Accepts every Bluetooth pairing while provisioning.',
+      description: 'Country whose rules the WiFi radio obeys: allowed channels and power.',
+      defaultText: 'the country that the system is set to',
+      expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE',
       beyondSpec: true,
     }),
   })
@@ -278,6 +299,44 @@ export const additionalNetwork = z
       description: 'Name of the network; the key, where the networks are written as an object.',
       beyondSpec: true,
     }),
+    hidden: flag(false, {
+      ...plannedOnLinux,
+      description: 'The WiFi network does not announce its SSID, so the radio asks for it by name.',
+      beyondSpec: true,
+    }),
+    eap_method: z
+      .enum(['', 'peap', 'ttls', 'tls'])
+      .default('')
+      .meta({
+        ...plannedOnLinux,
+        description: 'Sign-in to a WPA2- or WPA3-enterprise network; "" for any other network.',
+        beyondSpec: true,
+      } satisfies Notes),
+    eap_identity: eapText('Identity that signs in, for example a user name.'),
+    eap_anonymous_identity: eapText('Identity that is sent in clear text before the server has proven itself.'),
+    eap_password: eapText('Password of the identity, for peap and ttls.', true),
+    eap_ca_certificate: pem('CERTIFICATE', {
+      ...plannedOnLinux,
+      description: 'Certificate of the authority that issued the certificate of the authentication server.',
+      defaultText: 'the authorities of the system',
+      expected: 'empty, or a certificate in PEM form of at most 16384 bytes',
+      beyondSpec: true,
+    }),
+    eap_server_name: eapText('Name that the certificate of the authentication server must have; empty: any.'),
+    eap_client_certificate: pem('CERTIFICATE', {
+      ...plannedOnLinux,
+      description: 'Certificate of this machine, for tls.',
+      expected: 'empty, or a certificate in PEM form of at most 16384 bytes',
+      beyondSpec: true,
+    }),
+    eap_client_key: pem('(?:[A-Z]{1,20} )?PRIVATE KEY', {
+      ...plannedOnLinux,
+      description: 'Private key of the certificate of this machine, for tls.',
+      secret: true,
+      expected: 'empty, or a private key in PEM form of at most 16384 bytes',
+      beyondSpec: true,
+    }),
+    eap_client_key_password: eapText('Password of an encrypted private key.', true),
   })
   .meta({ description: 'Networks to fall back to. Also accepted as an object from name to network.' });
 

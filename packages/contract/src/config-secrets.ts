@@ -4,6 +4,8 @@ import { readAgent, sectionNames, sectionOf } from './config-reading.ts';
 
 /** Masking shorter texts would also mask unrelated text. */
 export const shortestSecret = 8;
+/** The last line of a key may be short, and is then no secret alone. */
+const shortestLine = 16;
 const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|auth)($|_)|apikey/i;
 
 /**
@@ -13,7 +15,11 @@ const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|
 export function secretsIn(...agents: readonly unknown[]): readonly string[] {
   const found = new Set<string>();
   const add = (value: unknown): void => {
-    if (typeof value === 'string' && value.length >= shortestSecret) found.add(value);
+    if (typeof value !== 'string' || value.length < shortestSecret) return;
+    found.add(value);
+    // A program may log a single line of a key.
+    for (const line of value.split(/\r?\n/))
+      if (line.length >= shortestLine && !line.startsWith('-----')) found.add(line);
   };
   for (const given of agents) {
     if (!isObject(given)) continue;

@@ -2,7 +2,8 @@
 import { type Field, expectedText, misfit, remedyFor, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { type Reading, joined, readAgent, sectionOf } from './config-reading.ts';
-import { type Breach, networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
+import type { Breach } from './config-breach.ts';
+import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import { machineConfigSchema } from './config-schema.ts';
 import {
   type AdditionalNetwork,
@@ -126,17 +127,29 @@ const unknown = (path: string): Problem => ({
   severity: 'note',
 });
 
+function remarkProblem({ path, is, instead }: Reading['remarks'][number]): Problem {
+  switch (is) {
+    case 'unknown key':
+      return unknown(path);
+    case 'retired key':
+      return {
+        path,
+        message: 'has no effect with platform-agent; agents of other products act on it.',
+        remedy: 'Remove it, unless the agent of another product runs on this machine.',
+        severity: 'note',
+      };
+    case 'alias ignored':
+      return {
+        path,
+        message: `has no effect because ${instead} is given too.`,
+        remedy: 'Remove one of the two.',
+        severity: 'warning',
+      };
+  }
+}
+
 function remarkProblems(json: Json, reading: Reading): Problem[] {
-  const found = reading.remarks.map((remark): Problem =>
-    remark.is === 'unknown key'
-      ? unknown(remark.path)
-      : {
-          path: remark.path,
-          message: `has no effect because ${remark.instead} is given too.`,
-          remedy: 'Remove one of the two.',
-          severity: 'warning',
-        },
-  );
+  const found = reading.remarks.map(remarkProblem);
   for (const key of Object.keys(json)) if (!serverKeys.has(key)) found.push(unknown(key));
   const window = json['maintenance_window'];
   if (isObject(window))

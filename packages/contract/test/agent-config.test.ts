@@ -83,6 +83,15 @@ const cases: [name: string, layers: AgentLayers, set: string[], corrected: strin
     ],
   ],
   [
+    'a number beyond its maximum, and no other valid value: the maximum',
+    { cloud: network({ user_idle_minutes: 20_000 }), manufacturer: network({ user_idle_minutes: 'x' }) },
+    ['network_configuration.user_idle_minutes=10080'],
+    [
+      'cloud: agent.network_configuration.user_idle_minutes -> 10080',
+      'manufacturer: agent.network_configuration.user_idle_minutes -> 10080',
+    ],
+  ],
+  [
     'a bad section does not spoil the others',
     { cloud: { advanced_settings: 'on', network_configuration: { model: 'c' } } },
     ['network_configuration.model="c"'],
@@ -142,7 +151,7 @@ const cases: [name: string, layers: AgentLayers, set: string[], corrected: strin
 for (const [name, layers, set, corrected] of cases)
   test(`resolve: ${name}`, () => assert.deepEqual(resolved(layers), { set, corrected }));
 
-test('networks come whole from the strongest layer; one that cannot work is left out, other bad fields take their default', () => {
+test('networks come whole from the strongest layer; one that cannot work is left out, other bad fields take the nearest valid value', () => {
   const { config, corrections } = resolveAgentConfig({
     cloud: {
       additional_networks: {
@@ -156,12 +165,12 @@ test('networks come whole from the strongest layer; one that cannot work is left
   });
   assert.deepEqual(
     config.additional_networks.map(({ name, ssid, priority }) => ({ name, ssid, priority })),
-    [{ name: 'office', ssid: 'Office', priority: 0 }],
+    [{ name: 'office', ssid: 'Office', priority: 999 }],
   );
   assert.deepEqual(
     corrections.map(({ path, used }) => `${path} -> ${used}`),
     [
-      'agent.additional_networks.office.priority -> 0',
+      'agent.additional_networks.office.priority -> 999',
       'agent.additional_networks.nameless.ssid -> nothing: the network is left out',
       'agent.additional_networks.odd.type -> nothing: the network is left out',
       'agent.additional_networks.weak.psk -> nothing: the network is left out',

@@ -44,6 +44,12 @@ const cases: [name: string, agent: ActingAgent, config: unknown, found: string[]
     { agent: { advanced_settings: { disable_viam_server: true } } },
     ['agent.advanced_settings.disable_viam_server'],
   ],
+  [
+    'a key of agents of other products',
+    {},
+    { agent: { network_configuration: { bluetooth_trust_all: false } } },
+    ['agent.network_configuration.bluetooth_trust_all'],
+  ],
   ['an unknown key is reported elsewhere', {}, { agent: { advanced_settings: { debgu: true } } }, []],
 ];
 

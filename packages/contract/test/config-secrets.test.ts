@@ -20,3 +20,11 @@ test('secrets of a configuration: by the schema, and of the environment by their
   ]);
   assert.deepEqual(secretsIn(), []);
 });
+
+test('a private key in PEM form is a secret as a whole and line by line; its certificate is none', () => {
+  const body = ['MIIEvQIBADANBgkqhkiG9w0BAQEF', 'AASCBKcwggSjAgEAAoIBAQC7', 'QQ=='];
+  const key = ['-----BEGIN PRIVATE KEY-----', ...body, '-----END PRIVATE KEY-----', ''].join('\n');
+  const office = { eap_client_key: key, eap_client_certificate: 'public text', eap_password: 'pass word' };
+  const found = secretsIn({ additional_networks: { office } });
+  assert.deepEqual(found, [key, body[0], body[1], 'pass word']);
+});

@@ -65,8 +65,8 @@ export interface NetworkConfiguration {
   readonly disable_bt_provisioning: boolean;
   /** Turns off the provisioning hotspot. Default: false. */
   readonly disable_wifi_provisioning: boolean;
-  /** Accepts every Bluetooth pairing while provisioning. Default: false. */
-  readonly bluetooth_trust_all: boolean;
+  /** Country whose rules the WiFi radio obeys: allowed channels and power. Default: "". */
+  readonly wifi_country: string;
 }
 
 /** Networks to fall back to. Also accepted as an object from name to network. */
@@ -91,6 +91,26 @@ export interface AdditionalNetwork {
   readonly ipv4_route_metric: number;
   /** Name of the network; the key, where the networks are written as an object. Default: "". */
   readonly name: string;
+  /** The WiFi network does not announce its SSID, so the radio asks for it by name. Default: false. */
+  readonly hidden: boolean;
+  /** Sign-in to a WPA2- or WPA3-enterprise network; "" for any other network. Default: "". */
+  readonly eap_method: '' | 'peap' | 'ttls' | 'tls';
+  /** Identity that signs in, for example a user name. Default: "". */
+  readonly eap_identity: string;
+  /** Identity that is sent in clear text before the server has proven itself. Default: "". */
+  readonly eap_anonymous_identity: string;
+  /** Password of the identity, for peap and ttls. Default: see the table. */
+  readonly eap_password: string;
+  /** Certificate of the authority that issued the certificate of the authentication server. Default: "". */
+  readonly eap_ca_certificate: string;
+  /** Name that the certificate of the authentication server must have; empty: any. Default: "". */
+  readonly eap_server_name: string;
+  /** Certificate of this machine, for tls. Default: "". */
+  readonly eap_client_certificate: string;
+  /** Private key of the certificate of this machine, for tls. Default: see the table. */
+  readonly eap_client_key: string;
+  /** Password of an encrypted private key. Default: see the table. */
+  readonly eap_client_key_password: string;
 }
 
 /** Logging and upgrades of the operating system. */
@@ -165,7 +185,7 @@ export const fieldTable = {
     hotspot_ssid: { type: 'string', default: '', maxBytes: 32, isBeyondSpec: true, platforms: ['linux'] },
     disable_bt_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, platforms: ['linux'] },
     disable_wifi_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, platforms: ['linux'] },
-    bluetooth_trust_all: { type: 'boolean', default: false, isBeyondSpec: true, platforms: ['linux'] },
+    wifi_country: { type: 'string', default: '', pattern: /^(?:[A-Z]{2})?$/, isBeyondSpec: true, expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE', platforms: ['linux'] },
   },
   additional_networks: {
     type: { type: 'string', values: ['wifi', 'wired'], platforms: ['linux'] },
@@ -178,6 +198,16 @@ export const fieldTable = {
     ipv4_dns: { type: 'strings', default: [], pattern: /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)$/, expected: 'a list of IPv4 addresses', platforms: ['linux'] },
     ipv4_route_metric: { type: 'integer', default: 0, min: 0, max: 4294967295, platforms: ['linux'] },
     name: { type: 'string', default: '', isBeyondSpec: true, platforms: ['linux'] },
+    hidden: { type: 'boolean', default: false, isBeyondSpec: true, platforms: ['linux'] },
+    eap_method: { type: 'string', default: '', values: ['', 'peap', 'ttls', 'tls'], isBeyondSpec: true, platforms: ['linux'] },
+    eap_identity: { type: 'string', default: '', maxBytes: 253, isBeyondSpec: true, platforms: ['linux'] },
+    eap_anonymous_identity: { type: 'string', default: '', maxBytes: 253, isBeyondSpec: true, platforms: ['linux'] },
+    eap_password: { type: 'string', default: '', maxBytes: 253, isSecret: true, isBeyondSpec: true, platforms: ['linux'] },
+    eap_ca_certificate: { type: 'string', default: '', maxBytes: 16384, pattern: /^(?:[\s\S]*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s:,-]+-----END CERTIFICATE-----[\s\S]*)?$/, isBeyondSpec: true, expected: 'empty, or a certificate in PEM form of at most 16384 bytes', platforms: ['linux'] },
+    eap_server_name: { type: 'string', default: '', maxBytes: 253, isBeyondSpec: true, platforms: ['linux'] },
+    eap_client_certificate: { type: 'string', default: '', maxBytes: 16384, pattern: /^(?:[\s\S]*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s:,-]+-----END CERTIFICATE-----[\s\S]*)?$/, isBeyondSpec: true, expected: 'empty, or a certificate in PEM form of at most 16384 bytes', platforms: ['linux'] },
+    eap_client_key: { type: 'string', default: '', maxBytes: 16384, pattern: /^(?:[\s\S]*-----BEGIN (?:[A-Z]{1,20} )?PRIVATE KEY-----[A-Za-z0-9+/=\s:,-]+-----END (?:[A-Z]{1,20} )?PRIVATE KEY-----[\s\S]*)?$/, isSecret: true, isBeyondSpec: true, expected: 'empty, or a private key in PEM form of at most 16384 bytes', platforms: ['linux'] },
+    eap_client_key_password: { type: 'string', default: '', maxBytes: 253, isSecret: true, isBeyondSpec: true, platforms: ['linux'] },
   },
   system_configuration: {
     logging_journald_runtime_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB', platforms: ['linux'] },
