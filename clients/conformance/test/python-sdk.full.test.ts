@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Place, pytest, startPlace, storyFolder } from '../python/environment.ts';
+import { startProvisioning } from '../src/provisioning-process.ts';
 
 describe('the unmodified public Python SDK', () => {
   let place: Place;
@@ -20,4 +21,11 @@ describe('the unmodified public Python SDK', () => {
     const files = ['test_public_data.py', 'test_public_sequences.py', 'test_public_training.py'];
     assert.ok((await pytest(files, place.env, storyFolder)) >= 15);
   });
+});
+
+test('the unmodified public Python SDK provisions a device', async () => {
+  await using device = await startProvisioning();
+  assert.equal(await pytest(['test_public_provisioning.py'], { PROVISIONING_PORT: `${device.port}` }, storyFolder), 1);
+  const credentials = '{"cloud":{"app_address":"https://cloud.example:443","id":"part","secret":"hush"}}';
+  assert.deepEqual(await device.end(), [{ wifi: { ssid: 'Café ☕', psk: '', isHidden: false }, credentials }]);
 });

@@ -6,6 +6,7 @@ import { hostErrors } from './error-rows/host.ts';
 import { machineServerErrors } from './error-rows/machine-server.ts';
 import { machinesErrors } from './error-rows/machines.ts';
 import { networkErrors } from './error-rows/network.ts';
+import { provisioningErrors } from './error-rows/provisioning.ts';
 import { registryErrors } from './error-rows/registry.ts';
 import { releasesErrors } from './error-rows/releases.ts';
 import { trainingErrors } from './error-rows/training.ts';
@@ -21,6 +22,7 @@ export const errorTable = {
   ...machinesErrors,
   ...agentLinkErrors,
   ...networkErrors,
+  ...provisioningErrors,
   ...machineServerErrors,
   ...releasesErrors,
   ...dataErrors,
@@ -37,6 +39,7 @@ export const errorSubjects: readonly { readonly title: string; readonly rows: Re
   { title: 'Machines and their configuration', rows: machinesErrors },
   { title: 'The connection of a machine to the management server', rows: agentLinkErrors },
   { title: 'The network of a machine', rows: networkErrors },
+  { title: 'Provisioning: what an app sends to a device over its hotspot', rows: provisioningErrors },
   { title: 'The machine server and its resources', rows: machineServerErrors },
   { title: 'Releases: publication, signatures, downloads, versions on a machine', rows: releasesErrors },
   { title: 'Data: files, images, sequences, datasets', rows: dataErrors },

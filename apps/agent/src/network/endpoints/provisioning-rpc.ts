@@ -1,0 +1,195 @@
+// The provisioning calls that an app sends to the device over its hotspot. What it sends is staged; ExitProvisioning
+// hands it to the agent. Neither a secret nor an SSID is logged here.
+import {
+  fromBinary,
+  toBinary,
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+  create,
+} from '@bufbuild/protobuf';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  ProvisioningService,
+  type CloudConfig,
+  type NetworkInfoSchema,
+} from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
+import { TimeoutError, within, type Cell, type Clock } from '@platform/kit';
+import type { WifiSecurity } from '../../os/network-port.ts';
+import type { EndpointHandlers } from '../endpoints-port.ts';
+import type { ProvisioningView, Submission } from '../provisioning-view.ts';
+import { GrpcFailure, type Unary } from './grpc-server.ts';
+
+export const provisioningPort = 4772;
+
+const handOverMs = 60_000;
+/** The agent counts activity in minutes; one notice a second suffices. */
+const activityEveryMs = 1_000;
+/** About 8 KiB in one answer. */
+const maxNetworks = 100;
+const maxErrors = 20;
+
+/** In the words that public clients show; `-`: no password is needed. */
+const securityTexts: Readonly<Record<WifiSecurity, string>> = {
+  open: '-',
+  owe: 'OWE',
+  'wpa-psk': 'WPA2',
+  sae: 'WPA3',
+  'wpa-eap': 'WPA2 802.1X',
+  wep: 'WEP',
+  unknown: '',
+};
+
+interface Deps {
+  view: Cell<ProvisioningView>;
+  handlers: EndpointHandlers;
+  clock: Clock;
+}
+
+/** The five calls by path, under the package name of this project and under that of public clients. */
+export function provisioningCalls(deps: Deps): ReadonlyMap<string, Unary> {
+  const calls = new ProvisioningCalls(deps);
+  const { method, typeName } = ProvisioningService;
+  const unary =
+    <I extends DescMessage, O extends DescMessage>(
+      { input, output }: { input: I; output: O },
+      answer: (request: MessageShape<I>) => MessageInitShape<O> | Promise<MessageInitShape<O>>,
+    ): Unary =>
+    async (bytes) => {
+      const request = decode(input, bytes);
+      calls.active();
+      return toBinary(output, create(output, await answer(request)));
+    };
+  const byName: Readonly<Record<string, Unary>> = {
+    [method.getSmartMachineStatus.name]: unary(method.getSmartMachineStatus, () => calls.status()),
+    [method.getNetworkList.name]: unary(method.getNetworkList, () => calls.networks()),
+    [method.setNetworkCredentials.name]: unary(method.setNetworkCredentials, (request) => calls.stageNetwork(request)),
+    [method.setSmartMachineCredentials.name]: unary(method.setSmartMachineCredentials, ({ cloud }) =>
+      calls.stageCredentials(cloud),
+    ),
+    [method.exitProvisioning.name]: unary(method.exitProvisioning, () => calls.exit()),
+  };
+  const services = [typeName, typeName.replace(/^platform\./, 'viam.')];
+  return new Map(
+    services.flatMap((service) => Object.entries(byName).map(([name, call]) => [`/${service}/${name}`, call] as const)),
+  );
+}
+
+function decode<I extends DescMessage>(schema: I, bytes: Uint8Array): MessageShape<I> {
+  try {
+    return fromBinary(schema, bytes, { readUnknownFields: false });
+  } catch {
+    throw new PlatformError('INVALID_MESSAGE', { problem: schema.typeName });
+  }
+}
+
+class ProvisioningCalls {
+  readonly #view: Cell<ProvisioningView>;
+  readonly #handlers: EndpointHandlers;
+  readonly #clock: Clock;
+  #staged: { wifi?: { ssid: string; psk: string }; credentials?: string } = {};
+  #handingOver: Promise<object> | undefined;
+  #errors: string[] = [];
+  /** Wall time of the last attempt that is in `#errors` or was in an answer. */
+  #reportedAttempt = 0;
+  #lastActive = Number.NEGATIVE_INFINITY;
+
+  constructor({ view, handlers, clock }: Deps) {
+    this.#view = view;
+    this.#handlers = handlers;
+    this.#clock = clock;
+  }
+
+  active(): void {
+    const now = this.#clock.now();
+    if (now - this.#lastActive < activityEveryMs) return;
+    this.#lastActive = now;
+    this.#handlers.active();
+  }
+
+  status() {
+    const view = this.#view.get();
+    const { lastAttempt } = view;
+    const errors = this.#errors;
+    this.#errors = [];
+    if (lastAttempt && lastAttempt.text !== '' && lastAttempt.wall !== this.#reportedAttempt) {
+      this.#reportedAttempt = lastAttempt.wall;
+      errors.push(lastAttempt.text);
+    }
+    return {
+      provisioningInfo: { fragmentId: view.fragmentId, model: view.model, manufacturer: view.manufacturer },
+      hasSmartMachineCredentials: view.hasCredentials,
+      isOnline: view.isOnline,
+      ...(lastAttempt && { latestConnectionAttempt: networkInfo(lastAttempt.ssid, view) }),
+      errors,
+      agentVersion: view.agentVersion,
+    };
+  }
+
+  networks() {
+    const view = this.#view.get();
+    return { networks: view.networks.slice(0, maxNetworks).map(({ ssid }) => networkInfo(ssid, view)) };
+  }
+
+  stageNetwork({ type, ssid, psk }: { type: string; ssid: string; psk: string }): object {
+    if (type !== 'wifi') throw new PlatformError('PROVISIONING_NETWORK_TYPE', { type: type.slice(0, 50) });
+    this.#staged.wifi = { ssid, psk };
+    return {};
+  }
+
+  stageCredentials(cloud: CloudConfig | undefined): object {
+    if (!cloud) throw new PlatformError('PROVISIONING_CREDENTIALS_MISSING');
+    const { id, secret, appAddress, apiKey } = cloud;
+    const key = apiKey && apiKey.id !== '' && apiKey.key !== '' ? { id: apiKey.id, key: apiKey.key } : undefined;
+    this.#staged.credentials = JSON.stringify({
+      cloud: { app_address: appAddress, id, ...(key && { api_key: key }), ...(secret !== '' && { secret }) },
+    });
+    return {};
+  }
+
+  /**
+   * Hands over what is staged. With nothing staged it joins a hand-over that still runs, else it answers at once: a
+   * client repeats the call when it has lost the answer.
+   */
+  exit(): Promise<object> {
+    const { wifi, credentials } = this.#staged;
+    this.#staged = {};
+    if (!wifi && credentials === undefined) return this.#handingOver ?? Promise.resolve({});
+    const isVisible = this.#view.get().networks.some(({ ssid }) => ssid === wifi?.ssid);
+    const handingOver = this.#handOver({
+      ...(wifi && { wifi: { ...wifi, isHidden: !isVisible } }),
+      ...(credentials !== undefined && { credentials }),
+    }).finally(() => {
+      if (this.#handingOver === handingOver) this.#handingOver = undefined;
+    });
+    this.#handingOver = handingOver;
+    return handingOver;
+  }
+
+  async #handOver(submission: Submission): Promise<object> {
+    const limit = { what: 'the hand-over to the agent', clock: this.#clock };
+    const answer = await within(handOverMs, limit, () => this.#handlers.submit(submission)).catch((error: unknown) => {
+      if (error instanceof TimeoutError)
+        throw new PlatformError('PROVISIONING_NOT_TAKEN', { seconds: handOverMs / 1_000 });
+      throw error;
+    });
+    if (answer.ok) return {};
+    if (this.#errors.length < maxErrors) this.#errors.push(answer.text);
+    throw new GrpcFailure(answer.code, answer.text);
+  }
+}
+
+function networkInfo(
+  ssid: string,
+  { networks, connectedTo, lastAttempt }: ProvisioningView,
+): MessageInitShape<typeof NetworkInfoSchema> {
+  const seen = networks.find((network) => network.ssid === ssid);
+  return {
+    type: 'wifi',
+    ssid,
+    security: seen ? securityTexts[seen.security] : '',
+    signal: seen?.signalPercent ?? 0,
+    connected: ssid === connectedTo,
+    lastError: lastAttempt?.ssid === ssid ? lastAttempt.text : '',
+  };
+}
