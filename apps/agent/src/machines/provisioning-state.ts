@@ -1,0 +1,160 @@
+// State, events, effects and limits of network provisioning. Durations in ms, instants in ms of the monotonic clock.
+import type { AgentLimits } from '@platform/contract/agent-config';
+import type { AttemptResult } from '../network/provisioning-view.ts';
+import type { JoinAnswer, Mode, Observation, Sightings } from './network-rules.ts';
+import type { MoveId } from './provisioning-moves.ts';
+import type { RebootRecord } from './reboot-spacing.ts';
+
+export interface Limits {
+  offlineBeforeHotspot: number;
+  retryConnection: number;
+  userIdle: number;
+  /** Infinity: never. */
+  rebootAfterOffline: number;
+  /** Given to the port with each join. */
+  join: number;
+  /** A join without an answer has failed: `join`, and the time that a check of the connectivity takes. */
+  joinAnswer: number;
+  scanAnswer: number;
+  hotspotAnswer: number;
+  /** From a submission to the end of the hotspot, so that the answer reaches the phone. */
+  replyGrace: number;
+  /** A reboot that has not happened by then has failed. */
+  rebootAnswer: number;
+  /** A network that was not seen for this long is tried at once when it returns. */
+  unseen: number;
+  /** Between attempts to start the hotspot; doubled with each failure. */
+  firstBackoff: number;
+  maxBackoff: number;
+  /** Online for this long: the spacing of reboots starts again. */
+  steadyOnline: number;
+}
+
+/** `replyGrace` + `joinAnswer` < 60 s: a wrong password leads back to the hotspot within a minute. */
+export const standardLimits = {
+  join: 50_000,
+  joinAnswer: 56_000,
+  scanAnswer: 20_000,
+  hotspotAnswer: 60_000,
+  replyGrace: 3_000,
+  rebootAnswer: 300_000,
+  unseen: 60_000,
+  firstBackoff: 30_000,
+  maxBackoff: 600_000,
+  steadyOnline: 1_800_000,
+};
+
+export const limitsFrom = (limits: AgentLimits): Limits => ({
+  ...standardLimits,
+  offlineBeforeHotspot: limits.offlineBeforeHotspotMs,
+  retryConnection: limits.retryConnectionMs,
+  userIdle: limits.userIdleMs,
+  rebootAfterOffline: limits.rebootAfterOfflineMs,
+});
+
+export interface Settings {
+  /** False: disable_network_configuration. */
+  isManaged: boolean;
+  mode: Mode;
+  limits: Limits;
+  /** Changes with every setting that a running hotspot must be started again for: SSID, password, interface, DNS. */
+  hotspot: string;
+}
+
+/** `given`: also while a one-time code waits to be redeemed. */
+export type Credentials = 'none' | 'given' | 'refused';
+
+export type Event =
+  /** The network changed, or a scan ended. */
+  | { is: 'observed'; seen: Observation }
+  | { is: 'credentials'; credentials: Credentials }
+  | { is: 'settings'; settings: Settings }
+  /** A person did something at a door. */
+  | { is: 'active' }
+  /** What a person entered is stored; null: credentials only. */
+  | { is: 'submitted'; profile: string | null }
+  | { is: 'forced' }
+  /** Answers, with the number of the effect that they answer. */
+  | { is: 'joined'; id: number; answer: JoinAnswer }
+  | { is: 'hotspot'; id: number; ok: boolean; problem: string }
+  | { is: 'scanned'; id: number; ok: boolean }
+  /** The reboot could not be stored or started. */
+  | { is: 'notRebooted' }
+  /** The hotspot or its doors ended without being stopped. */
+  | { is: 'hotspotEnded'; problem: string };
+
+export type Effect =
+  /** Hotspot and doors are one: if the doors cannot open, the hotspot goes down and the answer is not ok. */
+  | { do: 'startHotspot'; id: number }
+  | { do: 'stopHotspot' }
+  | { do: 'scan'; id: number }
+  /** Answered within `timeoutMs` and a check of the connectivity. `by`: a network that a person entered leads if it works. */
+  | { do: 'join'; id: number; profile: string; by: 'user' | 'agent'; timeoutMs: number }
+  | { do: 'keepRecord'; record: RebootRecord }
+  /** The record is stored durably first; without it no reboot. */
+  | { do: 'reboot'; record: RebootRecord };
+
+export type Phase =
+  | { at: 'unmanaged' }
+  | { at: 'online' }
+  | { at: 'offline' }
+  | { at: 'opening'; id: number; until: number }
+  /** `settings`: of this hotspot. */
+  | { at: 'hotspot'; settings: string }
+  | { at: 'closing'; until: number }
+  | { at: 'searching'; id: number; until: number }
+  | {
+      at: 'joining';
+      id: number;
+      until: number;
+      profile: string;
+      /** `person`: at the hotspot, which comes back with the reason if this fails. */
+      of: 'normal' | 'round' | 'person' | 'entered';
+      /** Tried if this one fails. */
+      rest: readonly string[];
+    }
+  | { at: 'rebooting'; until: number };
+
+/** What is remembered in every state. */
+export interface Memory {
+  settings: Settings;
+  credentials: Credentials;
+  /** Null: nothing is known yet. */
+  seen: Observation | null;
+  sightings: Sightings;
+  tried: Readonly<Record<string, number>>;
+  /** The network that a person entered last, unless it failed. */
+  chosen: string | null;
+  /** Exactly one of the two is null. */
+  onlineSince: number | null;
+  offlineSince: number | null;
+  /** -Infinity: never. */
+  userAt: number;
+  /** Provisioning was forced, until then. */
+  forcedUntil: number | null;
+  /** A submission that is not taken up yet. */
+  pending: { profile: string | null } | null;
+  /** The last network that a person entered, and what came of it. */
+  lastEntered: { profile: string; result: AttemptResult; at: number } | null;
+  hotspotFailures: number;
+  hotspotProblem: string;
+  /** No start of the hotspot before. */
+  hotspotFrom: number;
+  record: RebootRecord;
+  /** Number of the next effect with an answer. */
+  nextId: number;
+}
+
+export type State = Phase & {
+  since: number;
+  /** The move that led here; null: the start. */
+  by: MoveId | null;
+  /** When this state expects `due`. */
+  wakeAt: number;
+  memory: Memory;
+};
+
+export interface Next {
+  state: State;
+  effects: readonly Effect[];
+}

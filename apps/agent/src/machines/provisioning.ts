@@ -1,0 +1,416 @@
+// Network provisioning: when the hotspot runs, which network is joined when, and when the machine is rebooted for being
+// offline. Pure; docs/provisioning.md explains it, provisioning-moves.ts lists every transition.
+import { assertNever } from '@platform/kit';
+import {
+  attemptResult,
+  candidates,
+  isOnline,
+  isPrimary,
+  roundOf,
+  withSightings,
+  type Choice,
+} from './network-rules.ts';
+import { moves, type MoveId } from './provisioning-moves.ts';
+import type { Credentials, Effect, Event, Memory, Next, Phase, Settings, State } from './provisioning-state.ts';
+import { spacingMs, withReboot, type RebootRecord } from './reboot-spacing.ts';
+
+type Due = { is: 'due' };
+type PhaseAt<I extends MoveId> = Extract<Phase, { at: (typeof moves)[I]['to'] }>;
+
+/** The offline clock starts at the start of the process. */
+export const initial = (settings: Settings, credentials: Credentials, record: RebootRecord, now: number): State => {
+  const memory: Memory = {
+    settings,
+    credentials,
+    seen: null,
+    sightings: {},
+    tried: {},
+    chosen: null,
+    onlineSince: null,
+    offlineSince: now,
+    userAt: -Infinity,
+    forcedUntil: null,
+    pending: null,
+    lastEntered: null,
+    hotspotFailures: 0,
+    hotspotProblem: '',
+    hotspotFrom: -Infinity,
+    record,
+    nextId: 1,
+  };
+  const phase: Phase = settings.isManaged ? { at: 'offline' } : { at: 'unmanaged' };
+  return { ...phase, since: now, by: null, wakeAt: now, memory };
+};
+
+export const deadline = (s: State): number => s.wakeAt;
+
+export function step(s: State, e: Event | Due, now: number): Next {
+  const next = decide({ ...s, memory: remember(s.memory, e, now) }, e, now);
+  return withWake(withRecord(next, now), now);
+}
+
+// What is known
+
+/** Takes up what the event tells, in every state alike. */
+function remember(m: Memory, e: Event | Due, now: number): Memory {
+  const forcedUntil = m.forcedUntil !== null && now >= m.forcedUntil ? null : m.forcedUntil;
+  const old = forcedUntil === m.forcedUntil ? m : { ...m, forcedUntil };
+  const { limits } = m.settings;
+  switch (e.is) {
+    case 'observed': {
+      const sightings = withSightings(old.sightings, e.seen, limits.unseen);
+      return withClocks({ ...old, seen: e.seen, sightings, tried: triedOf(old.tried, e.seen) }, now);
+    }
+    case 'settings':
+      return withClocks({ ...old, settings: e.settings }, now);
+    case 'credentials':
+      return { ...old, credentials: e.credentials };
+    case 'active':
+      return {
+        ...old,
+        userAt: now,
+        forcedUntil: forcedUntil === null ? null : Math.max(forcedUntil, now + limits.retryConnection),
+      };
+    case 'submitted':
+      return {
+        ...old,
+        userAt: now,
+        forcedUntil: null,
+        pending: { profile: e.profile ?? old.pending?.profile ?? null },
+      };
+    case 'forced':
+      return { ...old, forcedUntil: now + limits.retryConnection };
+    default:
+      return old;
+  }
+}
+
+const triedOf = (tried: Memory['tried'], seen: { known: readonly { profile: string }[] }): Memory['tried'] =>
+  Object.fromEntries(Object.entries(tried).filter(([profile]) => seen.known.some((n) => n.profile === profile)));
+
+function withClocks(m: Memory, now: number): Memory {
+  const online = m.seen !== null && isOnline(m.seen, m.settings.mode, m.chosen);
+  if (online === (m.onlineSince !== null)) return m;
+  return { ...m, onlineSince: online ? now : null, offlineSince: online ? null : now };
+}
+
+const isUserActive = (m: Memory, now: number): boolean => now - m.userAt < m.settings.limits.userIdle;
+const isConfigured = (m: Memory): boolean => m.credentials !== 'none';
+
+const rebootAt = (m: Memory): number =>
+  m.offlineSince === null || !m.record.hasBeenOnline || !isConfigured(m)
+    ? Infinity
+    : m.offlineSince + spacingMs(m.record, m.settings.limits.rebootAfterOffline);
+
+const isRebootDue = (m: Memory, now: number): boolean => now >= rebootAt(m) && !isUserActive(m, now);
+
+const canOpen = (m: Memory, now: number): boolean => m.seen !== null && m.seen.hasRadio && now >= m.hotspotFrom;
+
+const choiceOf = (m: Memory): Choice => ({
+  known: m.seen?.known ?? [],
+  sightings: m.sightings,
+  tried: m.tried,
+  mode: m.settings.mode,
+  chosen: m.chosen,
+  connected: m.seen?.wifi?.profile ?? null,
+  retryMs: m.settings.limits.retryConnection,
+  unseenMs: m.settings.limits.unseen,
+});
+
+const toTry = (m: Memory, during: 'normal' | 'provisioning', now: number): readonly string[] =>
+  m.seen?.hasRadio === true ? candidates(choiceOf(m), during, now) : [];
+
+/** Without credentials, a WiFi link that works is given up for the hotspot only after a while, and by turns. */
+function freeFrom(m: Memory): number {
+  if (m.onlineSince === null || m.seen === null) return Infinity;
+  return m.seen.wifi === null || m.seen.hasOtherLink
+    ? m.onlineSince
+    : m.onlineSince + m.settings.limits.retryConnection;
+}
+
+// Transitions
+
+function decide(s: State, e: Event | Due, now: number): Next {
+  if (!s.memory.settings.isManaged && s.at !== 'unmanaged') return disable(s, now);
+  switch (s.at) {
+    case 'unmanaged':
+      return s.memory.settings.isManaged
+        ? go(s, 'enabled', { at: 'offline' }, now)
+        : stay(withMemory(s, { pending: null, forcedUntil: null }));
+    case 'online':
+      return inOnline(s, now);
+    case 'offline':
+      return inOffline(s, now);
+    case 'opening':
+      return inOpening(s, e, now);
+    case 'hotspot':
+      return inHotspot(s, e, now);
+    case 'closing':
+      return e.is === 'hotspotEnded' || now >= s.until ? close(s, now) : stay(s);
+    case 'searching':
+      return inSearching(s, e, now);
+    case 'joining':
+      return inJoining(s, e, now);
+    case 'rebooting':
+      return e.is === 'notRebooted' || now >= s.until ? go(s, 'notRebooted', { at: 'offline' }, now) : stay(s);
+    default:
+      return assertNever(s);
+  }
+}
+
+const stay = (s: State): Next => ({ state: s, effects: [] });
+
+/** Makes the move `by`; the types allow only the state that the table names. */
+const go = <I extends MoveId>(s: State, by: I, phase: PhaseAt<I>, now: number, ...effects: Effect[]): Next => ({
+  state: { ...(phase as Phase), since: now, by, wakeAt: Infinity, memory: s.memory },
+  effects,
+});
+
+const withMemory = (s: State, more: Partial<Memory>): State => ({ ...s, memory: { ...s.memory, ...more } });
+
+/** The order of an administrator interrupts a user as well. A join under way is not taken back. */
+function disable(s: State, now: number): Next {
+  const isOpen = s.at === 'opening' || s.at === 'hotspot' || s.at === 'closing';
+  const next = withMemory(s, { pending: null, forcedUntil: null });
+  return go(next, 'disabled', { at: 'unmanaged' }, now, ...(isOpen ? [stopHotspot] : []));
+}
+
+const stopHotspot: Effect = { do: 'stopHotspot' };
+
+type OpenMove = { [I in MoveId]: (typeof moves)[I]['to'] extends 'opening' ? I : never }[MoveId];
+
+function open(s: State, by: OpenMove, now: number, ...before: Effect[]): Next {
+  const id = s.memory.nextId;
+  const until = now + s.memory.settings.limits.hotspotAnswer;
+  return go(withMemory(s, { nextId: id + 1 }), by, { at: 'opening', id, until }, now, ...before, {
+    do: 'startHotspot',
+    id,
+  });
+}
+
+type SearchMove = { [I in MoveId]: (typeof moves)[I]['to'] extends 'searching' ? I : never }[MoveId];
+
+function search(s: State, by: SearchMove, now: number, ...before: Effect[]): Next {
+  const id = s.memory.nextId;
+  const until = now + s.memory.settings.limits.scanAnswer;
+  return go(withMemory(s, { nextId: id + 1 }), by, { at: 'searching', id, until }, now, ...before, { do: 'scan', id });
+}
+
+type JoinMove = { [I in MoveId]: (typeof moves)[I]['to'] extends 'joining' ? I : never }[MoveId];
+type Joining = Extract<Phase, { at: 'joining' }>;
+
+function join(
+  s: State,
+  by: JoinMove,
+  { of, profiles }: { of: Joining['of']; profiles: readonly [string, ...string[]] },
+  now: number,
+  ...before: Effect[]
+): Next {
+  const { nextId: id, settings } = s.memory;
+  const [profile, ...rest] = profiles;
+  const tried = { ...s.memory.tried, [profile]: now };
+  const isEntered = of === 'person' || of === 'entered';
+  const phase: Joining = { at: 'joining', id, until: now + settings.limits.joinAnswer, profile, of, rest };
+  return go(withMemory(s, { nextId: id + 1, tried }), by, phase, now, ...before, {
+    do: 'join',
+    id,
+    profile,
+    by: isEntered ? 'user' : 'agent',
+    timeoutMs: settings.limits.join,
+  });
+}
+
+/** Joins what a person entered. `of`: `person`, if the hotspot was or is open for them. */
+function joinEntered(s: State, profile: string, of: 'person' | 'entered', now: number, ...before: Effect[]): Next {
+  const next = withMemory(s, { pending: null, lastEntered: { profile, result: 'trying', at: now } });
+  return join(next, 'joinsEntered', { of, profiles: [profile] }, now, ...before);
+}
+
+const hasFirst = (profiles: readonly string[]): profiles is readonly [string, ...string[]] => profiles.length > 0;
+
+function inOnline(s: State, now: number): Next {
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'entered', now);
+  const next = withMemory(s, { pending: null });
+  if (m.onlineSince === null) return go(next, 'wentOffline', { at: 'offline' }, now);
+  if (canOpen(m, now) && m.forcedUntil !== null) return open(next, 'openedForced', now);
+  if (canOpen(m, now) && !isConfigured(m) && now >= freeFrom(m)) return open(next, 'openedUnconfigured', now);
+  return stay(next);
+}
+
+function inOffline(s: State, now: number): Next {
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'entered', now);
+  const next = withMemory(s, { pending: null });
+  if (m.onlineSince !== null) return go(next, 'cameOnline', { at: 'online' }, now);
+  if (isRebootDue(m, now)) return reboot(next, 'rebooted', now);
+  if (canOpen(m, now)) {
+    const offline = now - (m.offlineSince ?? now);
+    if (m.forcedUntil !== null) return open(next, 'openedForced', now);
+    if (!isConfigured(m) && m.seen?.known.length === 0) return open(next, 'openedFresh', now);
+    if (offline >= m.settings.limits.offlineBeforeHotspot) return open(next, 'openedOffline', now);
+  }
+  const profiles = toTry(m, 'normal', now);
+  return hasFirst(profiles) ? join(next, 'joinsKnown', { of: 'normal', profiles }, now) : stay(next);
+}
+
+function reboot(s: State, by: 'rebooted' | 'rebootedProvisioning', now: number, ...before: Effect[]): Next {
+  const record = withReboot(s.memory.record);
+  const until = now + s.memory.settings.limits.rebootAnswer;
+  return go(withMemory(s, { record }), by, { at: 'rebooting', until }, now, ...before, { do: 'reboot', record });
+}
+
+function inOpening(s: Extract<State, { at: 'opening' }>, e: Event | Due, now: number): Next {
+  const answer = e.is === 'hotspot' && e.id === s.id ? e : null;
+  if (answer?.ok === true) {
+    const phase = { at: 'hotspot', settings: s.memory.settings.hotspot } as const;
+    return go(withMemory(s, { hotspotFailures: 0, hotspotProblem: '' }), 'started', phase, now);
+  }
+  if (!answer && now < s.until) return stay(s);
+  const { hotspotFailures, settings } = s.memory;
+  const wait = Math.min(settings.limits.firstBackoff * 2 ** hotspotFailures, settings.limits.maxBackoff);
+  const next = withMemory(s, {
+    hotspotFailures: Math.min(hotspotFailures + 1, 30),
+    hotspotProblem: answer ? answer.problem : 'no answer',
+    hotspotFrom: now + wait,
+  });
+  // A radio that cannot be a hotspot can still join: rule 3 is all that brings this machine back.
+  return afterHotspot(next, now, ...(answer ? [] : [stopHotspot]));
+}
+
+/** The hotspot is gone without having done its work. */
+function afterHotspot(s: State, now: number, ...before: Effect[]): Next {
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now, ...before);
+  const next = withMemory(s, { pending: null });
+  if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now, ...before);
+  if (toTry(m, 'provisioning', now).length > 0) return search(next, 'notStarted', now, ...before);
+  return go(next, 'gaveUp', { at: 'offline' }, now, ...before);
+}
+
+function inHotspot(s: Extract<State, { at: 'hotspot' }>, e: Event | Due, now: number): Next {
+  const m = s.memory;
+  const { limits } = m.settings;
+  if (e.is === 'hotspotEnded' || m.seen?.hasRadio !== true) {
+    const problem = e.is === 'hotspotEnded' ? e.problem : 'the radio is gone';
+    const hotspotFrom = now + limits.firstBackoff;
+    return go(withMemory(s, { hotspotProblem: problem, hotspotFrom }), 'lost', { at: 'offline' }, now, stopHotspot);
+  }
+  if (m.pending) {
+    const canUse = m.pending.profile !== null || m.onlineSince !== null || m.seen.known.length > 0;
+    if (canUse) return go(s, 'submitted', { at: 'closing', until: now + limits.replyGrace }, now);
+    return stay(withMemory(s, { pending: null }));
+  }
+  if (isUserActive(m, now) || m.forcedUntil !== null) return stay(s);
+  if (isRebootDue(m, now)) return reboot(s, 'rebootedProvisioning', now, stopHotspot);
+  if (isConfigured(m)) {
+    if (m.onlineSince !== null) return go(s, 'onlineOtherwise', { at: 'online' }, now, stopHotspot);
+    const profiles = toTry(m, 'provisioning', now);
+    if (hasFirst(profiles)) return join(s, 'knownReturned', { of: 'round', profiles }, now, stopHotspot);
+  }
+  if (s.settings !== m.settings.hotspot) return open(s, 'reopened', now, stopHotspot);
+  if (now - s.since < limits.retryConnection || m.onlineSince !== null) return stay(s);
+  return search(s, 'retryTimeout', now, stopHotspot);
+}
+
+/** The answer has reached the phone: take up what was entered. */
+function close(s: State, now: number): Next {
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now, stopHotspot);
+  const next = withMemory(s, { pending: null });
+  if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now, stopHotspot);
+  return search(next, 'searchesKnown', now, stopHotspot);
+}
+
+function inSearching(s: Extract<State, { at: 'searching' }>, e: Event | Due, now: number): Next {
+  const answer = e.is === 'scanned' && e.id === s.id ? e : null;
+  if (!answer && now < s.until) return stay(s);
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now);
+  const next = withMemory(s, { pending: null });
+  if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now);
+  const isBlocked = now < m.hotspotFrom;
+  const profiles = isBlocked ? toTry(m, 'provisioning', now) : roundOf(choiceOf(m), answer?.ok === true, now);
+  if (m.seen?.hasRadio === true && hasFirst(profiles)) return join(next, 'joinsRound', { of: 'round', profiles }, now);
+  return canOpen(m, now) ? open(next, 'openedAgain', now) : go(next, 'gaveUp', { at: 'offline' }, now);
+}
+
+function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: number): Next {
+  const answer = e.is === 'joined' && e.id === s.id ? e.answer : null;
+  if (!answer && now < s.until) return stay(s);
+  const { seen, chosen, settings } = s.memory;
+  const isEntered = s.of === 'person' || s.of === 'entered';
+  const leads = isEntered || isPrimary(s.profile, seen?.known ?? [], chosen);
+  const result = attemptResult(answer ?? { ok: false, reason: 'timed-out' }, settings.mode, leads);
+  const entered = isEntered ? { lastEntered: { profile: s.profile, result, at: now } } : {};
+  if (answer?.ok !== true || result !== 'ok') return joinFailed(withMemory(s, entered) as typeof s, now);
+  const { connectivity, isCloudReached } = answer;
+  const joined = seen && { ...seen, wifi: { profile: s.profile }, connectivity, isCloudReached };
+  const memory = { ...s.memory, ...entered, seen: joined, ...(isEntered ? { chosen: s.profile } : {}) };
+  return go({ ...s, memory: withClocks(memory, now) }, 'joined', { at: 'online' }, now);
+}
+
+function joinFailed(s: Extract<State, { at: 'joining' }>, now: number): Next {
+  const m = withMemory(s, s.profile === s.memory.chosen ? { chosen: null } : {}).memory;
+  if (m.pending?.profile)
+    return joinEntered({ ...s, memory: m }, m.pending.profile, s.of === 'person' ? 'person' : 'entered', now);
+  const next: State = { ...s, memory: { ...m, pending: null } };
+  if (s.of === 'person' && canOpen(m, now)) return open(next, 'openedAfterFailure', now);
+  if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now);
+  const rest = s.rest.filter((profile) => m.seen?.known.some((network) => network.profile === profile));
+  if (hasFirst(rest)) return join(next, 'joinsNext', { of: s.of, profiles: rest }, now);
+  if (s.of === 'round' && canOpen(m, now)) return open(next, 'openedAgain', now);
+  return go(next, 'gaveUp', { at: 'offline' }, now);
+}
+
+// After each step
+
+/** The first time online with credentials, and the end of a row of reboots. */
+function withRecord({ state, effects }: Next, now: number): Next {
+  const { record, onlineSince, settings } = state.memory;
+  if (onlineSince === null || !isConfigured(state.memory)) return { state, effects };
+  const isSteady = now - onlineSince >= settings.limits.steadyOnline;
+  const reboots = isSteady ? 0 : record.reboots;
+  if (record.hasBeenOnline && record.reboots === reboots) return { state, effects };
+  const kept = { hasBeenOnline: true, reboots };
+  return { state: withMemory(state, { record: kept }), effects: [...effects, { do: 'keepRecord', record: kept }] };
+}
+
+function withWake({ state, effects }: Next, now: number): Next {
+  return { state: { ...state, wakeAt: wakeOf(state, now) }, effects };
+}
+
+function wakeOf(s: State, now: number): number {
+  switch (s.at) {
+    case 'unmanaged':
+      return Infinity;
+    case 'opening':
+    case 'closing':
+    case 'searching':
+    case 'joining':
+    case 'rebooting':
+      return s.until;
+    default: {
+      const next = decide(s, { is: 'due' }, now);
+      return next.state.at === s.at && next.state.by === s.by ? nextChange(s, now) : now;
+    }
+  }
+}
+
+/** The next instant at which time alone may change something; an instant that has passed changed nothing. */
+function nextChange(s: State, now: number): number {
+  const m = s.memory;
+  const { limits } = m.settings;
+  const times = [
+    m.userAt + limits.userIdle,
+    m.forcedUntil ?? Infinity,
+    m.hotspotFrom,
+    s.since + limits.retryConnection,
+    freeFrom(m),
+    rebootAt(m),
+    (m.offlineSince ?? Infinity) + limits.offlineBeforeHotspot,
+    m.record.reboots > 0 && m.onlineSince !== null ? m.onlineSince + limits.steadyOnline : Infinity,
+    ...Object.values(m.tried).map((at) => at + limits.retryConnection),
+  ];
+  return Math.min(...times.filter((time) => time > now));
+}
