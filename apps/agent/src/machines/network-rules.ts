@@ -25,7 +25,7 @@ export interface Observation {
   hasRadio: boolean;
   /** The connected WiFi network on that radio, never the hotspot; null: none. */
   wifi: { profile: string } | null;
-  /** Another connected link: wired, tethered, a second radio. True if nobody can tell (no NetworkManager). */
+  /** Another connected link: wired, tethered, a second radio. True if the links are unknown (no NetworkManager). */
   hasOtherLink: boolean;
   connectivity: Connectivity;
   /** The management server answered recently. */
@@ -48,9 +48,9 @@ const byPriority = (a: KnownNetwork, b: KnownNetwork): number =>
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Descending priority; ties by SSID, because the order of NetworkManager's list changes with each of its starts. */
-export const inOrder = (known: readonly KnownNetwork[]): readonly KnownNetwork[] => [...known].sort(byPriority);
+export const inOrder = (known: readonly KnownNetwork[]): readonly KnownNetwork[] => known.toSorted(byPriority);
 
-/** `chosen`: the network that a person entered last; it leads even before its priority is stored. */
+/** `chosen`: the network that a user entered last; it leads even before its priority is stored. */
 export const primaryOf = (known: readonly KnownNetwork[], chosen: string | null): KnownNetwork | undefined =>
   known.find(({ profile }) => profile === chosen) ?? inOrder(known)[0];
 
@@ -74,7 +74,7 @@ export function isOnline(seen: Observation, mode: Mode, chosen: string | null): 
   return mode === 'single' && seen.wifi !== null && isPrimary(seen.wifi.profile, seen.known, chosen);
 }
 
-/** What a join has led to by the rules of the mode. `isChosen`: a person entered the network, or it is primary. */
+/** What a join has led to by the rules of the mode. `isChosen`: a user entered the network, or it is primary. */
 export function attemptResult(answer: JoinAnswer, mode: Mode, isChosen: boolean): AttemptResult {
   if (!answer.ok) return answer.reason;
   if (answer.connectivity === 'full' || answer.isCloudReached || (mode === 'single' && isChosen)) return 'ok';

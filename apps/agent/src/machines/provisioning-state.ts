@@ -69,9 +69,9 @@ export type Event =
   | { is: 'observed'; seen: Observation }
   | { is: 'credentials'; credentials: Credentials }
   | { is: 'settings'; settings: Settings }
-  /** A person did something at a door. */
+  /** A user did something at an endpoint. */
   | { is: 'active' }
-  /** What a person entered is stored; null: credentials only. */
+  /** What a user entered is stored; null: credentials only. */
   | { is: 'submitted'; profile: string | null }
   | { is: 'forced' }
   /** Answers, with the number of the effect that they answer. */
@@ -80,15 +80,15 @@ export type Event =
   | { is: 'scanned'; id: number; ok: boolean }
   /** The reboot could not be stored or started. */
   | { is: 'notRebooted' }
-  /** The hotspot or its doors ended without being stopped. */
+  /** The hotspot or its endpoints ended without being stopped. */
   | { is: 'hotspotEnded'; problem: string };
 
 export type Effect =
-  /** Hotspot and doors are one: if the doors cannot open, the hotspot goes down and the answer is not ok. */
+  /** Hotspot and endpoints are one: if the endpoints cannot listen, the hotspot goes down and the answer is not ok. */
   | { do: 'startHotspot'; id: number }
   | { do: 'stopHotspot' }
   | { do: 'scan'; id: number }
-  /** Answered within `timeoutMs` and a check of the connectivity. `by`: a network that a person entered leads if it works. */
+  /** Answered within `timeoutMs` and a check of the connectivity. `by`: a network that a user entered leads if it works. */
   | { do: 'join'; id: number; profile: string; by: 'user' | 'agent'; timeoutMs: number }
   | { do: 'keepRecord'; record: RebootRecord }
   /** The record is stored durably first; without it no reboot. */
@@ -108,8 +108,8 @@ export type Phase =
       id: number;
       until: number;
       profile: string;
-      /** `person`: at the hotspot, which comes back with the reason if this fails. */
-      of: 'normal' | 'round' | 'person' | 'entered';
+      /** `user`: at the hotspot, which comes back with the reason if this fails. */
+      of: 'normal' | 'round' | 'user' | 'entered';
       /** Tried if this one fails. */
       rest: readonly string[];
     }
@@ -123,7 +123,7 @@ export interface Memory {
   seen: Observation | null;
   sightings: Sightings;
   tried: Readonly<Record<string, number>>;
-  /** The network that a person entered last, unless it failed. */
+  /** The network that a user entered last, unless it failed. */
   chosen: string | null;
   /** Exactly one of the two is null. */
   onlineSince: number | null;
@@ -134,7 +134,7 @@ export interface Memory {
   forcedUntil: number | null;
   /** A submission that is not taken up yet. */
   pending: { profile: string | null } | null;
-  /** The last network that a person entered, and what came of it. */
+  /** The last network that a user entered, and what came of it. */
   lastEntered: { profile: string; result: AttemptResult; at: number } | null;
   hotspotFailures: number;
   hotspotProblem: string;

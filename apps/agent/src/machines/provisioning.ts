@@ -51,7 +51,7 @@ export function step(s: State, e: Event | Due, now: number): Next {
 
 // What is known
 
-/** Takes up what the event tells, in every state alike. */
+/** Takes up the facts of the event, in every state alike. */
 function remember(m: Memory, e: Event | Due, now: number): Memory {
   const forcedUntil = m.forcedUntil !== null && now >= m.forcedUntil ? null : m.forcedUntil;
   const old = forcedUntil === m.forcedUntil ? m : { ...m, forcedUntil };
@@ -168,7 +168,7 @@ const go = <I extends MoveId>(s: State, by: I, phase: PhaseAt<I>, now: number, .
 
 const withMemory = (s: State, more: Partial<Memory>): State => ({ ...s, memory: { ...s.memory, ...more } });
 
-/** The order of an administrator interrupts a user as well. A join under way is not taken back. */
+/** The order of an administrator interrupts a user as well. A join under way goes on. */
 function disable(s: State, now: number): Next {
   const isOpen = s.at === 'opening' || s.at === 'hotspot' || s.at === 'closing';
   const next = withMemory(s, { pending: null, forcedUntil: null });
@@ -209,7 +209,7 @@ function join(
   const { nextId: id, settings } = s.memory;
   const [profile, ...rest] = profiles;
   const tried = { ...s.memory.tried, [profile]: now };
-  const isEntered = of === 'person' || of === 'entered';
+  const isEntered = of === 'user' || of === 'entered';
   const phase: Joining = { at: 'joining', id, until: now + settings.limits.joinAnswer, profile, of, rest };
   return go(withMemory(s, { nextId: id + 1, tried }), by, phase, now, ...before, {
     do: 'join',
@@ -220,8 +220,8 @@ function join(
   });
 }
 
-/** Joins what a person entered. `of`: `person`, if the hotspot was or is open for them. */
-function joinEntered(s: State, profile: string, of: 'person' | 'entered', now: number, ...before: Effect[]): Next {
+/** Joins what a user entered. `of`: `user`, if the hotspot was open for them. */
+function joinEntered(s: State, profile: string, of: 'user' | 'entered', now: number, ...before: Effect[]): Next {
   const next = withMemory(s, { pending: null, lastEntered: { profile, result: 'trying', at: now } });
   return join(next, 'joinsEntered', { of, profiles: [profile] }, now, ...before);
 }
@@ -281,7 +281,7 @@ function inOpening(s: Extract<State, { at: 'opening' }>, e: Event | Due, now: nu
 /** The hotspot is gone without having done its work. */
 function afterHotspot(s: State, now: number, ...before: Effect[]): Next {
   const m = s.memory;
-  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now, ...before);
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'user', now, ...before);
   const next = withMemory(s, { pending: null });
   if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now, ...before);
   if (toTry(m, 'provisioning', now).length > 0) return search(next, 'notStarted', now, ...before);
@@ -316,7 +316,7 @@ function inHotspot(s: Extract<State, { at: 'hotspot' }>, e: Event | Due, now: nu
 /** The answer has reached the phone: take up what was entered. */
 function close(s: State, now: number): Next {
   const m = s.memory;
-  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now, stopHotspot);
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'user', now, stopHotspot);
   const next = withMemory(s, { pending: null });
   if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now, stopHotspot);
   return search(next, 'searchesKnown', now, stopHotspot);
@@ -326,7 +326,7 @@ function inSearching(s: Extract<State, { at: 'searching' }>, e: Event | Due, now
   const answer = e.is === 'scanned' && e.id === s.id ? e : null;
   if (!answer && now < s.until) return stay(s);
   const m = s.memory;
-  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'person', now);
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, 'user', now);
   const next = withMemory(s, { pending: null });
   if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now);
   const isBlocked = now < m.hotspotFrom;
@@ -339,7 +339,7 @@ function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: nu
   const answer = e.is === 'joined' && e.id === s.id ? e.answer : null;
   if (!answer && now < s.until) return stay(s);
   const { seen, chosen, settings } = s.memory;
-  const isEntered = s.of === 'person' || s.of === 'entered';
+  const isEntered = s.of === 'user' || s.of === 'entered';
   const leads = isEntered || isPrimary(s.profile, seen?.known ?? [], chosen);
   const result = attemptResult(answer ?? { ok: false, reason: 'timed-out' }, settings.mode, leads);
   const entered = isEntered ? { lastEntered: { profile: s.profile, result, at: now } } : {};
@@ -353,9 +353,9 @@ function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: nu
 function joinFailed(s: Extract<State, { at: 'joining' }>, now: number): Next {
   const m = withMemory(s, s.profile === s.memory.chosen ? { chosen: null } : {}).memory;
   if (m.pending?.profile)
-    return joinEntered({ ...s, memory: m }, m.pending.profile, s.of === 'person' ? 'person' : 'entered', now);
+    return joinEntered({ ...s, memory: m }, m.pending.profile, s.of === 'user' ? 'user' : 'entered', now);
   const next: State = { ...s, memory: { ...m, pending: null } };
-  if (s.of === 'person' && canOpen(m, now)) return open(next, 'openedAfterFailure', now);
+  if (s.of === 'user' && canOpen(m, now)) return open(next, 'openedAfterFailure', now);
   if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now);
   const rest = s.rest.filter((profile) => m.seen?.known.some((network) => network.profile === profile));
   if (hasFirst(rest)) return join(next, 'joinsNext', { of: s.of, profiles: rest }, now);
