@@ -1,6 +1,5 @@
 // Which network counts as online, and which one is tried next: the specification's network selection rules. Pure.
-import type { AttemptResult } from '../network/provisioning-view.ts';
-import type { Connectivity, JoinFailure } from '../os/network-port.ts';
+import type { AttemptResult, Connectivity, JoinFailure } from './join-results.ts';
 
 /**
  * `single`: one WiFi network is used, and a connection to it counts as online. `roaming`: every network is used, and

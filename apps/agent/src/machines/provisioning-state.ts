@@ -1,6 +1,6 @@
 // State, events, effects and limits of network provisioning. Durations in ms, instants in ms of the monotonic clock.
 import type { AgentLimits } from '@platform/contract/agent-config';
-import type { AttemptResult } from '../network/provisioning-view.ts';
+import type { AttemptResult } from './join-results.ts';
 import type { JoinAnswer, Mode, Observation, Sightings } from './network-rules.ts';
 import type { MoveId } from './provisioning-moves.ts';
 import type { RebootRecord } from './reboot-spacing.ts';

@@ -1,6 +1,7 @@
 // What the provisioning endpoints (portal, provisioning RPC, Bluetooth) show, and what a user enters there. They run in
 // a child process without root; these messages are all that passes between it and the agent.
-import type { JoinFailure, WifiSecurity } from '../os/network-port.ts';
+import type { AttemptResult } from '../machines/join-results.ts';
+import type { WifiSecurity } from '../os/network-port.ts';
 
 /** Everything that a user who sets up the device may see. Contains no secrets. */
 export interface ProvisioningView {
@@ -23,8 +24,7 @@ export interface ProvisioningView {
   lastAttempt: ProvisioningAttempt | null;
 }
 
-/** `portal`: connected, but another captive portal wants something; `no-internet`, `no-cloud`: connected, but no more. */
-export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'no-cloud' | JoinFailure;
+export type { AttemptResult };
 
 export interface ProvisioningAttempt {
   ssid: string;

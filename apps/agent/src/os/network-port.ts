@@ -1,7 +1,7 @@
 import type { Cell } from '@platform/kit';
+import type { Connectivity, JoinFailure } from '../machines/join-results.ts';
 
-/** What the operating system knows of the path to the internet; `portal`: a captive portal of another network. */
-export type Connectivity = 'unknown' | 'none' | 'portal' | 'limited' | 'full';
+export type { Connectivity, JoinFailure };
 
 /** `wpa-eap`: WPA2 or WPA3 enterprise. `wep` and `unknown` cannot be joined by this agent. */
 export type WifiSecurity = 'open' | 'owe' | 'wpa-psk' | 'sae' | 'wpa-eap' | 'wep' | 'unknown';
@@ -95,18 +95,6 @@ export interface NewProfile {
   /** Already resolved: 100 for wired, 600 for WiFi where the configuration says 0. */
   routeMetric: number;
 }
-
-export type JoinFailure =
-  | 'wrong-password'
-  | 'not-found'
-  | 'no-address'
-  | 'refused-by-authentication-server'
-  | 'authentication-server-not-trusted'
-  | 'client-certificate-refused'
-  | 'address-in-use'
-  | 'timed-out'
-  | 'device-gone'
-  | 'failed';
 
 /** `detail`: the reason in the words of the operating system, for the log. */
 export type JoinResult = { ok: true } | { ok: false; reason: JoinFailure; detail: string };
