@@ -9,6 +9,7 @@ import { parseVersionLine } from '@platform/contract/machine';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { runtimeEnvironment } from '../src/install/unit.ts';
+import { built } from './built.ts';
 import { startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';
@@ -20,12 +21,6 @@ const bun = path.join(
   `bun-linux-${process.arch === 'x64' ? 'x64' : 'aarch64'}`,
   'bin/bun',
 );
-
-function built(what: 'platform-agent' | 'agent-on-node'): { file: string; version: string } {
-  const done = spawnSync(process.execPath, [path.join(checkout, 'tools/release.ts'), what], { encoding: 'utf8' });
-  assert.equal(done.status, 0, done.stderr);
-  return JSON.parse(done.stdout) as { file: string; version: string };
-}
 
 /** Listens on the socket like systemd and collects the datagrams that it receives. */
 async function listener(address: string) {

@@ -206,6 +206,17 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./relay.ts')).relay,
   }),
   command({
+    name: 'endpoints',
+    summary: 'Serve the pages of the hotspot; an agent calls this for itself',
+    about: 'Serves unknown clients on two sockets that it inherits. Reads and writes JSON lines.',
+    table: {
+      address: { type: 'string', env: '', default: '', description: 'Address of the hotspot.' },
+      port: { type: 'number', env: '', min: 1, max: 65_535, default: 80, description: 'Port of the portal.' },
+    },
+    isHidden: true,
+    load: async () => (await import('./endpoints.ts')).endpoints,
+  }),
+  command({
     name: 'version',
     summary: 'The version of this program as JSON',
     about: 'Prints {"version", "binary_name"} in one line.',

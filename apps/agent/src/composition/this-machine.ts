@@ -61,7 +61,7 @@ export async function thisMachine(of: {
 }
 
 /** The command line that starts this program again: as one file, or from source by its runtime. */
-function thisProgram(): string[] {
+export function thisProgram(): string[] {
   const [, script = ''] = process.argv;
   return /\.(?:ts|mjs)$/.test(script) && existsSync(script) ? [process.execPath, script] : [process.execPath];
 }

@@ -50,9 +50,13 @@ export type ToEndpoints =
   | { is: 'view'; view: ProvisioningView }
   | { is: 'answer'; id: number; answer: SubmissionAnswer };
 
-/** From the endpoints to the agent, one JSON document a line. `active`: a user did something; probes do not count. */
+/**
+ * From the endpoints to the agent, one JSON document a line. `active`: a user did something; probes do not count.
+ * `alive`: every 10 seconds; the agent ends a silent process.
+ */
 export type FromEndpoints =
   | { is: 'ready' }
+  | { is: 'alive' }
   | { is: 'active' }
   | { is: 'submit'; id: number; submission: Submission }
   | { is: 'log'; level: 'info' | 'warn'; text: string };

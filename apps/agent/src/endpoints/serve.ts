@@ -1,0 +1,28 @@
+import type { Clock } from '@platform/kit';
+import { inherited } from '../network/endpoints-process.ts';
+import { acceptOn } from './accept.ts';
+import { httpConnection } from './http.ts';
+import { agentLink } from './link.ts';
+import { portal } from './portal.ts';
+import { provisioningRpc } from './rpc.ts';
+
+/** The process that serves unknown clients, without root: until the agent closes its input. */
+export async function serveEndpoints(of: {
+  input: AsyncIterable<Buffer>;
+  say: (line: string) => void;
+  address: string;
+  port: number;
+  newToken: () => string;
+  clock: Clock;
+}): Promise<void> {
+  const { address, port, clock } = of;
+  const link = agentLink(of);
+  const over = link.run();
+  await Promise.race([link.view.changed(), over]); // no request is answered without a view
+  const answer = portal({ link, address, port, token: of.newToken(), clock });
+  const rpc = provisioningRpc(link);
+  await acceptOn(inherited.portal, address, (socket) => httpConnection(socket, answer, clock));
+  await acceptOn(inherited.rpc, address, rpc);
+  link.ready();
+  await over;
+}

@@ -1,0 +1,88 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import type { Log } from '@platform/kit';
+import type { Programs } from '../os/ports.ts';
+
+/** How the process of the endpoints loses its rights before it runs. */
+export interface Confinement {
+  /** Programs that start the program after them with fewer rights. */
+  prefix: readonly string[];
+  /** For the start without `setpriv`. */
+  user: { uid: number; gid: number } | undefined;
+  /** Nothing else runs as this user; undefined: the process keeps the user of the agent. */
+  uid: number | undefined;
+}
+
+/** systemd gives users of this range to services with DynamicUser=; no package and no administrator does. */
+const dynamicUsers = { first: 61_184, last: 65_519 };
+const limits = ['--nofile=512', '--nproc=256', '--fsize=0', '--core=0'];
+
+/** Finds out what this machine can take away from a process. Without root: nothing, the process has no rights to lose. */
+export async function findConfinement(programs: Programs, log: Log): Promise<Confinement> {
+  if (process.getuid?.() !== 0) return { prefix: [], user: undefined, uid: undefined };
+  const uid = await freeUser();
+  const drop = [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${uid}`,
+    '--clear-groups',
+    '--no-new-privs',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--',
+  ];
+  // An empty network namespace: the process has the sockets that it inherits and cannot open a connection.
+  const steps = { prlimit: ['prlimit', ...limits, '--'], unshare: ['unshare', '--net', '--ipc', '--uts', '--'] };
+  const works = async ([program = '', ...args]: readonly string[]): Promise<boolean> =>
+    (await programs.run(program, ...args, 'true')).code === 0;
+  if (!(await works(drop))) {
+    log.info('setpriv of util-linux is missing: the portal runs without root, but with fewer limits');
+    return { prefix: [], user: { uid, gid: uid }, uid };
+  }
+  const prefix: string[] = [];
+  for (const [name, step] of Object.entries(steps)) {
+    if (await works(step)) prefix.push(...step);
+    else log.info('a limit of the portal cannot be set', { program: name });
+  }
+  return { prefix: [...prefix, ...drop], user: undefined, uid };
+}
+
+/** A user that no account, process or service has. */
+async function freeUser(): Promise<number> {
+  const taken = new Set<number>();
+  for (const file of ['/etc/passwd', '/etc/group']) {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    for (const line of text.split('\n')) taken.add(Number(line.split(':')[2]));
+  }
+  for (const name of await readdir('/run/systemd/dynamic-uid').catch(() => [])) taken.add(Number(name));
+  for (const { uid } of await processOwners()) taken.add(uid);
+  for (let uid = dynamicUsers.last; uid >= dynamicUsers.first; uid--) if (!taken.has(uid)) return uid;
+  throw new Error(`every user ID from ${dynamicUsers.first} to ${dynamicUsers.last} is taken`);
+}
+
+async function processOwners(): Promise<{ pid: number; uid: number }[]> {
+  const found: { pid: number; uid: number }[] = [];
+  for (const name of await readdir('/proc').catch(() => [])) {
+    if (!/^\d+$/.test(name)) continue;
+    const entry = await stat(`/proc/${name}`).catch(() => undefined); // it may have ended
+    if (entry) found.push({ pid: Number(name), uid: entry.uid });
+  }
+  return found;
+}
+
+const mostRounds = 20;
+
+/** Kills what an attacker may have started from the process: everything of its user. */
+export async function endProcessesOf({ uid }: Confinement): Promise<void> {
+  if (uid === undefined) return;
+  for (let round = 0; round < mostRounds; round++) {
+    const left = (await processOwners()).filter((owner) => owner.uid === uid);
+    if (left.length === 0) return;
+    for (const { pid } of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // it has ended
+      }
+    }
+  }
+}
