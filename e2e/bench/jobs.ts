@@ -271,7 +271,7 @@ async function fillQueue({ lab, training, submit }: Bench): Promise<Spread> {
   );
   say(`  ${total - before} copies in ${(filled / 1000).toFixed(1)} s`);
   notes.push(
-    `Of the ${total} waiting jobs ${before} came through the API, the rest are copies of one of them, made by SQL.`,
+    `${before} of the ${total} waiting jobs came through the API; the rest are copies of one of them, made by SQL.`,
   );
   await lab.sql('analyze training_job');
   const last = await submit('looked-at');

@@ -44,6 +44,11 @@ const logs = createRoute({
   path: 'logs',
   component: lazyRouteComponent(() => import('./pages/logs-tab.tsx'), 'LogsTab'),
 });
+const network = createRoute({
+  getParentRoute: () => machine,
+  path: 'network',
+  component: lazyRouteComponent(() => import('./pages/network-tab.tsx'), 'NetworkTab'),
+});
 const revisions = createRoute({
   getParentRoute: () => machine,
   path: 'revisions',
@@ -114,7 +119,7 @@ const settings = createRoute({
 export const routeTree = root.addChildren([
   index,
   machines,
-  machine.addChildren([machineIndex, configure, logs, revisions]),
+  machine.addChildren([machineIndex, configure, logs, network, revisions]),
   training,
   submit,
   job,

@@ -14,6 +14,7 @@ import {
   UpdateStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ago, enumName, enumWord, isoTime, listText, percentText, printable } from '../output.ts';
+import { networkJson, networkText } from './network.ts';
 import { configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -101,6 +102,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     restarts: report?.restarts ?? 0,
     reported_on: isoTime(machine.reportedOn),
     quarantine_cleared_on: isoTime(machine.quarantineClearedOn),
+    network: networkJson(machine),
     programs: { agent: programJson(report?.agent), server: programJson(report?.server) },
     conditions: conditionsOf(machine).map((one) => ({
       code: one.code,
@@ -189,6 +191,9 @@ export const stateText = ({ uninstalledOn, onlineState }: Machine): string =>
 const placeText = ({ path, message }: Condition): string =>
   path === '' || message.includes(path) ? '' : `${printable(path)}: `;
 
+const conditionText = (one: Condition, nowMs: number): string =>
+  `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${placeText(one)}${printable(one.message)}\n  ${printable(one.remedy)}`;
+
 /** The full status of a machine for users; never truncated. */
 export function machineText(machine: Machine, nowMs: number): string {
   const { report } = machine;
@@ -204,6 +209,7 @@ export function machineText(machine: Machine, nowMs: number): string {
       ),
     ],
     ['host', joined(report?.hostname ?? '', report?.os ?? '', report?.platform ?? '')],
+    ['network', networkText(machine, nowMs)],
     ['config', configText(machine)],
     ['  but', slicesText(machine, nowMs)],
     ['reported', ago(machine.reportedOn, nowMs)],
@@ -244,9 +250,6 @@ export function machineText(machine: Machine, nowMs: number): string {
     : isHeld
       ? `Quarantined versions are not tried again until the configuration names another one, or: platform machine clear-quarantine ${machine.name}`
       : '';
-  const conditions = conditionsOf(machine).map(
-    (one) =>
-      `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${placeText(one)}${printable(one.message)}\n  ${printable(one.remedy)}`,
-  );
+  const conditions = conditionsOf(machine).map((one) => conditionText(one, nowMs));
   return [about, agent, server, printable(cleared), ...conditions].filter(Boolean).join('\n\n');
 }

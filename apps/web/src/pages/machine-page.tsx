@@ -53,7 +53,7 @@ export function MachinePage() {
         <Conditions machine={machine} />
       </div>
       <nav className="tabs" aria-label="Machine">
-        {(['configure', 'logs', 'revisions'] as const).map((tab) => (
+        {(['configure', 'logs', 'network', 'revisions'] as const).map((tab) => (
           <Link
             key={tab}
             to={`/machines/$machineId/${tab}`}

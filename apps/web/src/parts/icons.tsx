@@ -27,6 +27,12 @@ export const MachineIcon = () => (
     <path d="M8 8h.01M8 16h.01M12 8h4M12 16h4" />
   </Icon>
 );
+export const NetworkIcon = () => (
+  <Icon>
+    <path d="M3 9.5a13 13 0 0 1 18 0M6.5 13a8 8 0 0 1 11 0M9.5 16.5a4 4 0 0 1 5 0" />
+    <path d="M12 20h.01" />
+  </Icon>
+);
 export const TrainingIcon = () => (
   <Icon>
     <path d="M4 19h16M4 19V5" />

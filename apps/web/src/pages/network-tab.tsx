@@ -1,0 +1,169 @@
+import type { ReactNode } from 'react';
+import { Badge } from '../parts/badges.tsx';
+import { NetworkIcon } from '../parts/icons.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
+import { Ago, useNow } from '../parts/time.tsx';
+import { networkView } from '../view/network.ts';
+import type { AttemptView, LinkView, NetworkView } from '../view/network.ts';
+import { msOf, span } from '../view/times.ts';
+import { useMachine } from './machine-query.ts';
+
+/** NETWORK: how the machine is connected, what it tries next, and what failed. */
+export function NetworkTab() {
+  const query = useMachine();
+  const machine = query.data?.machine;
+  if (machine === undefined) return query.error ? <FailureNote error={query.error} /> : <Loading />;
+  const network = networkView(machine.report?.network);
+  if (network === undefined)
+    return (
+      <div className="card">
+        <EmptyState icon={<NetworkIcon />} title="No network reported">
+          <p>The agent of this machine has not reported its network yet, or it is older and does not report it.</p>
+        </EmptyState>
+      </div>
+    );
+  return (
+    <div className="stack">
+      <State network={network} reportedOn={msOf(machine.reportedOn)} />
+      <Section title="Links">
+        <LinkTable links={network.links} />
+      </Section>
+      <Section title="Last attempts">
+        {network.attempts.length === 0 ? (
+          <div className="card-body">
+            <p className="soft">The agent has not tried to join a network since it started.</p>
+          </div>
+        ) : (
+          <AttemptTable attempts={network.attempts} />
+        )}
+      </Section>
+    </div>
+  );
+}
+
+const Section = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="card" aria-label={title}>
+    <div className="card-head">
+      <h2>{title}</h2>
+    </div>
+    {children}
+  </section>
+);
+
+const State = ({ network, reportedOn }: { network: NetworkView; reportedOn: number | undefined }) => (
+  <section className="card" aria-label="State of the network">
+    <div className="card-head">
+      <h2>Network</h2>
+      <Badge state={network.mode} />
+      <Badge state={network.internet} />
+      {network.isOnFallback && <span className="badge is-warn">lower priority</span>}
+      <span className="soft small push">
+        reported <Ago at={reportedOn} />
+      </span>
+    </div>
+    <div className="card-body">
+      <dl className="pair-list">
+        <div>
+          <dt>In this state since</dt>
+          <dd>
+            <Ago at={network.since} otherwise="unknown" />
+          </dd>
+        </div>
+        <div>
+          <dt>Why</dt>
+          <dd>{network.why || '–'}</dd>
+        </div>
+        <div>
+          <dt>Next</dt>
+          <dd>
+            {network.next || 'nothing: it stays as it is'}
+            <Until at={network.nextTime} />
+          </dd>
+        </div>
+      </dl>
+    </div>
+  </section>
+);
+
+/** Undefined, or past: the machine has not reported what came of it. */
+function Until({ at }: { at: number | undefined }) {
+  const now = useNow();
+  return at !== undefined && at > now && <span className="soft"> (in {span(at - now)})</span>;
+}
+
+const LinkTable = ({ links }: { links: readonly LinkView[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Interface</th>
+        <th scope="col">State</th>
+        <th scope="col">Network</th>
+        <th scope="col">Signal</th>
+        <th scope="col">Addresses</th>
+      </tr>
+    </thead>
+    <tbody>
+      {links.map((link) => (
+        <tr key={link.interface}>
+          <td className="lead">
+            <span className="row">
+              <span className="mono">{link.interface}</span>
+              <span className="soft small">{link.type}</span>
+              {link.isInUse && <span className="badge is-good">in use</span>}
+            </span>
+          </td>
+          <td data-label="State">
+            <Badge state={link.state} />
+          </td>
+          <td data-label="Network" className="break">
+            <bdi>{link.network || '–'}</bdi>
+          </td>
+          <td data-label="Signal">{link.signal || '–'}</td>
+          <td data-label="Addresses" className="break">
+            <div className="mono">
+              {link.addresses.length === 0 && '–'}
+              {link.addresses.map((address) => (
+                <div key={address}>{address}</div>
+              ))}
+            </div>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const AttemptTable = ({ attempts }: { attempts: readonly AttemptView[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Network</th>
+        <th scope="col">Interface</th>
+        <th scope="col">When</th>
+        <th scope="col">Result</th>
+      </tr>
+    </thead>
+    <tbody>
+      {attempts.map((attempt, index) => (
+        // Attempts have no identity, and the same one may fail twice in a second.
+        <tr key={`${attempt.time} ${attempt.network} ${index}`}>
+          <td className="lead break">
+            <bdi>{attempt.network}</bdi>
+          </td>
+          <td data-label="Interface">
+            <span className="mono">{attempt.interface}</span>
+          </td>
+          <td data-label="When" className="no-wrap">
+            <Ago at={attempt.time} otherwise="unknown" />
+          </td>
+          <td data-label="Result">
+            <div>
+              <Badge state={attempt.result} />
+              {attempt.reason !== '' && <div className="small soft break">{attempt.reason}</div>}
+            </div>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);

@@ -1,0 +1,70 @@
+// The network of a machine on its page.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  NetworkAttemptResult,
+  NetworkConnectivity,
+  NetworkLinkState,
+  NetworkLinkType,
+  NetworkMode,
+  NetworkReportSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { networkView } from './network.ts';
+
+test('an agent that reports no network has none to show', () => {
+  assert.equal(networkView(undefined), undefined);
+});
+
+test('state, signal, address and attempts of a machine in the field', () => {
+  const report = create(NetworkReportSchema, {
+    mode: NetworkMode.NORMAL,
+    since: timestampFromMs(5_000),
+    why: 'Barn is connected.',
+    next: 'Tries Office again.',
+    nextTime: timestampFromMs(65_000),
+    connectivity: NetworkConnectivity.FULL,
+    isOnFallback: true,
+    links: [
+      {
+        interface: 'wlan0',
+        type: NetworkLinkType.WIFI,
+        state: NetworkLinkState.CONNECTED,
+        ssid: 'Barn',
+        signalPercent: 65,
+        addresses: ['10.0.0.7/24'],
+        hasDefaultRoute: true,
+      },
+      { interface: 'eth0', type: NetworkLinkType.WIRED, state: NetworkLinkState.UNAVAILABLE, signalPercent: 0 },
+      { interface: 'wlan1', type: NetworkLinkType.WIFI, state: 99 as NetworkLinkState, isHotspot: true },
+    ],
+    attempts: [
+      { network: 'Office', time: timestampFromMs(4_000), result: NetworkAttemptResult.WRONG_PASSWORD, reason: 'why' },
+      { network: 'Barn', result: NetworkAttemptResult.OK },
+      { network: 'Hotel', result: NetworkAttemptResult.PORTAL },
+    ],
+  });
+  const view = networkView(report);
+  assert.ok(view);
+  assert.deepEqual(
+    [view.mode, view.since, view.next, view.nextTime, view.internet.tone, view.isOnFallback],
+    [{ tone: 'good', text: 'Normal' }, 5_000, 'Tries Office again.', 65_000, 'good', true],
+  );
+  assert.deepEqual(
+    view.links.map((link) => [link.interface, link.type, link.state.text, link.signal, link.isInUse]),
+    [
+      ['wlan0', 'WiFi', 'Connected', '65 %', true],
+      ['eth0', 'wired', 'No cable or radio off', '', false],
+      ['wlan1', 'hotspot', 'Not reported', '', false],
+    ],
+  );
+  assert.deepEqual(
+    view.attempts.map(({ network, time, result }) => [network, time, result.tone, result.text]),
+    [
+      ['Office', 4_000, 'bad', 'Wrong password'],
+      ['Barn', undefined, 'good', 'Connected'],
+      ['Hotel', undefined, 'warn', 'Connected, but a captive portal asks for a sign-in'],
+    ],
+  );
+});
