@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import http2 from 'node:http2';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-no
 import { ProvisioningService } from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
-import { grpcLimits, GrpcServer, type Unary } from '../src/network/endpoints/grpc-server.ts';
+import { grpcLimits, GrpcServer, type Unary } from '../src/endpoints/grpc-server.ts';
 import { flood, floods } from './http2-floods.ts';
 
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
@@ -97,11 +97,11 @@ for (const [name, limitMiB, command, args] of [
         ['barn', 'Café ☕', 'office'],
       );
       await client.setSmartMachineCredentials({ cloud: { id: 'part', secret: 'hush', appAddress: 'http://c:80' } });
-      await client.setNetworkCredentials({ type: 'wifi', ssid: 'Café ☕', psk: 'p' });
+      await client.setNetworkCredentials({ type: 'wifi', ssid: 'Café ☕', psk: 'correct horse' });
       await client.exitProvisioning({});
       const credentials = '{"cloud":{"app_address":"http://c:80","id":"part","secret":"hush"}}';
       while (!printed.some((line) => 'submission' in line)) await new Promise((resolve) => setImmediate(resolve));
-      const submission = { wifi: { ssid: 'Café ☕', psk: 'p', isHidden: false }, credentials };
+      const submission = { wifi: { ssid: 'Café ☕', psk: 'correct horse', isHidden: false }, credentials };
       assert.deepEqual(
         printed.filter((line) => 'submission' in line),
         [{ submission }],
@@ -207,10 +207,11 @@ describe('the provisioning port over time', () => {
     const due: (() => void)[] = [];
     const call: Unary = () => new Promise((resolve) => due.push(() => resolve(new Uint8Array(0))));
     const rpc = new GrpcServer(new Map([[networkList, call]]), clock);
-    rpc.server.listen(0, '127.0.0.1');
-    await once(rpc.server, 'listening');
+    const server = createServer((socket) => rpc.take(socket));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
     const running = rpc.run(stop.signal);
-    const { port } = rpc.server.address() as AddressInfo;
+    const { port } = server.address() as AddressInfo;
     const until = async (isTrue: () => boolean): Promise<void> => {
       while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
     };
@@ -219,6 +220,7 @@ describe('the provisioning port over time', () => {
       due.forEach((answer) => answer());
       await clock.advance(1_000);
       await running;
+      server.close();
     };
     return { clock, stop, due, rpc, port, until, running, [Symbol.asyncDispose]: disposed };
   }

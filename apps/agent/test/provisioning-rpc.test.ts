@@ -8,26 +8,27 @@ import { parseCredentials } from '@platform/contract/machine';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
-import { GrpcFailure } from '../src/network/endpoints/grpc-server.ts';
-import { provisioningCalls } from '../src/network/endpoints/provisioning-rpc.ts';
+import { GrpcFailure } from '../src/endpoints/grpc-server.ts';
+import { provisioningCalls } from '../src/endpoints/provisioning-rpc.ts';
 import { provisioningView } from './provisioning-device.ts';
 
 const { getSmartMachineStatus, getNetworkList, setNetworkCredentials, setSmartMachineCredentials, exitProvisioning } =
   ProvisioningService.method;
 
 function device(answer: () => Promise<SubmissionAnswer> = () => Promise.resolve({ ok: true })) {
-  const view = new Cell<ProvisioningView>(provisioningView);
+  const view = new Cell<ProvisioningView | undefined>(provisioningView);
   const clock = new FakeClock();
   const submitted: Submission[] = [];
   let active = 0;
-  const handlers = {
+  const link = {
+    view,
     active: () => void active++,
     submit: (submission: Submission) => {
       submitted.push(submission);
       return answer();
     },
   };
-  const calls = provisioningCalls({ view, handlers, clock });
+  const calls = provisioningCalls(link, clock);
   const call = async <M extends DescMethodUnary>(
     method: M,
     request: MessageInitShape<M['input']> = {} as MessageInitShape<M['input']>,
@@ -215,20 +216,56 @@ describe('provisioning RPC', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('each call is activity of a user, reported once a second; unreadable bytes are none', async () => {
-    const { call, calls, clock, activity } = device();
+  const entered: [name: string, network: { ssid: string; psk: string }, problem: RegExp][] = [
+    ['an empty SSID', { ssid: '', psk: 'correct horse' }, /^INVALID_ARGUMENT: The name of the network is empty/],
+    ['an SSID of 33 bytes', { ssid: 'x'.repeat(33), psk: '' }, /^INVALID_ARGUMENT: .* 33 bytes/],
+    ['a password of 7 characters', { ssid: 'barn', psk: '1234567' }, /^INVALID_ARGUMENT: .* only 7 characters/],
+  ];
+  for (const [name, network, problem] of entered)
+    test(`refused before the agent sees it: ${name}`, async () => {
+      const { call, submitted } = device();
+      await call(setNetworkCredentials, { ...network, type: 'wifi' });
+      await assert.rejects(call(exitProvisioning), { status: 3, message: problem });
+      assert.deepEqual(submitted, []);
+      assert.equal((await call(getSmartMachineStatus)).errors.length, 2);
+    });
+
+  test('at most five hand-overs in ten seconds reach the agent', async () => {
+    const { call, clock, submitted } = device();
+    const handOver = async (): Promise<void> => {
+      await call(setNetworkCredentials, wifi);
+      await call(exitProvisioning);
+    };
+    for (let n = 0; n < 5; n++) await handOver();
+    await assert.rejects(handOver(), { code: 'TOO_MANY_REQUESTS' });
+    await clock.advance(9_999);
+    await assert.rejects(handOver(), { code: 'TOO_MANY_REQUESTS' });
+    assert.equal(submitted.length, 5);
+    await clock.advance(1);
+    await handOver();
+    assert.equal(submitted.length, 6);
+  });
+
+  test('each call is activity of a user; unreadable bytes are none', async () => {
+    const { call, calls, activity } = device();
     await assert.rejects(
       calls.get('/platform.provisioning.v1.ProvisioningService/GetNetworkList')!(Uint8Array.of(0xff)),
-      { code: 'INVALID_MESSAGE' },
+      {
+        code: 'INVALID_MESSAGE',
+      },
     );
     assert.equal(activity(), 0);
-    let expected = 0;
-    for (const method of [getSmartMachineStatus, getNetworkList, exitProvisioning]) {
-      await call(method);
-      assert.equal(activity(), ++expected);
-      for (let n = 0; n < 1_000; n++) await call(method);
-      assert.equal(activity(), expected);
-      await clock.advance(1_000);
-    }
+    await call(getSmartMachineStatus);
+    await call(getNetworkList);
+    await call(setNetworkCredentials, wifi);
+    await call(setSmartMachineCredentials, { cloud });
+    await call(exitProvisioning);
+    assert.equal(activity(), 5);
+  });
+
+  test('without a view the device is starting', async () => {
+    const { call, view } = device();
+    view.set(undefined);
+    await assert.rejects(call(getSmartMachineStatus), { status: 9, message: /^STARTING: / });
   });
 });

@@ -20,9 +20,13 @@ export async function serveEndpoints(of: {
   const over = link.run();
   await Promise.race([link.view.changed(), over]); // no request is answered without a view
   const answer = portal({ link, address, port, token: of.newToken(), clock });
-  const rpc = provisioningRpc(link);
+  const rpc = provisioningRpc(link, clock);
+  const stop = new AbortController();
+  const rpcEnded = rpc.run(stop.signal);
   await acceptOn(inherited.portal, address, (socket) => httpConnection(socket, answer, clock));
-  await acceptOn(inherited.rpc, address, rpc);
+  await acceptOn(inherited.rpc, address, (socket) => rpc.take(socket));
   link.ready();
   await over;
+  stop.abort();
+  await rpcEnded;
 }

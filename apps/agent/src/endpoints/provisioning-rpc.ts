@@ -14,17 +14,16 @@ import {
   type CloudConfig,
   type NetworkInfoSchema,
 } from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
-import { TimeoutError, within, type Cell, type Clock } from '@platform/kit';
-import type { WifiSecurity } from '../../os/network-port.ts';
-import type { EndpointHandlers } from '../endpoints-port.ts';
-import type { ProvisioningView, Submission } from '../provisioning-view.ts';
+import { TimeoutError, within, type Clock } from '@platform/kit';
+import type { WifiSecurity } from '../os/network-port.ts';
+import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
+import { submissionProblem } from '../network/submission.ts';
 import { GrpcFailure, type Unary } from './grpc-server.ts';
-
-export const provisioningPort = 4772;
+import type { AgentLink } from './link.ts';
 
 const handOverMs = 60_000;
-/** The agent counts activity in minutes; one notice a second suffices. */
-const activityEveryMs = 1_000;
+/** The agent ends this process if it sends too many messages. */
+const handOvers = { count: 5, perMs: 10_000 };
 /** About 8 KiB in one answer. */
 const maxNetworks = 100;
 const maxErrors = 20;
@@ -40,15 +39,9 @@ const securityTexts: Readonly<Record<WifiSecurity, string>> = {
   unknown: '',
 };
 
-interface Deps {
-  view: Cell<ProvisioningView>;
-  handlers: EndpointHandlers;
-  clock: Clock;
-}
-
 /** The five calls by path, under the package name of this project and under that of public clients. */
-export function provisioningCalls(deps: Deps): ReadonlyMap<string, Unary> {
-  const calls = new ProvisioningCalls(deps);
+export function provisioningCalls(link: AgentLink, clock: Clock): ReadonlyMap<string, Unary> {
+  const calls = new ProvisioningCalls(link, clock);
   const { method, typeName } = ProvisioningService;
   const unary =
     <I extends DescMessage, O extends DescMessage>(
@@ -57,7 +50,7 @@ export function provisioningCalls(deps: Deps): ReadonlyMap<string, Unary> {
     ): Unary =>
     async (bytes) => {
       const request = decode(input, bytes);
-      calls.active();
+      link.active();
       return toBinary(output, create(output, await answer(request)));
     };
   const byName: Readonly<Record<string, Unary>> = {
@@ -84,31 +77,22 @@ function decode<I extends DescMessage>(schema: I, bytes: Uint8Array): MessageSha
 }
 
 class ProvisioningCalls {
-  readonly #view: Cell<ProvisioningView>;
-  readonly #handlers: EndpointHandlers;
+  readonly #link: AgentLink;
   readonly #clock: Clock;
   #staged: { wifi?: { ssid: string; psk: string }; credentials?: string } = {};
   #handingOver: Promise<object> | undefined;
   #errors: string[] = [];
   /** Wall time of the last attempt that is in `#errors` or was in an answer. */
   #reportedAttempt = 0;
-  #lastActive = Number.NEGATIVE_INFINITY;
+  #handOverTimes: readonly number[] = [];
 
-  constructor({ view, handlers, clock }: Deps) {
-    this.#view = view;
-    this.#handlers = handlers;
+  constructor(link: AgentLink, clock: Clock) {
+    this.#link = link;
     this.#clock = clock;
   }
 
-  active(): void {
-    const now = this.#clock.now();
-    if (now - this.#lastActive < activityEveryMs) return;
-    this.#lastActive = now;
-    this.#handlers.active();
-  }
-
   status() {
-    const view = this.#view.get();
+    const view = this.#view();
     const { lastAttempt } = view;
     const errors = this.#errors;
     this.#errors = [];
@@ -127,7 +111,7 @@ class ProvisioningCalls {
   }
 
   networks() {
-    const view = this.#view.get();
+    const view = this.#view();
     return { networks: view.networks.slice(0, maxNetworks).map(({ ssid }) => networkInfo(ssid, view)) };
   }
 
@@ -155,7 +139,7 @@ class ProvisioningCalls {
     const { wifi, credentials } = this.#staged;
     this.#staged = {};
     if (!wifi && credentials === undefined) return this.#handingOver ?? Promise.resolve({});
-    const isVisible = this.#view.get().networks.some(({ ssid }) => ssid === wifi?.ssid);
+    const isVisible = this.#view().networks.some(({ ssid }) => ssid === wifi?.ssid);
     const handingOver = this.#handOver({
       ...(wifi && { wifi: { ...wifi, isHidden: !isVisible } }),
       ...(credentials !== undefined && { credentials }),
@@ -166,16 +150,36 @@ class ProvisioningCalls {
     return handingOver;
   }
 
+  #view(): ProvisioningView {
+    const view = this.#link.view.get();
+    if (!view) throw new GrpcFailure('STARTING', 'The device is starting. Repeat the call in a few seconds.');
+    return view;
+  }
+
   async #handOver(submission: Submission): Promise<object> {
+    const problem = submissionProblem(submission);
+    if (problem !== undefined) throw this.#refused('INVALID_ARGUMENT', problem);
+    const since = this.#clock.now() - handOvers.perMs;
+    const recent = this.#handOverTimes.filter((time) => time > since);
+    if (recent.length >= handOvers.count)
+      throw new PlatformError('TOO_MANY_REQUESTS', {
+        limit: `${handOvers.count} hand-overs in ${handOvers.perMs / 1_000} s`,
+      });
+    this.#handOverTimes = [...recent, this.#clock.now()];
     const limit = { what: 'the hand-over to the agent', clock: this.#clock };
-    const answer = await within(handOverMs, limit, () => this.#handlers.submit(submission)).catch((error: unknown) => {
+    const answer = await within(handOverMs, limit, () => this.#link.submit(submission)).catch((error: unknown) => {
       if (error instanceof TimeoutError)
         throw new PlatformError('PROVISIONING_NOT_TAKEN', { seconds: handOverMs / 1_000 });
       throw error;
     });
     if (answer.ok) return {};
-    if (this.#errors.length < maxErrors) this.#errors.push(answer.text);
-    throw new GrpcFailure(answer.code, answer.text);
+    throw this.#refused(answer.code, answer.text);
+  }
+
+  /** The next status reports it, too: the client may lose this answer. */
+  #refused(code: string, text: string): GrpcFailure {
+    if (this.#errors.length < maxErrors) this.#errors.push(text);
+    return new GrpcFailure(code, text);
   }
 }
 
