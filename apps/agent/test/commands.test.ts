@@ -41,7 +41,8 @@ const credentials = (id: string, secret = 's3cr3t-of-the-part'): string =>
 test('provision: shows the part, takes checked credentials, keeps the old ones, replaces others only with a flag', async () => {
   await using folder = await tempFolder();
   const config = folder.file('etc/platform.json');
-  const provision = (args: string[] = [], input = '') => command(['provision', '--config', config, ...args], {}, input);
+  const places = ['--config', config, '--root', folder.file('agent')];
+  const provision = (args: string[] = [], input = '') => command(['provision', ...places, ...args], {}, input);
 
   const none = await provision();
   assert.equal(none.code, 5);
@@ -59,7 +60,10 @@ test('provision: shows the part, takes checked credentials, keeps the old ones, 
 
   const first = await provision(['--credentials', '-'], credentials('part-1'));
   assert.equal(first.code, 0, first.stderr);
-  assert.match(first.stdout, /^This machine is part part-1 at http:\/\/127\.0\.0\.1:9 now\./);
+  assert.match(
+    first.stdout,
+    /^This machine is part part-1 at http:\/\/127\.0\.0\.1:9 now\. The agent uses the credentials when it starts\.$/m,
+  );
   assert.equal((await lstat(config)).mode & 0o777, 0o600);
   assert.equal((await provision(['--credentials', '-'], credentials('part-1'))).code, 5);
   assert.match((await provision()).stdout, /^This machine is part part-1 at /);

@@ -14,7 +14,7 @@ for (const appAddress of process.argv.slice(2)) {
     validityOf: (url) => peerValidity(url, systemClock),
   });
   const credentials = { appAddress, partId: 'p', entity: 'p', type: 'robot-secret' as const, payload: 's' };
-  const cloud = connectCloud(transport, credentials, systemClock, new Cell(false));
+  const cloud = connectCloud(transport, credentials, systemClock, { isReached: new Cell(false) });
   const outcome = await cloud.deviceAgentConfig({ id: 'p' }, 0, new AbortController().signal).then(
     () => 'answered',
     (error: unknown) => (isRefused(error) ? 'CLOUD_REFUSES_MACHINE' : (linkProblemIn(error)?.code ?? String(error))),

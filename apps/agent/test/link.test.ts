@@ -58,7 +58,7 @@ function machine(appAddress: string, clock: Clock = systemClock) {
     validityOf: (url) => peerValidity(url, systemClock),
   });
   const credentials = { appAddress, partId: 'p', entity: 'p', type: 'robot-secret' as const, payload: 's' };
-  return { cloud: connectCloud(transport, credentials, clock, isReached), isReached, heard };
+  return { cloud: connectCloud(transport, credentials, clock, { isReached }), isReached, heard };
 }
 /** Makes one request and returns its error message for the user. */
 async function askedOf(appAddress: string, clock?: Clock): Promise<string> {

@@ -389,7 +389,7 @@ test('over a real connection: a wrong secret, an unreachable cloud and a cloud t
       createConnectTransport({ baseUrl, useBinaryFormat: true }),
       { appAddress: baseUrl, partId: cloud.partId, entity: cloud.partId, type: 'robot-secret', payload },
       systemClock,
-      reached,
+      { isReached: reached },
     );
   await assert.rejects(connect(server.url, 'wrong').needsRestart(none), isRefused);
   assert.equal(reached.get(), true, 'it was reached, though it refused');

@@ -47,7 +47,7 @@ export class World {
           type: 'robot-secret',
           payload: this.cloud.secret,
         },
-        credentialsFile: '/etc/platform.json',
+        credentialsFile: () => '/etc/platform.json',
         root: '/opt/platform',
         layers: { commandLine: undefined, manufacturer: undefined, isFastStart: false, ...layers },
         version: '9.9.9',

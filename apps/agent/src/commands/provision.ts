@@ -1,14 +1,16 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { errorText } from '@platform/kit';
-import { atomicWrite } from '@platform/kit/node';
+import { controlOf, NoAgentRuns } from '../control/client.ts';
 import { foundCredentials } from '../install/credentials.ts';
+import { storeCredentials } from '../link/credentials.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
   config: string;
+  root: string;
   credentials: string | undefined;
   force: boolean;
   json: boolean;
@@ -46,15 +48,23 @@ export async function provision(given: Given, io: Io): Promise<number> {
       remedy: 'Use --force to replace them; the old ones are kept beside them as .old.',
     });
   }
-  await mkdir(path.dirname(file), { recursive: true });
-  const old = await readFile(file).catch(() => undefined);
-  if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });
-  await atomicWrite(file, text, { mode: 0o600 });
-  say(`This machine is part ${partId} at ${appAddress} now. A running agent: systemctl restart platform-agent`, true);
+  await storeCredentials(file, text);
+  say(`This machine is part ${partId} at ${appAddress} now. ${await takenBy(path.resolve(given.root), io)}`, true);
   return exitCodes.done;
 
   function say(words: string, isChanged: boolean): void {
     io.out(given.json ? JSON.stringify({ is_changed: isChanged, part_id: partId, address: appAddress }) : words);
+  }
+}
+
+/** Notifies the running agent, and says what it did. */
+async function takenBy(root: string, { clock }: Io): Promise<string> {
+  try {
+    const { did } = await controlOf(root, clock).post('/credentials', {});
+    return did;
+  } catch (error) {
+    if (error instanceof NoAgentRuns) return 'The agent uses the credentials when it starts.';
+    return 'A running agent uses them within a minute.';
   }
 }
 

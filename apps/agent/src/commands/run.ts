@@ -1,24 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { Cell, createLog, errorText, type Clock, type Log } from '@platform/kit';
+import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from '@platform/kit/node';
-import { serveControl } from '../control/serve.ts';
 import { readLayers } from './layers.ts';
-import { system } from '../composition/system.ts';
+import { system, watchSmallFile } from '../composition/system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
-import { thisMachine } from '../composition/this-machine.ts';
+import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
 import { unusableRemedy, unusableText, useProxiesOf, type UnusableProxy } from '../os/proxies.ts';
 import type { MachineCredentials } from '@platform/contract/machine';
 import type { Device, Disk } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
 import { RequestTrace } from '../os/request-trace.ts';
-import { runAgent } from '../composition/run-agent.ts';
+import { runAlwaysOn, type AlwaysOn, type AlwaysOnPart, type LinkedRun } from '../composition/always-on.ts';
+import type { Ending } from '../composition/lifetime.ts';
+import { runAgent, type AgentParts } from '../composition/run-agent.ts';
 import { keepAuthority } from '../link/authority-file.ts';
-import { awaitCredentials } from '../link/credentials.ts';
+import { Credentials } from '../link/credentials.ts';
 import { connectTransport } from '../link/http.ts';
+import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { openProvenTime } from '../clock/proven-time.ts';
@@ -65,40 +67,67 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
   const stop = machine.stopped ? AbortSignal.any([signals, machine.stopped]) : signals;
   const { supervisor, ownMemory, memoryLimitBytes } = machine;
-  const tell = (text: string): void => supervisor.notify(`READY=1\nSTATUS=${text}\nWATCHDOG=1`);
+  const supervised = { supervisor, ownMemory, memoryLimitBytes };
   const copy = path.join(root, 'state', 'credentials.last-good');
-  const found = await awaitCredentials(credentialsFile, { copy, tell, clock, log }, stop);
-  if (!found) return exitCodes.done;
-  const conditions = new Cell(found.problem ? [found.problem] : []);
+  const conditions = new Cell<readonly Condition[]>([]);
   if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
-  const local = { machine, root, conditions, trace, clock, log };
-  const connected = await connectedParts(found.credentials, credentialsFile, local);
+  const credentials = new Credentials({ file: credentialsFile, copy, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
-  await runAgent(
+  const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
+  const linked = (of: AlwaysOn, part: LinkedRun) =>
+    runLinked({ machine, trace, sink, log, supervised }, of, part, stop);
+  const watch = watchSmallFile(credentialsFile, clock);
+  await runAlwaysOn({ ...always, watch }, alwaysOnParts(), linked, stop);
+  return exitCodes.done;
+}
+
+/** The parts that run with and without credentials: the network of this machine and what belongs to it. */
+const alwaysOnParts = (): readonly AlwaysOnPart[] => [];
+
+interface Process {
+  machine: ThisMachine;
+  trace: RequestTrace;
+  sink: Sink;
+  log: Log;
+  supervised: Pick<AgentParts, 'supervisor' | 'ownMemory' | 'memoryLimitBytes'>;
+}
+
+/** Runs everything that needs credentials, until the signal or until the machine has others. */
+async function runLinked(
+  { machine, trace, sink, log, supervised }: Process,
+  of: AlwaysOn,
+  { found, replaced, control }: LinkedRun,
+  stop: AbortSignal,
+): Promise<Ending> {
+  const { credentials, conditions, root, layers, startedAt, clock } = of;
+  const local = { machine, root, conditions, trace, clock, log };
+  const connected = await connectedParts(found.credentials, credentials.file, local);
+  return runAgent(
     {
       ...connected,
-      credentialsFile: found.file,
+      ...supervised,
+      refused: (isRefused) => credentials.refused(isRefused),
+      replaced,
+      outer: of,
+      credentialsFile: () => credentials.found.get()?.file ?? found.file,
       conditions,
       trace,
       root,
       layers,
       version,
+      startedAt,
       clock,
       sink,
       random: Math.random,
       newId: randomUUID,
-      control: serveControl,
-      supervisor,
-      ownMemory,
-      memoryLimitBytes,
+      control,
     },
     stop,
   );
-  return exitCodes.done;
 }
 
 interface Local {
-  machine: Awaited<ReturnType<typeof thisMachine>>;
+  machine: ThisMachine;
   root: string;
   conditions: ConditionSet;
   trace: RequestTrace;

@@ -97,9 +97,9 @@ export const commands: readonly Command[] = [
     name: 'provision',
     summary: 'Show or set the credentials of this machine',
     about:
-      'Without --credentials: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With it: checks them and puts them in place, readable by root alone.',
+      'Without --credentials: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With it: checks them and puts them in place, readable by root alone. A running agent takes them over at once.',
     table: {
-      config: placeOptions.config,
+      ...placeOptions,
       credentials: {
         type: 'string',
         env: '',

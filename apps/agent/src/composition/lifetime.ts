@@ -3,10 +3,16 @@ import type { Leave } from '../versions/managed-programs.ts';
 import type { NamedLoop } from './sync-loops.ts';
 
 /**
- * `stopped`: by the signal, together with the machine server. Else bin/ links to another version, which adopts the
- * server.
+ * `stopped`: by the signal, together with the machine server. `credentials`: this process goes on with other
+ * credentials. Else bin/ links to another version. The server keeps running except if stopped, and is adopted.
  */
-export type Ending = 'stopped' | Leave;
+export type Ending = 'stopped' | 'credentials' | Leave;
+
+const leaveTexts = {
+  handover: 'a new version takes over',
+  reverted: 'the version before takes over',
+  credentials: 'this machine has other credentials',
+} as const satisfies Record<Exclude<Ending, 'stopped'>, string>;
 
 /** When the loops of the agent end, and why. */
 export interface Lifetime {
@@ -14,13 +20,13 @@ export interface Lifetime {
   readonly early: AbortSignal;
   /** Aborts after `finish`: for loops that report the end of the others. */
   readonly late: AbortSignal;
-  /** Aborts when the agent ends and the machine server keeps running: a loop has failed, or another version takes over. */
+  /** Aborts when the agent ends and the machine server keeps running. */
   readonly left: AbortSignal;
-  /** No loop has failed, and no other version takes over. */
+  /** No loop has failed, and nothing else takes over. */
   readonly isStopped: boolean;
   readonly ending: Ending;
-  /** Ends this agent so that another version can take over. */
-  leave(how: Leave): void;
+  /** Ends the loops so that another version or other credentials can take over. */
+  leave(how: Exclude<Ending, 'stopped'>): void;
   /** Waits for a loop. A failure of one ends the process, and the service manager restarts it. */
   loop(running: NamedLoop): Promise<void>;
   finish(): void;
@@ -45,8 +51,9 @@ export function agentLifetime(signal: AbortSignal, log: Log): Lifetime {
       return ending;
     },
     leave(how) {
+      if (handover.signal.aborted) return;
       ending = how;
-      handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
+      handover.abort(new Error(leaveTexts[how]));
     },
     async loop({ name, work }) {
       try {

@@ -23,6 +23,7 @@ export interface SyncParts {
   /** Undefined: the management server has not sent its time yet. */
   heardTime: Cell<HeardTime | undefined>;
   credentials: MachineCredentials;
+  refused?: ((isRefused: boolean) => void) | undefined;
   version: string;
   runHistory: RunHistory;
   layers: OwnLayers;
@@ -33,6 +34,9 @@ export interface SyncParts {
   conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
+  mask: Mask;
+  /** Set while this part takes lines. */
+  lines: Cell<Sink | undefined>;
   clock: Clock;
   /** Receives the lines that stay on this machine and a copy of all others. */
   sink: Sink;
@@ -69,7 +73,7 @@ export interface Sync {
 
 /** Opens the spool and loads what an earlier run left: configuration, time, unsent lines. */
 export async function openSync(parts: SyncParts): Promise<Sync> {
-  const { device, wanted, actual, isReached, conditions, layers } = parts;
+  const { device, wanted, actual, isReached, conditions, layers, mask } = parts;
   const level = new Cell<Level>('info');
   const withinBudget = limitDebugLines(parts.clock);
   const local = createLog({ name: 'agent.local', clock: parts.clock, level, sink: withinBudget(parts.sink) });
@@ -78,7 +82,6 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const clock = deviceClock(parts.clock, time);
   const history = new WallHistory(clock);
   const spool = await Spool.open(device.disk, standardSpoolLimits, parts.newId);
-  const mask = new Mask();
   const writer = new SpoolWriter({ spool, mask, time, clock });
   const enter = maskedSink(parts.sink, mask, (line) => void writer.enter(line));
   const log = createLog({ name: 'agent', clock, level, sink: withinBudget(enter) });
@@ -90,7 +93,9 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   applySettings();
   if (spool.problems.length > 0) reportDamage(spool.problems, conditions, log, clock);
   const run = await beginRun(parts.version, { disk, runHistory: parts.runHistory, clock, log });
-  const cloud = connectCloud(parts.transport, parts.credentials, clock, isReached, conditions);
+  const { refused = () => {} } = parts;
+  const cloud = connectCloud(parts.transport, parts.credentials, clock, { isReached, conditions, refused });
+  parts.lines.set(enter);
   const sinceOf = (noted: number): number | undefined => history.since(noted);
   const link = { ...parts, cloud, configReceiver, clock, log, local };
   return {
@@ -113,6 +118,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     ],
     drained: () => drained(spool, isReached, clock),
     async close() {
+      parts.lines.set(undefined);
       await spool.flush().catch(() => {});
       await spool.saveState().catch(() => {});
       await time.save();

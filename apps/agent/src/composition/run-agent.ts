@@ -11,7 +11,7 @@ import { openApplied } from '../config/applied.ts';
 import { holdFirstStart } from '../server/first-start.ts';
 import type { Leave } from '../versions/managed-programs.ts';
 import { openUpdates, type Updates } from '../versions/updates.ts';
-import type { Device, Disk } from '../os/ports.ts';
+import type { Device } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
 import { memoryLimits, initialHealth, notifyStatus, watchdog, type AgentHealth } from '../health/watchdog.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
@@ -25,7 +25,9 @@ import { openSync, type Sync } from './open-sync.ts';
 import type { NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
-import { checksum } from '../storage/checksum.ts';
+import { markOf } from '../link/credentials.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
+import { Mask } from '../logs/mask.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher, Patches } from '../versions/ports.ts';
 import type { Trust } from '../versions/trust/trust.ts';
@@ -38,6 +40,8 @@ export interface AgentParts {
   heardTime?: Cell<HeardTime | undefined>;
   /** Trace of the requests of `device` and `transport`; left out: they are not logged. */
   trace?: RequestTrace;
+  /** Start of this process, monotonic ms; left out: now. */
+  startedAt?: number;
   /** Information about the previous agent; left out: none. */
   runHistory?: RunHistory;
   /** A time that is certainly in the past, ms since 1970; left out: not passed on. */
@@ -45,10 +49,16 @@ export interface AgentParts {
   /** See machineEnvironment.certificateAuthority. */
   authorityFile?: string;
   credentials: MachineCredentials;
+  /** Receives whether the management server refuses them; left out: not used. */
+  refused?: (isRefused: boolean) => void;
+  /** Aborts when the machine has other credentials: this run ends, and the machine server keeps running. */
+  replaced?: AbortSignal;
+  /** What outlives this run; left out: nothing does. */
+  outer?: OuterCells;
   /** Conditions found before; left out: none. */
   conditions?: ConditionSet;
-  /** Passed to the machine server. */
-  credentialsFile: string;
+  /** Returns the file that is passed to the machine server. */
+  credentialsFile: () => string;
   root: string;
   layers: OwnLayers;
   version: string;
@@ -74,17 +84,28 @@ export interface AgentParts {
   ownMemory?: () => number | undefined;
   /** Left out: the limit of the built program. */
   memoryLimitBytes?: number;
-  /** Serves the status and takes commands of operators on this machine, until the signal. */
-  control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
+  /** Receives what the control socket shows and controls of this run; left out: not used. */
+  control?: (view: AgentView) => void;
+}
+
+/** State that the always-on parts of the agent share with each run of the linked part. */
+export interface OuterCells {
+  wanted: Cell<Wanted>;
+  isReached: Cell<boolean>;
+  /** The agent itself turned the radio into a hotspot, so a version on trial is not blamed for being offline. */
+  isOfflineByHotspot: Cell<boolean>;
+  /** What the agent does with the network; undefined: nothing watches it. */
+  network: Cell<NetworkStatus | undefined>;
+  mask: Mask;
+  /** Receives the lines of the always-on parts; undefined: they are only logged locally. */
+  lines: Cell<Sink | undefined>;
 }
 
 /** State that the loops share. */
-interface Shared {
-  wanted: Cell<Wanted>;
+interface Shared extends OuterCells {
   actual: Cell<Actual>;
   /** Counts the requested restarts of the machine server. */
   restarts: Cell<number>;
-  isReached: Cell<boolean>;
   conditions: ConditionSet;
   health: Cell<AgentHealth>;
 }
@@ -101,14 +122,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const layers = { ...parts.layers, platform: parts.device.host.platform };
   const hangDetector = new HangDetector(parts.clock);
   const device = watchedDevice(parts.device, hangDetector);
-  const shared: Shared = {
-    wanted: new Cell<Wanted>(wantedBefore(layers)),
-    actual: new Cell<Actual>(nothingYet),
-    restarts: new Cell(0),
-    isReached: new Cell(false),
-    conditions: parts.conditions ?? new Cell([]),
-    health: parts.health ?? new Cell(initialHealth),
-  };
+  const shared = sharedState(parts, layers);
   const runHistory = readOnce(parts.runHistory ?? noRunHistory);
   const heardTime = parts.heardTime ?? new Cell<HeardTime | undefined>(undefined);
   const sync = await openSync({ ...parts, ...shared, device, layers, runHistory, heardTime });
@@ -118,7 +132,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const self = {
     partId: credentials.partId,
     agentVersion: parts.version,
-    startedAt: parts.clock.now(),
+    startedAt: parts.startedAt ?? parts.clock.now(),
     host: device.host,
   };
   log.info('platform agent started', {
@@ -129,8 +143,9 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   });
 
   const lifetime = agentLifetime(signal, log);
+  leaveWhenReplaced(parts, lifetime);
   const { previousRun } = runHistory;
-  const updates = await versionUpdates(parts, { device, self, shared, sync, previousRun, leave: lifetime.leave });
+  const updates = await versionUpdates(parts, { device, shared, sync, previousRun, leave: lifetime.leave });
   const lateLoops = await lateLoopsOf(parts, { device, self, shared, sync, updates, lifetime });
   const mayStart = new Cell(false);
   const isSupervising = new Cell(false);
@@ -157,6 +172,27 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   return lifetime.ending;
 }
 
+function sharedState({ outer, conditions, health }: AgentParts, layers: OwnLayers): Shared {
+  const { wanted, isReached, isOfflineByHotspot, network, mask, lines } = outer ?? outerCells(layers);
+  return {
+    wanted,
+    isReached,
+    isOfflineByHotspot,
+    network,
+    mask,
+    lines,
+    actual: new Cell<Actual>(nothingYet),
+    restarts: new Cell(0),
+    conditions: conditions ?? new Cell([]),
+    health: health ?? new Cell(initialHealth),
+  };
+}
+
+function leaveWhenReplaced({ replaced }: AgentParts, lifetime: Lifetime): void {
+  replaced?.addEventListener('abort', () => lifetime.leave('credentials'), { once: true });
+  if (replaced?.aborted) lifetime.leave('credentials');
+}
+
 /** Reads the end of the previous run once, for all that use it. */
 function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
   let found: Promise<PreviousRun> | undefined;
@@ -165,14 +201,13 @@ function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
 
 interface VersionUpdateParts {
   device: Device;
-  self: Self;
   shared: Shared;
   sync: Sync;
   previousRun: RunHistory['previousRun'];
   leave: (how: Leave) => void;
 }
 
-function versionUpdates(parts: AgentParts, { device, self, shared, sync, previousRun, leave }: VersionUpdateParts) {
+function versionUpdates(parts: AgentParts, { device, shared, sync, previousRun, leave }: VersionUpdateParts) {
   const { trust, patches, fetcher, selfId = null, unitPlace, version, clock, random } = parts;
   const { log } = sync;
   return openUpdates({
@@ -180,7 +215,7 @@ function versionUpdates(parts: AgentParts, { device, self, shared, sync, previou
     device,
     selfId,
     version,
-    startedAt: self.startedAt,
+    startedAt: clock.now(),
     trust,
     patches,
     fetcher,
@@ -232,14 +267,12 @@ async function lateLoopsOf(
     operator: updates.operator,
     handOver: () => lifetime.leave('handover'),
   };
-  const control = parts.control?.(view, { disk, clock, log: log.child('control') }, lifetime.late);
+  parts.control?.(view);
   const stdoutBegin = async () => (await readRecord(disk))?.from;
   const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
-  return [
-    ...(control ? [{ name: 'control', work: control }] : []),
-    ...sync.sendLoops(self, outputs, lifetime.late),
-    { name: 'applied', work: trackApplied(lifetime.late) },
-  ].map(lifetime.loop);
+  return [...sync.sendLoops(self, outputs, lifetime.late), { name: 'applied', work: trackApplied(lifetime.late) }].map(
+    lifetime.loop,
+  );
 }
 
 /** Starts the loops that notify the service manager that this agent works, and what it does. */
@@ -278,7 +311,7 @@ function serverParts(
     log: sync.log.child('server'),
     mayStart,
     credentialsFile,
-    credentialsMark: checksum(new TextEncoder().encode(JSON.stringify(credentials))),
+    credentialsMark: markOf(credentials),
     ...(timeFloor && { timeFloor }),
     ...(authorityFile !== undefined && { authorityFile }),
     root,
@@ -291,6 +324,15 @@ function serverParts(
     leave,
   };
 }
+
+export const outerCells = (layers: OwnLayers): OuterCells => ({
+  wanted: new Cell(wantedBefore(layers)),
+  isReached: new Cell(false),
+  isOfflineByHotspot: new Cell(false),
+  network: new Cell<NetworkStatus | undefined>(undefined),
+  mask: new Mask(),
+  lines: new Cell<Sink | undefined>(undefined),
+});
 
 /** Before the first answer of the management server: the defaults and the local layers of this machine. */
 function wantedBefore(layers: OwnLayers): Wanted {

@@ -14,7 +14,9 @@ export type ControlReply = AgentStatus | ControlAnswer | { is_healthy: boolean }
 
 export interface Controlled {
   status(): AgentStatus;
-  operator: Operator;
+  operator(): Operator;
+  /** Reads the credentials file now. @returns whether other credentials are in use */
+  reloadCredentials(): Promise<boolean>;
   /** Replies before the agent ends; false: no supervisor would restart it. */
   handOver(): boolean;
 }
@@ -29,12 +31,18 @@ const asked = async (work: Promise<Done>): Promise<ControlReply> => {
 const routes: Readonly<Record<string, Route>> = {
   'GET /status': async (_, { status }) => status(),
   'GET /health': async () => ({ is_healthy: true }),
-  'POST /update': (body, { operator }) => (only(body, []), asked(operator.checkNow())),
-  'POST /rollback': (body, { operator }) => (only(body, ['program']), asked(operator.rollback(programOf(body)))),
+  'POST /update': (body, { operator }) => (only(body, []), asked(operator().checkNow())),
+  'POST /rollback': (body, { operator }) => (only(body, ['program']), asked(operator().rollback(programOf(body)))),
   'POST /pin': (body, { operator }) => (
     only(body, ['program', 'wish']),
-    asked(operator.pin(programOf(body), wishOf(body)))
+    asked(operator().pin(programOf(body), wishOf(body)))
   ),
+  'POST /credentials': async (body, { reloadCredentials }) => {
+    only(body, []);
+    const isChanged = await reloadCredentials();
+    const did = isChanged ? 'This agent uses the credentials of the file now.' : 'The credentials in use are the same.';
+    return { is_changed: isChanged, did };
+  },
   'POST /handover': async (body, { handOver }) => {
     only(body, []);
     const isDone = handOver();
@@ -43,7 +51,7 @@ const routes: Readonly<Record<string, Route>> = {
       : 'There is no supervisor that would start an agent again.';
     return { is_changed: isDone, did };
   },
-  'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),
+  'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator().clearQuarantine(programOf(body)))),
 };
 
 /** @throws PlatformError for a request that is invalid or cannot be met */

@@ -1,11 +1,9 @@
-import { changedOr, errorText, type Clock, type Log } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
+import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import type { AgentStatus } from '@platform/contract/agent-status';
 import { readRecord } from '../server/record.ts';
 import type { Disk } from '../os/ports.ts';
 import type { Spool } from '../logs/spool.ts';
 import { listen } from './listen.ts';
-import type { Operator } from '../versions/operator.ts';
 import { statusOf, type Reach } from './status.ts';
 import type { AgentView } from './view.ts';
 
@@ -14,31 +12,50 @@ const answerMs = 200;
 
 export const lastStatusFile = 'state/status.json';
 
-const never = async (): Promise<never> => {
-  throw new PlatformError('UNSUPPORTED', { what: 'updates' });
-};
-const noOperator: Operator = { checkNow: never, rollback: never, pin: never, clearQuarantine: never };
+interface ControlParts {
+  root: string;
+  /** The running part of the agent: it changes with the credentials. */
+  view: Cell<AgentView>;
+  /** Reads the credentials file now. @returns whether other credentials are in use */
+  reloadCredentials: () => Promise<boolean>;
+  disk: Disk;
+  clock: Clock;
+  log: Log;
+}
 
 /**
  * Serves the control socket of a running agent until `signal`. The last status stays on the disk for the time when no
  * agent runs. An agent works without its socket, so a failure is only logged.
  */
-export async function serveControl(
-  view: AgentView,
-  { disk, clock, log }: { disk: Disk; clock: Clock; log: Log },
-  signal: AbortSignal,
-): Promise<void> {
-  const tracker = statusTracker(view, clock);
-  const watching = Promise.all([tracker.watchReach(signal), tracker.watchServer(disk, signal)]);
+export async function serveControl(parts: ControlParts, signal: AbortSignal): Promise<void> {
+  const { root, view, disk, clock, log } = parts;
+  let tracker = statusTracker(view.get(), clock);
+  const followViews = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const turn = new AbortController();
+      const over = AbortSignal.any([turn.signal, signal]);
+      const watching = Promise.all([tracker.watchReach(over), tracker.watchServer(disk, over)]);
+      await view.changed(signal);
+      turn.abort();
+      await watching;
+      tracker = signal.aborted ? tracker : statusTracker(view.get(), clock);
+    }
+  };
+  const watching = followViews();
   try {
-    const operator = view.operator ?? noOperator;
     const handOver = (): boolean => {
-      const { isSupervisedBySystemd, isKept = false } = view.self.host;
+      const { isSupervisedBySystemd, isKept = false } = view.get().self.host;
       if (!isSupervisedBySystemd && !isKept) return false;
-      void clock.sleep(answerMs, signal).then(view.handOver);
+      void clock.sleep(answerMs, signal).then(() => view.get().handOver());
       return true;
     };
-    await listen(view.root, { status: tracker.status, operator, handOver }, { clock, log }, signal);
+    const controlled = {
+      status: () => tracker.status(),
+      operator: () => view.get().operator,
+      handOver,
+      reloadCredentials: parts.reloadCredentials,
+    };
+    await listen(root, controlled, { clock, log }, signal);
   } catch (error) {
     log.warn('there is no control socket: status and the other commands cannot ask this agent', {
       error: errorText(error),
@@ -49,10 +66,10 @@ export async function serveControl(
   await disk.write(lastStatusFile, new TextEncoder().encode(`${JSON.stringify(last)}\n`)).catch(() => {});
 }
 
-const logsOf = ({ counters }: Spool): AgentStatus['logs'] => ({
-  waiting_lines: counters.waitingLines,
-  dropped_lines: counters.droppedLines,
-  spool_bytes: counters.bytes,
+const logsOf = (spool: Spool | undefined): AgentStatus['logs'] => ({
+  waiting_lines: spool?.counters.waitingLines ?? 0,
+  dropped_lines: spool?.counters.droppedLines ?? 0,
+  spool_bytes: spool?.counters.bytes ?? 0,
 });
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */

@@ -13,11 +13,12 @@ export interface AgentView {
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
   isReached: Cell<boolean>;
-  spool: Spool;
+  /** Undefined: without credentials no lines wait for upload. */
+  spool: Spool | undefined;
   conditions: ConditionSet;
   /** Corrects a recorded time if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
-  operator: Operator | undefined;
+  operator: Operator;
   /** Ends this agent so that the version in bin/ starts. The machine server keeps running. */
   handOver: () => void;
 }

@@ -4,13 +4,15 @@ import type { Condition } from './conditions.ts';
 /** Conditions that desired and observed state do not show, for example of files, clock and network. */
 export type ConditionSet = Cell<readonly Condition[]>;
 
-/** Sets the only condition of this code. While its message is the same, the first one stays, with its time. */
+/** Sets the only condition of this code and subject. While its message is the same, the first one stays, with its time. */
 export function setCondition(conditions: ConditionSet, condition: Condition): void {
-  const before = conditions.get().find((c) => c.code === condition.code);
+  const isSame = (c: Condition): boolean => c.code === condition.code && c.subject === condition.subject;
+  const before = conditions.get().find(isSame);
   if (before?.message === condition.message) return;
-  conditions.update((list) => [...list.filter((c) => c.code !== condition.code), condition]);
+  conditions.update((list) => [...list.filter((c) => !isSame(c)), condition]);
 }
 
-export function clearCondition(conditions: ConditionSet, code: string): void {
-  if (conditions.get().some((c) => c.code === code)) conditions.update((list) => list.filter((c) => c.code !== code));
+export function clearCondition(conditions: ConditionSet, code: string, subject?: string): void {
+  const isMeant = (c: Condition): boolean => c.code === code && c.subject === subject;
+  if (conditions.get().some(isMeant)) conditions.update((list) => list.filter((c) => !isMeant(c)));
 }

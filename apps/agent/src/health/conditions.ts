@@ -5,6 +5,8 @@ import { isQuarantined } from '../state/trial-file.ts';
 
 export interface Condition {
   code: string;
+  /** Distinguishes conditions of one code; undefined: there is only one. Not reported. */
+  subject?: string;
   severity: 'note' | 'warning' | 'error';
   message: string;
   remedy: string;

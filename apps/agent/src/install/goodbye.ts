@@ -32,12 +32,9 @@ export async function sayGoodbye(
   useProxiesOf(process.env);
   const { appAddress, partId } = credentials.value;
   const send = await onceFetch(trustedBy(credentials.value), { root, clock, system });
-  const cloud = connectCloud(
-    connectTransport(appAddress, { clock, fetch: send }),
-    credentials.value,
-    clock,
-    new Cell(false),
-  );
+  const cloud = connectCloud(connectTransport(appAddress, { clock, fetch: send }), credentials.value, clock, {
+    isReached: new Cell(false),
+  });
   const { platform, distro, tags } = thisHost();
   const request = { id: partId, hostInfo: { platform, distro, tags: [...tags] }, uninstalled: true };
   try {

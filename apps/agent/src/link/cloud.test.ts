@@ -29,7 +29,7 @@ test('who is signing in for all and gives up leaves the others signed in, and no
     type: 'robot-secret',
     payload: 's',
   } as const;
-  const cloud = connectCloud(transport, credentials, clock, isReached, conditions);
+  const cloud = connectCloud(transport, credentials, clock, { isReached, conditions });
   const first = new AbortController();
   const given = assert.rejects(cloud.needsRestart(first.signal), /enough/);
   const other = cloud.needsRestart(new AbortController().signal);

@@ -35,18 +35,22 @@ export interface Cloud {
   log(request: MessageInitShape<typeof LogRequestSchema>, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Makes calls with the token of this machine.
- *
- * @param isReached - set after each call: whether the server answered, if only with an error of its own.
- * @param conditions - receives the condition of the connection; it is cleared when the server answers again.
- */
+/** What follows from the calls. */
+interface LinkObservers {
+  /** Set after each call: whether the server answered, if only with an error of its own. */
+  isReached: Cell<boolean>;
+  /** Receives the condition of the connection, until the server answers again. */
+  conditions?: ConditionSet;
+  /** Called with whether the server refuses this machine; a failed connection does not change that. */
+  refused?: (isRefused: boolean) => void;
+}
+
+/** Makes calls with the token of this machine. */
 export function connectCloud(
   transport: Transport,
   credentials: MachineCredentials,
   clock: Clock,
-  isReached: Cell<boolean>,
-  conditions: ConditionSet = new Cell([]),
+  { isReached, conditions = new Cell([]), refused = () => {} }: LinkObservers,
 ): Cloud {
   const { appAddress: address, entity, type, payload } = credentials;
   const auth = createClient(AuthService, transport);
@@ -74,11 +78,13 @@ export function connectCloud(
         ),
       );
       isReached.set(true);
+      refused(false);
       setProblem(undefined);
       return answer;
     } catch (error) {
       if (signal.aborted) throw error;
       isReached.set(isAnswer(error));
+      if (isRefused(error)) refused(true);
       const explained = isAnswer(error) ? error : withProblem(error, address);
       setProblem(
         isRefused(error) ? new PlatformError('CLOUD_REFUSES_MACHINE', { address }, error) : linkProblemIn(explained),
@@ -99,9 +105,12 @@ export function connectCloud(
   };
 }
 
-/** Makes the problem the only condition of the connection; undefined: the server answered. */
+/** Makes the problem the condition of the connection; undefined: the server answered. Only an answer ends a refusal. */
 function setLinkCondition(conditions: ConditionSet, problem: PlatformError | undefined, clock: Clock): void {
-  for (const code of linkCodes) if (code !== problem?.code) clearCondition(conditions, code);
+  for (const code of linkCodes) {
+    const isStillRefused = code === 'CLOUD_REFUSES_MACHINE' && problem !== undefined;
+    if (code !== problem?.code && !isStillRefused) clearCondition(conditions, code);
+  }
   if (!problem) return;
   const { code, what, remedy } = problem;
   const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';

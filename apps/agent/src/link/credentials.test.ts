@@ -1,48 +1,43 @@
 import assert from 'node:assert/strict';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import type { Clock } from '@platform/kit';
-import { captureLog, tempFolder } from '@platform/kit/testing';
-import { awaitCredentials } from './credentials.ts';
+import { Cell, type Clock } from '@platform/kit';
+import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
+import type { Condition } from '../health/conditions.ts';
+import { Credentials } from './credentials.ts';
 
 const good = JSON.stringify({ cloud: { app_address: 'http://cloud.example', id: 'part-1', secret: 'secret-1' } });
 const other = good.replace('part-1', 'part-2');
-
-/** A clock whose sleeps the test can observe and end. */
-class Naps implements Clock {
-  #waiting = Promise.withResolvers<() => void>();
-  now = (): number => 0;
-  wall = (): number => 0;
-  sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
-    if (signal?.aborted) return;
-    assert.equal(ms, 10_000);
-    await new Promise<void>((wake) => this.#waiting.resolve(wake));
-  };
-  /** Resolves when code under test sleeps. */
-  async next(): Promise<() => void> {
-    const wake = await this.#waiting.promise;
-    this.#waiting = Promise.withResolvers();
-    return wake;
-  }
-}
+const rotated = good.replace('secret-1', 'secret-2');
 
 async function world() {
   const folder = await tempFolder();
-  const clock = new Naps();
+  const clock = new FakeClock();
   const captured = captureLog(clock);
-  const reports: string[] = [];
-  const end = new AbortController();
-  const [file, copy] = [folder.file('platform.json'), folder.file('last-good.json')];
-  const wait = () =>
-    awaitCredentials(file, { copy, tell: (t) => reports.push(t), clock, log: captured.log }, end.signal);
+  const conditions = new Cell<readonly Condition[]>([]);
+  const [file, copy] = [folder.file('etc/platform.json'), folder.file('last-good.json')];
+  await mkdir(folder.file('etc'));
+  const start = (by: Clock = clock) => new Credentials({ file, copy, conditions, clock: by, log: captured.log });
+  const credentials = start();
   return {
     clock,
     captured,
-    reports,
-    end,
     file,
     copy,
-    wait,
+    start,
+    credentials,
+    codes: () => conditions.get().map((c) => c.code),
+    message: () => conditions.get()[0]?.message ?? '',
+    errors: () => captured.lines.filter((l) => l.level === 'error'),
+    part: (of = credentials) => of.found.get()?.credentials.partId,
+    /** A file that cannot be used is read again after a while. */
+    async reload(of = credentials) {
+      const reloading = of.reload();
+      const done = reloading.then(() => 'done');
+      const turn = () => new Promise((resolve) => setImmediate(resolve));
+      while ((await Promise.race([done, turn()])) !== 'done') await clock.advance(100);
+      return reloading;
+    },
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
@@ -50,16 +45,20 @@ async function world() {
 test('a good file: used, and copied for its owner alone', async () => {
   await using w = await world();
   await writeFile(w.file, good);
-  const found = await w.wait();
-  assert.deepEqual([found?.credentials.partId, found?.file, found?.problem], ['part-1', w.file, undefined]);
+  assert.equal(await w.reload(), true);
+  assert.deepEqual([w.part(), w.credentials.found.get()?.file, w.codes()], ['part-1', w.file, []]);
   assert.equal(await readFile(w.copy, 'utf8'), good);
   assert.equal((await stat(w.copy)).mode & 0o777, 0o600);
+  const before = w.credentials.found.get();
+  assert.equal(await w.reload(), false);
+  assert.equal(w.credentials.found.get(), before, 'the same content changes nothing');
 });
 
 test('by an API key', async () => {
   await using w = await world();
   await writeFile(w.file, '{"cloud": {"app_address": "http://h/", "id": "part", "api_key": {"id": "k", "key": "v"}}}');
-  assert.deepEqual((await w.wait())?.credentials, {
+  await w.reload();
+  assert.deepEqual(w.credentials.found.get()?.credentials, {
     appAddress: 'http://h',
     partId: 'part',
     entity: 'k',
@@ -78,50 +77,135 @@ const bad: readonly [string, string | undefined, RegExp][] = [
   ['huge', `"${'x'.repeat(70_000)}"`, /larger than 65536 bytes/],
 ];
 for (const [name, text, problem] of bad) {
-  test(`credentials ${name}: the agent waits, logs the problem once, and uses them as soon as they are good`, async () => {
+  test(`credentials ${name} at the start: reported once, and used as soon as they are good`, async () => {
     await using w = await world();
     if (text !== undefined) await writeFile(w.file, text);
-    const waiting = w.wait();
-    for (let i = 0; i < 4; i++) (await w.clock.next())();
-    const wake = await w.clock.next();
-    assert.equal(w.reports.length, 5, 'who watches over the agent hears of it at each look');
-    assert.match(w.reports[0] ?? '', problem);
-    const lines = w.captured.lines.filter((l) => l.level === 'error');
-    assert.equal(lines.length, 1);
-    assert.match(String(lines[0]?.fields['remedy']), /Copy the credentials/);
+    for (let i = 0; i < 4; i++) assert.equal(await w.reload(), false);
+    assert.deepEqual(
+      [w.part(), w.codes(), w.credentials.hasCredentials.get()],
+      [undefined, ['CREDENTIALS_MISSING'], false],
+    );
+    assert.match(w.message(), problem);
+    assert.equal(w.errors().length, 1);
+    assert.match(String(w.errors()[0]?.fields['remedy']), /Copy the credentials/);
     assert.doesNotMatch(w.captured.text(), /secret-1/);
     await writeFile(w.file, good);
-    wake();
-    assert.equal((await waiting)?.credentials.partId, 'part-1');
+    assert.equal(await w.reload(), true);
+    assert.deepEqual([w.part(), w.codes(), w.credentials.hasCredentials.get()], ['part-1', [], true]);
   });
 
-  test(`credentials ${name} after they were good: the last good ones are used, but not when they were taken away`, async () => {
+  test(`credentials ${name} while the agent runs: the last valid ones stay in use, with a condition`, async () => {
     await using w = await world();
     await writeFile(w.file, good);
-    await w.wait();
+    await w.reload();
     await rm(w.file);
     if (text !== undefined) await writeFile(w.file, text);
-    else {
-      w.end.abort();
-      assert.equal(await w.wait(), undefined);
-      return;
-    }
-    const found = await w.wait();
-    assert.deepEqual([found?.credentials.partId, found?.file], ['part-1', w.copy]);
-    assert.match(found?.problem?.message ?? '', problem);
+    assert.equal(await w.reload(), false);
+    assert.equal(w.part(), 'part-1');
+    assert.deepEqual(w.codes(), [text === undefined ? 'CREDENTIALS_REMOVED' : 'CREDENTIALS_DAMAGED']);
+    assert.equal(w.credentials.found.get()?.file, text === undefined ? w.file : w.copy, 'for the machine server');
     await writeFile(w.file, other);
-    assert.equal((await w.wait())?.credentials.partId, 'part-2');
+    assert.equal(await w.reload(), true);
+    assert.deepEqual([w.part(), w.credentials.found.get()?.file, w.codes()], ['part-2', w.file, []]);
+  });
+
+  test(`credentials ${name} at a later start: the last valid ones are used, but not when they were taken away`, async () => {
+    await using w = await world();
+    await writeFile(w.file, good);
+    await w.reload();
+    await rm(w.file);
+    if (text !== undefined) await writeFile(w.file, text);
+    const next = w.start();
+    await w.reload(next);
+    const used = text === undefined ? [undefined, undefined] : ['part-1', w.copy];
+    const code = text === undefined ? 'CREDENTIALS_MISSING' : 'CREDENTIALS_DAMAGED';
+    assert.deepEqual([w.part(next), next.found.get()?.file, w.codes()], [...used, [code]]);
+    assert.match(w.message(), problem);
   });
 }
+
+test('a file that is written in two steps is read when it is whole', async () => {
+  await using w = await world();
+  await writeFile(w.file, good);
+  const credentials = w.start({ now: () => 0, wall: () => 0, sleep: () => writeFile(w.file, other) });
+  await credentials.reload();
+  await writeFile(w.file, other.slice(0, 30));
+  assert.equal(await credentials.reload(), true);
+  assert.deepEqual([w.part(credentials), w.codes(), w.errors()], ['part-2', [], []]);
+});
+
+test('a file that is written twice while it is read: the last content is used', async () => {
+  await using w = await world();
+  await writeFile(w.file, good);
+  const first = w.credentials.reload();
+  await writeFile(w.file, other);
+  const second = w.credentials.reload();
+  await writeFile(w.file, rotated);
+  await Promise.all([first, second, w.credentials.reload()]);
+  assert.equal(w.credentials.found.get()?.credentials.payload, 'secret-2');
+});
 
 test('a folder in place of the file, and a folder that takes no copy', async () => {
   await using w = await world();
   await mkdir(w.file);
-  w.end.abort();
-  assert.equal(await w.wait(), undefined);
+  await w.reload();
+  assert.match(w.message(), /it is not a file/);
   await using fresh = await world();
   await writeFile(fresh.file, good);
   await mkdir(fresh.copy);
-  assert.equal((await fresh.wait())?.credentials.partId, 'part-1');
+  await fresh.reload();
+  assert.equal(fresh.part(), 'part-1');
   assert.match(fresh.captured.lines.map((l) => l.message).join(), /credentials are not copied/);
+});
+
+test('entered credentials are stored for their owner alone, then used', async () => {
+  await using w = await world();
+  await w.reload();
+  assert.deepEqual(await w.credentials.take(good), { ok: true });
+  assert.deepEqual([w.part(), w.codes(), await readFile(w.file, 'utf8')], ['part-1', [], good]);
+  assert.equal((await stat(w.file)).mode & 0o777, 0o600);
+  assert.deepEqual(await w.credentials.take(good), { ok: true }, 'the same again');
+});
+
+const entered: readonly [name: string, text: string, code: string, words: RegExp][] = [
+  ['empty', ' \n', 'CREDENTIALS_REJECTED', /cannot be used: it is empty\. Copy the credentials/],
+  ['huge', 'x'.repeat(70_000), 'CREDENTIALS_REJECTED', /larger than 65536 bytes/],
+  ['truncated', good.slice(0, 40), 'CREDENTIALS_REJECTED', /not a JSON object/],
+  ['without a secret', '{"cloud": {"app_address": "http://x", "id": "a"}}', 'CREDENTIALS_REJECTED', /cloud\.secret/],
+];
+for (const [name, text, code, words] of entered) {
+  test(`entered credentials ${name}: refused in words for users, and nothing is written`, async () => {
+    await using w = await world();
+    const answer = await w.credentials.take(text);
+    assert.ok(!answer.ok);
+    assert.equal(answer.code, code);
+    assert.match(answer.text, words);
+    assert.equal(w.part(), undefined);
+    await assert.rejects(stat(w.file), /ENOENT/);
+  });
+}
+
+test('valid credentials are not replaced by entered ones; refused credentials are', async () => {
+  await using w = await world();
+  await writeFile(w.file, good);
+  await w.reload();
+  const answer = await w.credentials.take(other);
+  assert.deepEqual([answer.ok, !answer.ok && answer.code], [false, 'OTHER_CREDENTIALS']);
+  assert.equal(await readFile(w.file, 'utf8'), good);
+  w.credentials.refused(true);
+  assert.equal(w.credentials.hasCredentials.get(), false);
+  const again = await w.credentials.take(good);
+  assert.equal(!again.ok && again.code, 'CLOUD_REFUSES_MACHINE', 'those that are refused do not help');
+  assert.deepEqual(await w.credentials.take(rotated), { ok: true });
+  assert.equal(w.credentials.hasCredentials.get(), true);
+  assert.equal(await readFile(`${w.file}.old`, 'utf8'), good);
+});
+
+test('entered credentials that cannot be stored are refused with the reason, and not used', async () => {
+  await using w = await world();
+  await rm(w.file, { force: true });
+  await mkdir(w.file);
+  const answer = await w.credentials.take(good);
+  assert.deepEqual([answer.ok, !answer.ok && answer.code], [false, 'CREDENTIALS_NOT_STORED']);
+  assert.equal(w.part(), undefined);
 });

@@ -1,77 +1,219 @@
-import { lstat, readFile, stat } from 'node:fs/promises';
+import { lstat, mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
-import type { Clock, Log } from '@platform/kit';
+import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
-import type { Condition } from '../health/conditions.ts';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import type { FileWatch } from '../os/ports.ts';
+import { checksum } from '../storage/checksum.ts';
 
-const lookAgainMs = 10_000;
 const limitBytes = 64 * 2 ** 10;
+/** A program that writes the file in several steps needs less time. */
+const settleMs = 2_000;
 
 export interface FoundCredentials {
   credentials: MachineCredentials;
   /** The file that contains them, for the machine server. */
   file: string;
-  /** The problem with the configured file; undefined: none. */
-  problem: Condition | undefined;
 }
 
-type Read = { ok: true; text: string; value: MachineCredentials } | { ok: false; problem: string; isThere: boolean };
+/** The answer to credentials that a user entered; `text` is for users. */
+type TakenCredentials = { ok: true } | { ok: false; code: ErrorCode; text: string };
+
+type Content = { ok: true; text: string; value: MachineCredentials } | { ok: false; problem: string; isThere: boolean };
+
+interface CredentialsParts {
+  file: string;
+  /** Path of the copy of the last valid file. */
+  copy: string;
+  conditions: ConditionSet;
+  clock: Clock;
+  log: Log;
+}
+
+/** Equal for credentials with the same content. */
+export const markOf = (credentials: MachineCredentials): string =>
+  checksum(new TextEncoder().encode(JSON.stringify(credentials)));
 
 /**
- * Reads the credentials of this machine. If the file is damaged, the copy of the last intact one is used. Without a
- * copy the agent retries every 10 s and logs what is missing: exiting would only lead to a restart loop.
- *
- * @param copy - path of the copy of the last intact file.
- * @param tell - called at each retry with the problem.
- * @returns undefined if `signal` aborts first.
+ * The credentials of this machine. A damaged file never replaces valid credentials: those of the copy or of the memory
+ * stay in use. A removed file counts from the next start of the agent on, because an editor may replace it.
  */
-export async function awaitCredentials(
-  file: string,
-  { copy, tell, clock, log }: { copy: string; tell: (text: string) => void; clock: Clock; log: Log },
-  signal: AbortSignal,
-): Promise<FoundCredentials | undefined> {
-  const remedy = `Copy the credentials of this machine from the management app (or \`platform machine credentials\`) to ${file}.`;
-  for (let logged = ''; !signal.aborted; await clock.sleep(lookAgainMs, signal)) {
-    const read = await readFrom(file);
-    if (read.ok) {
-      await keep(copy, read.text).catch((error: unknown) => log.warn('credentials are not copied', { copy, error }));
-      return { credentials: read.value, file, problem: undefined };
-    }
-    const last = read.isThere ? await readFrom(copy) : undefined; // a missing file was removed on purpose
-    if (last?.ok) {
-      log.error('the credentials file cannot be used; the last good one is used', { file, problem: read.problem });
-      const problem: Condition = {
-        code: 'CREDENTIALS_DAMAGED',
-        severity: 'error',
-        message: `The credentials file ${file} cannot be used (${read.problem}); the last good one is used.`,
-        remedy: `${remedy} It is used from the next start of the agent on.`,
-      };
-      return { credentials: last.value, file: copy, problem };
-    }
-    if (read.problem !== logged) {
-      log.error('this machine has no usable credentials; waiting for them', { file, problem: read.problem, remedy });
-      logged = read.problem;
-    }
-    tell(`no usable credentials: ${read.problem}`);
+export class Credentials {
+  readonly #parts: CredentialsParts;
+  readonly #found = new Cell<FoundCredentials | undefined>(undefined);
+  readonly #has = new Cell(false);
+  #isRefused = false;
+  #logged = '';
+  #work: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: CredentialsParts) {
+    this.#parts = parts;
   }
-  return undefined;
+
+  get file(): string {
+    return this.#parts.file;
+  }
+
+  /** The credentials in use; undefined: there are none. Only this class sets it. */
+  get found(): Cell<FoundCredentials | undefined> {
+    return this.#found;
+  }
+
+  /** This machine has credentials, and the management server has not refused them. Only this class sets it. */
+  get hasCredentials(): Cell<boolean> {
+    return this.#has;
+  }
+
+  /** Records whether the management server refused a call with the credentials in use. */
+  refused(isRefused: boolean): void {
+    this.#isRefused = isRefused;
+    this.#update();
+  }
+
+  /** Reads the file. @returns whether other credentials are in use now */
+  reload(signal?: AbortSignal): Promise<boolean> {
+    return this.#oneAtATime(() => this.#reload(signal));
+  }
+
+  /** Reads the file at each change, until the signal. */
+  async follow(watch: FileWatch, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.reload(signal);
+      await watch.changed(signal);
+    }
+    watch.close();
+  }
+
+  /**
+   * Takes the text of a credentials file that a user entered at this machine. Stores it before it is used. Valid
+   * credentials are not replaced, because whoever is near the machine could take it over.
+   */
+  take(text: string): Promise<TakenCredentials> {
+    return this.#oneAtATime(async () => {
+      const { file } = this.#parts;
+      const refusal = (error: PlatformError): TakenCredentials => ({
+        ok: false,
+        code: error.code,
+        text: `${error.what} ${error.remedy}`,
+      });
+      const parsed = parseText(text);
+      if (!parsed.ok) return refusal(new PlatformError('CREDENTIALS_REJECTED', { problem: parsed.problem }));
+      const now = this.#found.get()?.credentials;
+      const isSame = now !== undefined && markOf(now) === markOf(parsed.value);
+      if (isSame && !this.#isRefused) return { ok: true };
+      if (isSame) return refusal(new PlatformError('CLOUD_REFUSES_MACHINE', { address: now.appAddress }));
+      if (now && this.#has.get()) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
+      try {
+        await storeCredentials(file, text);
+      } catch (error) {
+        return refusal(new PlatformError('CREDENTIALS_NOT_STORED', { file, problem: errorText(error) }, error));
+      }
+      await this.#reload();
+      return { ok: true };
+    });
+  }
+
+  async #reload(signal?: AbortSignal): Promise<boolean> {
+    const { file, copy, clock, log } = this.#parts;
+    const before = this.#found.get();
+    let content = await contentOf(file);
+    if (!content.ok && before && !signal?.aborted) {
+      await clock.sleep(settleMs, signal); // it may be half-written
+      content = await contentOf(file);
+    }
+    if (signal?.aborted && !content.ok && before) return false;
+    if (content.ok) {
+      await keep(copy, content.text).catch((error: unknown) => log.warn('credentials are not copied', { copy, error }));
+      this.#report(undefined, { file, problem: '' });
+      return this.#use(content.value, file);
+    }
+    const { problem, isThere } = content;
+    if (!isThere && before) {
+      this.#report('CREDENTIALS_REMOVED', { file, problem });
+      return false;
+    }
+    // Without credentials in use, a missing file was removed on purpose.
+    const last = isThere ? await contentOf(copy) : undefined;
+    if (last?.ok && (!before || markOf(before.credentials) === markOf(last.value))) {
+      this.#report('CREDENTIALS_DAMAGED', { file, problem });
+      return this.#use(last.value, copy);
+    }
+    this.#report(before ? 'CREDENTIALS_DAMAGED' : 'CREDENTIALS_MISSING', { file, problem });
+    return false;
+  }
+
+  #use(credentials: MachineCredentials, file: string): boolean {
+    const before = this.#found.get();
+    const isOther = before === undefined || markOf(before.credentials) !== markOf(credentials);
+    if (isOther) this.#isRefused = false;
+    if (isOther || before.file !== file) this.#found.set({ credentials, file });
+    this.#update();
+    return isOther;
+  }
+
+  #update(): void {
+    this.#has.set(this.#found.get() !== undefined && !this.#isRefused);
+  }
+
+  #report(
+    code: 'CREDENTIALS_MISSING' | 'CREDENTIALS_DAMAGED' | 'CREDENTIALS_REMOVED' | undefined,
+    of: { file: string; problem: string },
+  ): void {
+    const { conditions, clock, log } = this.#parts;
+    for (const other of ['CREDENTIALS_MISSING', 'CREDENTIALS_DAMAGED', 'CREDENTIALS_REMOVED'])
+      if (other !== code) clearCondition(conditions, other);
+    const logged = code === undefined ? '' : `${code} ${of.problem}`;
+    const isNew = logged !== this.#logged;
+    this.#logged = logged;
+    if (code === undefined || !isNew) return;
+    const { what, remedy } = new PlatformError(code, of);
+    const severity = code === 'CREDENTIALS_REMOVED' ? 'warning' : 'error';
+    setCondition(conditions, { code, severity, message: what, remedy, sinceWall: clock.wall() });
+    log.error(logTexts[code], { ...of, remedy });
+  }
+
+  /** Two readers at once could use an older content after a newer one. */
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#work.then(work);
+    this.#work = result.catch(() => {});
+    return result;
+  }
 }
 
-async function readFrom(file: string): Promise<Read> {
+const logTexts = {
+  CREDENTIALS_MISSING: 'this machine has no usable credentials; waiting for them',
+  CREDENTIALS_DAMAGED: 'the credentials file cannot be used; the last valid credentials are used',
+  CREDENTIALS_REMOVED: 'the credentials file was removed; its credentials are used until the agent is restarted',
+} as const;
+
+/** Replaces the credentials file, for its owner only. The file before stays beside it as `.old`. */
+export async function storeCredentials(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true });
+  const old = await readFile(file).catch(() => undefined);
+  if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });
+  await atomicWrite(file, text, { mode: 0o600 });
+}
+
+function parseText(text: string): Content {
+  if (text.trim() === '') return { ok: false, problem: 'it is empty', isThere: true };
+  if (Buffer.byteLength(text) > limitBytes)
+    return { ok: false, problem: `it is larger than ${limitBytes} bytes`, isThere: true };
+  const parsed = parseCredentials(text);
+  return parsed.ok ? { ok: true, text, value: parsed.value } : { ok: false, problem: parsed.problem, isThere: true };
+}
+
+async function contentOf(file: string): Promise<Content> {
   try {
     const found = await stat(file);
     if (!found.isFile()) return { ok: false, problem: 'it is not a file', isThere: true };
     if (found.size > limitBytes) return { ok: false, problem: `it is larger than ${limitBytes} bytes`, isThere: true };
-    const text = await readFile(file, 'utf8');
-    const parsed = parseCredentials(text);
-    return parsed.ok
-      ? { ok: true, text, value: parsed.value }
-      : { ok: false, problem: text.trim() === '' ? 'it is empty' : parsed.problem, isThere: true };
+    return parseText(await readFile(file, 'utf8'));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT') return { ok: false, problem: 'there is no such file', isThere: false };
-    return { ok: false, problem: error instanceof Error ? error.message : String(error), isThere: true };
+    return { ok: false, problem: errorText(error), isThere: true };
   }
 }
 

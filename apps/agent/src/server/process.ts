@@ -23,7 +23,7 @@ export interface ServerProcessParts {
   restarts: Cell<number>;
   /** While false, no server starts (wait_for_update_check). */
   mayStart: Cell<boolean>;
-  credentialsFile: string;
+  credentialsFile: () => string;
   /** Checksum of the content of that file: a server that was started with another one is restarted. */
   credentialsMark: string;
   /** A time that is certainly in the past, ms since 1970; left out: the machine server knows it itself. */
@@ -125,7 +125,7 @@ async function start(s: Supervision): Promise<machine.Event | void> {
     const { serverEnv, debug } = parts.wanted.get().settings;
     const started = await device.processes.start({
       program: programOf(id),
-      args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
+      args: ['-config', parts.credentialsFile(), '-data', `${parts.root}/server`],
       env: {
         ...serverEnv,
         [machineEnvironment.agentHandlesNeedsRestart]: 'true',

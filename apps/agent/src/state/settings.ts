@@ -11,4 +11,6 @@ export const settingsOf = (config: AgentConfig, { isFastStart }: { isFastStart: 
   isUpdateCheckFirst: config.advanced_settings.wait_for_update_check && !isFastStart,
   serverEnv: config.advanced_settings.platform_server_env,
   maintenanceWindow: config.maintenance_window,
+  network: config.network_configuration,
+  additionalNetworks: config.additional_networks,
 });

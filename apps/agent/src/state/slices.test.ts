@@ -1,4 +1,5 @@
 // Which slices have put a configuration in effect: a slice with a failure is never "in effect".
+import { defaultAgentConfig } from '@platform/contract/agent-config';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextSlices } from '../config/applied.ts';
@@ -36,6 +37,8 @@ const wanted: Wanted = {
     isUpdateCheckFirst: false,
     serverEnv: {},
     maintenanceWindow: undefined,
+    network: defaultAgentConfig().network_configuration,
+    additionalNetworks: [],
   },
   corrections: [],
   ineffective: [],

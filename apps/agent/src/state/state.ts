@@ -1,5 +1,5 @@
 import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform/contract/program-states';
-import type { MaintenanceWindow } from '@platform/contract/agent-config';
+import type { AgentConfig, MaintenanceWindow } from '@platform/contract/agent-config';
 import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Bad, Trial } from './trial-file.ts';
@@ -43,6 +43,8 @@ export interface Settings {
   serverEnv: Readonly<Record<string, string>>;
   /** Restarts for a new version may happen inside this window. Undefined: none is configured. */
   maintenanceWindow: MaintenanceWindow | undefined;
+  network: AgentConfig['network_configuration'];
+  additionalNetworks: AgentConfig['additional_networks'];
 }
 
 /** An invalid field of the configuration and the value used instead. */

@@ -18,12 +18,9 @@ export async function reportFailure(
   if (!parsed.ok) throw new Error(parsed.problem);
   const { appAddress, partId } = parsed.value;
   const send = await onceFetch(trustedBy(parsed.value), { root, clock, system });
-  const cloud = connectCloud(
-    connectTransport(appAddress, { clock, fetch: send }),
-    parsed.value,
-    clock,
-    new Cell(false),
-  );
+  const cloud = connectCloud(connectTransport(appAddress, { clock, fetch: send }), parsed.value, clock, {
+    isReached: new Cell(false),
+  });
   const { code, what, remedy } = new PlatformError('MIGRATION_FAILED', { problem });
   const { platform, distro, tags } = thisHost();
   await cloud.deviceAgentConfig(

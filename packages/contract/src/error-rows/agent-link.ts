@@ -8,6 +8,45 @@ export const agentLinkErrors = {
     message: 'The credentials from {source} cannot be used: {problem}.',
     remedy: 'Check the URL of the management server, or copy the credentials of this machine from the web app again.',
   },
+  CREDENTIALS_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'This machine has no usable credentials: {problem}.',
+    remedy:
+      'Copy the credentials of this machine from the web app (or `platform machine credentials`) to {file}, or pass them to platform-agent provision. The agent takes them over at once.',
+  },
+  CREDENTIALS_DAMAGED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'The credentials file {file} cannot be used ({problem}); the last valid credentials are used.',
+    remedy:
+      'Copy the credentials of this machine from the web app (or `platform machine credentials`) to {file}. The agent takes them over at once.',
+  },
+  CREDENTIALS_REMOVED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'The credentials file {file} was removed; the agent uses its credentials until it is restarted.',
+    remedy:
+      'Restore the file from the web app (or `platform machine credentials`). If the machine shall forget its credentials, restart the agent.',
+  },
+  CREDENTIALS_REJECTED: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'These credentials cannot be used: {problem}.',
+    remedy: 'Copy the credentials of this machine from the web app again, and enter the whole text.',
+  },
+  CREDENTIALS_NOT_STORED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The credentials cannot be stored in {file}: {problem}.',
+    remedy: 'Make room on the disk and make the folder writable, then enter the credentials again.',
+  },
+  OTHER_CREDENTIALS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'This machine has valid credentials already, as part {partId}.',
+    remedy: 'To replace them, run platform-agent provision --credentials FILE --force on the machine.',
+  },
   CLOUD_NAME_UNKNOWN: {
     rpc: 'unavailable',
     retry: 'later',
@@ -86,5 +125,12 @@ export const agentLinkErrors = {
     message: 'The management server at {address} rejects the credentials of this machine.',
     remedy:
       'Copy the credentials of this machine from the web app again: someone replaced them or deleted the machine.',
+  },
+  PART_FAILED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The part {part} of the agent does not run: {problem}.',
+    remedy:
+      'The agent starts the part again every few minutes; its other parts work. If it continues, see the log of the agent.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,209 @@
+import { PlatformError } from '@platform/contract/errors';
+import { Cell, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import { ConfigReceiver, type OwnLayers } from '../config/config-receiver.ts';
+import { serveControl } from '../control/serve.ts';
+import type { AgentView } from '../control/view.ts';
+import type { ConditionSet } from '../health/condition-set.ts';
+import { HangDetector } from '../health/hang-detector.ts';
+import { initialHealth, memoryLimits, watchdog } from '../health/watchdog.ts';
+import { markOf, type Credentials, type FoundCredentials } from '../link/credentials.ts';
+import type { Device, FileWatch } from '../os/ports.ts';
+import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
+import { nothingYet } from '../state/state.ts';
+import type { Operator } from '../versions/operator.ts';
+import type { Ending } from './lifetime.ts';
+import { optionalPart } from './optional-part.ts';
+import { outerCells, type OuterCells } from './run-agent.ts';
+import { eachChange } from './sync-loops.ts';
+
+/**
+ * What exists as long as the agent runs, with and without credentials. Until the management server answered,
+ * `wanted` is the cached configuration or the defaults; revision 0 means that the agent does not know the desired configuration.
+ */
+export interface AlwaysOn extends OuterCells {
+  /** Not watched by the hang detector. */
+  device: Device;
+  credentials: Credentials;
+  conditions: ConditionSet;
+  /** Names of the optional parts that fail now. */
+  failing: Cell<readonly string[]>;
+  root: string;
+  version: string;
+  layers: OwnLayers;
+  /** Start of this process, monotonic ms. */
+  startedAt: number;
+  clock: Clock;
+  /** Local, and sent to the management server while the linked part runs. */
+  log: Log;
+}
+
+interface AlwaysOnParts extends Omit<AlwaysOn, keyof OuterCells | 'startedAt' | 'failing' | 'log'> {
+  /** Local log. */
+  sink: Sink;
+  /** Watches the credentials file. */
+  watch: FileWatch;
+  supervisor?: Supervisor;
+  ownMemory?: () => number | undefined;
+  memoryLimitBytes?: number;
+}
+
+/** A part that runs with and without credentials, and without which the agent works. */
+export interface AlwaysOnPart {
+  name: string;
+  work: (of: AlwaysOn, signal: AbortSignal) => Promise<void>;
+}
+
+/** A run of the linked part: everything that needs credentials. */
+export interface LinkedRun {
+  found: FoundCredentials;
+  /** Aborts when the machine has other credentials. */
+  replaced: AbortSignal;
+  control: (view: AgentView) => void;
+}
+
+/**
+ * Runs the agent until `signal` or until another version takes over: control socket and `parts` all the time, `linked`
+ * once for each credentials.
+ *
+ * @throws the error of the linked part
+ */
+export async function runAlwaysOn(
+  given: AlwaysOnParts,
+  parts: readonly AlwaysOnPart[],
+  linked: (of: AlwaysOn, run: LinkedRun, signal: AbortSignal) => Promise<Ending>,
+  signal: AbortSignal,
+): Promise<Ending> {
+  const level = new Cell<Level>('info');
+  const of = openAlwaysOn(given, level);
+  const { credentials, device, wanted, conditions, failing, clock, log } = of;
+  await credentials.reload();
+  const handover = new AbortController();
+  const handOver = (): void => handover.abort(new Error('a new version takes over'));
+  const view = new Cell<AgentView>(viewWithoutCredentials(of, handOver));
+  const end = new AbortController();
+  const control = {
+    root: of.root,
+    view,
+    reloadCredentials: () => credentials.reload(),
+    disk: device.disk,
+    clock,
+    log: log.child('control'),
+  };
+  const loops = [
+    serveControl(control, end.signal),
+    credentials.follow(given.watch, end.signal),
+    eachChange(wanted, () => level.set(wanted.get().settings.debug ? 'debug' : 'info'), end.signal),
+    ...parts.map(({ name, work }) =>
+      optionalPart(
+        { name, work: (until) => work(of, until), conditions, failing, clock, log: log.child(name) },
+        end.signal,
+      ),
+    ),
+  ];
+  try {
+    if (!credentials.found.get()) {
+      await waitForCredentials(of, given, AbortSignal.any([signal, handover.signal]));
+      if (handover.signal.aborted) return 'handover';
+    }
+    for (let found = credentials.found.get(); found && !signal.aborted; found = credentials.found.get()) {
+      const ending = await untilReplaced(of, found, (replaced) =>
+        linked(of, { found, replaced, control: (shown) => view.set(shown) }, signal),
+      );
+      of.isReached.set(false);
+      if (ending !== 'credentials') return ending;
+    }
+    return 'stopped';
+  } finally {
+    end.abort();
+    await Promise.all(loops);
+  }
+}
+
+function openAlwaysOn(given: AlwaysOnParts, level: Cell<Level>): AlwaysOn {
+  const { device, sink, clock } = given;
+  const outer = outerCells({ ...given.layers, platform: device.host.platform });
+  const local: Sink = (line) => sink(outer.mask.line(line));
+  const log = createLog({ name: 'agent', clock, level, sink: (line) => (outer.lines.get() ?? local)(line) });
+  return { ...given, ...outer, failing: new Cell<readonly string[]>([]), startedAt: clock.now(), log };
+}
+
+/** Runs `linked` and aborts its signal when other credentials are in use. */
+async function untilReplaced(
+  { credentials: { found } }: AlwaysOn,
+  used: FoundCredentials,
+  linked: (replaced: AbortSignal) => Promise<Ending>,
+): Promise<Ending> {
+  const replaced = new AbortController();
+  const done = new AbortController();
+  const abortIfOther = (): void => {
+    const now = found.get();
+    if (now && markOf(now.credentials) !== markOf(used.credentials)) replaced.abort();
+  };
+  const following = eachChange(found, abortIfOther, done.signal);
+  try {
+    return await linked(replaced.signal);
+  } finally {
+    done.abort();
+    await following;
+  }
+}
+
+/** Reports to the supervisor that the agent works, until there are credentials. */
+async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: AbortSignal): Promise<void> {
+  const { credentials, conditions, device, wanted, layers, clock, log, mask } = of;
+  const { supervisor = noSupervisor, ownMemory = () => undefined, memoryLimitBytes = memoryLimits.built } = given;
+  const hide = (secrets: readonly string[]) => mask.hide(secrets.toSorted((a, b) => b.length - a.length));
+  // The networks of an earlier configuration stay in effect.
+  const ownLayers = { ...layers, platform: device.host.platform };
+  await new ConfigReceiver({ disk: device.disk, wanted, layers: ownLayers, conditions, hide, log }).loadCache();
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const notify = (): void => {
+    const problem = conditions.get().find(({ code }) => code === 'CREDENTIALS_MISSING')?.message;
+    if (problem !== undefined) supervisor.notify(`STATUS=${problem.replaceAll(/[\r\n]/g, ' ')}`);
+  };
+  const watched = {
+    supervisor,
+    hangDetector: new HangDetector(clock),
+    health: new Cell(initialHealth),
+    actual: new Cell(nothingYet),
+    isSupervising: new Cell(true),
+  };
+  const watching = watchdog({ ...watched, ownMemory, memoryLimitBytes, clock, log }, until);
+  const notifying = eachChange(conditions, notify, until);
+  const waiting = async (): Promise<void> => {
+    while (!credentials.found.get() && !signal.aborted) await credentials.found.changed(signal);
+  };
+  try {
+    await Promise.race([waiting(), watching]);
+  } finally {
+    over.abort();
+    await Promise.all([notifying, watching.catch(() => {})]);
+  }
+  if (signal.aborted) log.info('platform agent ends', { because: errorText(signal.reason) });
+}
+
+/** What the control socket shows while there are no credentials. */
+function viewWithoutCredentials(of: AlwaysOn, handOver: () => void): AgentView {
+  const { device, root, version, wanted, isReached, conditions, startedAt } = of;
+  return {
+    wanted,
+    actual: new Cell(nothingYet),
+    isReached,
+    conditions,
+    self: { partId: '', agentVersion: version, startedAt, host: device.host },
+    appAddress: '',
+    root,
+    spool: undefined,
+    sinceOf: (noted) => noted,
+    operator: operatorWithoutCredentials(of),
+    handOver,
+  };
+}
+
+function operatorWithoutCredentials({ credentials: { file } }: AlwaysOn): Operator {
+  const refuse = async (): Promise<never> => {
+    throw new PlatformError('CREDENTIALS_MISSING', { file, problem: 'updates need them' });
+  };
+  return { checkNow: refuse, rollback: refuse, pin: refuse, clearQuarantine: refuse };
+}
