@@ -18,11 +18,7 @@ const longestPath = 108;
  */
 export async function datagramsTo(address: string): Promise<(text: string) => boolean> {
   const { dlopen, ptr } = await import('bun:ffi'); // not at the top: this file also loads under another runtime
-  const path = Buffer.from(address);
-  const isAbstract = path[0] === 0x40;
-  if (path.length === 0 || path.length >= longestPath) throw new Error(`${address} is not a valid socket address`);
-  if (isAbstract) path[0] = 0; // "@" represents the leading NUL of an abstract name
-  const target = Buffer.concat([Buffer.from([unixFamily, 0]), path, Buffer.from(isAbstract ? [] : [0])]);
+  const target = socketAddress(address);
   const { symbols: c } = dlopen('libc.so.6', {
     socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
     sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
@@ -34,6 +30,54 @@ export async function datagramsTo(address: string): Promise<(text: string) => bo
     const flags = noSignal | dontWait;
     const sent = c.sendto(socket, ptr(bytes), bytes.length, flags, ptr(target), target.length);
     return Number(sent) === bytes.length;
+  };
+}
+
+/** sockaddr_un of a path, or of the name of an abstract socket after `@`. */
+function socketAddress(address: string): Buffer {
+  const path = Buffer.from(address);
+  const isAbstract = path[0] === 0x40;
+  if (path.length === 0 || path.length >= longestPath) throw new Error(`${address} is not a valid socket address`);
+  if (isAbstract) path[0] = 0; // "@" represents the leading NUL of an abstract name
+  return Buffer.concat([Buffer.from([unixFamily, 0]), path, Buffer.from(isAbstract ? [] : [0])]);
+}
+
+const stream = 1;
+const nonBlocking = 0x800;
+
+/** A connected stream socket as a file, which `pipeReader` reads. */
+export interface StreamFile {
+  file: number;
+  /** @returns how many of the bytes were sent, without blocking */
+  send(bytes: Uint8Array): number;
+}
+
+/**
+ * Connects to Unix stream sockets. A `Socket` would start this runtime's timers for sockets, which wake the processor.
+ *
+ * @returns a function that connects to a path, or to the name of an abstract socket after `@`. It throws an Error if
+ * no process listens there.
+ */
+export async function streamConnector(): Promise<(address: string) => StreamFile> {
+  const { dlopen, ptr } = await import('bun:ffi');
+  const { symbols: c } = dlopen('libc.so.6', {
+    socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+    connect: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
+    close: { args: ['i32'], returns: 'i32' },
+    send: { args: ['i32', 'ptr', 'u64', 'i32'], returns: 'i64' },
+  });
+  return (address) => {
+    const target = socketAddress(address);
+    const file = Number(c.socket(unixFamily, stream | closeOnExec | nonBlocking, 0));
+    if (file < 0) throw new Error('a socket cannot be made');
+    if (Number(c.connect(file, ptr(target), target.length)) !== 0) {
+      c.close(file);
+      throw new Error(`nothing accepts connections at ${address}`);
+    }
+    return {
+      file,
+      send: (bytes) => Math.max(0, Number(c.send(file, ptr(bytes), bytes.length, noSignal | dontWait))),
+    };
   };
 }
 

@@ -26,20 +26,40 @@ const listening = '0A';
 
 /** The process that listens on a TCP port, on any address. */
 export async function listenerOf(port: number): Promise<ProcessInfo | undefined> {
-  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const sockets = new Set<string>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const table = await readFile(file, 'utf8').catch(() => '');
-    for (const line of table.split('\n').slice(1)) {
-      const fields = line.trim().split(/\s+/);
-      if (fields[1]?.endsWith(wanted) && fields[3] === listening) sockets.add(`socket:[${fields[9]}]`);
-    }
-  }
-  if (sockets.size === 0) return undefined;
+  const sockets = await socketsIn(['/proc/net/tcp', '/proc/net/tcp6'], port);
+  return holderOf(sockets.filter(({ state }) => state === listening).map(({ name }) => name));
+}
+
+/** The process that receives the datagrams of a UDP port on all addresses. */
+export async function datagramHolderOf(port: number): Promise<ProcessInfo | undefined> {
+  const sockets = await socketsIn(['/proc/net/udp', '/proc/net/udp6'], port);
+  return holderOf(sockets.filter(({ address }) => /^0+$/.test(address)).map(({ name }) => name));
+}
+
+async function socketsIn(
+  files: readonly string[],
+  port: number,
+): Promise<{ address: string; state: string; name: string }[]> {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0');
+  const tables = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
+  return tables.flatMap((table) =>
+    table
+      .split('\n')
+      .slice(1)
+      .flatMap((line) => {
+        const fields = line.trim().split(/\s+/);
+        const [address = '', localPort] = (fields[1] ?? '').split(':');
+        return localPort === wanted ? [{ address, state: fields[3] ?? '', name: `socket:[${fields[9]}]` }] : [];
+      }),
+  );
+}
+
+async function holderOf(sockets: readonly string[]): Promise<ProcessInfo | undefined> {
+  if (sockets.length === 0) return undefined;
   for (const pid of await pids()) {
     for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
-      if (sockets.has(target)) return { pid, command: await commandOf(pid) };
+      if (sockets.includes(target)) return { pid, command: await commandOf(pid) };
     }
   }
   return undefined;

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import type { Clock } from '@platform/kit';
+import type { ManagedFiles } from '../managed-files.ts';
+import type { Hotspot, HotspotResult } from '../network-port.ts';
+import type { ProcessInfo } from '../ports.ts';
+import type { Peer } from './bus.ts';
+import { flagIn, numberIn } from './dbus-read.ts';
+import { Variant } from './dbus-values.ts';
+import { freeSubnet, routesOf } from './free-subnet.ts';
+import { activate, type ActivationParts } from './network-manager-activation.ts';
+import { devicePaths, managerName, managerPath, type Objects, propertiesAt } from './network-manager-objects.ts';
+import { hotspotSettings } from './network-manager-profiles.ts';
+import { datagramHolderOf } from './process-table.ts';
+
+/** What a hotspot uses of the machine besides NetworkManager. */
+export interface HotspotHost {
+  /** Addresses and routes in CIDR form. */
+  networks(): Promise<readonly string[]>;
+  /** The process that holds a UDP port on all addresses. */
+  datagramHolder(port: number): Promise<ProcessInfo | undefined>;
+}
+
+export const hotspotHost: HotspotHost = {
+  networks: async () => {
+    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    const routes = routesOf(await readFile('/proc/net/route', 'utf8').catch(() => ''));
+    return [...addresses.flatMap(({ cidr }) => cidr ?? []), ...routes];
+  },
+  datagramHolder: datagramHolderOf,
+};
+
+/** The DNS server of a shared connection reads it when the hotspot starts. */
+const namesFile = '/etc/NetworkManager/dnsmasq-shared.d/80-platform.conf';
+const dnsPort = 53;
+const dhcpPort = 67;
+const limitMs = 30_000;
+/** A DNS server that finds its port taken ends within some tenths of a second. */
+const settleMs = 1_500;
+const radioOnMs = 10_000;
+const canBeAccessPoint = 0x40;
+const inMemory = 2;
+
+interface HotspotParts extends ActivationParts {
+  clock: Clock;
+  files: ManagedFiles;
+  host: HotspotHost;
+  objects: () => Promise<Objects>;
+}
+
+const noRadio = (detail: string): HotspotResult => ({ ok: false, reason: 'no-radio', detail });
+
+export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: AbortSignal): Promise<HotspotResult> {
+  const radio = await readyRadio(of.interface, parts, signal);
+  if (!('path' in radio)) return radio;
+  const subnet = freeSubnet(await parts.host.networks());
+  await parts.files.write(namesFile, namesText(of.isRedirecting, subnet.address));
+  const settings = hotspotSettings({ ...of, ...subnet, uuid: randomUUID() });
+  const [profile] = await parts.manager.call({
+    path: `${managerPath}/Settings`,
+    interface: `${managerName}.Settings`,
+    member: 'AddConnection2',
+    signature: 'a{sa{sv}}ua{sv}',
+    args: [settings, inMemory, new Map()],
+  });
+  if (typeof profile !== 'string') return { ok: false, reason: 'failed', detail: 'NetworkManager returned no profile' };
+  const activation = { profile, device: radio.path, security: 'psk', limitMs, settleMs } as const;
+  const result = await activate(activation, parts, signal);
+  if (result.ok && !signal.aborted) return { ok: true, address: subnet.address };
+  await removeProfile(parts.manager, profile);
+  const holder = await portHolder(parts.host);
+  if (holder) return { ok: false, reason: 'foreign', detail: holder };
+  return { ok: false, reason: 'failed', detail: result.ok ? 'it was cancelled' : result.detail };
+}
+
+const namesText = (isRedirecting: boolean, address: string): string =>
+  `# Written by platform-agent for its hotspot.\naddress=/${isRedirecting ? '#' : '.setup'}/${address}\n`;
+
+export const removeProfile = (manager: Peer, path: string): Promise<unknown> =>
+  manager.call({ path, interface: `${managerName}.Settings.Connection`, member: 'Delete' });
+
+async function portHolder(host: HotspotHost): Promise<string | undefined> {
+  for (const port of [dnsPort, dhcpPort]) {
+    const holder = await host.datagramHolder(port);
+    if (holder) return `${holder.command} (process ${holder.pid}) holds UDP port ${port}`;
+  }
+  return undefined;
+}
+
+/** The radio, switched on. */
+async function readyRadio(
+  name: string,
+  { manager, objects, clock }: HotspotParts,
+  signal: AbortSignal,
+): Promise<HotspotResult | { path: string }> {
+  const first = await objects();
+  const path = devicePaths(first).get(name);
+  const wireless = propertiesAt(first, path ?? '', 'Device.Wireless');
+  if (path === undefined || wireless.size === 0) return noRadio(`there is no WiFi device ${name}`);
+  const capabilities = numberIn(wireless, 'WirelessCapabilities');
+  if (capabilities !== 0 && (capabilities & canBeAccessPoint) === 0)
+    return noRadio(`${name} cannot be an access point`);
+  const all = propertiesAt(first, managerPath, '');
+  if (!flagIn(all, 'WirelessHardwareEnabled', true)) return noRadio('a switch of the machine has turned WiFi off');
+  if (flagIn(all, 'WirelessEnabled', true)) return { path };
+  await manager.call({
+    path: managerPath,
+    interface: 'org.freedesktop.DBus.Properties',
+    member: 'Set',
+    signature: 'ssv',
+    args: [managerName, 'WirelessEnabled', new Variant('b', true)],
+  });
+  for (const end = clock.now() + radioOnMs; clock.now() < end && !signal.aborted; await clock.sleep(250, signal)) {
+    if (numberIn(propertiesAt(await objects(), path, 'Device'), 'State') >= 30) return { path };
+  }
+  return noRadio(`${name} stays switched off`);
+}

@@ -1,0 +1,237 @@
+import { uptime } from 'node:os';
+import { Cell, changedOr, type Clock, errorText, type Log } from '@platform/kit';
+import type { Connectivity, NetworkState, SavedProfile } from '../network-port.ts';
+import type { Peer } from './bus.ts';
+import { flagIn, numberIn, type Properties, propertiesOf, textIn } from './dbus-read.ts';
+import type { DBusValue } from './dbus-values.ts';
+import {
+  devicesOf,
+  isTooOld,
+  managerName,
+  managerPath,
+  type Objects,
+  objectsOf,
+  propertiesAt,
+  visibleOf,
+} from './network-manager-objects.ts';
+import { savedProfile } from './network-manager-profiles.ts';
+
+const propertiesInterface = 'org.freedesktop.DBus.Properties';
+/** NetworkManager sends several signals for one event. */
+const batchMs = 100;
+const firstRetryMs = 1_000;
+const longestRetryMs = 30_000;
+const connectivities: readonly Connectivity[] = ['unknown', 'none', 'portal', 'limited', 'full'];
+
+const initialState: NetworkState = {
+  manager: 'starting',
+  version: '',
+  connectivity: 'unknown',
+  devices: [],
+  profiles: [],
+  visible: [],
+};
+
+/** A profile as NetworkManager has it. */
+export interface ProfileRecord {
+  path: string;
+  value: DBusValue;
+  saved: SavedProfile;
+}
+
+/** Reads the objects of NetworkManager whenever its signals report a change, and keeps the state of the port. */
+export class NetworkManagerObserver {
+  readonly state = new Cell<NetworkState>(initialState);
+  /** Counts the changes that NetworkManager reported. */
+  readonly changes = new Cell(0);
+  readonly #manager: Peer;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  /** By object path; absent: to be read again. */
+  readonly #profiles = new Map<string, DBusValue>();
+  readonly #seen = new Map<string, { lastSeen: number; at: number }>();
+  #reading: Promise<unknown> = Promise.resolve();
+  /** The result of the agent's own check, with the links that it was made over. */
+  #probed: { links: string; connectivity: Connectivity } = { links: '', connectivity: 'unknown' };
+
+  constructor({ manager, clock, log }: { manager: Peer; clock: Clock; log: Log }) {
+    this.#manager = manager;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const ends = this.#watch();
+    const { owner } = this.#manager;
+    try {
+      for (let retryMs = firstRetryMs; !signal.aborted;) {
+        const [known, service] = [this.changes.get(), owner.get()];
+        if (service === undefined || service === '') {
+          if (service === '') this.#absent();
+          if (owner.get() === service) await owner.changed(signal);
+          continue;
+        }
+        try {
+          await this.observe();
+          retryMs = firstRetryMs;
+        } catch (error) {
+          this.#log.debug('NetworkManager cannot be read', { reason: errorText(error) });
+          await changedOr(owner, retryMs, this.#clock, signal);
+          retryMs = Math.min(retryMs * 2, longestRetryMs);
+          continue;
+        }
+        await this.#nextChange(known, service, signal);
+      }
+    } finally {
+      for (const stop of ends) stop();
+    }
+  }
+
+  /** Reads now. @returns the objects that `state` was made of */
+  observe(): Promise<Objects> {
+    // One after the other: an older result must not replace a newer one.
+    const next = this.#reading.catch(() => {}).then(() => this.#read());
+    this.#reading = next;
+    return next;
+  }
+
+  /** Undefined: there is no such profile. */
+  async profile(uuid: string): Promise<ProfileRecord | undefined> {
+    await this.observe();
+    return this.records().find(({ saved }) => saved.uuid === uuid);
+  }
+
+  records(): ProfileRecord[] {
+    return [...this.#profiles].map(([path, value]) => ({ path, value, saved: savedProfile(value) }));
+  }
+
+  /** The profile was changed: read it again. */
+  forget(path: string): void {
+    this.#profiles.delete(path);
+  }
+
+  /** NetworkManager does not check the way to the internet: this result counts until the links change. */
+  setProbed(connectivity: Connectivity): void {
+    const before = this.state.get();
+    this.#probed = { links: linksOf(before), connectivity };
+    if (before.connectivity !== connectivity) this.state.set({ ...before, connectivity });
+  }
+
+  #absent(): void {
+    this.#profiles.clear();
+    this.#seen.clear();
+    this.#become({ ...initialState, manager: 'absent' });
+  }
+
+  async #nextChange(known: number, service: string, signal: AbortSignal): Promise<void> {
+    const { owner } = this.#manager;
+    const stop = new AbortController();
+    const end = (): void => stop.abort();
+    signal.addEventListener('abort', end, { once: true });
+    if (this.changes.get() === known && owner.get() === service)
+      await Promise.race([this.changes.changed(stop.signal), owner.changed(stop.signal)]);
+    end();
+    signal.removeEventListener('abort', end);
+    await this.#clock.sleep(batchMs, signal);
+  }
+
+  #watch(): (() => void)[] {
+    const manager = this.#manager;
+    const changed = (): void => this.changes.update((n) => n + 1);
+    const rules = ['', '.Device', '.Connection.Active', '.IP4Config', '.IP6Config'].map((part) => managerName + part);
+    return [
+      ...rules.map((arg0) =>
+        manager.watch({ interface: propertiesInterface, member: 'PropertiesChanged', arg0 }, changed),
+      ),
+      manager.watch(
+        { interface: propertiesInterface, member: 'PropertiesChanged', arg0: `${managerName}.Device.Wireless` },
+        // The bit rate of a connected radio changes every few seconds.
+        ({ body }) => [...propertiesOf(body[1]).keys()].some((name) => name !== 'Bitrate') && changed(),
+      ),
+      manager.watch({ interface: managerName, member: 'DeviceAdded' }, changed),
+      manager.watch({ interface: managerName, member: 'DeviceRemoved' }, changed),
+      manager.watch({ interface: `${managerName}.Settings` }, changed),
+      manager.watch({ interface: `${managerName}.Settings.Connection` }, ({ path }) => {
+        this.forget(path);
+        changed();
+      }),
+    ];
+  }
+
+  async #read(): Promise<Objects> {
+    const [value] = await this.#manager.call({
+      path: '/org/freedesktop',
+      interface: 'org.freedesktop.DBus.ObjectManager',
+      member: 'GetManagedObjects',
+    });
+    const objects = objectsOf(value);
+    const all = propertiesAt(objects, managerPath, '');
+    const version = textIn(all, 'Version');
+    if (isTooOld(version)) {
+      this.#become({ ...initialState, manager: 'too-old', version });
+      return objects;
+    }
+    await this.#readProfiles(objects);
+    const profiles = this.records().map(({ saved }) => saved);
+    const state: NetworkState = {
+      manager: 'ready',
+      version,
+      connectivity: 'unknown',
+      devices: devicesOf(objects, profiles),
+      profiles: profiles.toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)),
+      visible: visibleOf(objects, (path, point) => this.#seenAt(path, point)),
+    };
+    this.#forgetAccessPoints(objects);
+    this.#become({ ...state, connectivity: this.#connectivity(all, state) });
+    return objects;
+  }
+
+  async #readProfiles(objects: Objects): Promise<void> {
+    const of = `${managerName}.Settings.Connection`;
+    const paths = [...objects].flatMap(([path, interfaces]) => (interfaces.has(of) ? [path] : []));
+    for (const path of this.#profiles.keys()) if (!paths.includes(path)) this.#profiles.delete(path);
+    const unread = paths.filter((path) => !this.#profiles.has(path));
+    const values = unread.map(async (path) => {
+      const [value] = await this.#manager.call({ path, interface: of, member: 'GetSettings' }).catch(() => [undefined]); // removed meanwhile
+      if (value !== undefined) this.#profiles.set(path, value);
+    });
+    await Promise.all(values);
+  }
+
+  #connectivity(all: Properties, state: NetworkState): Connectivity {
+    if (isChecking(all)) return connectivities[numberIn(all, 'Connectivity')] ?? 'unknown';
+    return this.#probed.links === linksOf(state) ? this.#probed.connectivity : 'unknown';
+  }
+
+  /** NetworkManager counts in whole seconds since the boot; the same observation keeps its instant. */
+  #seenAt(path: string, accessPoint: Properties): number {
+    const lastSeen = numberIn(accessPoint, 'LastSeen');
+    const known = this.#seen.get(path);
+    if (known?.lastSeen === lastSeen) return known.at;
+    const age = lastSeen > 0 ? Math.max(0, uptime() - lastSeen) : 0;
+    const at = Math.round(this.#clock.now() - age * 1000);
+    this.#seen.set(path, { lastSeen, at });
+    return at;
+  }
+
+  #forgetAccessPoints(objects: Objects): void {
+    for (const path of this.#seen.keys()) if (!objects.has(path)) this.#seen.delete(path);
+  }
+
+  #become(state: NetworkState): void {
+    const before = this.state.get();
+    if (JSON.stringify(before) === JSON.stringify(state)) return;
+    if (before.manager !== state.manager)
+      this.#log.info('NetworkManager', { state: state.manager, ...(state.version && { version: state.version }) });
+    this.state.set(state);
+  }
+}
+
+/** By default NetworkManager of some distributions has no URL to check, and then calls every default route "full". */
+export const isChecking = (manager: Properties): boolean =>
+  flagIn(manager, 'ConnectivityCheckAvailable') && flagIn(manager, 'ConnectivityCheckEnabled');
+
+const linksOf = ({ devices }: NetworkState): string =>
+  JSON.stringify(
+    devices.filter(({ state }) => state === 'connected').map(({ interface: name, profile }) => [name, profile]),
+  );

@@ -1,0 +1,196 @@
+// The adapter for NetworkManager keeps the contract of its port on a scripted NetworkManager.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Connectivity } from '../src/os/network-port.ts';
+import type { ManagedFiles } from '../src/os/managed-files.ts';
+import { createBus } from '../src/os/linux/bus.ts';
+import { networkManager } from '../src/os/linux/network-manager.ts';
+import { systemClock } from '@platform/kit/node';
+import { captureLog, tempFolder } from '@platform/kit/testing';
+import { networkContract, type NetworkWorld, wifiProfile } from './network-contract.ts';
+import { ScriptedNetworkManager } from './scripted-network-manager.ts';
+
+interface ScriptedWorld extends NetworkWorld {
+  script: ScriptedNetworkManager;
+  files: Map<string, string>;
+  taken: string[];
+  lines: () => string;
+  probed: { result: Connectivity };
+}
+
+/** Files in memory. */
+const filesIn = (files: Map<string, string>): ManagedFiles => ({
+  async write(file, text) {
+    const isChanged = files.get(file) !== text;
+    files.set(file, text);
+    return isChanged;
+  },
+  restore: async (file) => (files.delete(file) ? 'restored' : 'not-managed'),
+  written: async () => [...files.keys()],
+});
+
+async function scripted(): Promise<ScriptedWorld> {
+  const folder = await tempFolder();
+  const script = new ScriptedNetworkManager(folder.path);
+  await script.bus.listen();
+  const captured = captureLog(systemClock);
+  const { log } = captured;
+  const files = new Map<string, string>();
+  const taken: string[] = [];
+  const probed: { result: Connectivity } = { result: 'full' };
+  const clock = systemClock;
+  const bus = createBus({ address: `unix:path=${script.bus.address}`, clock, log });
+  const host = {
+    networks: async () => taken,
+    datagramHolder: async (port: number) =>
+      port === 53 && script.dnsHolder !== '' ? { pid: 7, command: script.dnsHolder } : undefined,
+  };
+  const network = networkManager({ bus, clock, log, host, files: filesIn(files), probe: async () => probed.result });
+  return {
+    network,
+    script,
+    files,
+    taken,
+    probed,
+    lines: captured.text,
+    pass: () => clock.sleep(5),
+    accessPoint: (ssid, how) => script.setAccessPoint(Buffer.from(ssid), how),
+    plugCable: (isPlugged) => script.plugCable(isPlugged),
+    unplugRadio: () => script.unplugRadio(),
+    async setManager(to) {
+      script.version = to === 'too-old' ? '1.18.0' : '1.42.4';
+      script.bus.setOwned(false);
+      if (to !== 'absent') script.bus.setOwned(true);
+    },
+    foreignProfile: (name) => script.foreignProfile(name),
+    takeDnsPort: (program) => void (script.dnsHolder = program),
+    async [Symbol.asyncDispose]() {
+      await script[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+networkContract('scripted NetworkManager', scripted);
+
+const never = new AbortController().signal;
+
+/** Runs a story on a scripted NetworkManager whose state is known. */
+function scriptedTest(name: string, story: (world: ScriptedWorld) => Promise<void>): void {
+  test(name, async () => {
+    await using world = await scripted();
+    const stop = new AbortController();
+    const running = world.network.run(stop.signal);
+    try {
+      await until(world, () => world.network.state.get().manager === 'ready');
+      await story(world);
+    } finally {
+      stop.abort();
+      await running;
+    }
+  });
+}
+
+async function until(world: ScriptedWorld, holds: () => boolean): Promise<void> {
+  for (let n = 0; !holds(); n++) {
+    assert.ok(n < 2_000, JSON.stringify(world.network.state.get()));
+    await world.pass();
+  }
+}
+
+scriptedTest('an SSID that is not UTF-8 is shown with escapes and joined by its bytes', async (world) => {
+  world.script.setAccessPoint(Buffer.from([0x43, 0xe9, 0x31]));
+  await world.network.scan('wlan0', never);
+  assert.deepEqual(
+    world.network.state.get().visible.map(({ ssid }) => ssid),
+    [String.raw`C\xe91`],
+  );
+  const uuid = await world.network.save(wifiProfile(String.raw`C\xe91`));
+  assert.deepEqual(await world.network.join(uuid, 'wlan0', never), { ok: true });
+});
+
+scriptedTest('a network with WPA3 only is joined by a profile that was saved before it was seen', async (world) => {
+  const uuid = await world.network.save(wifiProfile('New'));
+  world.script.setAccessPoint(Buffer.from('New'), { rsnFlags: 0x488 });
+  await world.network.scan('wlan0', never);
+  assert.equal(world.network.state.get().visible[0]?.security, 'sae');
+  assert.deepEqual(await world.network.join(uuid, 'wlan0', never), { ok: true });
+});
+
+scriptedTest('the hotspot leaves the default route, other subnets and the disk alone', async (world) => {
+  world.taken.push('10.42.0.7/16', '192.168.200.0/24');
+  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false };
+  assert.deepEqual(await world.network.startHotspot(hotspot, never), { ok: true, address: '192.168.201.1' });
+  const names = [...world.files].find(([file]) => file.includes('dnsmasq-shared.d'))?.[1] ?? '';
+  assert.match(names, /^address=\/\.setup\/192\.168\.201\.1$/m);
+  const settings = world.script.settingsOf('box');
+  assert.equal(settings?.get('ipv4')?.get('never-default')?.value, true);
+  assert.equal(settings?.get('ipv6')?.get('method')?.value, 'disabled');
+  assert.equal(settings?.get('connection')?.get('autoconnect')?.value, false);
+  assert.deepEqual(settings?.get('802-11-wireless-security')?.get('proto')?.value, ['rsn']);
+});
+
+scriptedTest('without a check by NetworkManager the agent checks the way to the internet itself', async (world) => {
+  assert.equal(world.network.state.get().connectivity, 'unknown', 'a default route is not the internet');
+  world.probed.result = 'limited';
+  assert.equal(await world.network.checkConnectivity(never), 'limited');
+  assert.equal(world.network.state.get().connectivity, 'limited');
+  world.plugCable(true);
+  const uuid = world.script.foreignProfile('Wired connection 1');
+  await until(world, () => world.network.state.get().profiles.length === 1);
+  await world.network.join(uuid, 'eth0', never);
+  assert.equal(world.network.state.get().connectivity, 'unknown', 'the link has changed');
+});
+
+scriptedTest('with a check by NetworkManager its result counts', async (world) => {
+  world.script.connectivity = 2;
+  assert.equal(await world.network.checkConnectivity(never), 'portal');
+  assert.equal(world.network.state.get().connectivity, 'portal');
+});
+
+scriptedTest('power save is written once and undone', async (world) => {
+  const file = '/etc/NetworkManager/conf.d/81-platform-wifi-powersave.conf';
+  const reloads = (): number => world.script.calls.filter((call) => call === 'Reload').length;
+  await world.network.setPowerSave(false);
+  await world.network.setPowerSave(false);
+  assert.match(world.files.get(file) ?? '', /^wifi\.powersave = 2$/m);
+  assert.equal(reloads(), 1);
+  await world.network.setPowerSave(null);
+  assert.equal(world.files.has(file), false);
+  assert.equal(reloads(), 2);
+});
+
+scriptedTest('the bus may end at any time: calls fail at once, and the agent connects again', async (world) => {
+  world.script.bus.drop();
+  await until(world, () => world.network.state.get().manager === 'absent');
+  await assert.rejects(world.network.save(wifiProfile('Home')), { code: 'org.freedesktop.DBus.Error.ServiceUnknown' });
+  await until(world, () => world.network.state.get().manager === 'ready');
+});
+
+scriptedTest('a signal of another process changes nothing', async (world) => {
+  const before = world.network.state.get();
+  world.script.version = '1.18.0';
+  const name = 'org.freedesktop.NetworkManager';
+  world.script.bus.forge('/org/freedesktop/NetworkManager', name, 'DeviceAdded', 'o', ['/org/freedesktop/evil']);
+  for (let n = 0; n < 60; n++) await world.pass();
+  assert.equal(world.network.state.get(), before);
+});
+
+test('an absent NetworkManager is logged once', async () => {
+  await using world = await scripted();
+  world.script.bus.setOwned(false);
+  const stop = new AbortController();
+  const running = world.network.run(stop.signal);
+  await until(world, () => world.network.state.get().manager === 'absent');
+  for (let n = 0; n < 5; n++) {
+    world.script.bus.drop();
+    for (let m = 0; m < 20; m++) await world.pass();
+  }
+  stop.abort();
+  await running;
+  const lines = world
+    .lines()
+    .split('\n')
+    .filter((line) => line.startsWith('info'));
+  assert.deepEqual(lines.filter((line) => line.includes('absent')).length, 1, lines.join('\n'));
+});
