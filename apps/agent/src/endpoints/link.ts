@@ -7,6 +7,7 @@ import type {
   SubmissionAnswer,
   ToEndpoints,
 } from '../network/provisioning-view.ts';
+import { rateLimit } from '../network/rate-limit.ts';
 
 /** What the endpoints use of the agent. */
 export interface AgentLink {
@@ -23,6 +24,8 @@ const aliveMs = 10_000;
 const activeMs = 2_000;
 const answerMs = 90_000;
 const mostWaiting = 4;
+/** Below what the agent tolerates: a client that floods this process must not make the agent end it. */
+const submissionRate = { burst: 20, perSecond: 1 };
 const refusal = (code: string, text: string): SubmissionAnswer => ({ ok: false, code, text });
 
 /** The child's side of the pipes to the agent. `run` resolves when the agent has closed them. */
@@ -40,6 +43,7 @@ export function agentLink(of: {
   const waiting = new Map<number, (answer: SubmissionAnswer) => void>();
   let lastActive = -Infinity;
   let nextId = 1;
+  const allows = rateLimit(clock, submissionRate);
   const alive = async (signal: AbortSignal): Promise<void> => {
     for (; !signal.aborted; await clock.sleep(aliveMs, signal)) tell({ is: 'alive' });
   };
@@ -52,7 +56,8 @@ export function agentLink(of: {
       tell({ is: 'active' });
     },
     async submit(submission) {
-      if (waiting.size >= mostWaiting) return refusal('BUSY', 'The device is busy. Try again in a minute.');
+      if (waiting.size >= mostWaiting || !allows())
+        return refusal('BUSY', 'The device is busy. Try again in a minute.');
       const id = nextId++;
       const late = new AbortController();
       const answered = new Promise<SubmissionAnswer>((resolve) => waiting.set(id, resolve));

@@ -59,8 +59,7 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
     const { what, ssid: network, todo } = attemptText(attempt);
     return note('bad', html`${what} <bdi>${network}</bdi>`, todo);
   }
-  if (view.isOnline && view.hasCredentials) return done(view);
-  if (view.isOnline) return note('good', html`The device is online`, 'It only needs its credentials.');
+  if (view.isOnline) return note('good', online(view), view.hasCredentials ? changeAdvice : credentialsAdvice);
   return undefined;
 }
 
@@ -77,12 +76,14 @@ const trying = (ssid: string): Html =>
     'This takes up to a minute. Its hotspot is off meanwhile, and your phone may leave it. If the device gets online, the hotspot stays off and you are done. If not, the hotspot comes back: join it again, and this page shows why.',
   );
 
-const done = ({ connectedTo }: ProvisioningView): Html =>
-  note(
-    'good',
-    connectedTo === '' ? html`The device is online` : html`The device is online through <bdi>${connectedTo}</bdi>`,
-    'You are done. Connect your phone to its usual network again.',
-  );
+const online = ({ connectedTo }: ProvisioningView): Html =>
+  connectedTo === '' ? html`The device is online` : html`The device is online through <bdi>${connectedTo}</bdi>`;
+
+const done = (view: ProvisioningView): Html =>
+  note('good', online(view), 'You are done. Connect your phone to its usual network again.');
+
+const changeAdvice = 'You can give it another WiFi network.';
+const credentialsAdvice = 'It only needs its credentials. A WiFi network is optional.';
 
 function form(view: ProvisioningView, { token }: PageState): Html {
   return html`<form method="post" action="/save" autocomplete="off">
@@ -125,16 +126,23 @@ const credentials = html`<label
 function networks(view: ProvisioningView): Html {
   const shown = view.networks.slice(0, mostNetworks);
   if (shown.length === 0) return html`<p class="none">No network was found. <a href="/">Look again</a></p>`;
-  return html`${shown.map((network) => row(network))}
+  const failed = view.lastAttempt?.result === 'ok' ? undefined : view.lastAttempt?.ssid; // corrected by another try
+  return html`${shown.map((network) => row(network, network.ssid === failed))}
     <p class="again"><a href="/">Refresh the list</a></p>`;
 }
 
-function row({ ssid, security, signalPercent }: ProvisioningView['networks'][number]): Html {
+type Network = ProvisioningView['networks'][number];
+
+function row({ ssid, security, signalPercent }: Network, isChosen: boolean): Html {
   const isJoinable = canJoin(security);
   const needsPassword = security !== 'open' && security !== 'owe';
   return html`<label class="network"
-    ><input type="radio" name="pick" value="${pickOf(ssid)}" ${isJoinable ? undefined : html` disabled`} /><span
-      ><bdi>${ssid}</bdi>${isJoinable ? undefined : html`<small>needs more than a password</small>`}</span
+    ><input
+      type="radio"
+      name="pick"
+      value="${pickOf(ssid)}"
+      ${isJoinable ? (isChosen ? html` checked` : undefined) : html` disabled`}
+    /><span><bdi>${ssid}</bdi>${isJoinable ? undefined : html`<small>needs more than a password</small>`}</span
     >${needsPassword ? lock : undefined}${bars(signalPercent)}</label
   >`;
 }

@@ -20,7 +20,7 @@ fieldset{border:0;margin:0;padding:0;min-width:0}
 legend,form>label{display:block;font-weight:600;padding:0}
 form>label{margin-top:1rem}
 small{display:block;font-weight:400;font-size:.85rem;color:var(--soft)}
-.network{display:flex;align-items:center;gap:.7rem;min-height:3rem;border-bottom:1px solid var(--line);cursor:pointer}
+.network{display:flex;align-items:center;gap:.7rem;min-height:3rem;padding:.3rem 0;border-bottom:1px solid var(--line);cursor:pointer}
 .network span{flex:1;min-width:0;overflow-wrap:anywhere}
 .network input{width:1.15rem;height:1.15rem;margin:0;flex:none;accent-color:var(--main)}
 .lock{width:1rem;height:1rem;flex:none;fill:var(--soft)}

@@ -7,6 +7,7 @@ import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.t
 import { anonymousBytes, startEndpointProcess, type EndpointProcess } from './endpoints-process.ts';
 import { bindSocket, type HeldSocket } from './endpoints-sockets.ts';
 import type { FromEndpoints, ProvisioningView, ToEndpoints } from './provisioning-view.ts';
+import { rateLimit } from './rate-limit.ts';
 
 export interface EndpointParts {
   /** This program with its command `endpoints`. */
@@ -155,7 +156,7 @@ async function watch(
 }
 
 async function listen(state: Conversation, { handlers, opened }: Served, parts: EndpointParts): Promise<void> {
-  const allows = rateLimit(parts.clock);
+  const allows = rateLimit(parts.clock, rate);
   const submissions = oneAtATime(handlers, parts.log);
   try {
     for await (const line of boundedLines(state.child.stdout, fromEndpointsLineBytes)) {
@@ -196,17 +197,5 @@ function oneAtATime({ submit }: EndpointHandlers, log: Log): (message: Submit) =
     } finally {
       isBusy = false;
     }
-  };
-}
-
-function rateLimit(clock: Clock): () => boolean {
-  let left = rate.burst;
-  let last = clock.now();
-  return () => {
-    const now = clock.now();
-    left = Math.min(rate.burst, left + ((now - last) / 1000) * rate.perSecond);
-    last = now;
-    left -= 1;
-    return left >= 0;
   };
 }
