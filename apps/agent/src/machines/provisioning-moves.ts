@@ -79,7 +79,7 @@ export const moves = {
   joined: move(['joining'], 'online', 'the network was joined'),
   foundOnline: move(['joining', 'searching', 'closing', 'opening'], 'online', 'the machine is online'),
   gaveUp: move(
-    ['joining', 'searching', 'closing', 'opening'],
+    ['joining', 'searching', 'opening'],
     'offline',
     'no network could be used, and no hotspot can be started now',
   ),

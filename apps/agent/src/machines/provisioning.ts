@@ -1,18 +1,22 @@
 // Network provisioning: when the hotspot runs, which network is joined when, and when the machine is rebooted for being
 // offline. Pure; docs/provisioning.md explains it, provisioning-moves.ts lists every transition.
 import { assertNever } from '@platform/kit';
+import { attemptResult, isPrimary, roundOf } from './network-rules.ts';
 import {
-  attemptResult,
-  candidates,
-  isOnline,
-  isPrimary,
-  roundOf,
-  withSightings,
-  type Choice,
-} from './network-rules.ts';
+  canOpen,
+  choiceOf,
+  freeFrom,
+  isConfigured,
+  isRebootDue,
+  isUserActive,
+  rebootAt,
+  remember,
+  toTry,
+  withClocks,
+} from './provisioning-memory.ts';
 import { moves, type MoveId } from './provisioning-moves.ts';
 import type { Credentials, Effect, Event, Memory, Next, Phase, Settings, State } from './provisioning-state.ts';
-import { spacingMs, withReboot, type RebootRecord } from './reboot-spacing.ts';
+import { withReboot, type RebootRecord } from './reboot-spacing.ts';
 
 type Due = { is: 'due' };
 type PhaseAt<I extends MoveId> = Extract<Phase, { at: (typeof moves)[I]['to'] }>;
@@ -49,89 +53,8 @@ export function step(s: State, e: Event | Due, now: number): Next {
   return withWake(withRecord(next, now), now);
 }
 
-// What is known
-
-/** Takes up the facts of the event, in every state alike. */
-function remember(m: Memory, e: Event | Due, now: number): Memory {
-  const forcedUntil = m.forcedUntil !== null && now >= m.forcedUntil ? null : m.forcedUntil;
-  const old = forcedUntil === m.forcedUntil ? m : { ...m, forcedUntil };
-  const { limits } = m.settings;
-  switch (e.is) {
-    case 'observed': {
-      const sightings = withSightings(old.sightings, e.seen, limits.unseen);
-      return withClocks({ ...old, seen: e.seen, sightings, tried: triedOf(old.tried, e.seen) }, now);
-    }
-    case 'settings':
-      return withClocks({ ...old, settings: e.settings }, now);
-    case 'credentials':
-      return { ...old, credentials: e.credentials };
-    case 'active':
-      return {
-        ...old,
-        userAt: now,
-        forcedUntil: forcedUntil === null ? null : Math.max(forcedUntil, now + limits.retryConnection),
-      };
-    case 'submitted':
-      return {
-        ...old,
-        userAt: now,
-        forcedUntil: null,
-        pending: { profile: e.profile ?? old.pending?.profile ?? null },
-      };
-    case 'forced':
-      return { ...old, forcedUntil: now + limits.retryConnection };
-    default:
-      return old;
-  }
-}
-
-const triedOf = (tried: Memory['tried'], seen: { known: readonly { profile: string }[] }): Memory['tried'] =>
-  Object.fromEntries(Object.entries(tried).filter(([profile]) => seen.known.some((n) => n.profile === profile)));
-
-function withClocks(m: Memory, now: number): Memory {
-  const online = m.seen !== null && isOnline(m.seen, m.settings.mode, m.chosen);
-  if (online === (m.onlineSince !== null)) return m;
-  return { ...m, onlineSince: online ? now : null, offlineSince: online ? null : now };
-}
-
-const isUserActive = (m: Memory, now: number): boolean => now - m.userAt < m.settings.limits.userIdle;
-const isConfigured = (m: Memory): boolean => m.credentials !== 'none';
-
-const rebootAt = (m: Memory): number =>
-  m.offlineSince === null || !m.record.hasBeenOnline || !isConfigured(m)
-    ? Infinity
-    : m.offlineSince + spacingMs(m.record, m.settings.limits.rebootAfterOffline);
-
-const isRebootDue = (m: Memory, now: number): boolean => now >= rebootAt(m) && !isUserActive(m, now);
-
-const canOpen = (m: Memory, now: number): boolean => m.seen !== null && m.seen.hasRadio && now >= m.hotspotFrom;
-
-const choiceOf = (m: Memory): Choice => ({
-  known: m.seen?.known ?? [],
-  sightings: m.sightings,
-  tried: m.tried,
-  mode: m.settings.mode,
-  chosen: m.chosen,
-  connected: m.seen?.wifi?.profile ?? null,
-  retryMs: m.settings.limits.retryConnection,
-  unseenMs: m.settings.limits.unseen,
-});
-
-const toTry = (m: Memory, during: 'normal' | 'provisioning', now: number): readonly string[] =>
-  m.seen?.hasRadio === true ? candidates(choiceOf(m), during, now) : [];
-
-/** Without credentials, a WiFi link that works is given up for the hotspot only after a while, and by turns. */
-function freeFrom(m: Memory): number {
-  if (m.onlineSince === null || m.seen === null) return Infinity;
-  return m.seen.wifi === null || m.seen.hasOtherLink
-    ? m.onlineSince
-    : m.onlineSince + m.settings.limits.retryConnection;
-}
-
-// Transitions
-
 function decide(s: State, e: Event | Due, now: number): Next {
-  if (!s.memory.settings.isManaged && s.at !== 'unmanaged') return disable(s, now);
+  if (!s.memory.settings.isManaged && s.at !== 'unmanaged' && s.at !== 'joining') return disable(s, now);
   switch (s.at) {
     case 'unmanaged':
       return s.memory.settings.isManaged
@@ -168,7 +91,7 @@ const go = <I extends MoveId>(s: State, by: I, phase: PhaseAt<I>, now: number, .
 
 const withMemory = (s: State, more: Partial<Memory>): State => ({ ...s, memory: { ...s.memory, ...more } });
 
-/** The order of an administrator interrupts a user as well. A join under way goes on. */
+/** The order of an administrator interrupts a user as well; only a join under way ends first. */
 function disable(s: State, now: number): Next {
   const isOpen = s.at === 'opening' || s.at === 'hotspot' || s.at === 'closing';
   const next = withMemory(s, { pending: null, forcedUntil: null });
@@ -338,6 +261,7 @@ function inSearching(s: Extract<State, { at: 'searching' }>, e: Event | Due, now
 function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: number): Next {
   const answer = e.is === 'joined' && e.id === s.id ? e.answer : null;
   if (!answer && now < s.until) return stay(s);
+  if (!s.memory.settings.isManaged) return disable(s, now);
   const { seen, chosen, settings } = s.memory;
   const isEntered = s.of === 'user' || s.of === 'entered';
   const leads = isEntered || isPrimary(s.profile, seen?.known ?? [], chosen);
