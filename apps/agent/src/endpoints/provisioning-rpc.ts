@@ -18,6 +18,7 @@ import { TimeoutError, within, type Clock } from '@platform/kit';
 import type { WifiSecurity } from '../os/network-port.ts';
 import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
 import { submissionProblem } from '../network/submission.ts';
+import { credentialsText } from './credentials-text.ts';
 import { GrpcFailure, type Unary } from './grpc-server.ts';
 import type { AgentLink } from './link.ts';
 
@@ -123,11 +124,7 @@ class ProvisioningCalls {
 
   stageCredentials(cloud: CloudConfig | undefined): object {
     if (!cloud) throw new PlatformError('PROVISIONING_CREDENTIALS_MISSING');
-    const { id, secret, appAddress, apiKey } = cloud;
-    const key = apiKey && apiKey.id !== '' && apiKey.key !== '' ? { id: apiKey.id, key: apiKey.key } : undefined;
-    this.#staged.credentials = JSON.stringify({
-      cloud: { app_address: appAddress, id, ...(key && { api_key: key }), ...(secret !== '' && { secret }) },
-    });
+    this.#staged.credentials = credentialsText({ ...cloud, apiKey: cloud.apiKey });
     return {};
   }
 
