@@ -1,6 +1,7 @@
 import { dataDownloads } from './data/data-downloads.ts';
 import { sequenceExportDownloads } from './data/sequence-export-downloads.ts';
 import { machineConfigRoutes } from './fleet/machine-config-download.ts';
+import { setUpCodeRoutes } from './fleet/set-up-codes.ts';
 import { signInRoutes } from './organizations/sign-in-page.ts';
 import { packageDownloads, packageUploads } from './registry/package-files.ts';
 import { authorityRoutes, installRoutes } from './releases/install-script.ts';
@@ -15,6 +16,7 @@ import type { Route } from './wire/exchange.ts';
 export type HttpDeps = Parameters<typeof healthRoutes>[0] &
   Parameters<typeof signInRoutes>[0] &
   Parameters<typeof machineConfigRoutes>[0] &
+  Parameters<typeof setUpCodeRoutes>[0] &
   Parameters<typeof authorityRoutes>[0] &
   Parameters<typeof installRoutes>[0] &
   Parameters<typeof releaseFileRoutes>[0] &
@@ -30,6 +32,7 @@ export const httpRoutes = (deps: HttpDeps, of: { blobLimitBytes: number; webFold
   ...healthRoutes(deps),
   ...signInRoutes(deps),
   ...machineConfigRoutes(deps),
+  ...setUpCodeRoutes(deps),
   ...authorityRoutes(deps),
   ...installRoutes(deps),
   ...releaseFileRoutes(deps),

@@ -69,6 +69,15 @@ type PartSecret = {
   secretHash: Buffer;
   createdOn: Generated<Time>;
 };
+type SetUpCode = {
+  partId: string;
+  orgId: string;
+  codeHash: Buffer;
+  createdOn: Generated<Time>;
+  expiresOn: Time;
+  deviceHash: Buffer | null;
+  redeemedOn: Time | null;
+};
 type ConfigRevision = {
   partId: string;
   revision: number;
@@ -148,6 +157,7 @@ type FoundationTables = {
   machine: Machine;
   part: Part;
   partSecret: PartSecret;
+  setUpCode: SetUpCode;
   configRevision: ConfigRevision;
   partLog: PartLog;
   /** Lines from before the partitioning, until they are moved. */

@@ -2,7 +2,6 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { installScriptCommand } from '@platform/contract/install-command';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
@@ -18,17 +17,18 @@ import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import type { Presence } from '../machines/presence.ts';
-import { credentialsFile } from '../machines/rules/addresses.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { machinePage } from '../machines/store/machine-lists.ts';
-import { clearQuarantine, findPart, readPartSecrets, requestMigration } from '../machines/store/machines.ts';
+import { clearQuarantine, findPart, requestMigration } from '../machines/store/machines.ts';
+import { replaceSetUpCode } from '../machines/store/set-up-codes.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
-import { authorityPem, authoritySha256 } from '../tls/authority.ts';
+import { authorityPem } from '../tls/authority.ts';
 import type { Authority } from '../tls/authority.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
+import { credentialsOf } from './machine-credentials.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
 
 type FleetDeps = {
@@ -43,20 +43,8 @@ type FleetDeps = {
   clock: Clock;
 };
 
-const credentialsOf = async (
-  { db, secrets, authority: inUse }: FleetDeps,
-  partId: string,
-  baseUrl: string,
-): Promise<{ credentialsJson: string; installScriptCommand: string }> => {
-  const authority = inUse();
-  const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
-  if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
-  const { secret } = newest;
-  return {
-    credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
-    installScriptCommand: installScriptCommand(baseUrl, authoritySha256(authority)),
-  };
-};
+/** A code outlives the way to a device, and not much more. */
+const codeLifeMs = 24 * 3_600_000;
 
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
@@ -101,9 +89,32 @@ const machineHandlers = (deps: FleetDeps) => {
       await removeMachine(deps, caller, machine);
       return {};
     },
+  } satisfies Partial<ServiceImpl<typeof FleetService>>;
+};
+
+/** The ways of credentials to a device. */
+const credentialsHandlers = (deps: FleetDeps) => {
+  const { db } = deps;
+  return {
     async getCredentials({ partId }, context) {
       const part = await ownedPart(db, callerOf(context), partId);
       return credentialsOf(deps, part.id, baseUrlOf(deps, context));
+    },
+    async createSetUpCode({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      const expiresOn = deps.clock.wall() + codeLifeMs;
+      const of = { partId: part.id, orgId: part.orgId, expiresOn, key: deps.secrets.sealingKey };
+      const code = await audited(deps, caller, async (trx, record) => {
+        await record({ orgId: part.orgId, action: 'create set-up code', subject: part.id });
+        return replaceSetUpCode(trx, of);
+      });
+      return {
+        code,
+        expiresOn: timestampFromMs(expiresOn),
+        serverUrl: baseUrlOf(deps, context),
+        isAuthorityOwn: authorityPem(deps.authority()) !== undefined,
+      };
     },
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
@@ -242,6 +253,7 @@ export const fleetRoutes =
   (router: ConnectRouter): void => {
     router.service(FleetService, {
       ...machineHandlers(deps),
+      ...credentialsHandlers(deps),
       ...configHandlers(deps),
       ...operationHandlers(deps),
       ...usageHandlers(deps),

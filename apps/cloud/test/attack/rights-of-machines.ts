@@ -57,6 +57,7 @@ const ofFleet: readonly Right[] = [
     return { messages: [{ id: machine.machineId }], machine };
   }),
   right(fleet('GetCredentials'), { ok: machineOwners }, part),
+  right(fleet('CreateSetUpCode'), { ok: machineOwners }, part),
   right(fleet('GetConfig'), { shows: machineOperators }, part),
   right(fleet('CheckConfig'), { ok: machineOperators }, ({ machine }) => ({
     partId: machine.partId,

@@ -1,4 +1,5 @@
 import { type BinaryLike, createHash } from 'node:crypto';
+import { redeemPath } from '@platform/contract/set-up-code';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { signedPath } from '../../src/access/signed-urls.ts';
 import { exportPath } from '../../src/data/sequence-export-downloads.ts';
@@ -85,6 +86,14 @@ const withoutProof: readonly PageRight[] = [
   open('readiness', 'ok', () => '/readyz'),
   open('installer', 'ok', () => '/install.sh'),
   open('uninstaller', 'ok', () => '/uninstall.sh'),
+  // Without a code; the answer to a wrong one is the same.
+  page(
+    'POST',
+    'set-up code',
+    { 'not found': allKnown },
+    () => redeemPath,
+    () => 'not found',
+  ),
   // Public where the server has its own certificate authority; this server uses no TLS.
   open('authority', 'not found', () => '/authority.pem'),
   // Machines download without credentials and compare the hash.

@@ -28,6 +28,12 @@ export const accessErrors = {
     message: 'The sign-in link was already used or has expired.',
     remedy: 'Create a new link: `platform sign-in`.',
   },
+  SET_UP_CODE_INVALID: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'This set-up code is wrong, has expired, or was used by another device.',
+    remedy: 'Create a new code for the machine in the web app: Machines, "Set up a device".',
+  },
   PERMISSION_DENIED: {
     rpc: 'permission_denied',
     retry: 'never',

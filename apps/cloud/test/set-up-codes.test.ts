@@ -1,0 +1,107 @@
+// Set-up codes: one device gets the credentials of one machine; guessing is slow.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import test from 'node:test';
+import { sql } from 'kysely';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { systemClock } from '@platform/kit/node';
+import { testServer } from './server.ts';
+
+const newDevice = (): string => randomBytes(32).toString('base64url');
+
+async function redeem(url: string, code: string, device: string, address?: string) {
+  const headers = {
+    [codeHeader]: code,
+    [deviceHeader]: device,
+    ...(address !== undefined && { 'x-forwarded-for': address }),
+  };
+  const answer = await fetch(`${url}${redeemPath}`, { method: 'POST', headers });
+  return { status: answer.status, text: await answer.text() };
+}
+const invalid = /"SET_UP_CODE_INVALID"/;
+
+test('a device redeems a code for the credentials of its machine, and only this device may do so again', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  const { code, expiresOn, serverUrl, isAuthorityOwn } = await fleet.createSetUpCode({ partId });
+  assert.match(code, /^[A-HJKMNP-Z]{8}$/);
+  assert.equal(serverUrl, on.url);
+  assert.equal(isAuthorityOwn, false);
+  const life = timestampMs(expiresOn!) - systemClock.wall();
+  assert.ok(life > 23 * 3_600_000 && life <= 24 * 3_600_000);
+
+  const device = newDevice();
+  const first = await redeem(on.url, code, device);
+  assert.equal(first.status, 200);
+  assert.equal(first.text, (await fleet.getCredentials({ partId })).credentialsJson);
+  const again = await redeem(on.url, `${code.slice(0, 4).toLowerCase()}-${code.slice(4)}`, device);
+  assert.deepEqual(again, first, 'after a power cut, as it was typed');
+  const other = await redeem(on.url, code, newDevice());
+  assert.equal(other.status, 404);
+  assert.match(other.text, invalid);
+
+  const { entries } = await (await on.client(AuditService)).listAuditEntries({ organizationId: on.orgId });
+  const audited = entries.filter(({ action }) => action.endsWith('set-up code')).map(({ action }) => action);
+  assert.deepEqual(audited.toSorted(), ['create set-up code', 'redeem set-up code']);
+  const { rows } = await sql<object>`select * from set_up_code`.execute(on.db);
+  assert.ok(!JSON.stringify(rows).includes(code), 'the code is not stored');
+});
+
+test('a wrong, an expired, a replaced and a deleted code get the same answer', async () => {
+  await using on = await testServer();
+  const fleet = await on.client(FleetService);
+  const { partId } = await on.machine('expired');
+  const { code: expired } = await fleet.createSetUpCode({ partId });
+  await sql`update set_up_code set expires_on = now() - interval '1 s'`.execute(on.db);
+  const { partId: twice } = await on.machine('replaced');
+  const { code: replaced } = await fleet.createSetUpCode({ partId: twice });
+  const { code: valid } = await fleet.createSetUpCode({ partId: twice });
+  const gone = await on.machine('gone');
+  const { code: deleted } = await fleet.createSetUpCode({ partId: gone.partId });
+  await fleet.deleteMachine({ id: gone.machineId });
+  const answers = new Set<string>();
+  for (const code of ['ABCDEFGH', expired, replaced, deleted, '', 'ABC']) {
+    const { status, text } = await redeem(on.url, code, newDevice());
+    answers.add(`${status} ${text}`);
+  }
+  assert.deepEqual(answers.size, 1);
+  assert.match([...answers][0] ?? '', invalid);
+  assert.equal((await redeem(on.url, valid, 'short')).status, 404);
+  assert.equal((await redeem(on.url, valid, newDevice())).status, 200);
+});
+
+test('two devices at once: one of them gets the credentials', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const { code } = await (await on.client(FleetService)).createSetUpCode({ partId });
+  const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(on.url, code, newDevice())));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+});
+
+test('guessing is slow from one address, also at the same time, and others are served meanwhile', async () => {
+  await using on = await testServer(['--trusted-proxy', '127.0.0.1,::1']);
+  const { partId } = await on.machine('m');
+  const { code } = await (await on.client(FleetService)).createSetUpCode({ partId });
+  const guesses = await Promise.all(
+    Array.from({ length: 40 }, () => redeem(on.url, 'ABCDEFGH', newDevice(), '203.0.113.7')),
+  );
+  const counted = Map.groupBy(guesses, ({ status }) => status);
+  const wrong = counted.get(404)?.length ?? 0;
+  assert.ok(wrong >= 10 && wrong <= 12, `${wrong} guesses`);
+  assert.equal(counted.get(429)?.length, 40 - wrong);
+  assert.equal((await redeem(on.url, code, newDevice(), '203.0.113.7')).status, 429, 'a right guess, too');
+  assert.equal((await redeem(on.url, code, newDevice(), '203.0.113.8')).status, 200);
+});
+
+test('guessing is slow from many addresses together', async () => {
+  await using on = await testServer(['--trusted-proxy', '127.0.0.1,::1']);
+  const guesses = await Promise.all(
+    Array.from({ length: 120 }, (_, n) => redeem(on.url, 'ABCDEFGH', newDevice(), `203.0.113.${n}`)),
+  );
+  const wrong = guesses.filter(({ status }) => status === 404).length;
+  assert.ok(wrong >= 60 && wrong < 110, `${wrong} guesses`);
+});
