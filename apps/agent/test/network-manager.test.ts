@@ -117,6 +117,17 @@ scriptedTest('a network with WPA3 only is joined by a profile that was saved bef
   assert.deepEqual(await world.network.join(uuid, 'wlan0', never), { ok: true });
 });
 
+scriptedTest('a wrong WPA3 password, which NetworkManager reports as a missing network', async (world) => {
+  world.script.setAccessPoint(Buffer.from('New'), { rsnFlags: 0x488 });
+  await world.network.scan('wlan0', never);
+  const uuid = await world.network.save(wifiProfile('New', 'another password'));
+  const result = await world.network.join(uuid, 'wlan0', never);
+  assert.equal(!result.ok && result.reason, 'wrong-password');
+  world.script.setAccessPoint(Buffer.from('New'), { isOn: false });
+  const missing = await world.network.join(uuid, 'wlan0', never);
+  assert.equal(!missing.ok && missing.reason, 'not-found', 'the access point is off');
+});
+
 scriptedTest('the hotspot leaves the default route, other subnets and the disk alone', async (world) => {
   world.taken.push('10.42.0.7/16', '192.168.200.0/24');
   const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false };

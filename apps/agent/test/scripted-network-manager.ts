@@ -1,6 +1,7 @@
 // NetworkManager as far as the agent uses it, over a scripted bus: radio wlan0, cable eth0. Its answers follow the
 // documentation of the D-Bus API and what a real 1.42 sends; it acts at once.
 import { randomUUID } from 'node:crypto';
+import { uptime } from 'node:os';
 import type { Message } from '../src/os/linux/dbus-message.ts';
 import { bytesIn, propertiesOf, sectionsIn, textIn } from '../src/os/linux/dbus-read.ts';
 import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
@@ -230,7 +231,7 @@ export class ScriptedNetworkManager implements AsyncDisposable {
     const isOnlySae = (point.rsnFlags & 0x500) === 0x400;
     const management = textIn(settings.get('802-11-wireless-security') ?? new Map<string, Variant>(), 'key-mgmt');
     if (isOnlySae && management !== 'sae') return { reason: 53 };
-    if (point.password !== psk) return { reason: 7 };
+    if (point.password !== psk) return { reason: isOnlySae ? 53 : 7 };
     if (!point.hasDhcp && link.address === '') return { reason: 5 };
     return { link: { ...link, accessPoint: point.path, address: link.address || '192.168.5.3/24' } };
   }
@@ -371,6 +372,6 @@ const accessPointObject = ({ ssid, password, rsnFlags }: Omit<ScriptedAccessPoin
       Flags: number(password === '' ? 0 : 1),
       WpaFlags: number(0),
       RsnFlags: number(password === '' ? 0 : rsnFlags),
-      LastSeen: new Variant('i', -1),
+      LastSeen: new Variant('i', Math.floor(uptime())),
     }),
   });

@@ -44,13 +44,14 @@ export function freeSubnet(taken: readonly string[]): { address: string; prefix:
   return { address: '10.42.0.1', prefix };
 }
 
-/** The routes of /proc/net/route in CIDR form, without the default route. */
-export function routesOf(table: string): string[] {
+/** The routes of /proc/net/route in CIDR form, without the default route and those of an interface. */
+export function routesOf(table: string, except: string): string[] {
   return table
     .split('\n')
     .slice(1)
     .flatMap((line) => {
-      const [, destination = '', , , , , , mask = ''] = line.split('\t');
+      const [name, destination = '', , , , , , mask = ''] = line.split('\t');
+      if (name === except) return [];
       if (!/^[0-9A-F]{8}$/i.test(destination) || !/^[0-9A-F]{8}$/i.test(mask)) return [];
       const ones = Number.parseInt(mask, 16).toString(2).replaceAll('0', '').length;
       const bytes = Buffer.from(destination, 'hex').toReversed();

@@ -16,16 +16,17 @@ import { datagramHolderOf } from './process-table.ts';
 
 /** What a hotspot uses of the machine besides NetworkManager. */
 export interface HotspotHost {
-  /** Addresses and routes in CIDR form. */
-  networks(): Promise<readonly string[]>;
+  /** Addresses and routes of the other interfaces, in CIDR form. */
+  networks(except: string): Promise<readonly string[]>;
   /** The process that holds a UDP port on all addresses. */
   datagramHolder(port: number): Promise<ProcessInfo | undefined>;
 }
 
 export const hotspotHost: HotspotHost = {
-  networks: async () => {
-    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-    const routes = routesOf(await readFile('/proc/net/route', 'utf8').catch(() => ''));
+  networks: async (except) => {
+    const others = Object.entries(networkInterfaces()).filter(([name]) => name !== except);
+    const addresses = others.flatMap(([, list]) => list ?? []);
+    const routes = routesOf(await readFile('/proc/net/route', 'utf8').catch(() => ''), except);
     return [...addresses.flatMap(({ cidr }) => cidr ?? []), ...routes];
   },
   datagramHolder: datagramHolderOf,
@@ -54,7 +55,8 @@ const noRadio = (detail: string): HotspotResult => ({ ok: false, reason: 'no-rad
 export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: AbortSignal): Promise<HotspotResult> {
   const radio = await readyRadio(of.interface, parts, signal);
   if (!('path' in radio)) return radio;
-  const subnet = freeSubnet(await parts.host.networks());
+  // The radio keeps the address of an earlier hotspot for a moment.
+  const subnet = freeSubnet(await parts.host.networks(of.interface));
   await parts.files.write(namesFile, namesText(of.isRedirecting, subnet.address));
   const settings = hotspotSettings({ ...of, ...subnet, uuid: randomUUID() });
   const [profile] = await parts.manager.call({

@@ -198,12 +198,17 @@ async function remove(uuid: string, { manager, observer }: All): Promise<void> {
 }
 
 const joinLimitMs = 60_000;
+/** NetworkManager counts sightings in whole seconds. */
+const lastSeenUnitMs = 1_000;
 
 async function join(uuid: string, name: string, all: All, signal: AbortSignal): Promise<JoinResult> {
   const { observer, clock } = all;
   const record = await observer.profile(uuid);
   if (!record) return { ok: false, reason: 'failed', detail: `there is no profile ${uuid}` };
-  const end = clock.now() + joinLimitMs;
+  const began = clock.now();
+  const end = began + joinLimitMs;
+  const visible = () => observer.state.get().visible.find(({ ssid }) => ssid === record.saved.ssid);
+  const wasVisible = visible() !== undefined;
   const first = await joinOnce(record, name, all, end, signal);
   const radios = observer.state.get().devices.filter(({ type }) => type === 'wifi');
   if (first.ok || first.reason !== 'not-found' || record.saved.type !== 'wifi' || signal.aborted) return first;
@@ -211,7 +216,13 @@ async function join(uuid: string, name: string, all: All, signal: AbortSignal): 
   if (radio === undefined || clock.now() + scanLimitMs >= end) return first;
   // It may be new, or hidden: ask for it by its name, then try again.
   await scan(radio, [ssidIn(record.value)], all, signal);
-  return joinOnce(record, name, all, end, signal);
+  const found = visible();
+  if (!found || found.seen < began - lastSeenUnitMs) return first;
+  const isWpa3 = found.security === 'sae';
+  const last = wasVisible && isWpa3 ? first : await joinOnce(record, name, all, end, signal);
+  const isMissing = !last.ok && last.reason === 'not-found';
+  // NetworkManager reports a wrong WPA3 password as a missing network.
+  return isMissing && isWpa3 ? { ok: false, reason: 'wrong-password', detail: last.detail } : last;
 }
 
 async function joinOnce(
