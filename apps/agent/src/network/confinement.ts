@@ -46,7 +46,10 @@ export async function findConfinement(programs: Programs, log: Log): Promise<Con
   return { prefix: [...prefix, ...drop], user: undefined, uid };
 }
 
-/** A user that no account, process or service has. */
+/**
+ * A user that no account, process or service has. Each agent begins at another one: two that start at the same time
+ * would find the same user free, and the end of one would kill the process of the other.
+ */
 async function freeUser(): Promise<number> {
   const taken = new Set<number>();
   for (const file of ['/etc/passwd', '/etc/group']) {
@@ -55,7 +58,12 @@ async function freeUser(): Promise<number> {
   }
   for (const name of await readdir('/run/systemd/dynamic-uid').catch(() => [])) taken.add(Number(name));
   for (const { uid } of await processOwners()) taken.add(uid);
-  for (let uid = dynamicUsers.last; uid >= dynamicUsers.first; uid--) if (!taken.has(uid)) return uid;
+  const { first, last } = dynamicUsers;
+  const count = last - first + 1;
+  for (let n = 0; n < count; n++) {
+    const uid = first + ((process.pid + n) % count);
+    if (!taken.has(uid)) return uid;
+  }
   throw new Error(`every user ID from ${dynamicUsers.first} to ${dynamicUsers.last} is taken`);
 }
 
