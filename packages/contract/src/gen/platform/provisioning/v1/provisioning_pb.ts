@@ -325,7 +325,7 @@ export const APIKeySchema: GenMessage<APIKey> = /*@__PURE__*/
  */
 export const ProvisioningService: GenService<{
   /**
-   * Empties the list of errors.
+   * Reports the device. Each error is reported once.
    *
    * @generated from rpc platform.provisioning.v1.ProvisioningService.GetSmartMachineStatus
    */
@@ -335,7 +335,7 @@ export const ProvisioningService: GenService<{
     output: typeof GetSmartMachineStatusResponseSchema;
   },
   /**
-   * type must be wifi.
+   * Stages a WiFi network for ExitProvisioning. type must be wifi.
    *
    * @generated from rpc platform.provisioning.v1.ProvisioningService.SetNetworkCredentials
    */
@@ -345,6 +345,8 @@ export const ProvisioningService: GenService<{
     output: typeof SetNetworkCredentialsResponseSchema;
   },
   /**
+   * Stages the credentials of a machine for ExitProvisioning. api_key counts only with both of its fields.
+   *
    * @generated from rpc platform.provisioning.v1.ProvisioningService.SetSmartMachineCredentials
    */
   setSmartMachineCredentials: {
@@ -353,6 +355,8 @@ export const ProvisioningService: GenService<{
     output: typeof SetSmartMachineCredentialsResponseSchema;
   },
   /**
+   * Lists the visible WiFi networks, strongest first, at most 100.
+   *
    * @generated from rpc platform.provisioning.v1.ProvisioningService.GetNetworkList
    */
   getNetworkList: {
@@ -361,6 +365,8 @@ export const ProvisioningService: GenService<{
     output: typeof GetNetworkListResponseSchema;
   },
   /**
+   * Hands the staged data to the agent and reports why it is refused. Nothing stays staged. Answers within 60 s.
+   *
    * @generated from rpc platform.provisioning.v1.ProvisioningService.ExitProvisioning
    */
   exitProvisioning: {
