@@ -16,8 +16,8 @@ test('every field whose schema says since when it acts is read by a program, and
   const isRead = (section: string, key: string): boolean =>
     section === 'version_control'
       ? answers.includes(`desired['${key}']`) // the server resolves a version to a release
-      : section === 'maintenance_window'
-        ? /config\.maintenance_window\b/.test(text) // read as one object
+      : section === 'maintenance_window' || section === 'additional_networks'
+        ? text.includes(`config.${section}`) // read as one object
         : new RegExp(`\\b${section}\\.${key}\\b`).test(text);
   const fields = Object.entries(fieldTable).flatMap(([section, table]) =>
     Object.entries<Field>(table).map(([key, field]) => ({ section, key, isStated: field.since !== undefined })),

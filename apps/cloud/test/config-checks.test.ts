@@ -41,12 +41,12 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
       versionInfo: { agentRunning: version },
       report: { server: { runningVersion: '0.1.0' }, ...more },
     });
-  const hotspot = { agent: { network_configuration: { hotspot_password: 'long enough' } } };
+  const country = { agent: { network_configuration: { wifi_country: 'DE' } } };
   const debug = { agent: { advanced_settings: { debug: true } } };
   const missing = { components: [camera], services: [capture({ camera: 'yrad' })] };
 
   // Before the first report, the reference server is assumed; unknown types are only warnings.
-  assert.deepEqual(await save(hotspot), ['warning agent.network_configuration.hotspot_password']);
+  assert.deepEqual(await save(country), ['warning agent.network_configuration.wifi_country']);
   assert.deepEqual(await save(missing), ['error services[0].attributes.camera']);
   assert.deepEqual(await save({ components: [webcam] }), ['warning components[0].model']);
   assert.deepEqual(await save('{"components": [], "components": [{"name": "x"}]}'), [
@@ -62,9 +62,9 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
     'warning agent.version_control.platform-server',
     'warning components[0].model',
   ]);
-  assert.deepEqual(await save({ ...missing, ...hotspot }), [
+  assert.deepEqual(await save({ ...missing, ...country }), [
     'error services[0].attributes.camera',
-    'warning agent.network_configuration.hotspot_password',
+    'warning agent.network_configuration.wifi_country',
   ]);
 
   // A server without a report may support any type; an older agent supports fewer fields.

@@ -27,12 +27,18 @@ export interface Ineffective {
 }
 
 /** All fields that this version of the agent supports on this operating system. */
-export const actedOn = (platform: string): string[] =>
+export const actedOn = (platform: string, { managesNetworks = true }: { managesNetworks?: boolean } = {}): string[] =>
   Object.entries(fieldTable).flatMap(([section, fields]) =>
     Object.entries<Field>(fields)
       .filter(([, field]) => field.since !== undefined && isFor(field, platform))
+      .filter(([key]) => managesNetworks || !isNetwork(section, key))
       .map(([key]) => `${section}.${key}`),
   );
+
+const isNetwork = (section: string, key: string): boolean =>
+  section === 'network_configuration' ||
+  section === 'additional_networks' ||
+  (section === 'advanced_settings' && key === 'disable_network_configuration');
 
 /** All fields of `json` that have no effect on a machine with this agent. */
 export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[] {
@@ -135,6 +141,12 @@ function noEffect(
   const isMissing = actsOn
     ? !actsOn.includes(`${section}.${key}`)
     : version !== undefined && isBefore(version, field.since);
+  if (isMissing && actsOn && isNetwork(section, key) && !(version !== undefined && isBefore(version, field.since)))
+    return {
+      reason: 'the agent of this machine does not manage its networks',
+      remedy:
+        'Install the agent as a service of systemd, or start it as root with --manage-networks always. Or remove the field.',
+    };
   if (isMissing)
     return {
       reason: `the agent of this machine${version === undefined ? '' : ` (${version})`} does not act on it`,

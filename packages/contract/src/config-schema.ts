@@ -29,6 +29,7 @@ interface Notes {
 const planned = { since: null } as const;
 const plannedOnLinux = { since: null, platforms: ['linux'] } as const;
 const first = { since: '0.1.0' } as const;
+const firstOnLinux = { since: '0.1.0', platforms: ['linux'] } as const;
 
 const ipv4 = '(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
 const version = new RegExp(`^(?:stable|dev|v?${semanticVersion}|https?://[^\\s/]+/\\S+|file:///\\S+)$`);
@@ -61,7 +62,7 @@ const minutes = (value: number, min: number, max: number, notes: Notes) =>
 /** A short text of WPA2-enterprise. */
 const eapText = (description: string, isSecret = false) =>
   text('', {
-    ...plannedOnLinux,
+    ...firstOnLinux,
     description,
     maxBytes: 253,
     beyondSpec: true,
@@ -104,7 +105,7 @@ export const advancedSettings = z
   .looseObject({
     debug: flag(false, { ...first, description: 'Sets the log level of the agent to debug.' }),
     disable_network_configuration: flag(false, {
-      ...planned,
+      ...firstOnLinux,
       description: 'Turns off network and hotspot configuration and additional networks.',
     }),
     disable_system_configuration: flag(false, { ...planned, description: 'Turns off the system configuration.' }),
@@ -151,27 +152,27 @@ export const advancedSettings = z
 export const networkConfiguration = z
   .looseObject({
     device_reboot_after_offline_minutes: minutes(0, 0, 30 * 24 * 60, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'The device reboots after it was offline this long. 0: never.',
       defaultText: '0 (disabled)',
     }),
     disable_captive_portal_redirect: flag(false, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description:
         'When false, every name looked up on the hotspot leads to the device; when true, only names that end in .setup.',
     }),
     fragment_id: text('', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Fragment that configures new machines; required with the mobile provisioning app.',
     }),
     hotspot_interface: matching(interfaceName.pattern, '', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Interface for hotspot, provisioning and WiFi.',
       defaultText: 'first discovered 802.11 device',
       expected: interfaceName.expected,
     }),
     hotspot_password: matching(/^[\x20-\x7e]{8,63}$/, 'platformsetup', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'WiFi password of the provisioning hotspot.',
       secret: true,
       expected: '8 to 63 ASCII characters',
@@ -182,33 +183,33 @@ export const networkConfiguration = z
       .refine((s) => bytes(s) <= 31)
       .default('platform-setup')
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description: 'Goes before the hostname of the device to form the SSID of the hotspot.',
         maxBytes: 31,
       } satisfies Notes),
     manufacturer: text('platform', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Shown on the captive portal and in the provisioning app.',
     }),
     model: text('custom', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Shown on the captive portal and in the provisioning app.',
     }),
     offline_before_starting_hotspot_minutes: minutes(2, 1, week, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'The hotspot starts only after the device was offline longer than this.',
     }),
     retry_connection_timeout_minutes: minutes(10, 1, week, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Provisioning ends after this long, so that other connections are tried.',
     }),
     turn_on_hotspot_if_wifi_has_no_internet: flag(false, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description:
         'When true, all configured networks are tried and only a reachable internet counts as online; when false, one WiFi connection is enough.',
     }),
     user_idle_minutes: minutes(5, 1, week, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'A user of the portal or of the provisioning app counts as idle after this long.',
     }),
     wifi_power_save: z
@@ -216,12 +217,12 @@ export const networkConfiguration = z
       .nullable()
       .default(null)
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description: 'Turns power save of all managed WiFi connections on or off.',
         defaultText: 'false (when unset, the system default applies; null is accepted)',
       } satisfies Notes),
     hotspot_ssid: text('', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'SSID of the hotspot, in place of prefix and hostname.',
       maxBytes: 32,
       beyondSpec: true,
@@ -232,7 +233,7 @@ export const networkConfiguration = z
       beyondSpec: true,
     }),
     disable_wifi_provisioning: flag(false, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Turns off the provisioning hotspot.',
       beyondSpec: true,
     }),
@@ -248,15 +249,15 @@ export const networkConfiguration = z
 
 export const additionalNetwork = z
   .looseObject({
-    type: z.enum(['wifi', 'wired']).meta({ ...plannedOnLinux, description: 'Kind of network.' } satisfies Notes),
+    type: z.enum(['wifi', 'wired']).meta({ ...firstOnLinux, description: 'Kind of network.' } satisfies Notes),
     interface: matching(interfaceName.pattern, '', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Interface name; empty: any.',
       expected: interfaceName.expected,
     }),
-    ssid: text('', { ...plannedOnLinux, description: 'WiFi SSID; needed for WiFi only.', maxBytes: 32 }),
+    ssid: text('', { ...firstOnLinux, description: 'WiFi SSID; needed for WiFi only.', maxBytes: 32 }),
     psk: matching(/^(?:[\x20-\x7e]{8,63}|[0-9A-Fa-f]{64})?$/, '', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Passkey of the network.',
       secret: true,
       expected: 'empty, 8 to 63 ASCII characters, or 64 hexadecimal digits',
@@ -266,14 +267,14 @@ export const additionalNetwork = z
       .min(-999)
       .max(999)
       .default(0)
-      .meta({ ...plannedOnLinux, description: 'The network with the higher number is preferred.' } satisfies Notes),
+      .meta({ ...firstOnLinux, description: 'The network with the higher number is preferred.' } satisfies Notes),
     ipv4_address: matching(new RegExp(`^(?:auto|${ipv4}/(?:3[0-2]|[12]?\\d))?$`), 'auto', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'IPv4 address in CIDR form, or "auto".',
       expected: '"auto" or an address with its prefix length, such as 192.168.1.20/24',
     }),
     ipv4_gateway: matching(new RegExp(`^(?:${ipv4})?$`), '', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'IPv4 gateway.',
       expected: 'an IPv4 address, such as 192.168.1.1',
     }),
@@ -281,7 +282,7 @@ export const additionalNetwork = z
       .array(z.string().regex(new RegExp(`^${ipv4}$`)))
       .default([])
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description: 'IPv4 DNS servers.',
         expected: 'a list of IPv4 addresses',
       } satisfies Notes),
@@ -291,16 +292,16 @@ export const additionalNetwork = z
       .max(4_294_967_295)
       .default(0)
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description: 'The route with the lower number is preferred. 0: 100 for wired, 600 for wireless.',
       } satisfies Notes),
     name: text('', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Name of the network; the key, where the networks are written as an object.',
       beyondSpec: true,
     }),
     hidden: flag(false, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'The WiFi network does not announce its SSID, so the radio asks for it by name.',
       beyondSpec: true,
     }),
@@ -308,7 +309,7 @@ export const additionalNetwork = z
       .enum(['', 'peap', 'ttls', 'tls'])
       .default('')
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description: 'Sign-in to a WPA2- or WPA3-enterprise network; "" for any other network.',
         beyondSpec: true,
       } satisfies Notes),
@@ -316,7 +317,7 @@ export const additionalNetwork = z
     eap_anonymous_identity: eapText('Identity that is sent in clear text before the server has proven itself.'),
     eap_password: eapText('Password of the identity, for peap and ttls.', true),
     eap_ca_certificate: pem('CERTIFICATE', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Certificate of the authority that issued the certificate of the authentication server.',
       defaultText: 'the authorities of the system',
       expected: 'empty, or a certificate in PEM form of at most 16384 bytes',
@@ -324,13 +325,13 @@ export const additionalNetwork = z
     }),
     eap_server_name: eapText('Name that the certificate of the authentication server must have; empty: any.'),
     eap_client_certificate: pem('CERTIFICATE', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Certificate of this machine, for tls.',
       expected: 'empty, or a certificate in PEM form of at most 16384 bytes',
       beyondSpec: true,
     }),
     eap_client_key: pem('(?:[A-Z]{1,20} )?PRIVATE KEY', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Private key of the certificate of this machine, for tls.',
       secret: true,
       expected: 'empty, or a private key in PEM form of at most 16384 bytes',

@@ -10,13 +10,13 @@ const cases: [name: string, agent: ActingAgent, config: unknown, found: string[]
   ['what every agent acts on', {}, { agent: { advanced_settings: { debug: true } } }, []],
   [
     'a field that nothing acts on yet, whatever agent it is',
-    { platform: 'linux/amd64', version: '99.0.0', actsOn: ['network_configuration.hotspot_password'] },
-    { agent: { network_configuration: { hotspot_password: 'long enough' } } },
-    ['agent.network_configuration.hotspot_password'],
+    { platform: 'linux/amd64', version: '99.0.0', actsOn: ['network_configuration.wifi_country'] },
+    { agent: { network_configuration: { wifi_country: 'DE' } } },
+    ['agent.network_configuration.wifi_country'],
   ],
   [
-    'networks are named once, in both forms',
-    {},
+    'networks of a machine that does not manage its networks, named once, in both forms',
+    { platform: 'linux/amd64', version: '0.1.0', actsOn: actedOn('linux/amd64', { managesNetworks: false }) },
     { agent: { additional_networks: { home: { type: 'wifi', ssid: 'home', psk: '12345678' } } } },
     ['agent.additional_networks.home'],
   ],
@@ -67,6 +67,17 @@ test('an agent reports to act on exactly the fields that say since when', () => 
     Object.entries(fields).flatMap(([key, field]) => ('since' in field ? [`${section}.${key}`] : [])),
   );
   assert.deepEqual(actedOn('linux/amd64'), stated);
+});
+
+test('a machine that does not manage its networks says how it can', () => {
+  const of = { platform: 'linux/amd64', actsOn: actedOn('linux/amd64', { managesNetworks: false }) };
+  assert.ok(of.actsOn.length > 10);
+  assert.ok(!of.actsOn.some((field) => field.includes('network')));
+  const config = { agent: { network_configuration: { user_idle_minutes: 5 } } };
+  const [found] = ineffectiveFields(config, of);
+  assert.equal(found?.reason, 'the agent of this machine does not manage its networks');
+  assert.match(found?.remedy ?? '', /--manage-networks always/);
+  assert.match(ineffectiveFields(config, { ...of, version: '0.0.9' })[0]?.remedy ?? '', /^Update the agent/);
 });
 
 test('problems contain no secret', () => {

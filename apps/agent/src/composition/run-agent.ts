@@ -119,7 +119,7 @@ interface Shared extends OuterCells {
  */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
   const { credentials } = parts;
-  const layers = { ...parts.layers, platform: parts.device.host.platform };
+  const layers = layersOf(parts);
   const hangDetector = new HangDetector(parts.clock);
   const device = watchedDevice(parts.device, hangDetector);
   const shared = sharedState(parts, layers);
@@ -192,6 +192,11 @@ function leaveWhenReplaced({ replaced }: AgentParts, lifetime: Lifetime): void {
   replaced?.addEventListener('abort', () => lifetime.leave('credentials'), { once: true });
   if (replaced?.aborted) lifetime.leave('credentials');
 }
+const layersOf = ({ layers, device: { host } }: AgentParts): OwnLayers => ({
+  ...layers,
+  platform: host.platform,
+  managesNetworks: host.managesNetworks ?? false,
+});
 
 /** Reads the end of the previous run once, for all that use it. */
 function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
@@ -249,6 +254,7 @@ async function lateLoopsOf(
   const { disk } = device;
   const actor = {
     platform: device.host.platform,
+    managesNetworks: device.host.managesNetworks ?? false,
     isReplaceable: (parts.selfId ?? null) !== null,
     markOf: environmentMark,
   };

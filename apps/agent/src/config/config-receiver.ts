@@ -1,7 +1,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
 import { resolveAgentConfig, type Layer } from '@platform/contract/agent-config';
-import { ineffectiveFields } from '@platform/contract/config-effect';
+import { actedOn, ineffectiveFields } from '@platform/contract/config-effect';
 import { isObject } from '@platform/contract/json-object';
 import { readAgent } from '@platform/contract/config-reading';
 import { secretsIn } from '@platform/contract/config-secrets';
@@ -31,6 +31,8 @@ export interface OwnLayers {
   problem?: string;
   /** Platform of this machine, linux/amd64 …; undefined: unknown. */
   platform?: string;
+  /** See Host. */
+  managesNetworks?: boolean;
 }
 
 /** The desired state that an answer of the management server results in on this machine. */
@@ -52,7 +54,12 @@ function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh:
     })),
     ineffective: ineffectiveFields(
       { agent: cloudLayer(answer), maintenance_window: answer.maintenanceWindow },
-      layers.platform === undefined ? {} : { platform: layers.platform },
+      layers.platform === undefined
+        ? {}
+        : {
+            platform: layers.platform,
+            actsOn: actedOn(layers.platform, { managesNetworks: layers.managesNetworks ?? false }),
+          },
     ),
     versions: writtenVersions(answer),
     server: releaseOf(answer.serverUpdateInfo),

@@ -205,7 +205,7 @@ export function reportOf(
       const status = actual.slices[name];
       return status ? [sliceOf(name, status, sinceOf)] : [];
     }),
-    actsOn: actedOn(host.platform),
+    actsOn: actedOn(host.platform, { managesNetworks: host.managesNetworks ?? false }),
     ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
     ...(network && { network: networkReport(network, sinceOf) }),
   };

@@ -54,6 +54,8 @@ export interface SavedProfile {
   interface: string;
   priority: number;
   isAutoconnect: boolean;
+  /** The WiFi network does not announce itself. */
+  isHidden: boolean;
   isHotspot: boolean;
   /** Undefined: a user or another program made it; this agent never changes or removes it. */
   mark: ProfileMark | undefined;

@@ -257,6 +257,8 @@ export interface Host {
   isSupervisedBySystemd: boolean;
   /** A supervisor other than systemd restarts the agent when it exits. */
   isKept?: boolean;
+  /** The agent may change the networks of this machine; left out: it may not. */
+  managesNetworks?: boolean;
 }
 
 /** Everything that the agent uses of its machine. */

@@ -11,6 +11,7 @@ export const settingsOf = (config: AgentConfig, { isFastStart }: { isFastStart: 
   isUpdateCheckFirst: config.advanced_settings.wait_for_update_check && !isFastStart,
   serverEnv: config.advanced_settings.platform_server_env,
   maintenanceWindow: config.maintenance_window,
+  isNetworkDisabled: config.advanced_settings.disable_network_configuration,
   network: config.network_configuration,
   additionalNetworks: config.additional_networks,
 });

@@ -39,6 +39,7 @@ const wanted: Wanted = {
     maintenanceWindow: undefined,
     network: defaultAgentConfig().network_configuration,
     additionalNetworks: [],
+    isNetworkDisabled: false,
   },
   corrections: [],
   ineffective: [],

@@ -19,6 +19,8 @@ export type SliceLook = Pick<SliceStatus, 'at' | 'code' | 'reason' | 'ineffectiv
 export interface Actor {
   /** linux/amd64 … */
   platform: string;
+  /** The agent may change the networks of this machine; left out: it may not. */
+  managesNetworks?: boolean;
   /** The agent was started from bin/, so it can be replaced. */
   isReplaceable: boolean;
   /** Checksum of an environment of the machine server. */
@@ -40,7 +42,11 @@ const noEffect = (reason: string): Observed => ({ at: 'no effect', code: '', rea
 
 /** Which slices have applied the desired configuration, and why the others have not. */
 export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Record<SliceName, SliceLook> {
-  const acted = new Set(actedOn(actor.platform).map((field) => field.split('.')[0] ?? ''));
+  const acted = new Set(
+    actedOn(actor.platform, { managesNetworks: actor.managesNetworks ?? false }).map(
+      (field) => field.split('.')[0] ?? '',
+    ),
+  );
   const look = (name: SliceName): SliceLook => {
     const sections = sectionsOf[name];
     const isActing = name === 'server' || sections.some((section) => acted.has(section));
@@ -60,13 +66,18 @@ export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Reco
 const observers: Record<SliceName, (wanted: Wanted, actual: Actual, actor: Actor) => Observed> = {
   settings: lookAtSettings,
   versions: lookAtVersions,
-  network: (wanted, actual) => lookAtLoop(wanted, actual.acted.network),
+  network: lookAtNetwork,
   system: (wanted, actual) => lookAtLoop(wanted, actual.acted.system),
   server: lookAtServer,
 };
 
 const lookAtLoop = (wanted: Wanted, revision = 0): Observed =>
   revision >= wanted.revision ? inEffect : lagging('the agent is applying it');
+
+function lookAtNetwork(wanted: Wanted, { acted, networkFailure }: Actual): Observed {
+  const status = lookAtLoop(wanted, acted.network);
+  return status.at === 'lagging' && networkFailure ? lagging(networkFailure.reason, networkFailure.code) : status;
+}
 
 function lookAtSettings(wanted: Wanted, { acted, server }: Actual, { markOf }: Actor): Observed {
   const { isServerDisabled, serverEnv } = wanted.settings;

@@ -43,6 +43,7 @@ export interface Settings {
   serverEnv: Readonly<Record<string, string>>;
   /** Restarts for a new version may happen inside this window. Undefined: none is configured. */
   maintenanceWindow: MaintenanceWindow | undefined;
+  isNetworkDisabled: boolean;
   network: AgentConfig['network_configuration'];
   additionalNetworks: AgentConfig['additional_networks'];
 }
@@ -229,6 +230,8 @@ export interface Actual {
   agentInstall: InstallStatus;
   /** Newest revision that each loop has applied; set after the loop acted. */
   acted: Partial<Readonly<Record<'settings' | 'network' | 'system', number>>>;
+  /** Why the networks of a newer revision are not applied; undefined: they are, or are being applied. */
+  networkFailure?: { code: string; reason: string } | undefined;
   slices: Slices;
   /** Newest revision that all slices with an effect had in effect at the same time; 0: none yet. */
   applied: number;

@@ -199,6 +199,7 @@ export function savedProfile(value: DBusValue | undefined): SavedProfile {
     interface: textIn(connection, 'interface-name'),
     priority: numberIn(connection, 'autoconnect-priority'),
     isAutoconnect: flagIn(connection, 'autoconnect', true),
+    isHidden: flagIn(wireless, 'hidden', false),
     isHotspot: textIn(wireless, 'mode') === 'ap',
     mark: markOf(sectionIn(all, 'user')),
   };

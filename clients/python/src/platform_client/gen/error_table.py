@@ -58,6 +58,8 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "PROVISIONING_NETWORK_TYPE": ("unknown", "never", "Send the type \"wifi\"."),
     "PROVISIONING_CREDENTIALS_MISSING": ("unknown", "never", "Fill the field cloud with id, app_address, and secret or api_key."),
     "PROVISIONING_NOT_TAKEN": ("deadline_exceeded", "later", "Send the network and the credentials again, then repeat ExitProvisioning."),
+    "NETWORK_NOT_APPLIED": ("failed_precondition", "never", "Install NetworkManager 1.30 or newer on the machine; the agent uses it without a restart. Or remove the network from the configuration."),
+    "NETWORK_CHANGE_ROLLED_BACK": ("aborted", "never", "Correct the networks in the configuration. The agent tries again when additional_networks changes."),
     "RESOURCE_INVALID": ("failed_precondition", "never", "Correct it in the configuration of the machine. All other resources run."),
     "RESOURCE_UNKNOWN": ("failed_precondition", "never", "Use a type and a model that this version supports (docs/machine-server.md), or install a newer machine server."),
     "RESOURCE_FAILED": ("failed_precondition", "later", "Correct its entry in the configuration of the machine. The machine server retries."),

@@ -1,0 +1,63 @@
+import type { AgentConfig } from '@platform/contract/agent-config';
+import type { Mode } from '../machines/network-rules.ts';
+import { limitsFrom, type Settings } from '../machines/provisioning-state.ts';
+import type { Wanted } from '../state/state.ts';
+
+export type AdditionalNetwork = AgentConfig['additional_networks'][number];
+
+/** What the configuration says about the network. */
+export interface NetworkSettings {
+  revision: number;
+  isDisabled: boolean;
+  config: AgentConfig['network_configuration'];
+  additional: readonly AdditionalNetwork[];
+}
+
+export const networkSettingsOf = ({ revision, settings }: Wanted): NetworkSettings => ({
+  revision,
+  isDisabled: settings.isNetworkDisabled,
+  config: settings.network,
+  additional: settings.additionalNetworks,
+});
+
+export const modeOf = ({ config: network_configuration }: NetworkSettings): Mode =>
+  network_configuration.turn_on_hotspot_if_wifi_has_no_internet ? 'roaming' : 'single';
+
+const minuteMs = 60_000;
+
+/** The settings of the state machine. */
+export function machineSettings(settings: NetworkSettings, hostname: string): Settings {
+  const { config: network_configuration } = settings;
+  const reboot = network_configuration.device_reboot_after_offline_minutes;
+  return {
+    isManaged: !settings.isDisabled,
+    mode: modeOf(settings),
+    limits: limitsFrom({
+      serverStartMs: 0,
+      offlineBeforeHotspotMs: network_configuration.offline_before_starting_hotspot_minutes * minuteMs,
+      retryConnectionMs: network_configuration.retry_connection_timeout_minutes * minuteMs,
+      userIdleMs: network_configuration.user_idle_minutes * minuteMs,
+      rebootAfterOfflineMs: reboot === 0 ? Infinity : reboot * minuteMs,
+    }),
+    hotspot: JSON.stringify([
+      hotspotSsid(settings, hostname).ssid,
+      network_configuration.hotspot_password,
+      network_configuration.hotspot_interface,
+      network_configuration.disable_captive_portal_redirect,
+      network_configuration.disable_wifi_provisioning,
+    ]),
+  };
+}
+
+const ssidBytes = 32;
+
+/** `wanted`: the name before it was cut to what a WiFi network can have. */
+export function hotspotSsid(
+  { config: network_configuration }: NetworkSettings,
+  hostname: string,
+): { ssid: string; wanted: string } {
+  const wanted = network_configuration.hotspot_ssid || `${network_configuration.hotspot_prefix}-${hostname}`;
+  let ssid = wanted;
+  while (Buffer.byteLength(ssid) > ssidBytes) ssid = Array.from(ssid).slice(0, -1).join('');
+  return { ssid, wanted };
+}

@@ -1,0 +1,412 @@
+import { Cell, changedOr, errorText, Inbox, run, within, type Clock, type Log, type Machine } from '@platform/kit';
+import type { JoinAnswer } from '../machines/network-rules.ts';
+import { deadline, initial, step } from '../machines/provisioning.ts';
+import { moves } from '../machines/provisioning-moves.ts';
+import type { Credentials, Effect, Event, State } from '../machines/provisioning-state.ts';
+import { parseRecord, noReboots, type RebootRecord } from '../machines/reboot-spacing.ts';
+import type { Network } from '../os/network-port.ts';
+import type { Disk, FileSystem } from '../os/ports.ts';
+import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { attemptText } from './attempt-words.ts';
+import { alignAutoconnect } from './autoconnect.ts';
+import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.ts';
+import { EnteredNetworks } from './entered-network.ts';
+import { watchForceFile } from './forced.ts';
+import { HotspotWithEndpoints } from './hotspot.ts';
+import { hotspotSsid, machineSettings, modeOf, type NetworkSettings } from './network-settings.ts';
+import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
+import { observationOf, radioOf } from './observation.ts';
+import type { ProvisioningView, Submission, SubmissionAnswer } from './provisioning-view.ts';
+import { releaseProfiles } from './release.ts';
+import { statusOf } from './status-of.ts';
+import { submissionProblem } from './submission.ts';
+import { viewOf } from './view-of.ts';
+
+const rebootFile = 'state/reboots.json';
+const scanEveryMs = 15_000;
+/** In hotspot mode, a scan takes the radio away from the phones for a moment. */
+const hotspotScanEveryMs = 30_000;
+const cloudContactMs = 4_000;
+const mostAttempts = 10;
+
+export interface ProvisioningParts {
+  network: Network;
+  endpoints: ProvisioningEndpoints;
+  settings: Cell<NetworkSettings>;
+  credentials: Cell<Credentials>;
+  /** Takes the text of a credentials file that a user entered. */
+  takeCredentials: (text: string) => Promise<SubmissionAnswer>;
+  isReached: Cell<boolean>;
+  /** Set while a change of the networks is tried under a checkpoint: what it cuts off is not lost. */
+  isChanging: Cell<boolean>;
+  isOfflineByHotspot: Cell<boolean>;
+  status: Cell<NetworkStatus | undefined>;
+  /** Reboots the machine. @throws Error if it cannot */
+  reboot: () => Promise<void>;
+  hostname: string;
+  agentVersion: string;
+  disk: Disk;
+  files: FileSystem;
+  clock: Clock;
+  log: Log;
+}
+
+/** Runs the state machine of network provisioning on this machine's network. */
+export class Provisioning {
+  readonly #parts: ProvisioningParts;
+  readonly #inbox = new Inbox<Event>();
+  readonly #entered: EnteredNetworks;
+  readonly #hotspot: HotspotWithEndpoints;
+  readonly #view: Cell<ProvisioningView>;
+  /** The machine is online, and no user is setting it up: a change of its networks may be tried. */
+  readonly mayChange = new Cell(false);
+  #machine: State;
+  #sinceWall: number;
+  #attempts: readonly NetworkAttempt[] = [];
+  #left: readonly string[] = [];
+  #enteredSsid = '';
+  #loggedSsid = '';
+
+  constructor(parts: ProvisioningParts) {
+    this.#parts = parts;
+    this.#machine = this.#initial(noReboots);
+    this.#sinceWall = parts.clock.wall();
+    this.#entered = new EnteredNetworks(parts);
+    this.#view = new Cell(this.#viewNow());
+    const handlers: EndpointHandlers = {
+      active: () => this.#inbox.push({ is: 'active' }),
+      submit: (submission) => this.#submit(submission),
+    };
+    const ended = (problem: string): void => this.#inbox.push({ is: 'hotspotEnded', problem });
+    this.#hotspot = new HotspotWithEndpoints({ ...parts, view: this.#view, handlers, ended });
+  }
+
+  /** Starts provisioning, also while the machine is online. */
+  force(): void {
+    this.#inbox.push({ is: 'forced' });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { network, disk, files, clock, log, settings } = this.#parts;
+    const { value: record } = await readChecked(disk, rebootFile, parseRecord);
+    this.#machine = this.#initial(record ?? noReboots);
+    this.#publish(this.#machine);
+    const entering = this.#recover(signal);
+    const machine: Machine<State, Event, Effect> = {
+      initial: this.#machine,
+      deadline,
+      step,
+      perform: (effect: Effect, over: AbortSignal) => this.#perform(effect, over),
+    };
+    // The machine's own line names the observation, with the neighbourhood in it; the line of #publish has the reason.
+    const quiet: Log = { ...log, info: log.debug };
+    try {
+      await Promise.all([
+        network.run(signal),
+        run(machine, this.#inbox, (state) => this.#publish(state), { clock, log: quiet }, signal),
+        this.#observe(signal),
+        this.#scan(signal),
+        this.#followSettings(signal),
+        watchForceFile({ files, forced: () => this.force(), clock, log }, signal),
+        entering,
+      ]);
+    } finally {
+      if (!settings.get().isDisabled) await this.#hotspot.stop().catch(() => {});
+      this.#parts.isOfflineByHotspot.set(false);
+    }
+  }
+
+  #initial(record: RebootRecord): State {
+    const { settings, credentials, hostname, clock } = this.#parts;
+    return initial(machineSettings(settings.get(), hostname), credentials.get(), record, clock.now());
+  }
+
+  // What the machine learns
+
+  async #observe(signal: AbortSignal): Promise<void> {
+    const { network, isReached, isChanging, credentials } = this.#parts;
+    let [before, given] = ['', credentials.get()];
+    while (!signal.aborted) {
+      const seen = observationOf(network.state.get(), this.#radio(), isReached.get());
+      const text = JSON.stringify(seen);
+      if (text !== before && !isChanging.get()) {
+        this.#inbox.push({ is: 'observed', seen });
+        before = text;
+      }
+      if (credentials.get() !== given) {
+        given = credentials.get();
+        this.#inbox.push({ is: 'credentials', credentials: given });
+      }
+      this.#refresh();
+      const turn = new AbortController();
+      const over = AbortSignal.any([turn.signal, signal]);
+      await Promise.race([network.state, isReached, isChanging, credentials].map((cell) => cell.changed(over)));
+      turn.abort();
+    }
+  }
+
+  /** The machine asks for scans itself while it searches; this one notices that a network has returned. */
+  async #scan(signal: AbortSignal): Promise<void> {
+    const { network, clock, log } = this.#parts;
+    while (!signal.aborted) {
+      const { at } = this.#machine;
+      const radio = this.#radio();
+      if (radio !== '' && (at === 'offline' || at === 'hotspot'))
+        await network.scan(radio, signal).catch((error: unknown) => log.debug('the scan failed', { error }));
+      await clock.sleep(this.#machine.at === 'hotspot' ? hotspotScanEveryMs : scanEveryMs, signal);
+    }
+  }
+
+  async #followSettings(signal: AbortSignal): Promise<void> {
+    const { settings, hostname, network, log } = this.#parts;
+    let isReleased = false;
+    let powerSave: boolean | null | undefined;
+    while (!signal.aborted) {
+      const now = settings.get();
+      const { config: network_configuration, isDisabled } = now;
+      this.#inbox.push({ is: 'settings', settings: machineSettings(now, hostname) });
+      try {
+        if (network.state.get().manager !== 'ready') {
+          powerSave = undefined;
+        } else if (isDisabled && !isReleased) {
+          const { left, removed } = await releaseProfiles(network);
+          this.#left = left;
+          log.info('the network is left to the operating system', { left, removed });
+          powerSave = null;
+          isReleased = true;
+        } else if (!isDisabled && powerSave !== network_configuration.wifi_power_save) {
+          isReleased = false;
+          powerSave = network_configuration.wifi_power_save;
+          await network.setPowerSave(powerSave);
+        }
+        if (!isDisabled) await this.#align();
+      } catch (error) {
+        log.warn('settings of the network are not applied', { error: errorText(error) });
+      }
+      this.#refresh();
+      const turn = new AbortController();
+      const over = AbortSignal.any([turn.signal, signal]);
+      await Promise.race([settings.changed(over), changedOr(network.state, 60_000, this.#parts.clock, over)]);
+      turn.abort();
+    }
+  }
+
+  async #align(): Promise<void> {
+    const { network, settings } = this.#parts;
+    const { seen, chosen } = this.#machine.memory;
+    if (network.state.get().manager === 'ready' && seen)
+      await alignAutoconnect(
+        network,
+        observationOf(network.state.get(), this.#radio(), false).known,
+        modeOf(settings.get()),
+        chosen,
+      );
+  }
+
+  async #recover(signal: AbortSignal): Promise<void> {
+    const { network, settings, log } = this.#parts;
+    while (network.state.get().manager !== 'ready') {
+      if (signal.aborted) return;
+      await network.state.changed(signal);
+    }
+    try {
+      const profile = await this.#entered.recover(modeOf(settings.get()) === 'roaming');
+      if (profile === undefined) return;
+      this.#enteredSsid = this.#ssidOf(profile);
+      this.#inbox.push({ is: 'submitted', profile });
+    } catch (error) {
+      log.warn('a network that a user entered before this start cannot be taken up', { error });
+    }
+  }
+
+  async #submit(submission: Submission): Promise<SubmissionAnswer> {
+    const { takeCredentials, settings, log } = this.#parts;
+    this.#inbox.push({ is: 'active' });
+    const problem = submissionProblem(submission);
+    if (problem !== undefined) return { ok: false, code: 'INVALID_ARGUMENT', text: problem };
+    try {
+      if (submission.credentials !== undefined) {
+        const taken = await takeCredentials(submission.credentials);
+        if (!taken.ok) return taken;
+      }
+      let profile: string | null = null;
+      if (submission.wifi) {
+        profile = await this.#entered.accept(submission.wifi, modeOf(settings.get()) === 'roaming');
+        this.#enteredSsid = submission.wifi.ssid;
+      }
+      log.info('a user entered what this device needs', {
+        ssid: submission.wifi?.ssid,
+        hasCredentials: submission.credentials !== undefined,
+      });
+      this.#inbox.push({ is: 'submitted', profile });
+      return { ok: true };
+    } catch (error) {
+      log.warn('what a user entered cannot be stored', { error });
+      return { ok: false, code: 'INTERNAL', text: 'The device could not store this. Try again.' };
+    }
+  }
+
+  // What the machine does
+
+  async #perform(effect: Effect, signal: AbortSignal): Promise<Event | undefined> {
+    try {
+      return await this.#performed(effect, signal);
+    } catch (error) {
+      const problem = errorText(error);
+      this.#parts.log.warn('a step of the network failed', { step: effect.do, problem });
+      if (effect.do === 'startHotspot') return { is: 'hotspot', id: effect.id, ok: false, problem };
+      if (effect.do === 'scan') return { is: 'scanned', id: effect.id, ok: false };
+      if (effect.do === 'join') return { is: 'joined', id: effect.id, answer: { ok: false, reason: 'failed' } };
+      if (effect.do === 'reboot') return { is: 'notRebooted' };
+      return undefined;
+    }
+  }
+
+  async #performed(effect: Effect, signal: AbortSignal): Promise<Event | undefined> {
+    const { network, clock, disk, reboot, log } = this.#parts;
+    switch (effect.do) {
+      case 'startHotspot':
+        return this.#startHotspot(effect.id, signal);
+      case 'stopHotspot':
+        await this.#hotspot.stop();
+        return undefined;
+      case 'scan':
+        await within(this.#machine.memory.settings.limits.scanAnswer, { what: 'the scan', clock, signal }, (over) =>
+          network.scan(this.#radio(), over),
+        );
+        return { is: 'scanned', id: effect.id, ok: true };
+      case 'join':
+        return { is: 'joined', id: effect.id, answer: await this.#join(effect, signal) };
+      case 'keepRecord':
+        await writeChecked(disk, rebootFile, effect.record);
+        return undefined;
+      case 'reboot':
+        await writeChecked(disk, rebootFile, effect.record);
+        log.warn('the machine reboots, because it is offline', { reboots: effect.record.reboots });
+        await reboot();
+        return undefined;
+      default:
+        return effect satisfies never;
+    }
+  }
+
+  async #startHotspot(id: number, signal: AbortSignal): Promise<Event> {
+    const { settings, hostname, log } = this.#parts;
+    const now = settings.get();
+    const { config: network_configuration } = now;
+    if (network_configuration.disable_wifi_provisioning)
+      return { is: 'hotspot', id, ok: false, problem: 'disable_wifi_provisioning is true' };
+    const { ssid, wanted } = hotspotSsid(now, hostname);
+    if (ssid !== wanted && wanted !== this.#loggedSsid) {
+      this.#loggedSsid = wanted;
+      log.warn('the name of the hotspot is cut to 32 bytes', { wanted, used: ssid });
+    }
+    const problem = await this.#hotspot.start(
+      {
+        interface: this.#radio(),
+        ssid,
+        password: network_configuration.hotspot_password,
+        isRedirecting: !network_configuration.disable_captive_portal_redirect,
+      },
+      signal,
+    );
+    return { is: 'hotspot', id, ok: problem === '', problem };
+  }
+
+  async #join({ profile, by, timeoutMs }: Effect & { do: 'join' }, signal: AbortSignal): Promise<JoinAnswer> {
+    const { network, clock, settings, log } = this.#parts;
+    const ssid = this.#ssidOf(profile);
+    const radio = this.#radio();
+    await this.#align();
+    log.info('joins a network', { ssid, by });
+    const result = await within(timeoutMs, { what: 'joining the network', clock, signal }, (over) =>
+      network.join(profile, radio, over),
+    ).catch((error: unknown) => ({ ok: false, reason: 'timed-out', detail: errorText(error) }) as const);
+    const answer = result.ok ? await this.#measured(signal) : ({ ok: false, reason: result.reason } as const);
+    const isFull = answer.ok && (answer.connectivity === 'full' || answer.isCloudReached);
+    const isEnough = answer.ok && (isFull || modeOf(settings.get()) === 'single');
+    const found = answer.ok ? (answer.connectivity === 'portal' ? 'portal' : 'no-internet') : answer.reason;
+    const outcome = isEnough ? 'ok' : found;
+    log.info('the attempt to join a network ended', {
+      ssid,
+      result: outcome,
+      ...(!result.ok && { detail: result.detail }),
+    });
+    const text = attemptText(outcome, ssid);
+    const attempt: NetworkAttempt = { network: ssid, interface: radio, wall: clock.wall(), result: outcome, text };
+    this.#attempts = [attempt, ...this.#attempts].slice(0, mostAttempts);
+    if (answer.ok && by === 'user') await this.#entered.confirm(profile);
+    if (!answer.ok && answer.reason === 'wrong-password') await this.#entered.reject(profile);
+    else if (by === 'user')
+      void this.#entered.settle(signal).catch((error: unknown) => log.warn('not stored', { error }));
+    return answer;
+  }
+
+  async #measured(signal: AbortSignal): Promise<JoinAnswer> {
+    const { network, isReached, clock } = this.#parts;
+    const connectivity = await network.checkConnectivity(signal).catch(() => 'unknown' as const);
+    if (connectivity !== 'full' && !isReached.get()) await changedOr(isReached, cloudContactMs, clock, signal);
+    return { ok: true, connectivity, isCloudReached: isReached.get() };
+  }
+
+  // What others see
+
+  #radio(): string {
+    const { network, settings } = this.#parts;
+    const { config: network_configuration } = settings.get();
+    return radioOf(network.state.get(), network_configuration.hotspot_interface);
+  }
+
+  #ssidOf(uuid: string): string {
+    const profile = this.#parts.network.state.get().profiles.find((one) => one.uuid === uuid);
+    return profile?.ssid || profile?.name || 'a network that is gone';
+  }
+
+  #publish(state: State): void {
+    const { clock, log, isOfflineByHotspot } = this.#parts;
+    const before = this.#machine;
+    this.#machine = state;
+    if (state.at !== before.at) {
+      this.#sinceWall = clock.wall();
+      const because = state.by === null ? 'start' : moves[state.by].because;
+      log.info('network state', { from: before.at, to: state.at, because });
+    }
+    this.mayChange.set(state.at === 'online');
+    const isOpen = state.at === 'opening' || state.at === 'hotspot' || state.at === 'closing';
+    isOfflineByHotspot.set(isOpen && state.memory.onlineSince === null);
+    this.#refresh();
+  }
+
+  #refresh(): void {
+    const { network, isReached, settings, hostname, status, clock } = this.#parts;
+    const next = statusOf({
+      machine: this.#machine,
+      network: network.state.get(),
+      isCloudReached: isReached.get(),
+      hotspotSsid: hotspotSsid(settings.get(), hostname).ssid,
+      attempts: this.#attempts,
+      left: this.#left,
+      sinceWall: this.#sinceWall,
+      now: clock.now(),
+      wall: clock.wall(),
+    });
+    if (JSON.stringify(next) !== JSON.stringify(status.get())) status.set(next);
+    const view = this.#viewNow();
+    if (JSON.stringify(view) !== JSON.stringify(this.#view.get())) this.#view.set(view);
+  }
+
+  #viewNow(): ProvisioningView {
+    const { network, settings, credentials, hostname, agentVersion, clock } = this.#parts;
+    return viewOf({
+      settings: settings.get(),
+      hostname,
+      agentVersion,
+      hasCredentials: credentials.get() === 'given',
+      machine: this.#machine,
+      network: network.state.get(),
+      enteredSsid: this.#enteredSsid,
+      hotspotSsid: hotspotSsid(settings.get(), hostname).ssid,
+      wallOf: (monotonic) => clock.wall() - (clock.now() - monotonic),
+    });
+  }
+}

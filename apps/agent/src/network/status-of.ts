@@ -1,0 +1,122 @@
+import { deadline } from '../machines/provisioning.ts';
+import { moves } from '../machines/provisioning-moves.ts';
+import type { State } from '../machines/provisioning-state.ts';
+import { spacingMs } from '../machines/reboot-spacing.ts';
+import type { LinkDevice, NetworkState } from '../os/network-port.ts';
+import { linksOf } from './observation.ts';
+import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
+
+const modes: Readonly<Record<State['at'], NetworkStatus['mode']>> = {
+  unmanaged: 'unmanaged',
+  online: 'normal',
+  offline: 'normal',
+  opening: 'hotspot',
+  hotspot: 'hotspot',
+  closing: 'hotspot',
+  searching: 'joining',
+  joining: 'joining',
+  rebooting: 'rebooting',
+};
+
+export interface StatusSource {
+  machine: State;
+  network: NetworkState;
+  isCloudReached: boolean;
+  hotspotSsid: string;
+  attempts: readonly NetworkAttempt[];
+  /** Names of profiles that were left to the operating system; empty: none. */
+  left: readonly string[];
+  /** Start of the state, ms since 1970. */
+  sinceWall: number;
+  now: number;
+  wall: number;
+}
+
+export function statusOf(of: StatusSource): NetworkStatus {
+  const { machine, network, isCloudReached, attempts, sinceWall } = of;
+  const links = linksOf(network);
+  const { text, at } = nextOf(of);
+  return {
+    mode: modes[machine.at],
+    sinceWall,
+    why: whyOf(of),
+    next: text,
+    nextWall: at === Infinity ? null : Math.round((of.wall + (at - of.now)) / 1000) * 1000,
+    hasLink: links.length > 0,
+    connectivity: network.connectivity,
+    isCloudReached,
+    links: network.devices,
+    hotspotSsid: machine.at === 'hotspot' || machine.at === 'closing' ? of.hotspotSsid : '',
+    attempts,
+    isOnFallback: isOnFallback(machine, links),
+  };
+}
+
+function whyOf({ machine, network, left }: StatusSource): string {
+  if (machine.at === 'unmanaged') {
+    const kept = left.length === 0 ? '' : `; left to the system: ${left.join(', ')}`;
+    return `disable_network_configuration is true${kept}`;
+  }
+  const manager = {
+    starting: 'the state of the network is not known yet',
+    absent: 'NetworkManager is not installed or does not run',
+    'too-old': `NetworkManager ${network.version} is too old; 1.30 or newer is needed`,
+    ready: '',
+  }[network.manager];
+  if (manager !== '') return manager;
+  if (machine.at === 'offline' && machine.memory.hotspotProblem !== '')
+    return `the hotspot could not be started: ${machine.memory.hotspotProblem}`;
+  return machine.by === null ? 'the agent has started' : moves[machine.by].because;
+}
+
+/** What happens next by time, and when: an instant of the monotonic clock. */
+function nextOf({ machine, now }: StatusSource): { text: string; at: number } {
+  const { memory } = machine;
+  const { limits } = memory.settings;
+  const [none, later] = [Infinity, (at: number): number => Math.max(at, now)];
+  const rebootAt =
+    memory.offlineSince === null || !memory.record.hasBeenOnline
+      ? none
+      : memory.offlineSince + spacingMs(memory.record, limits.rebootAfterOffline);
+  switch (machine.at) {
+    case 'unmanaged':
+    case 'online':
+      return { text: '', at: none };
+    case 'offline': {
+      const hotspotAt =
+        memory.seen?.hasRadio === true
+          ? Math.max((memory.offlineSince ?? now) + limits.offlineBeforeHotspot, memory.hotspotFrom)
+          : none;
+      if (rebootAt < hotspotAt) return { text: 'the machine reboots, because it is offline', at: later(rebootAt) };
+      return hotspotAt === none
+        ? { text: 'waits until a network comes back', at: none }
+        : { text: 'the hotspot starts, because no known network works', at: later(hotspotAt) };
+    }
+    case 'hotspot': {
+      if (rebootAt < machine.since + limits.retryConnection)
+        return { text: 'the machine reboots, because it is offline', at: later(rebootAt) };
+      const at = Math.max(machine.since + limits.retryConnection, memory.userAt + limits.userIdle);
+      return { text: 'the hotspot closes and the known networks are tried', at: later(at) };
+    }
+    case 'opening':
+      return { text: 'the hotspot starts', at: none };
+    case 'closing':
+      return { text: 'the network that was entered is tried', at: later(deadline(machine)) };
+    case 'searching':
+      return { text: 'each known network is tried once', at: none };
+    case 'joining':
+      return { text: 'the result of this attempt decides', at: none };
+    case 'rebooting':
+      return { text: 'the machine reboots', at: none };
+    default:
+      return machine satisfies never;
+  }
+}
+
+/** Online by a WiFi network, while another known one has a higher priority. */
+function isOnFallback({ at, memory }: State, links: readonly LinkDevice[]): boolean {
+  const { seen } = memory;
+  if (at !== 'online' || !seen?.wifi || links.some(({ type }) => type === 'wired')) return false;
+  const own = seen.known.find(({ profile }) => profile === seen.wifi?.profile);
+  return own !== undefined && seen.known.some(({ priority }) => priority > own.priority);
+}

@@ -1,0 +1,53 @@
+import type { State } from '../machines/provisioning-state.ts';
+import type { NetworkState } from '../os/network-port.ts';
+import { attemptText } from './attempt-words.ts';
+import { linksOf } from './observation.ts';
+import type { ProvisioningAttempt, ProvisioningView } from './provisioning-view.ts';
+import type { NetworkSettings } from './network-settings.ts';
+
+export interface ViewSource {
+  settings: NetworkSettings;
+  hostname: string;
+  agentVersion: string;
+  hasCredentials: boolean;
+  machine: State;
+  network: NetworkState;
+  /** The last network that a user entered; empty: none. */
+  enteredSsid: string;
+  hotspotSsid: string;
+  wallOf: (monotonic: number) => number;
+}
+
+export function viewOf(of: ViewSource): ProvisioningView {
+  const { settings, machine, network, hotspotSsid } = of;
+  const { config: network_configuration } = settings;
+  const isTrying = machine.at === 'closing' || machine.at === 'joining' || machine.memory.pending !== null;
+  const strongest = new Map<string, ProvisioningView['networks'][number]>();
+  for (const { ssid, security, signalPercent } of network.visible) {
+    if (ssid === '' || ssid === hotspotSsid) continue;
+    if ((strongest.get(ssid)?.signalPercent ?? -1) < signalPercent)
+      strongest.set(ssid, { ssid, security, signalPercent });
+  }
+  return {
+    manufacturer: network_configuration.manufacturer,
+    model: network_configuration.model,
+    fragmentId: network_configuration.fragment_id,
+    hostname: of.hostname,
+    agentVersion: of.agentVersion,
+    hasCredentials: of.hasCredentials,
+    isOnline: machine.memory.onlineSince !== null,
+    at: isTrying ? 'trying' : machine.at === 'online' && of.hasCredentials ? 'done' : 'waiting',
+    networks: [...strongest.values()].toSorted((a, b) => b.signalPercent - a.signalPercent),
+    connectedTo: linksOf(network).find(({ type }) => type === 'wifi')?.ssid ?? '',
+    lastAttempt: attemptOf(of),
+  };
+}
+
+function attemptOf({ machine, enteredSsid, wallOf }: ViewSource): ProvisioningAttempt | null {
+  const { pending, lastEntered } = machine.memory;
+  if (enteredSsid === '') return null;
+  if (pending?.profile) return { ssid: enteredSsid, result: 'trying', text: '', wall: wallOf(machine.since) };
+  if (!lastEntered) return null;
+  const { result, at } = lastEntered;
+  return { ssid: enteredSsid, result, text: attemptText(result, enteredSsid), wall: wallOf(at) };
+}

@@ -1,0 +1,345 @@
+import { Cell, type Clock } from '@platform/kit';
+import type {
+  Checkpoint,
+  Connectivity,
+  Hotspot,
+  HotspotResult,
+  JoinFailure,
+  JoinResult,
+  Network,
+  NetworkState,
+  NewProfile,
+  SavedProfile,
+  VisibleNetwork,
+} from '../network-port.ts';
+import {
+  connectivityOf,
+  deviceFor,
+  failureOf,
+  observe,
+  simAccessPoint,
+  type SimAccessPoint,
+  type SimCable,
+  type SimLink,
+  type SimProfile,
+  type SimWorld,
+} from './network-world.ts';
+
+const joinMs = 3_000;
+const wrongPasswordMs = 10_000;
+const notFoundMs = 5_000;
+const noAddressMs = 45_000;
+const scanMs = 2_000;
+/** Until the kernel writes a new file to the disk. */
+const flushMs = 30_000;
+
+/** The network of a simulated machine, with the access points and cables around it. */
+export class SimNetwork implements Network {
+  readonly state: Cell<NetworkState>;
+  /** Every name that the last hotspot answered led to the device. */
+  isRedirecting = false;
+  powerSave: boolean | null = null;
+  /** Program that holds port 53; empty: none. */
+  foreignDnsServer = '';
+  /** Joins that were started by `join`, in order, by SSID or interface. */
+  readonly joins: string[] = [];
+  readonly #clock: Clock;
+  #manager: NetworkState['manager'] = 'ready';
+  #isRunning = false;
+  #accessPoints: readonly SimAccessPoint[] = [];
+  #cables: readonly SimCable[] = [];
+  #radios: readonly string[] = [];
+  #profiles: readonly SimProfile[] = [];
+  #links: ReadonlyMap<string, SimLink> = new Map();
+  #visible: readonly VisibleNetwork[] = [];
+  #busy = new Set<string>();
+  #hotspot: Hotspot | undefined;
+  #uuids = 0;
+
+  constructor(clock: Clock, { radios = ['wlan0'] }: { radios?: readonly string[] } = {}) {
+    this.#clock = clock;
+    this.#radios = radios;
+    this.state = new Cell<NetworkState>({ ...observe(this.#world), manager: 'starting', version: '' });
+  }
+
+  // The world around the machine
+
+  /** Adds the access point, or replaces the one of this SSID. */
+  setAccessPoint(ssid: string, how: Partial<SimAccessPoint> = {}): void {
+    const before = this.#accessPoints.find((one) => one.ssid === ssid) ?? simAccessPoint(ssid);
+    this.#accessPoints = [...this.#accessPoints.filter((one) => one !== before), { ...before, ...how }];
+    this.#changed();
+  }
+
+  setCable(interfaceName: string, how: Partial<SimCable> = {}): void {
+    const before = this.#cables.find((one) => one.interface === interfaceName) ?? {
+      interface: interfaceName,
+      isPlugged: true,
+      hasDhcp: true,
+      internet: 'full',
+    };
+    this.#cables = [...this.#cables.filter((one) => one !== before), { ...before, ...how }];
+    this.#changed();
+  }
+
+  setRadios(radios: readonly string[]): void {
+    this.#radios = radios;
+    this.#changed();
+  }
+
+  setManager(manager: NetworkState['manager']): void {
+    this.#manager = manager;
+    if (manager !== 'ready') this.#links = new Map();
+    this.#changed();
+  }
+
+  /** A profile that this agent did not make. */
+  addForeignProfile(profile: Pick<NewProfile, 'name' | 'type'> & Partial<NewProfile>): string {
+    return this.#store(
+      { interface: '', priority: 0, isAutoconnect: true, dns: [], routeMetric: 600, ...profile },
+      undefined,
+    );
+  }
+
+  /** The power fails: links and what is not on the disk yet are lost; then the machine boots. */
+  cutPower(): void {
+    const durable = this.#clock.now() - flushMs;
+    this.#profiles = this.#profiles.filter(({ savedAt }) => savedAt <= durable);
+    this.#links = new Map();
+    this.#visible = [];
+    this.#busy = new Set();
+    this.#hotspot = undefined;
+    this.#isRunning = false;
+    this.state.set({ ...observe(this.#world), manager: 'starting', version: '' });
+  }
+
+  /** SSID of the hotspot that phones see; undefined: none. */
+  get hotspot(): Hotspot | undefined {
+    return this.#hotspot;
+  }
+
+  // The port
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
+    this.#changed();
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    this.#isRunning = false;
+  }
+
+  async scan(interfaceName: string, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(scanMs, signal);
+    if (!this.#radios.includes(interfaceName)) return;
+    this.#visible = this.#accessPoints
+      .filter(({ isOn, isHidden }) => isOn && !isHidden)
+      .map(({ ssid, security, signalPercent, frequencyMhz }) => ({
+        ssid,
+        interface: interfaceName,
+        security,
+        signalPercent,
+        frequencyMhz,
+        seen: this.#clock.now(),
+      }))
+      .toSorted((a, b) => b.signalPercent - a.signalPercent);
+    this.#changed();
+  }
+
+  async checkConnectivity(signal: AbortSignal): Promise<Connectivity> {
+    await this.#clock.sleep(500, signal);
+    return connectivityOf(this.#world);
+  }
+
+  async save(profile: NewProfile, uuid?: string): Promise<string> {
+    this.#ready();
+    if (uuid !== undefined) this.#owned(uuid);
+    return this.#store(profile, profile.mark, uuid);
+  }
+
+  async remove(uuid: string): Promise<void> {
+    this.#ready();
+    if (!this.#profiles.some((one) => one.uuid === uuid)) return;
+    this.#owned(uuid);
+    this.#profiles = this.#profiles.filter((one) => one.uuid !== uuid);
+    this.#changed();
+  }
+
+  disown = async (uuid: string): Promise<void> => this.#change(uuid, { mark: undefined });
+  setPriority = async (uuid: string, priority: number): Promise<void> => this.#change(uuid, { priority });
+  setAutoconnect = async (uuid: string, isAutoconnect: boolean): Promise<void> => this.#change(uuid, { isAutoconnect });
+
+  async join(uuid: string, interfaceName: string, signal: AbortSignal): Promise<JoinResult> {
+    this.#ready();
+    const profile = this.#profiles.find((one) => one.uuid === uuid);
+    if (!profile) return { ok: false, reason: 'failed', detail: 'there is no such profile' };
+    const device = deviceFor(this.#world, profile, interfaceName);
+    if (device === undefined) return { ok: false, reason: 'device-gone', detail: 'no device fits' };
+    this.joins.push(profile.ssid || device);
+    if (this.#hotspot?.interface === device) await this.stopHotspot();
+    this.#unlink(device);
+    this.#busy.add(device);
+    this.#changed();
+    const failure = failureOf(this.#world, profile, device);
+    await this.#clock.sleep(failure ? (durationOf[failure] ?? joinMs) : joinMs, signal);
+    this.#busy.delete(device);
+    const reason = failure ?? failureOf(this.#world, profile, device);
+    if (signal.aborted || reason) {
+      this.#changed();
+      return { ok: false, reason: reason ?? 'failed', detail: reason ?? 'aborted' };
+    }
+    this.#connect(device, profile);
+    return { ok: true };
+  }
+
+  async startHotspot(hotspot: Hotspot, signal: AbortSignal): Promise<HotspotResult> {
+    this.#ready();
+    if (!this.#radios.includes(hotspot.interface))
+      return { ok: false, reason: 'no-radio', detail: `there is no ${hotspot.interface}` };
+    if (this.foreignDnsServer !== '') return { ok: false, reason: 'foreign', detail: this.foreignDnsServer };
+    await this.#clock.sleep(joinMs, signal);
+    this.#unlink(hotspot.interface);
+    this.#hotspot = hotspot;
+    this.isRedirecting = hotspot.isRedirecting;
+    this.#changed();
+    return { ok: true, address: '10.42.0.1' };
+  }
+
+  async stopHotspot(): Promise<void> {
+    if (!this.#hotspot) return;
+    this.#hotspot = undefined;
+    this.#changed();
+  }
+
+  async checkpoint(seconds: number): Promise<Checkpoint> {
+    this.#ready();
+    const [profiles, links] = [this.#profiles, this.#links];
+    const over = new AbortController();
+    const rollBack = async (): Promise<void> => {
+      if (over.signal.aborted) return;
+      over.abort();
+      this.#profiles = profiles;
+      this.#links = links;
+      this.#changed();
+    };
+    void this.#clock.sleep(seconds * 1000, over.signal).then(rollBack);
+    return { rollBack, confirm: async () => over.abort() };
+  }
+
+  async setPowerSave(isOn: boolean | null): Promise<void> {
+    this.#ready();
+    this.powerSave = isOn;
+  }
+
+  // What NetworkManager does by itself
+
+  #ready(): void {
+    if (this.#manager !== 'ready')
+      throw Object.assign(new Error('NetworkManager does not answer'), {
+        code: 'org.freedesktop.DBus.Error.ServiceUnknown',
+      });
+  }
+
+  #owned(uuid: string): void {
+    if (!this.#profiles.find((one) => one.uuid === uuid)?.mark)
+      throw new Error(`${uuid} is not a profile of this agent`);
+  }
+
+  #change(uuid: string, change: Partial<SavedProfile>): void {
+    this.#ready();
+    this.#owned(uuid);
+    this.#profiles = this.#profiles.map((one) => (one.uuid === uuid ? { ...one, ...change } : one));
+    this.#changed();
+  }
+
+  #store(profile: Omit<NewProfile, 'mark'>, mark: SavedProfile['mark'], uuid?: string): string {
+    const id = uuid ?? `uuid-${++this.#uuids}`;
+    const { name, type, interface: device, priority, isAutoconnect, wifi } = profile;
+    const stored: SimProfile = {
+      uuid: id,
+      name,
+      type,
+      ssid: wifi?.ssid ?? '',
+      interface: device,
+      priority,
+      isAutoconnect,
+      mark,
+      isHidden: wifi?.isHidden ?? false,
+      isHotspot: false,
+      psk: wifi?.security.is === 'psk' ? wifi.security.psk : '',
+      address: profile.ipv4?.address ?? '',
+      routeMetric: profile.routeMetric,
+      savedAt: mark ? this.#clock.now() : Number.NEGATIVE_INFINITY,
+    };
+    this.#profiles = [...this.#profiles.filter((one) => one.uuid !== id), stored];
+    this.#changed();
+    return id;
+  }
+
+  #connect(device: string, { uuid, ssid, address, routeMetric }: SimProfile): void {
+    const links = new Map(this.#links);
+    links.set(device, { profile: uuid, ssid, address: address || '192.168.1.20/24', routeMetric });
+    this.#links = links;
+    this.#changed();
+  }
+
+  #unlink(device: string): void {
+    const links = new Map(this.#links);
+    links.delete(device);
+    this.#links = links;
+  }
+
+  /** Drops the links that the world has cut, and starts the profiles that NetworkManager activates by itself. */
+  #changed(): void {
+    if (this.#hotspot && !this.#radios.includes(this.#hotspot.interface)) this.#hotspot = undefined;
+    for (const [device, link] of this.#links) {
+      const profile = this.#profiles.find((one) => one.uuid === link.profile);
+      if (!profile || failureOf(this.#world, profile, device) !== undefined) this.#unlink(device);
+    }
+    if (this.#isRunning) this.state.set(observe(this.#world));
+    if (this.#manager === 'ready') this.#autoconnect();
+  }
+
+  #autoconnect(): void {
+    for (const device of [...this.#radios, ...this.#cables.map((cable) => cable.interface)]) {
+      if (!this.#isFree(device)) continue;
+      const next = (): SimProfile | undefined =>
+        this.#profiles
+          .filter((one) => one.isAutoconnect && deviceFor(this.#world, one, device) === device)
+          .filter((one) => failureOf(this.#world, one, device) === undefined)
+          .toSorted((a, b) => b.priority - a.priority)[0];
+      if (!next()) continue;
+      this.#busy.add(device);
+      void this.#connectLater(device, next);
+    }
+  }
+
+  async #connectLater(device: string, next: () => SimProfile | undefined): Promise<void> {
+    await this.#clock.sleep(joinMs);
+    if (!this.#busy.delete(device)) return; // the power failed
+    const profile = next();
+    if (profile && this.#isFree(device)) this.#connect(device, profile);
+  }
+
+  #isFree(device: string): boolean {
+    return !this.#links.has(device) && !this.#busy.has(device) && this.#hotspot?.interface !== device;
+  }
+
+  get #world(): SimWorld {
+    return {
+      manager: this.#manager,
+      radios: this.#radios,
+      cables: this.#cables,
+      accessPoints: this.#accessPoints,
+      profiles: this.#profiles,
+      links: this.#links,
+      visible: this.#visible,
+      busy: this.#busy,
+      hotspot: this.#hotspot,
+    };
+  }
+}
+
+const durationOf: Partial<Record<JoinFailure, number>> = {
+  'wrong-password': wrongPasswordMs,
+  'not-found': notFoundMs,
+  'no-address': noAddressMs,
+};

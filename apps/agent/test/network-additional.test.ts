@@ -1,0 +1,166 @@
+// Stories of additional networks: added, changed and removed by the configuration of the management server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NetworkWorld } from './network-world.ts';
+
+const home = { type: 'wifi', ssid: 'Home', psk: 'password1', priority: 10 };
+const spare = { type: 'wifi', ssid: 'Spare', psk: 'password1', priority: 5 };
+const roaming = { turn_on_hotspot_if_wifi_has_no_internet: true };
+
+const marks = (world: NetworkWorld): string[] =>
+  world.network.state
+    .get()
+    .profiles.map(({ mark, name }) => (mark?.kind === 'additional' ? mark.name : `foreign ${name}`))
+    .toSorted();
+
+async function machine(agent: object): Promise<NetworkWorld> {
+  const world = new NetworkWorld();
+  for (const ssid of ['Home', 'Spare']) world.network.setAccessPoint(ssid);
+  world.configure(agent);
+  world.start();
+  return world;
+}
+
+test('networks are added, changed and removed; those of others stay', async () => {
+  const world = await machine({ additional_networks: [home, spare] });
+  world.network.addForeignProfile({ name: 'theirs', type: 'wifi', isAutoconnect: false });
+  await world.pass(2);
+  assert.deepEqual(marks(world), ['Home', 'Spare', 'foreign theirs']);
+  assert.equal(world.joined, 'Home');
+  assert.deepEqual(world.applied.get(), { revision: 2, failure: undefined });
+  world.configure({ additional_networks: { Home: home, third: { type: 'wired', priority: 1 } } });
+  await world.pass(1);
+  assert.deepEqual(marks(world), ['Home', 'foreign theirs', 'third']);
+  assert.equal(world.applied.get().revision, 3);
+  const joins = world.network.joins.length;
+  await world.pass(30);
+  assert.equal(world.network.joins.length, joins, 'a good link is not interrupted');
+  await world.stop();
+});
+
+test('roaming: the higher network dies, the lower one takes over', async () => {
+  const world = await machine({ network_configuration: roaming, additional_networks: [home, spare] });
+  assert.ok(await world.until(() => world.joined === 'Home', 3));
+  world.network.setAccessPoint('Home', { isOn: false });
+  assert.ok(await world.until(() => world.joined === 'Spare' && world.status.get()?.mode === 'normal', 3));
+  assert.equal(world.hotspot, '');
+  assert.equal(world.status.get()?.isOnFallback, true);
+  await world.stop();
+});
+
+test('roaming: a network without internet is left for one with it', async () => {
+  const world = await machine({ network_configuration: roaming, additional_networks: [home, spare] });
+  assert.ok(await world.until(() => world.joined === 'Home', 3));
+  world.network.setAccessPoint('Home', { internet: 'none' });
+  assert.ok(await world.until(() => world.joined === 'Spare', 4));
+  await world.stop();
+});
+
+test('single mode: no other network in normal mode; the hotspot after the limit; there each once, in order', async () => {
+  const world = await machine({ additional_networks: [home, spare] });
+  assert.ok(await world.until(() => world.joined === 'Home', 3));
+  world.network.setAccessPoint('Home', { isOn: false });
+  world.network.setAccessPoint('Spare', { isOn: false });
+  await world.pass(1.9);
+  assert.deepEqual([world.joined, world.hotspot], ['', '']);
+  assert.ok(await world.until(() => world.hotspot !== '', 1));
+  world.network.joins.length = 0;
+  world.network.setAccessPoint('Spare', { isOn: true });
+  assert.ok(await world.until(() => world.joined === 'Spare', 12));
+  assert.deepEqual(world.network.joins.slice(0, 1), ['Spare']);
+  await world.stop();
+});
+
+test('single mode: the lower network is visible, and still not used before the hotspot', async () => {
+  const world = await machine({ additional_networks: [home, spare] });
+  assert.ok(await world.until(() => world.joined === 'Home', 3));
+  world.network.setAccessPoint('Home', { isOn: false });
+  await world.pass(1.9);
+  assert.equal(world.joined, '');
+  await world.stop();
+});
+
+test('a change that cuts the machine off is rolled back, reported, and not tried again', async () => {
+  const world = await machine({ additional_networks: [home] });
+  assert.ok(await world.until(() => world.joined === 'Home' && world.applied.get().revision === 2, 3));
+  world.configure({ additional_networks: [{ ...home, psk: 'not the password' }] });
+  await world.pass(5);
+  assert.equal(world.joined, 'Home');
+  const failure = {
+    code: 'NETWORK_CHANGE_ROLLED_BACK',
+    reason: 'rolled back: Home could not be joined: wrong-password',
+  };
+  assert.deepEqual(world.applied.get(), { revision: 2, failure });
+  assert.deepEqual(
+    world.conditions.get().map(({ code }) => code),
+    ['NETWORK_CHANGE_ROLLED_BACK'],
+  );
+  const tries = (): number => world.network.joins.length;
+  const before = tries();
+  await world.pass(60);
+  assert.equal(tries(), before);
+  await world.stop();
+  world.start();
+  await world.pass(5);
+  assert.equal(tries(), before, 'also not after a restart');
+  world.configure({ additional_networks: [home] });
+  await world.pass(1);
+  assert.deepEqual(world.conditions.get(), []);
+  assert.deepEqual(world.applied.get(), { revision: 4, failure: undefined });
+  await world.stop();
+});
+
+test('a static address that leads nowhere is rolled back, too', async () => {
+  const world = new NetworkWorld();
+  world.network.setCable('eth0');
+  const cable = { name: 'cable', type: 'wired', interface: 'eth0' };
+  world.configure({ additional_networks: [cable] });
+  world.start();
+  assert.ok(await world.until(() => world.applied.get().revision === 2, 3));
+  await world.pass(1);
+  world.configure({ additional_networks: [{ ...cable, ipv4_address: '10.9.9.9/24', ipv4_gateway: '10.9.9.1' }] });
+  await world.pass(4);
+  assert.equal(world.applied.get().failure?.code, 'NETWORK_CHANGE_ROLLED_BACK');
+  assert.deepEqual(world.network.state.get().devices.find(({ interface: name }) => name === 'eth0')?.addresses, [
+    '192.168.1.20/24',
+  ]);
+  world.configure({
+    additional_networks: [{ ...cable, ipv4_address: '192.168.1.77/24', ipv4_gateway: '192.168.1.1' }],
+  });
+  await world.pass(4);
+  assert.deepEqual(world.applied.get(), { revision: 4, failure: undefined });
+  assert.deepEqual(world.network.state.get().devices.find(({ interface: name }) => name === 'eth0')?.addresses, [
+    '192.168.1.77/24',
+  ]);
+  await world.stop();
+});
+
+test('the network in use is removed from the configuration: rolled back, because nothing else is there', async () => {
+  const world = await machine({ additional_networks: [home] });
+  assert.ok(await world.until(() => world.joined === 'Home' && world.applied.get().revision === 2, 3));
+  world.configure({ additional_networks: [] });
+  await world.pass(6);
+  assert.equal(world.joined, 'Home');
+  assert.equal(world.applied.get().failure?.code, 'NETWORK_CHANGE_ROLLED_BACK');
+  await world.stop();
+});
+
+test('without NetworkManager each configured network is one condition, until it is installed', async () => {
+  const world = new NetworkWorld();
+  world.network.setManager('too-old');
+  world.network.setAccessPoint('Home');
+  world.configure({ additional_networks: [home, spare] });
+  world.start();
+  await world.pass(2);
+  const reason = 'NetworkManager 1.30 or newer is needed, and this machine has 1.20.0';
+  assert.deepEqual(
+    world.conditions.get().map(({ code, message }) => [code, message]),
+    ['Home', 'Spare'].map((name) => ['NETWORK_NOT_APPLIED', `The network ${name} is not applied: ${reason}.`]),
+  );
+  assert.deepEqual(world.applied.get().failure, { code: 'NETWORK_NOT_APPLIED', reason });
+  world.network.setManager('ready');
+  await world.pass(2);
+  assert.deepEqual(world.conditions.get(), []);
+  assert.deepEqual(marks(world), ['Home', 'Spare']);
+  await world.stop();
+});

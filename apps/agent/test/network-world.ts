@@ -1,0 +1,174 @@
+import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { Cell, createLog } from '@platform/kit';
+import { FakeClock } from '@platform/kit/testing';
+import type { ConditionSet } from '../src/health/condition-set.ts';
+import type { Condition } from '../src/health/conditions.ts';
+import type { Credentials } from '../src/machines/provisioning-state.ts';
+import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
+import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
+import type { NetworkSettings } from '../src/network/network-settings.ts';
+import type { NetworkStatus } from '../src/network/network-status.ts';
+import { Provisioning } from '../src/network/provisioning.ts';
+import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import { SimDevice } from '../src/os/sim/device.ts';
+import { SimNetwork } from '../src/os/sim/network.ts';
+
+export const minute = 60_000;
+
+/** A simulated machine with its network; agents run on it in turn. */
+export class NetworkWorld {
+  readonly clock = new FakeClock();
+  readonly machine = new SimDevice(this.clock);
+  readonly network: SimNetwork;
+  readonly settings = new Cell<NetworkSettings>(settingsFor({}));
+  readonly credentials = new Cell<Credentials>('given');
+  readonly isReached = new Cell(false);
+  readonly isChanging = new Cell(false);
+  readonly isOfflineByHotspot = new Cell(false);
+  readonly status = new Cell<NetworkStatus | undefined>(undefined);
+  readonly applied = new Cell<NetworksApplied>({ revision: 0, failure: undefined });
+  readonly conditions: ConditionSet = new Cell<readonly Condition[]>([]);
+  readonly transcript: string[] = [];
+  reboots = 0;
+  canReboot = true;
+  provisioning: Provisioning | undefined;
+  /** What phones see; undefined: the endpoints are closed. */
+  view: Cell<ProvisioningView> | undefined;
+  /** Error with which the endpoints refuse to open. */
+  endpointProblem = '';
+  #handlers: EndpointHandlers | undefined;
+  #stop = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(radios?: readonly string[]) {
+    this.network = new SimNetwork(this.clock, radios && { radios });
+  }
+
+  configure(agent: unknown): void {
+    this.settings.set(settingsFor(agent, this.settings.get().revision + 1));
+  }
+
+  /** Starts an agent. */
+  start(): void {
+    const { device, clock } = this.machine.session();
+    const log = createLog({
+      name: 'network',
+      clock,
+      level: 'info',
+      sink: ({ level, message, fields }) => this.transcript.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    });
+    this.#stop = new AbortController();
+    this.provisioning = new Provisioning({
+      network: this.network,
+      endpoints: this.#endpoints(),
+      settings: this.settings,
+      credentials: this.credentials,
+      takeCredentials: async () => {
+        this.credentials.set('given');
+        return { ok: true };
+      },
+      isReached: this.isReached,
+      isChanging: this.isChanging,
+      isOfflineByHotspot: this.isOfflineByHotspot,
+      status: this.status,
+      reboot: async () => {
+        if (!this.canReboot) throw new Error('systemctl failed');
+        this.reboots++;
+      },
+      hostname: 'barn',
+      agentVersion: '9.9.9',
+      disk: device.disk,
+      files: device.files,
+      clock,
+      log,
+    });
+    const networks = {
+      network: this.network,
+      settings: this.settings,
+      applied: this.applied,
+      mayChange: this.provisioning.mayChange,
+      isChanging: this.isChanging,
+      contact: async () => (await this.network.checkConnectivity(this.#stop.signal)) === 'full',
+      conditions: this.conditions,
+      disk: device.disk,
+      clock,
+      log,
+    };
+    const running = [this.provisioning.run(this.#stop.signal), keepAdditionalNetworks(networks, this.#stop.signal)];
+    this.#running = Promise.all(running).then(() => undefined);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.clock.advance(10_000);
+    await this.#running;
+  }
+
+  /** The power fails and returns: what was not flushed is lost, and another agent starts. */
+  async cutPower(): Promise<void> {
+    this.machine.cutPower();
+    this.network.cutPower();
+    this.#stop.abort();
+    this.#handlers = undefined;
+    this.view = undefined;
+    this.machine.restore({ of: 'nothing' });
+    await this.clock.advance(30_000);
+    this.start();
+  }
+
+  /** Lets the time pass, in steps like those of a running machine. */
+  async pass(minutes: number): Promise<void> {
+    for (let at = 0; at < minutes * 60; at += 5) await this.clock.advance(5_000);
+  }
+
+  async until(isSo: () => boolean, minutes: number): Promise<boolean> {
+    for (let at = 0; at < minutes * 60 && !isSo(); at++) await this.clock.advance(1_000);
+    return isSo();
+  }
+
+  /** SSID that the machine is connected to; empty: none. */
+  get joined(): string {
+    return this.network.state.get().devices.find((d) => d.state === 'connected' && !d.isHotspot)?.ssid ?? '';
+  }
+
+  get hotspot(): string {
+    return this.network.hotspot?.ssid ?? '';
+  }
+
+  /** A user at the portal enters a network. */
+  async enter(ssid: string, psk: string, more: { isHidden?: boolean; credentials?: string } = {}): Promise<string> {
+    if (!this.#handlers) return 'there is no endpoint';
+    const { isHidden = false, credentials } = more;
+    const submission = { wifi: { ssid, psk, isHidden }, ...(credentials !== undefined && { credentials }) };
+    const answer = await this.#handlers.submit(submission);
+    return answer.ok ? 'ok' : answer.text;
+  }
+
+  active(): void {
+    this.#handlers?.active();
+  }
+
+  #endpoints(): ProvisioningEndpoints {
+    return {
+      serve: async ({ view, handlers, opened }, signal) => {
+        if (this.endpointProblem !== '') throw new Error(this.endpointProblem);
+        this.#handlers = handlers;
+        this.view = view;
+        opened();
+        if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        this.#handlers = undefined;
+        this.view = undefined;
+      },
+    };
+  }
+}
+
+function settingsFor(agent: unknown, revision = 1): NetworkSettings {
+  const { config } = resolveAgentConfig({ cloud: agent });
+  return {
+    revision,
+    isDisabled: config.advanced_settings.disable_network_configuration,
+    config: config.network_configuration,
+    additional: config.additional_networks,
+  };
+}
