@@ -32,8 +32,8 @@ export interface StoredLine {
 
 /** A minimal cloud with the rules that an agent meets: tokens, fingerprints, long polls, lines stored once. */
 export class TestCloud {
-  readonly partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
-  readonly secret = 'part-secret';
+  readonly partId: string;
+  secret = 'part-secret';
   readonly agentConfig = new Cell<JsonObject>({});
   readonly serverRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
   readonly agentRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
@@ -65,7 +65,8 @@ export class TestCloud {
   /** Number of batches that are stored although their response is lost. */
   lostAnswers = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee') {
+    this.partId = partId;
     this.#clock = clock;
   }
 

@@ -1,7 +1,6 @@
 import type { Transport } from '@connectrpc/connect';
 import type { MachineCredentials } from '@platform/contract/machine';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
-import { Cell, errorText, type Clock, type Log, type Sink } from '@platform/kit';
+import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from '../control/view.ts';
 import { superviseServer, type ServerProcessParts } from '../server/process.ts';
 import { environmentMark, readRecord } from '../server/record.ts';
@@ -16,12 +15,12 @@ import type { RequestTrace } from '../os/request-trace.ts';
 import { memoryLimits, initialHealth, notifyStatus, watchdog, type AgentHealth } from '../health/watchdog.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { HangDetector, watchedDevice } from '../health/hang-detector.ts';
-import { settingsOf } from '../state/settings.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
-import type { OwnLayers } from '../config/config-receiver.ts';
+import { wantedBefore, type OwnLayers } from '../config/config-receiver.ts';
 import { noRunHistory, type RunHistory, type PreviousRun } from '../health/previous-run.ts';
 import { agentLifetime, type Ending, type Lifetime } from './lifetime.ts';
 import { openSync, type Sync } from './open-sync.ts';
+import { claimState } from './state-owner.ts';
 import type { NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
@@ -125,19 +124,21 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const shared = sharedState(parts, layers);
   const runHistory = readOnce(parts.runHistory ?? noRunHistory);
   const heardTime = parts.heardTime ?? new Cell<HeardTime | undefined>(undefined);
+  const { partId } = credentials;
+  await claimState({ device, partId, wanted: shared.wanted, layers, newId: parts.newId, log: localLog(parts) });
   const sync = await openSync({ ...parts, ...shared, device, layers, runHistory, heardTime });
   const { log } = sync;
   // Log the requests that send log lines locally only: otherwise each would create more lines.
   parts.trace?.listen((path) => (path.endsWith('/Log') ? sync.local : log));
   const self = {
-    partId: credentials.partId,
+    partId,
     agentVersion: parts.version,
     startedAt: parts.startedAt ?? parts.clock.now(),
     host: device.host,
   };
   log.info('platform agent started', {
     version: parts.version,
-    part: credentials.partId,
+    part: partId,
     cloud: credentials.appAddress,
     isSupervisedBySystemd: device.host.isSupervisedBySystemd,
   });
@@ -197,6 +198,8 @@ const layersOf = ({ layers, device: { host } }: AgentParts): OwnLayers => ({
   platform: host.platform,
   managesNetworks: host.managesNetworks ?? false,
 });
+
+const localLog = ({ clock, sink }: AgentParts): Log => createLog({ name: 'agent', clock, level: 'info', sink });
 
 /** Reads the end of the previous run once, for all that use it. */
 function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
@@ -339,19 +342,3 @@ export const outerCells = (layers: OwnLayers): OuterCells => ({
   mask: new Mask(),
   lines: new Cell<Sink | undefined>(undefined),
 });
-
-/** Before the first answer of the management server: the defaults and the local layers of this machine. */
-function wantedBefore(layers: OwnLayers): Wanted {
-  const { config } = resolveAgentConfig({ commandLine: layers.commandLine, manufacturer: layers.manufacturer });
-  return {
-    revision: 0,
-    settings: settingsOf(config, layers),
-    corrections: [],
-    ineffective: [],
-    versions: { agent: '', server: '' },
-    server: undefined,
-    agent: undefined,
-    clearance: 0,
-    isFresh: false,
-  };
-}

@@ -4,7 +4,7 @@ import { appliedRevision, lookAtSlices, type Actor } from '../state/slices.ts';
 import { sliceNames, type Actual, type Slices, type SliceStatus, type Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 
-const appliedFile = 'state/applied.json';
+export const appliedFile = 'state/applied.json';
 
 interface Kept {
   revision: number;

@@ -35,6 +35,22 @@ export interface OwnLayers {
   managesNetworks?: boolean;
 }
 
+/** Before the first answer of the management server: the defaults and the local layers of this machine. */
+export function wantedBefore(layers: OwnLayers): Wanted {
+  const { config } = resolveAgentConfig({ commandLine: layers.commandLine, manufacturer: layers.manufacturer });
+  return {
+    revision: 0,
+    settings: settingsOf(config, layers),
+    corrections: [],
+    ineffective: [],
+    versions: { agent: '', server: '' },
+    server: undefined,
+    agent: undefined,
+    clearance: 0,
+    isFresh: false,
+  };
+}
+
 /** The desired state that an answer of the management server results in on this machine. */
 function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
   const { config, corrections } = resolveAgentConfig({

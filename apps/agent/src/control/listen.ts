@@ -46,7 +46,10 @@ export async function listen(
     server.on('error', (error) => log.warn('the control socket failed', { error: errorText(error) }));
     await chmod(to, 0o600);
   };
-  const inFile = await bound(file, bind);
+  const inFile = await bound(file, bind).catch((error: unknown) => {
+    server.close(); // it may listen already
+    throw error;
+  });
   try {
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   } finally {

@@ -40,7 +40,9 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /credentials': async (body, { reloadCredentials }) => {
     only(body, []);
     const isChanged = await reloadCredentials();
-    const did = isChanged ? 'This agent uses the credentials of the file now.' : 'The credentials in use are the same.';
+    const did = isChanged
+      ? 'The running agent uses the credentials now.'
+      : 'The running agent uses the same credentials.';
     return { is_changed: isChanged, did };
   },
   'POST /handover': async (body, { handOver }) => {

@@ -1,6 +1,6 @@
 import { errorText, levels, type Level } from '@platform/kit';
 import type { Disk, Position } from '../os/ports.ts';
-import { decodeChecked } from '../storage/checked-file.ts';
+import { decodeChecked, encodeChecked } from '../storage/checked-file.ts';
 import { decodeRecords, stateOf, type SpoolRecord, type SpoolState } from './spool-record.ts';
 
 export const spoolFolder = 'spool';
@@ -93,3 +93,15 @@ export function levelsOf(records: readonly SpoolRecord[]): Record<Level, number>
   return lines;
 }
 export const countOf = (lines: Record<Level, number>): number => levels.reduce((sum, level) => sum + lines[level], 0);
+
+/**
+ * Drops all lines, sent or not. The next reader of each source continues at its cursor.
+ *
+ * @param bootId - of the new spool: its sequences begin at 1.
+ */
+export async function dropLines(disk: Disk, cursors: SpoolState['cursors'], bootId: string): Promise<void> {
+  const names = (await disk.list(spoolFolder)).filter((name) => name.endsWith('.seg'));
+  for (const name of names) await disk.remove(`${spoolFolder}/${name}`);
+  const state: SpoolState = { bootId, acked: 0, last: 0, stored: 0, cursors };
+  await disk.write(spoolStateFile, encodeChecked(state));
+}
