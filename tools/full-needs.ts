@@ -8,6 +8,8 @@ import path from 'node:path';
 const programs: Readonly<Record<string, string>> = {
   '/bin/busybox': 'busybox-static',
   '/usr/bin/bwrap': 'bubblewrap',
+  '/usr/bin/dbus-daemon': 'dbus-daemon',
+  '/usr/lib/python3/dist-packages/dbusmock/__init__.py': 'python3-dbusmock',
   '/usr/bin/fish': 'fish',
   '/usr/sbin/nginx': 'nginx',
   '/usr/bin/caddy': 'caddy',

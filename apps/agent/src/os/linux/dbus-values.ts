@@ -165,7 +165,7 @@ export class ValueReader {
     this.#align(alignmentOf(type));
     if (type === 'y') {
       const at = this.#take(length);
-      return this.#bytes.slice(at, at + length);
+      return new Uint8Array(this.#bytes.subarray(at, at + length)); // a copy: the message must not stay in memory
     }
     const end = this.#at + length;
     const items: DBusValue[] = [];
