@@ -19,6 +19,7 @@ import type { Ending } from '../composition/lifetime.ts';
 import { runAgent, type AgentParts } from '../composition/run-agent.ts';
 import { keepAuthority } from '../link/authority-file.ts';
 import { Credentials } from '../link/credentials.ts';
+import { SetUpCode } from '../link/set-up-code.ts';
 import { connectTransport } from '../link/http.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
@@ -71,7 +72,9 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const copy = path.join(root, 'state', 'credentials.last-good');
   const conditions = new Cell<readonly Condition[]>([]);
   if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
-  const credentials = new Credentials({ file: credentialsFile, copy, conditions, clock, log });
+  const setUpCode = new SetUpCode({ file: path.join(root, 'state', 'set-up-code.json'), conditions, clock, log });
+  await setUpCode.load();
+  const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
   const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
   const linked = (of: AlwaysOn, part: LinkedRun) =>
@@ -82,7 +85,9 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
 }
 
 /** The parts that run with and without credentials: the network of this machine and what belongs to it. */
-const alwaysOnParts = (): readonly AlwaysOnPart[] => [];
+const alwaysOnParts = (): readonly AlwaysOnPart[] => [
+  { name: 'set-up code', work: ({ credentials }, signal) => credentials.redeem(signal) },
+];
 
 interface Process {
   machine: ThisMachine;

@@ -28,7 +28,9 @@ export function readEntered(
   }
   if (ssid === '' && !view.isOnline) return problem('Choose a network, or enter the name of a hidden one.');
   if (credentials === '' && !view.hasCredentials) {
-    return problem('Enter the credentials of the device. The management app shows them when you add a device.');
+    return problem(
+      'Enter the set-up code or the credentials of the device. The management app shows them when you add a device.',
+    );
   }
   if (ssid === '' && credentials === '') return problem('Nothing was entered. Choose a network.');
   const known = view.networks.find((network) => network.ssid === ssid);

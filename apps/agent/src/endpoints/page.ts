@@ -120,7 +120,10 @@ const noCorrection = html`autocapitalize="none" autocorrect="off" spellcheck="fa
 
 const credentials = html`<label
   >Device credentials<textarea name="platformconfig" rows="4" ${noCorrection}></textarea>
-  <small>Paste what the management app shows when you add a device.</small></label
+  <small
+    >Type the set-up code with its server, such as ABCD-EFGH@fleet.example, or paste the credentials file. The
+    management app shows both when you add a device.</small
+  ></label
 >`;
 
 function networks(view: ProvisioningView): Html {

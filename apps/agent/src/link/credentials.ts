@@ -2,11 +2,13 @@ import { lstat, mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
+import { parseSetUpText } from '@platform/contract/set-up-code';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { FileWatch } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
+import type { SetUpCode } from './set-up-code.ts';
 
 const limitBytes = 64 * 2 ** 10;
 /** A program that writes the file in several steps needs less time. */
@@ -27,6 +29,8 @@ interface CredentialsParts {
   file: string;
   /** Path of the copy of the last valid file. */
   copy: string;
+  /** Set-up codes that a user enters in place of credentials; absent: not supported. */
+  setUpCode?: SetUpCode;
   conditions: ConditionSet;
   clock: Clock;
   log: Log;
@@ -61,7 +65,10 @@ export class Credentials {
     return this.#found;
   }
 
-  /** This machine has credentials, and the management server has not refused them. Only this class sets it. */
+  /**
+   * This machine has credentials, and the management server has not refused them; or it has a set-up code for them. Only
+   * this class sets it.
+   */
   get hasCredentials(): Cell<boolean> {
     return this.#has;
   }
@@ -92,27 +99,53 @@ export class Credentials {
    */
   take(text: string): Promise<TakenCredentials> {
     return this.#oneAtATime(async () => {
-      const { file } = this.#parts;
+      const { file, setUpCode } = this.#parts;
       const refusal = (error: PlatformError): TakenCredentials => ({
         ok: false,
         code: error.code,
         text: `${error.what} ${error.remedy}`,
       });
+      const now = this.#found.get()?.credentials;
+      const isInUse = now !== undefined && !this.#isRefused;
+      const notStored = (error: unknown): TakenCredentials =>
+        refusal(new PlatformError('CREDENTIALS_NOT_STORED', { file, problem: errorText(error) }, error));
+      const entered = setUpCode && parseSetUpText(text);
+      if (entered) {
+        if (isInUse) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
+        return setUpCode.keep(entered).then((): TakenCredentials => ({ ok: true }), notStored);
+      }
       const parsed = parseText(text);
       if (!parsed.ok) return refusal(new PlatformError('CREDENTIALS_REJECTED', { problem: parsed.problem }));
-      const now = this.#found.get()?.credentials;
       const isSame = now !== undefined && markOf(now) === markOf(parsed.value);
       if (isSame && !this.#isRefused) return { ok: true };
       if (isSame) return refusal(new PlatformError('CLOUD_REFUSES_MACHINE', { address: now.appAddress }));
-      if (now && this.#has.get()) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
+      if (isInUse) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
       try {
         await storeCredentials(file, text);
       } catch (error) {
-        return refusal(new PlatformError('CREDENTIALS_NOT_STORED', { file, problem: errorText(error) }, error));
+        return notStored(error);
       }
       await this.#reload();
       return { ok: true };
     });
+  }
+
+  /** Redeems the set-up code that a user entered, until the signal. */
+  async redeem(signal: AbortSignal): Promise<void> {
+    const { setUpCode } = this.#parts;
+    if (!setUpCode) return;
+    const take = async (text: string): Promise<string | undefined> => {
+      const taken = await this.take(text);
+      // Credentials that were copied meanwhile stay.
+      return taken.ok || taken.code === 'OTHER_CREDENTIALS' ? undefined : taken.text;
+    };
+    const watching = (async () => {
+      while (!signal.aborted) {
+        this.#update();
+        await setUpCode.pending.changed(signal);
+      }
+    })();
+    await Promise.all([setUpCode.run(take, signal), watching]);
   }
 
   async #reload(signal?: AbortSignal): Promise<boolean> {
@@ -154,7 +187,8 @@ export class Credentials {
   }
 
   #update(): void {
-    this.#has.set(this.#found.get() !== undefined && !this.#isRefused);
+    const isInUse = this.#found.get() !== undefined && !this.#isRefused;
+    this.#has.set(isInUse || this.#parts.setUpCode?.pending.get() !== undefined);
   }
 
   #report(

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { PlatformError } from '@platform/contract/errors';
+import { parseObject } from '@platform/contract/json-object';
+import { codeHeader, deviceHeader, deviceText, redeemPath, type SetUpText } from '@platform/contract/set-up-code';
+import { Cell, changedOr, within, type Clock, type Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { linkProblem } from './link.ts';
+
+const code = 'SET_UP_CODE_INVALID';
+const deadlineMs = 15_000;
+const firstDelayMs = 1_000;
+/** A device that has just joined a network shall not wait long; a failed request costs nothing. */
+const longestDelayMs = 10_000;
+/** The server answered, and will not answer otherwise soon. */
+const refusedDelayMs = 60_000;
+const limitBytes = 64 * 2 ** 10;
+
+interface PendingCode extends SetUpText {
+  /** Random, of this device: the server gives the credentials to it again, for example after a power cut. */
+  device: string;
+}
+
+type Redeemed = { is: 'credentials'; text: string } | { is: 'invalid' } | { is: 'later'; problem: string; ms?: number };
+
+interface SetUpCodeParts {
+  /** Kept from its entry until the credentials are stored. */
+  file: string;
+  conditions: ConditionSet;
+  clock: Clock;
+  log: Log;
+  fetch?: typeof fetch;
+}
+
+/** The set-up code that a user entered at this machine, until the machine has redeemed it for its credentials. */
+export class SetUpCode {
+  readonly #parts: SetUpCodeParts;
+  readonly #pending = new Cell<PendingCode | undefined>(undefined);
+  #logged = '';
+
+  constructor(parts: SetUpCodeParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined: none was entered, or it was redeemed or refused. Only this class sets it. */
+  get pending(): Cell<PendingCode | undefined> {
+    return this.#pending;
+  }
+
+  /** Reads what an earlier run kept. */
+  async load(): Promise<void> {
+    const text = await readFile(this.#parts.file, 'utf8').catch(() => undefined);
+    this.#pending.set(text === undefined ? undefined : parsePending(text));
+  }
+
+  /** Stores a code before it is used. It replaces another one. */
+  async keep(entered: SetUpText): Promise<void> {
+    const before = this.#pending.get();
+    if (before?.code === entered.code && before.server === entered.server) return;
+    const pending = { ...entered, device: randomBytes(32).toString('base64url') };
+    await atomicWrite(this.#parts.file, `${JSON.stringify(pending)}\n`, { mode: 0o600 });
+    clearCondition(this.#parts.conditions, code);
+    this.#pending.set(pending);
+  }
+
+  /**
+   * Redeems the code when the management server can be reached.
+   *
+   * @param take - stores the text of a credentials file. @returns why it could not; undefined: it did.
+   */
+  async run(take: (text: string) => Promise<string | undefined>, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    for (let failures = 0; !signal.aborted;) {
+      const pending = this.#pending.get();
+      if (!pending) {
+        failures = 0;
+        await this.#pending.changed(signal);
+        continue;
+      }
+      const redeemed = await this.#redeem(pending, signal);
+      if (signal.aborted) return;
+      const problem = redeemed.is === 'later' ? redeemed.problem : await this.#settle(pending, redeemed, take);
+      if (problem === undefined) continue;
+      this.#report(problem, pending);
+      const growingMs = Math.min(firstDelayMs * 2 ** failures++, longestDelayMs);
+      const ms = redeemed.is === 'later' ? (redeemed.ms ?? growingMs) : growingMs;
+      await changedOr(this.#pending, ms, clock, signal);
+    }
+  }
+
+  /** @returns why it has to be tried again; undefined: the code is done with. */
+  async #settle(
+    pending: PendingCode,
+    redeemed: Exclude<Redeemed, { is: 'later' }>,
+    take: (text: string) => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    const { conditions, clock, log } = this.#parts;
+    const problem = redeemed.is === 'credentials' ? await take(redeemed.text) : undefined;
+    if (problem !== undefined) return problem;
+    if (this.#pending.get() !== pending) return undefined; // another one was entered meanwhile
+    await rm(this.#parts.file, { force: true });
+    this.#pending.set(undefined);
+    if (redeemed.is === 'credentials') {
+      clearCondition(conditions, code);
+      log.info('the set-up code was redeemed for credentials', { server: pending.server });
+      return undefined;
+    }
+    const { what, remedy } = new PlatformError(code);
+    setCondition(conditions, { code, severity: 'error', message: what, remedy, sinceWall: clock.wall() });
+    log.error('the management server refuses the set-up code', { server: pending.server, remedy });
+    return undefined;
+  }
+
+  async #redeem(pending: PendingCode, signal: AbortSignal): Promise<Redeemed> {
+    const { clock, fetch: send = fetch } = this.#parts;
+    const url = `${pending.server}${redeemPath}`;
+    const headers = { [codeHeader]: pending.code, [deviceHeader]: pending.device };
+    try {
+      return await within(deadlineMs, { what: 'the set-up code', clock, signal }, async (until) => {
+        const answer = await send(url, { method: 'POST', headers, redirect: 'manual', signal: until });
+        const text = await boundedText(answer);
+        if (answer.status === 200) return { is: 'credentials', text };
+        if (answer.status === 404 && text.includes(code)) return { is: 'invalid' };
+        return { is: 'later', problem: `${pending.server} answers HTTP ${answer.status}`, ms: refusedDelayMs };
+      });
+    } catch (error) {
+      return { is: 'later', problem: linkProblem(error, { url, now: clock.wall() }).what };
+    }
+  }
+
+  /** Once for each problem: a device may wait for its network for days. */
+  #report(problem: string, { server }: PendingCode): void {
+    if (problem === this.#logged) return;
+    this.#logged = problem;
+    this.#parts.log.warn('the set-up code is not redeemed yet', { server, problem });
+  }
+}
+
+function parsePending(text: string): PendingCode | undefined {
+  const parsed = parseObject(text);
+  const { code: letters, server, device } = parsed ?? {};
+  if (typeof letters !== 'string' || typeof server !== 'string' || typeof device !== 'string') return undefined;
+  return deviceText.test(device) && URL.canParse(server) ? { code: letters, server, device } : undefined;
+}
+
+/** @throws Error if it is too long */
+async function boundedText(answer: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += piece.length;
+    if (size > limitBytes) throw new Error(`it sends more than ${limitBytes} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
