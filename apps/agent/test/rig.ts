@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { LogLine } from '@platform/kit';
 import type { Operator } from '../src/versions/operator.ts';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
 import type { Survivors } from '../src/os/sim/files.ts';
-import { runAgent } from '../src/composition/run-agent.ts';
+import { outerCells, runAgent } from '../src/composition/run-agent.ts';
+import { Cell, type LogLine } from '@platform/kit';
 import { noPreviousRun } from '../src/health/previous-run.ts';
 import { gate } from '../src/versions/gate.ts';
 import type { Program } from '../src/versions/layout.ts';
@@ -54,6 +54,10 @@ export class Rig {
   survivors: Survivors = { of: 'nothing' };
   /** Error with which systemd rejects a new unit. */
   unitRefusal: string | undefined;
+  /** The agent turned its radio into a hotspot. */
+  readonly isOfflineByHotspot = new Cell(false);
+  /** Optional parts of the agent that fail, but did not fail with the version before. */
+  readonly blamed = new Cell<readonly string[]>([]);
   /** Operator interface of the running agent. */
   operator: Operator | undefined;
   #powerLost: () => void = () => {};
@@ -277,6 +281,8 @@ export class Rig {
     }
     this.#lastRun = noPreviousRun;
     this.#agentStop = new AbortController();
+    const { isOfflineByHotspot, blamed } = this;
+    const layers = { commandLine: undefined, manufacturer: undefined, isFastStart: false };
     try {
       const how = await runAgent(
         {
@@ -292,7 +298,8 @@ export class Rig {
           },
           credentialsFile: () => '/etc/platform.json',
           root: '/opt/platform',
-          layers: { commandLine: undefined, manufacturer: undefined, isFastStart: false },
+          layers,
+          outer: { ...outerCells(layers), isOfflineByHotspot, blamed },
           version,
           selfId: id,
           runHistory: { bootId: session.device.host.bootId, previousRun: async () => before },

@@ -123,6 +123,38 @@ for (const [program, behaviour, starts, reason, exit] of bad) {
     }));
 }
 
+test('an agent on trial is not blamed while it has turned the radio into a hotspot, but after that', () =>
+  runs(async (rig) => {
+    const { use } = rig.publish('agent', '1.1.0', 'mute');
+    rig.isOfflineByHotspot.set(true);
+    use();
+    await rig.until(() => startsOf(rig, '1.1.0-mute') === 1, hour);
+    await passes(rig, 2 * hour);
+    assert.deepEqual([rig.starts.at(-1), rig.inUse('agent').slice(0, -13)], ['1.1.0-mute', '1.1.0-mute']);
+    rig.isOfflineByHotspot.set(false);
+    await passes(rig, 9);
+    assert.equal(rig.starts.at(-1), '1.1.0-mute');
+    await passes(rig, 3);
+    assert.equal(rig.starts.at(-1), '1.0.0');
+    assert.match(statusOf(rig, 'agent')?.quarantined[0]?.reason ?? '', /: it did not reach the management server$/);
+  }));
+
+test('an agent whose optional part fails is rolled back, unless the part recovers in time', () =>
+  runs(async (rig) => {
+    rig.blamed.set(['network']);
+    await update(rig, 'agent', '1.1.0');
+    const [failed] = statusOf(rig, 'agent')?.quarantined ?? [];
+    assert.deepEqual([failed?.version, failed?.reason], ['1.1.0', 'after 10 minutes: its part network failed']);
+    const { use } = rig.publish('agent', '1.2.0');
+    use();
+    await rig.until(() => startsOf(rig, '1.2.0') === 1, hour);
+    await passes(rig, 5);
+    assert.notEqual(statusOf(rig, 'agent')?.trial, undefined);
+    rig.blamed.set([]);
+    await passes(rig, 5);
+    assert.deepEqual([statusOf(rig, 'agent')?.runningVersion, stateOf(rig, 'agent')], ['1.2.0', 'HEALTHY']);
+  }));
+
 for (const program of ['agent', 'server'] as const) {
   test(`rollback_loop_is_bounded: ${program}: a version that takes the machine down at each start is rolled back`, () =>
     runs(async (rig) => {

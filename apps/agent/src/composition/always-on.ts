@@ -11,6 +11,7 @@ import type { Device, FileWatch } from '../os/ports.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { nothingYet } from '../state/state.ts';
 import type { Operator } from '../versions/operator.ts';
+import { trackFailing } from './failing-parts.ts';
 import type { Ending } from './lifetime.ts';
 import { optionalPart } from './optional-part.ts';
 import { outerCells, type OuterCells } from './run-agent.ts';
@@ -92,6 +93,7 @@ export async function runAlwaysOn(
   const loops = [
     serveControl(control, end.signal),
     credentials.follow(given.watch, end.signal),
+    trackFailing({ ...of, disk: device.disk }, end.signal),
     eachChange(wanted, () => level.set(wanted.get().settings.debug ? 'debug' : 'info'), end.signal),
     ...parts.map(({ name, work }) =>
       optionalPart(

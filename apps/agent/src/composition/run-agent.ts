@@ -93,6 +93,8 @@ export interface OuterCells {
   isReached: Cell<boolean>;
   /** The agent itself turned the radio into a hotspot, so a version on trial is not blamed for being offline. */
   isOfflineByHotspot: Cell<boolean>;
+  /** Optional parts that fail with this version of the agent, but not with the one before. */
+  blamed: Cell<readonly string[]>;
   /** What the agent does with the network; undefined: nothing watches it. */
   network: Cell<NetworkStatus | undefined>;
   mask: Mask;
@@ -174,11 +176,12 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 }
 
 function sharedState({ outer, conditions, health }: AgentParts, layers: OwnLayers): Shared {
-  const { wanted, isReached, isOfflineByHotspot, network, mask, lines } = outer ?? outerCells(layers);
+  const { wanted, isReached, isOfflineByHotspot, blamed, network, mask, lines } = outer ?? outerCells(layers);
   return {
     wanted,
     isReached,
     isOfflineByHotspot,
+    blamed,
     network,
     mask,
     lines,
@@ -338,6 +341,7 @@ export const outerCells = (layers: OwnLayers): OuterCells => ({
   wanted: new Cell(wantedBefore(layers)),
   isReached: new Cell(false),
   isOfflineByHotspot: new Cell(false),
+  blamed: new Cell<readonly string[]>([]),
   network: new Cell<NetworkStatus | undefined>(undefined),
   mask: new Mask(),
   lines: new Cell<Sink | undefined>(undefined),

@@ -99,7 +99,7 @@ export interface Bad {
 }
 
 /** The check that a version on trial failed. Stored, so a code is never renamed. */
-export type TrialCheckCode = 'NOT_READY' | 'WATCHDOG_MISSED' | 'SERVER_NOT_ADOPTED' | 'CLOUD_UNREACHED';
+export type TrialCheckCode = 'NOT_READY' | 'WATCHDOG_MISSED' | 'SERVER_NOT_ADOPTED' | 'CLOUD_UNREACHED' | 'PART_FAILED';
 export type QuarantineCode = TrialCheckCode | 'SEVERAL_CHECKS';
 
 export const quarantineCode = ([first, ...others]: readonly { code: TrialCheckCode }[]): QuarantineCode | undefined =>

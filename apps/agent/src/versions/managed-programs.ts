@@ -32,6 +32,10 @@ export interface UpdatesParts {
   restarts: Cell<number>;
   health: Cell<AgentHealth>;
   isReached: Cell<boolean>;
+  /** The agent itself turned the radio into a hotspot. */
+  isOfflineByHotspot: Cell<boolean>;
+  /** Optional parts that fail with this version of the agent, but not with the one before. */
+  blamed: Cell<readonly string[]>;
   /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;
   /** Undefined: files are always downloaded whole. */

@@ -107,12 +107,44 @@ export interface AgentHealth {
 
 const neededTicks = 3;
 
+/** Time of the agent's trial: it begins anew when the agent has ended its hotspot, and does not pass before. */
+export function trialTime({
+  startedAt,
+  isOfflineByHotspot,
+  clock,
+}: {
+  startedAt: number;
+  isOfflineByHotspot: Cell<boolean>;
+  clock: Clock;
+}) {
+  let begin = startedAt;
+  return {
+    begin: (): number => (isOfflineByHotspot.get() ? clock.now() : begin),
+    async follow(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        const was = isOfflineByHotspot.get();
+        await isOfflineByHotspot.changed(signal);
+        if (was && !isOfflineByHotspot.get()) begin = clock.now();
+      }
+    },
+  };
+}
+
+interface AgentObservation {
+  self: string | null;
+  since: number;
+  health: AgentHealth;
+  isReached: boolean;
+  /** Optional parts that fail since this version runs. */
+  blamed: readonly string[];
+}
+
 /**
  * A new agent must be ready, alive and in charge of the server. It must reach the management server if the previous
- * version did.
+ * version did, and run the optional parts that ran before.
  */
 export function agentEvidence(
-  { self, since, health, isReached }: { self: string | null; since: number; health: AgentHealth; isReached: boolean },
+  { self, since, health, isReached, blamed }: AgentObservation,
   actual: Actual,
 ): ReturnType<TrialParts['evidence']> {
   const { trial } = actual.agentInstall;
@@ -126,6 +158,7 @@ export function agentEvidence(
       { code: 'WATCHDOG_MISSED', what: 'its watchdog was not fed', isDone: health.ticks >= neededTicks },
       { code: 'SERVER_NOT_ADOPTED', what: 'it did not take the machine server over', isDone: isInCharge },
       { code: 'CLOUD_UNREACHED', what: unreached, isDone: trial.needs === 'local' || isReached },
+      { code: 'PART_FAILED', what: `its part ${blamed.join(', ')} failed`, isDone: blamed.length === 0 },
     ],
   };
 }

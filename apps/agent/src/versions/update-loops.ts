@@ -14,7 +14,7 @@ import {
 import { followGoal } from './pins.ts';
 import type { ProgramStore } from './store.ts';
 import { textOf } from './switch.ts';
-import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
+import { agentEvidence, agentLimits, serverEvidence, serverLimits, trialTime, watchTrial } from './trials.ts';
 
 const unitRetryMs = 600_000;
 const spreadMs = 20_000;
@@ -67,8 +67,9 @@ function trialLoops(
   finishedTrials: Cell<number>,
   signal: AbortSignal,
 ): Loop[] {
-  const { wanted, actual, health, isReached, clock } = parts;
+  const { wanted, actual, health, isReached, isOfflineByHotspot, blamed, clock } = parts;
   const { agent, server } = programs;
+  const time = trialTime(parts);
   const endedOf = (managed: ManagedProgram) => async (how: 'proven' | 'failed') => {
     await managed.version.refresh();
     retry(managed, parts, programs);
@@ -88,9 +89,10 @@ function trialLoops(
   };
   const self = () => ({
     self: parts.selfId,
-    since: parts.startedAt,
+    since: time.begin(),
     health: health.get(),
     isReached: isReached.get(),
+    blamed: blamed.get(),
   });
   const agentTrial = {
     ...agent,
@@ -98,11 +100,12 @@ function trialLoops(
     clock,
     evidence: () => agentEvidence(self(), actual.get()),
     limits: agentLimits,
-    watched: [health, isReached],
+    watched: [health, isReached, isOfflineByHotspot, blamed],
     ended: endedOf(agent),
   };
   return [
     { name: 'server trial', work: watchTrial(serverTrial, signal) },
+    { name: 'trial time', work: time.follow(signal) },
     { name: 'agent trial', work: watchTrial(agentTrial, signal) },
   ];
 }
