@@ -1,9 +1,13 @@
 // The adapter for NetworkManager keeps the contract of its port on a scripted NetworkManager.
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { TimeoutError } from '@platform/kit';
 import type { Connectivity } from '../src/os/network-port.ts';
 import type { ManagedFiles } from '../src/os/managed-files.ts';
-import { createBus } from '../src/os/linux/bus.ts';
+import { type Bus, createBus } from '../src/os/linux/bus.ts';
+import { hotspotHost } from '../src/os/linux/network-manager-hotspot.ts';
 import { networkManager } from '../src/os/linux/network-manager.ts';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
@@ -11,6 +15,7 @@ import { networkContract, type NetworkWorld, wifiProfile } from './network-contr
 import { ScriptedNetworkManager } from './scripted-network-manager.ts';
 
 interface ScriptedWorld extends NetworkWorld {
+  bus: Bus;
   script: ScriptedNetworkManager;
   files: Map<string, string>;
   taken: string[];
@@ -48,6 +53,7 @@ async function scripted(): Promise<ScriptedWorld> {
   const network = networkManager({ bus, clock, log, host, files: filesIn(files), probe: async () => probed.result });
   return {
     network,
+    bus,
     script,
     files,
     taken,
@@ -204,4 +210,48 @@ test('an absent NetworkManager is logged once', async () => {
     .split('\n')
     .filter((line) => line.startsWith('info'));
   assert.deepEqual(lines.filter((line) => line.includes('absent')).length, 1, lines.join('\n'));
+});
+
+scriptedTest('a radio that is switched off is switched on to join; a hardware switch is named', async (world) => {
+  world.script.setAccessPoint(Buffer.from('Home'));
+  const uuid = await world.network.save(wifiProfile('Home'));
+  world.script.radio = { isOn: false, isHardwareOn: true };
+  assert.deepEqual(await world.network.join(uuid, 'wlan0', never), { ok: true });
+  world.script.radio = { isOn: false, isHardwareOn: false };
+  const result = await world.network.join(uuid, 'wlan0', never);
+  assert.match(result.ok ? '' : result.detail, /switch of the machine/);
+});
+
+scriptedTest('a call that is never answered ends at its limit, and the rest goes on', async (world) => {
+  world.script.silent = ['CheckpointCreate'];
+  const peer = world.bus.peer('org.freedesktop.NetworkManager');
+  const name = 'org.freedesktop.NetworkManager';
+  const call = { path: '/org/freedesktop/NetworkManager', interface: name, member: 'CheckpointCreate', limitMs: 50 };
+  await assert.rejects(peer.call(call), TimeoutError);
+  assert.ok(await world.network.save(wifiProfile('Home')));
+});
+
+test('a NetworkManager of 2014 is too old, not unreadable', async () => {
+  await using world = await scripted();
+  world.script.version = '1.0.0';
+  world.script.isWithoutObjects = true;
+  const stop = new AbortController();
+  const running = world.network.run(stop.signal);
+  await until(world, () => world.network.state.get().manager === 'too-old');
+  assert.equal(world.network.state.get().version, '1.0.0');
+  stop.abort();
+  await running;
+});
+
+test('the holder of a UDP port on all addresses is named, that of another address is not', async () => {
+  for (const [address, expected] of [
+    ['0.0.0.0', process.pid],
+    ['127.0.0.1', undefined],
+  ] as const) {
+    const socket = createSocket('udp4');
+    socket.bind(0, address);
+    await once(socket, 'listening');
+    assert.equal((await hotspotHost.datagramHolder(socket.address().port))?.pid, expected);
+    socket.close();
+  }
 });

@@ -36,6 +36,12 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   connectivity: number | undefined;
   /** The program that holds port 53; empty: none. */
   dnsHolder = '';
+  /** WiFi is switched on (`rfkill`), and the hardware switch of the machine is. */
+  radio = { isOn: true, isHardwareOn: true };
+  /** Version 1.0 has no object that lists the others. */
+  isWithoutObjects = false;
+  /** Calls of these methods are never answered. */
+  silent: readonly string[] = [];
   readonly calls: string[] = [];
   readonly bus: ScriptedBus;
   readonly #profiles = new Map<string, { settings: Settings; psk: string }>();
@@ -105,9 +111,11 @@ export class ScriptedNetworkManager implements AsyncDisposable {
 
   // Calls
 
-  #answer(call: Message): Answer {
+  #answer(call: Message): Answer | Promise<Answer> {
     const { path: at = '', interface: of = '', member = '', body } = call;
     this.calls.push(member);
+    if (this.silent.includes(member)) return new Promise<Answer>(() => {});
+    if (this.isWithoutObjects && member === 'GetManagedObjects') return unknown(at);
     switch (member) {
       case 'GetManagedObjects':
         return { signature: 'a{oa{sa{sv}}}', body: [this.#objects()] };
@@ -139,8 +147,12 @@ export class ScriptedNetworkManager implements AsyncDisposable {
         return this.#checkpoint(member, String(body[0]));
       case 'DeactivateConnection':
       case 'Reload':
-      case 'Set':
         return empty;
+      case 'Set':
+        this.radio = { ...this.radio, isOn: true };
+        return empty;
+      case 'Get':
+        return { signature: 'v', body: [text(this.version)] };
       default:
         return { error: 'org.freedesktop.DBus.Error.UnknownMethod', text: `${of}.${member}` };
     }
@@ -280,8 +292,8 @@ export class ScriptedNetworkManager implements AsyncDisposable {
       Connectivity: number(this.connectivity ?? 4),
       ConnectivityCheckAvailable: isChecking,
       ConnectivityCheckEnabled: isChecking,
-      WirelessEnabled: new Variant('b', true),
-      WirelessHardwareEnabled: new Variant('b', true),
+      WirelessEnabled: new Variant('b', this.radio.isOn),
+      WirelessHardwareEnabled: new Variant('b', this.radio.isHardwareOn),
     };
     objects.set(root, new Map([[name, dict(manager)]]));
     for (const at of this.#profiles.keys())

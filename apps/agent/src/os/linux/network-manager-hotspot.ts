@@ -6,12 +6,12 @@ import type { ManagedFiles } from '../managed-files.ts';
 import type { Hotspot, HotspotResult } from '../network-port.ts';
 import type { ProcessInfo } from '../ports.ts';
 import type { Peer } from './bus.ts';
-import { flagIn, numberIn } from './dbus-read.ts';
-import { Variant } from './dbus-values.ts';
+import { numberIn } from './dbus-read.ts';
 import { freeSubnet, routesOf } from './free-subnet.ts';
 import { activate, type ActivationParts } from './network-manager-activation.ts';
 import { devicePaths, managerName, managerPath, type Objects, propertiesAt } from './network-manager-objects.ts';
 import { hotspotSettings } from './network-manager-profiles.ts';
+import { switchOn } from './network-manager-radio.ts';
 import { datagramHolderOf } from './process-table.ts';
 
 /** What a hotspot uses of the machine besides NetworkManager. */
@@ -39,7 +39,6 @@ const dhcpPort = 67;
 const limitMs = 30_000;
 /** A DNS server that finds its port taken ends within some tenths of a second. */
 const settleMs = 1_500;
-const radioOnMs = 10_000;
 const canBeAccessPoint = 0x40;
 const inMemory = 2;
 
@@ -93,28 +92,16 @@ async function portHolder(host: HotspotHost): Promise<string | undefined> {
 /** The radio, switched on. */
 async function readyRadio(
   name: string,
-  { manager, objects, clock }: HotspotParts,
+  parts: HotspotParts,
   signal: AbortSignal,
 ): Promise<HotspotResult | { path: string }> {
-  const first = await objects();
-  const path = devicePaths(first).get(name);
-  const wireless = propertiesAt(first, path ?? '', 'Device.Wireless');
+  const objects = await parts.objects();
+  const path = devicePaths(objects).get(name);
+  const wireless = propertiesAt(objects, path ?? '', 'Device.Wireless');
   if (path === undefined || wireless.size === 0) return noRadio(`there is no WiFi device ${name}`);
   const capabilities = numberIn(wireless, 'WirelessCapabilities');
   if (capabilities !== 0 && (capabilities & canBeAccessPoint) === 0)
     return noRadio(`${name} cannot be an access point`);
-  const all = propertiesAt(first, managerPath, '');
-  if (!flagIn(all, 'WirelessHardwareEnabled', true)) return noRadio('a switch of the machine has turned WiFi off');
-  if (flagIn(all, 'WirelessEnabled', true)) return { path };
-  await manager.call({
-    path: managerPath,
-    interface: 'org.freedesktop.DBus.Properties',
-    member: 'Set',
-    signature: 'ssv',
-    args: [managerName, 'WirelessEnabled', new Variant('b', true)],
-  });
-  for (const end = clock.now() + radioOnMs; clock.now() < end && !signal.aborted; await clock.sleep(250, signal)) {
-    if (numberIn(propertiesAt(await objects(), path, 'Device'), 'State') >= 30) return { path };
-  }
-  return noRadio(`${name} stays switched off`);
+  const problem = await switchOn(path, parts, signal);
+  return problem === undefined ? { path } : noRadio(problem);
 }

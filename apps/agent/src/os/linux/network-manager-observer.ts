@@ -1,7 +1,7 @@
 import { uptime } from 'node:os';
 import { Cell, changedOr, type Clock, errorText, type Log } from '@platform/kit';
 import type { Connectivity, NetworkState, SavedProfile } from '../network-port.ts';
-import type { Peer } from './bus.ts';
+import { BusError, type Peer } from './bus.ts';
 import { flagIn, numberIn, type Properties, propertiesOf, textIn } from './dbus-read.ts';
 import type { DBusValue } from './dbus-values.ts';
 import {
@@ -159,12 +159,7 @@ export class NetworkManagerObserver {
   }
 
   async #read(): Promise<Objects> {
-    const [value] = await this.#manager.call({
-      path: '/org/freedesktop',
-      interface: 'org.freedesktop.DBus.ObjectManager',
-      member: 'GetManagedObjects',
-    });
-    const objects = objectsOf(value);
+    const objects = await this.#readObjects();
     const all = propertiesAt(objects, managerPath, '');
     const version = textIn(all, 'Version');
     if (isTooOld(version)) {
@@ -184,6 +179,26 @@ export class NetworkManagerObserver {
     this.#forgetAccessPoints(objects);
     this.#become({ ...state, connectivity: this.#connectivity(all, state) });
     return objects;
+  }
+
+  async #readObjects(): Promise<Objects> {
+    try {
+      const of = 'org.freedesktop.DBus.ObjectManager';
+      const call = { path: '/org/freedesktop', interface: of, member: 'GetManagedObjects' };
+      const [value] = await this.#manager.call(call);
+      return objectsOf(value);
+    } catch (error) {
+      // Versions before 1.2 have no such object.
+      if (!(error instanceof BusError && /\.Unknown(Method|Object|Interface)$/.test(error.code))) throw error;
+      const [version = ''] = await this.#manager.call({
+        path: managerPath,
+        interface: propertiesInterface,
+        member: 'Get',
+        signature: 'ss',
+        args: [managerName, 'Version'],
+      });
+      return new Map([[managerPath, new Map([[managerName, new Map([['Version', version]])]])]]);
+    }
   }
 
   async #readProfiles(objects: Objects): Promise<void> {

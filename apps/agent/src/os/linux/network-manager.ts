@@ -36,6 +36,7 @@ import {
   withoutMark,
   withPriority,
 } from './network-manager-profiles.ts';
+import { switchOn } from './network-manager-radio.ts';
 
 export interface NetworkManagerParts {
   bus: Bus;
@@ -236,6 +237,10 @@ async function joinOnce(
   const device = devicePaths(await observer.observe()).get(name);
   if (name !== '' && device === undefined)
     return { ok: false, reason: 'device-gone', detail: `there is no network device ${name}` };
+  if (record.saved.type === 'wifi' && device !== undefined) {
+    const problem = await switchOn(device, { ...all, objects: () => observer.observe() }, signal);
+    if (problem !== undefined) return { ok: false, reason: 'failed', detail: problem };
+  }
   const security = await fitSecurity(record, all);
   const activation = { profile: record.path, device, security, limitMs: end - clock.now(), settleMs: 0 };
   const result = await activate(activation, all, signal);
