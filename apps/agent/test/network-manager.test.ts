@@ -134,6 +134,12 @@ scriptedTest('a wrong WPA3 password, which NetworkManager reports as a missing n
   assert.equal(!missing.ok && missing.reason, 'not-found', 'the access point is off');
 });
 
+scriptedTest('an access point that an activation looks for is not visible', async (world) => {
+  world.script.setAccessPoint(Buffer.from('Gone'), { isNeverSeen: true });
+  await world.network.scan('wlan0', never);
+  assert.deepEqual(world.network.state.get().visible, []);
+});
+
 scriptedTest('the hotspot leaves the default route, other subnets and the disk alone', async (world) => {
   world.taken.push('10.42.0.7/16', '192.168.200.0/24');
   const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false };

@@ -28,6 +28,8 @@ export interface ScriptedAccessPoint extends WorldAccessPoint {
   path: string;
   ssid: Uint8Array;
   rsnFlags: number;
+  /** An activation looks for it, and no scan has found it. */
+  isNeverSeen: boolean;
 }
 
 export class ScriptedNetworkManager implements AsyncDisposable {
@@ -69,7 +71,14 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   setAccessPoint(ssid: Uint8Array, how: Partial<ScriptedAccessPoint> = {}): void {
     const key = Buffer.from(ssid).toString('hex');
     const before = this.#accessPoints.get(key);
-    const fresh = { password: 'password1', isOn: true, isHidden: false, hasDhcp: true, rsnFlags: 0x188 };
+    const fresh = {
+      password: 'password1',
+      isOn: true,
+      isHidden: false,
+      hasDhcp: true,
+      rsnFlags: 0x188,
+      isNeverSeen: false,
+    };
     this.#accessPoints.set(key, { ...fresh, path: this.#next('AccessPoint'), ssid, ...before, ...how });
   }
 
@@ -374,7 +383,12 @@ function sectionsOrBytes(options: DBusValue | undefined): string[] {
   return list.flatMap((ssid) => (ssid instanceof Uint8Array ? [Buffer.from(ssid).toString('hex')] : []));
 }
 
-const accessPointObject = ({ ssid, password, rsnFlags }: Omit<ScriptedAccessPoint, 'path'>): Map<string, DBusValue> =>
+const accessPointObject = ({
+  ssid,
+  password,
+  rsnFlags,
+  isNeverSeen,
+}: Omit<ScriptedAccessPoint, 'path'>): Map<string, DBusValue> =>
   dict({
     [`${name}.AccessPoint`]: dict({
       Ssid: new Variant('ay', ssid),
@@ -384,6 +398,6 @@ const accessPointObject = ({ ssid, password, rsnFlags }: Omit<ScriptedAccessPoin
       Flags: number(password === '' ? 0 : 1),
       WpaFlags: number(0),
       RsnFlags: number(password === '' ? 0 : rsnFlags),
-      LastSeen: new Variant('i', Math.floor(uptime())),
+      LastSeen: new Variant('i', isNeverSeen ? -1 : Math.floor(uptime())),
     }),
   });

@@ -4,7 +4,7 @@ import { deadline, initial, step } from '../machines/provisioning.ts';
 import { moves } from '../machines/provisioning-moves.ts';
 import type { Credentials, Effect, Event, State } from '../machines/provisioning-state.ts';
 import { parseRecord, noReboots, type RebootRecord } from '../machines/reboot-spacing.ts';
-import type { Network } from '../os/network-port.ts';
+import type { Network, VisibleNetwork } from '../os/network-port.ts';
 import type { Disk, FileSystem } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { attemptText } from './attempt-words.ts';
@@ -21,6 +21,7 @@ import { releaseProfiles } from './release.ts';
 import { statusOf } from './status-of.ts';
 import { submissionProblem } from './submission.ts';
 import { viewOf } from './view-of.ts';
+import { withNearby } from './nearby.ts';
 
 const rebootFile = 'state/reboots.json';
 const scanEveryMs = 15_000;
@@ -62,6 +63,7 @@ export class Provisioning {
   readonly mayChange = new Cell(false);
   #machine: State;
   #sinceWall: number;
+  #nearby: readonly VisibleNetwork[] = [];
   #attempts: readonly NetworkAttempt[] = [];
   #left: readonly string[] = [];
   #enteredSsid = '';
@@ -397,6 +399,7 @@ export class Provisioning {
 
   #viewNow(): ProvisioningView {
     const { network, settings, credentials, hostname, agentVersion, clock } = this.#parts;
+    this.#nearby = withNearby(this.#nearby, network.state.get().visible, clock.now());
     return viewOf({
       settings: settings.get(),
       hostname,
@@ -404,6 +407,7 @@ export class Provisioning {
       hasCredentials: credentials.get() === 'given',
       machine: this.#machine,
       network: network.state.get(),
+      nearby: this.#nearby,
       enteredSsid: this.#enteredSsid,
       hotspotSsid: hotspotSsid(settings.get(), hostname).ssid,
       wallOf: (monotonic) => clock.wall() - (clock.now() - monotonic),

@@ -1,5 +1,5 @@
 import type { State } from '../machines/provisioning-state.ts';
-import type { NetworkState } from '../os/network-port.ts';
+import type { NetworkState, VisibleNetwork } from '../os/network-port.ts';
 import { attemptText } from './attempt-words.ts';
 import { linksOf } from './observation.ts';
 import type { ProvisioningAttempt, ProvisioningView } from './provisioning-view.ts';
@@ -12,6 +12,8 @@ export interface ViewSource {
   hasCredentials: boolean;
   machine: State;
   network: NetworkState;
+  /** See withNearby. */
+  nearby: readonly VisibleNetwork[];
   /** The last network that a user entered; empty: none. */
   enteredSsid: string;
   hotspotSsid: string;
@@ -19,11 +21,11 @@ export interface ViewSource {
 }
 
 export function viewOf(of: ViewSource): ProvisioningView {
-  const { settings, machine, network, hotspotSsid } = of;
+  const { settings, machine, network, nearby, hotspotSsid } = of;
   const { config: network_configuration } = settings;
   const isTrying = machine.at === 'closing' || machine.at === 'joining' || machine.memory.pending !== null;
   const strongest = new Map<string, ProvisioningView['networks'][number]>();
-  for (const { ssid, security, signalPercent } of network.visible) {
+  for (const { ssid, security, signalPercent } of nearby) {
     if (ssid === '' || ssid === hotspotSsid) continue;
     if ((strongest.get(ssid)?.signalPercent ?? -1) < signalPercent)
       strongest.set(ssid, { ssid, security, signalPercent });

@@ -152,9 +152,14 @@ const cidr = (address: Properties): string => `${textIn(address, 'address')}/${n
 /** The access points that a radio sees, without hidden ones and its own hotspot. */
 function accessPointsAt(objects: Objects, device: string): [path: string, accessPoint: Properties][] {
   const ownHotspot = 3;
-  return textsIn(propertiesAt(objects, device, 'Device.Wireless'), 'AccessPoints')
-    .map((path): [string, Properties] => [path, propertiesAt(objects, path, 'AccessPoint')])
-    .filter(([, point]) => bytesIn(point, 'Ssid').length > 0 && numberIn(point, 'Mode') !== ownHotspot);
+  const neverSeen = -1;
+  return (
+    textsIn(propertiesAt(objects, device, 'Device.Wireless'), 'AccessPoints')
+      .map((path): [string, Properties] => [path, propertiesAt(objects, path, 'AccessPoint')])
+      .filter(([, point]) => bytesIn(point, 'Ssid').length > 0 && numberIn(point, 'Mode') !== ownHotspot)
+      // An activation adds an access point that no scan has found.
+      .filter(([, point]) => numberIn(point, 'LastSeen') !== neverSeen)
+  );
 }
 
 /** @param seen - when an access point was last seen, ms of the monotonic clock. */
