@@ -3,7 +3,7 @@
 import { type Field, type Section, fits, misfit, nearestFit, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
 import { joined, namesOf, readAgent, sectionOf } from './config-reading.ts';
-import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
+import { networkBreaches, leastRebootMinutes, rebootBreach, windowBreaches } from './config-rules.ts';
 import {
   type AdditionalNetwork,
   type AgentConfig,
@@ -146,6 +146,7 @@ function withSafeReboot(
 ): NetworkConfiguration {
   const breach = rebootBreach(network);
   if (!breach) return network;
+  const least = leastRebootMinutes(network);
   const origin = sources.find(
     ({ agent }) =>
       isObject(agent['network_configuration']) && Object.hasOwn(agent['network_configuration'], breach.key),
@@ -154,9 +155,9 @@ function withSafeReboot(
     path: joined('agent.network_configuration', breach.key),
     layer: origin?.layer ?? 'cloud',
     problem: breach.message,
-    used: '0',
+    used: String(least),
   });
-  return { ...network, device_reboot_after_offline_minutes: 0 };
+  return { ...network, device_reboot_after_offline_minutes: least };
 }
 
 /** Clients of the public protocol send 0 for an unset value. */

@@ -8,16 +8,24 @@ type RebootFields = Pick<
   'device_reboot_after_offline_minutes' | 'offline_before_starting_hotspot_minutes' | 'user_idle_minutes'
 >;
 
-/** If a device reboots before its hotspot starts, or while a user configures it, it can never be set up again. */
+/** Least offline time before a reboot: the hotspot starts, and a user who found it finishes. */
+export const leastRebootMinutes = (network: RebootFields): number =>
+  network.offline_before_starting_hotspot_minutes + network.user_idle_minutes;
+
+/**
+ * If a device reboots before its hotspot starts, or while a user configures it, it can never be set up again. The device
+ * raises the value, therefore this is no error.
+ */
 export function rebootBreach(network: RebootFields): Breach | undefined {
   const reboot = network.device_reboot_after_offline_minutes;
-  const least = Math.max(network.offline_before_starting_hotspot_minutes, network.user_idle_minutes);
+  const least = leastRebootMinutes(network);
   if (reboot === 0 || reboot >= least) return undefined;
+  const [hotspot, idle] = [network.offline_before_starting_hotspot_minutes, network.user_idle_minutes];
   return {
     key: 'device_reboot_after_offline_minutes',
-    message: `must be 0 or at least ${least} minutes, not ${reboot}: it must not be shorter than offline_before_starting_hotspot_minutes and user_idle_minutes.`,
-    remedy: `Write 0 (never) or ${least} or more, or shorten the two others.`,
-    isError: true,
+    message: `is ${reboot}; the device uses ${least} minutes: its hotspot starts after ${hotspot} minutes offline, and a user needs ${idle} minutes.`,
+    remedy: `Write 0 (never) or ${least} or more, or lower offline_before_starting_hotspot_minutes or user_idle_minutes.`,
+    isError: false,
   };
 }
 

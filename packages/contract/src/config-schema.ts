@@ -153,7 +153,8 @@ export const networkConfiguration = z
   .looseObject({
     device_reboot_after_offline_minutes: minutes(0, 0, 30 * 24 * 60, {
       ...firstOnLinux,
-      description: 'The device reboots after it was offline this long. 0: never.',
+      description:
+        'The device reboots after it was offline this long. 0: never. Raised to offline_before_starting_hotspot_minutes plus user_idle_minutes; each further reboot waits twice as long.',
       defaultText: '0 (disabled)',
     }),
     disable_captive_portal_redirect: flag(false, {

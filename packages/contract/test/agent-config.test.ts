@@ -118,14 +118,27 @@ const cases: [name: string, layers: AgentLayers, set: string[], corrected: strin
   ['unknown keys change nothing', { cloud: { advanced_settings: { new: 1 }, new_section: {} } }, [], []],
   [
     'a reboot that would come too early',
-    { cloud: network({ device_reboot_after_offline_minutes: 4 }) },
-    [],
-    ['cloud: agent.network_configuration.device_reboot_after_offline_minutes -> 0'],
+    { cloud: network({ device_reboot_after_offline_minutes: 6 }) },
+    ['network_configuration.device_reboot_after_offline_minutes=7'],
+    ['cloud: agent.network_configuration.device_reboot_after_offline_minutes -> 7'],
+  ],
+  [
+    'a reboot before a late hotspot',
+    {
+      cloud: network({ device_reboot_after_offline_minutes: 1 }),
+      manufacturer: network({ offline_before_starting_hotspot_minutes: 30, user_idle_minutes: 6 }),
+    },
+    [
+      'network_configuration.device_reboot_after_offline_minutes=36',
+      'network_configuration.offline_before_starting_hotspot_minutes=30',
+      'network_configuration.user_idle_minutes=6',
+    ],
+    ['cloud: agent.network_configuration.device_reboot_after_offline_minutes -> 36'],
   ],
   [
     'a reboot just late enough',
-    { cloud: network({ device_reboot_after_offline_minutes: 5 }) },
-    ['network_configuration.device_reboot_after_offline_minutes=5'],
+    { cloud: network({ device_reboot_after_offline_minutes: 7 }) },
+    ['network_configuration.device_reboot_after_offline_minutes=7'],
     [],
   ],
   [

@@ -143,22 +143,22 @@ const cases: [name: string, config: unknown, found: [path: string, severity: Sev
   ],
   [
     'reboot before the user is idle',
-    { agent: { network_configuration: { device_reboot_after_offline_minutes: 4 } } },
-    [['agent.network_configuration.device_reboot_after_offline_minutes', 'error']],
+    { agent: { network_configuration: { device_reboot_after_offline_minutes: 6 } } },
+    [['agent.network_configuration.device_reboot_after_offline_minutes', 'warning']],
   ],
   [
     'reboot as soon as the user is idle',
-    { agent: { network_configuration: { device_reboot_after_offline_minutes: 5 } } },
+    { agent: { network_configuration: { device_reboot_after_offline_minutes: 7 } } },
     [],
   ],
   [
     'reboot before the hotspot',
     {
       agent: {
-        network_configuration: { device_reboot_after_offline_minutes: 29, offline_before_starting_hotspot_minutes: 30 },
+        network_configuration: { device_reboot_after_offline_minutes: 34, offline_before_starting_hotspot_minutes: 30 },
       },
     },
-    [['agent.network_configuration.device_reboot_after_offline_minutes', 'error']],
+    [['agent.network_configuration.device_reboot_after_offline_minutes', 'warning']],
   ],
   [
     'journald with 0',

@@ -33,7 +33,7 @@ export interface AdvancedSettings {
 
 /** Provisioning hotspot and network behaviour. */
 export interface NetworkConfiguration {
-  /** The device reboots after it was offline this long. 0: never. Unit: min. Default: 0. */
+  /** The device reboots after it was offline this long. 0: never. Raised to offline_before_starting_hotspot_minutes plus user_idle_minutes; each further reboot waits twice as long. Unit: min. Default: 0. */
   readonly device_reboot_after_offline_minutes: number;
   /** When false, every name looked up on the hotspot leads to the device; when true, only names that end in .setup. Default: false. */
   readonly disable_captive_portal_redirect: boolean;
