@@ -9,6 +9,7 @@ import { configDocs } from './gen/config-docs.ts';
 import { configJsonSchema } from './gen/config-json-schema.ts';
 import { errorDocs } from './gen/error-docs.ts';
 import { filesUnder, protocolClasses } from './gen/protocol-classes.ts';
+import { provisioningDocs } from './gen/provisioning-docs.ts';
 import { rpcDocs } from './gen/rpc-docs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -47,6 +48,7 @@ wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema())
 wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
 wanted.set('docs/generated/errors.md', errorDocs());
 wanted.set('docs/generated/agent.md', agentDocs(root));
+wanted.set('docs/generated/provisioning.md', provisioningDocs());
 const protos = descriptors(root);
 for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${file}`, text);
 const { routedCalls } = await import('./gen/routed-calls.ts');

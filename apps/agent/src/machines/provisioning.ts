@@ -275,10 +275,9 @@ function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: nu
 }
 
 function joinFailed(s: Extract<State, { at: 'joining' }>, now: number): Next {
-  const m = withMemory(s, s.profile === s.memory.chosen ? { chosen: null } : {}).memory;
-  if (m.pending?.profile)
-    return joinEntered({ ...s, memory: m }, m.pending.profile, s.of === 'user' ? 'user' : 'entered', now);
-  const next: State = { ...s, memory: { ...m, pending: null } };
+  const m = s.memory;
+  if (m.pending?.profile) return joinEntered(s, m.pending.profile, s.of === 'user' ? 'user' : 'entered', now);
+  const next = withMemory(s, { pending: null });
   if (s.of === 'user' && canOpen(m, now)) return open(next, 'openedAfterFailure', now);
   if (m.onlineSince !== null) return go(next, 'foundOnline', { at: 'online' }, now);
   const rest = s.rest.filter((profile) => m.seen?.known.some((network) => network.profile === profile));

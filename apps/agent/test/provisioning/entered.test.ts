@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import {
   atHome,
   home,
@@ -214,6 +214,26 @@ const entered: Row[] = [
         .sees({ wifi: null, ...unplugged, ...visible(60 * min, home, spare) }),
     'joining join spare',
   ],
+
+  [
+    'single mode: it works without internet, before its profile is listed',
+    () =>
+      inHotspot(single, 'given', { known: [home] })
+        .submits('spare')
+        .after(3 * sec)
+        .clear()
+        .answers(true, noInternet),
+    'online',
+  ],
+  [
+    'the answer of another join counts for nothing',
+    () =>
+      new Play(single, 'given')
+        .sees(visible(0, home))
+        .clear()
+        .gets({ is: 'joined', id: 99, answer: { ok: true, connectivity: 'full', isCloudReached: true } }),
+    'joining',
+  ],
 ];
 
 const normal: Row[] = [
@@ -312,7 +332,8 @@ const normal: Row[] = [
   ],
 ];
 
-for (const [group, rows] of Object.entries({ entered, normal }))
-  test(group, async (t) => {
-    for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
-  });
+const run = (rows: readonly Row[]) => async (t: TestContext) => {
+  for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
+};
+test('what a user enters is tried at once, and a failure leads back to the hotspot', run(entered));
+test('normal mode tries the networks of the mode', run(normal));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { home, inHotspot, min, onWifi, Play, roaming, sec, single, spare, visible, wired } from './play.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
@@ -228,9 +228,30 @@ const leaving: Row[] = [
         .after(30 * sec),
     'opening startHotspot',
   ],
+
+  [
+    'the answer of another scan counts for nothing',
+    () =>
+      inHotspot(single, 'given')
+        .after(10 * min)
+        .clear()
+        .gets({ is: 'scanned', id: 99, ok: true }),
+    'searching',
+  ],
+  [
+    'after a round without success, the hotspot runs again',
+    () =>
+      inHotspot(single, 'given', { known: [home] })
+        .after(10 * min)
+        .answers(false)
+        .answers(false)
+        .clear()
+        .answers(true),
+    'hotspot',
+  ],
 ];
 
-for (const [group, rows] of Object.entries({ leaving }))
-  test(group, async (t) => {
-    for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
-  });
+const run = (rows: readonly Row[]) => async (t: TestContext) => {
+  for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
+};
+test('the hotspot closes when its time is up, never under an active user', run(leaving));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { atHome, home, min, onWifi, Play, roaming, sec, single, spare, unplugged, visible, wired } from './play.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
@@ -196,6 +196,56 @@ const opening: Row[] = [
         .answers(false),
     'offline',
   ],
+
+  [
+    'started in between: the wait begins small again',
+    () =>
+      new Play(single, 'none')
+        .sees({})
+        .answers(false)
+        .after(30 * sec)
+        .answers(true)
+        .sees({ hasRadio: false })
+        .sees({ hasRadio: true })
+        .after(30 * sec)
+        .answers(false)
+        .clear()
+        .after(30 * sec),
+    'opening startHotspot',
+  ],
+  [
+    'not started: what was just tried is left out of the round',
+    () =>
+      new Play(single, 'given')
+        .sees({ known: [{ ...home, isHidden: true }, spare] })
+        .answers(false)
+        .until(2 * min)
+        .sees({ visible: [{ ssid: 'Spare', seen: 2 * min }] })
+        .answers(false)
+        .clear()
+        .answers(true)
+        .answers(false),
+    'offline join spare',
+  ],
+  [
+    'no radio: nothing is joined',
+    () => new Play(single, 'given').sees({ hasRadio: false, known: [{ ...home, isHidden: true }] }).until(day),
+    'offline',
+  ],
+  [
+    'no credentials, online by WiFi during the scan: its turn counts from then',
+    () =>
+      new Play(single, 'none')
+        .sees({})
+        .answers(true)
+        .after(10 * min)
+        .sees({ known: [home], ...onWifi('home') })
+        .after(10 * sec)
+        .answers(true)
+        .clear()
+        .until(20 * min),
+    'opening startHotspot',
+  ],
 ];
 
 const forced: Row[] = [
@@ -305,7 +355,8 @@ const forced: Row[] = [
   ],
 ];
 
-for (const [group, rows] of Object.entries({ opening, forced }))
-  test(group, async (t) => {
-    for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
-  });
+const run = (rows: readonly Row[]) => async (t: TestContext) => {
+  for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
+};
+test('the hotspot opens for an offline or fresh machine, never for a working link', run(opening));
+test('forced provisioning opens the hotspot and ends without a user', run(forced));

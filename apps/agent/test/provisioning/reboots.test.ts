@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { home, inHotspot, limits, min, Play, single, unplugged, visible, wired } from './play.ts';
+import { test, type TestContext } from 'node:test';
+import { home, inHotspot, limits, min, Play, single, unplugged, visible, wired, atHome, onWifi } from './play.ts';
 import type { Settings } from '../../src/machines/provisioning-state.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
@@ -71,6 +71,19 @@ const changes: Row[] = [
         .gets({ is: 'settings', settings: { ...single, hotspot: 'b' } })
         .after(5 * min),
     'opening stopHotspot startHotspot',
+  ],
+
+  [
+    'disabled and enabled again: no longer forced',
+    () =>
+      atHome()
+        .gets({ is: 'forced' })
+        .answers(true)
+        .sees(onWifi('home'))
+        .gets({ is: 'settings', settings: { ...single, isManaged: false } })
+        .gets({ is: 'settings', settings: single })
+        .clear(),
+    'online',
   ],
 ];
 
@@ -177,9 +190,29 @@ const reboots: Row[] = [
         .until(30 * min),
     'online keepRecord',
   ],
+
+  [
+    'offline, a user is active: a moment before idle',
+    () =>
+      offlineFrom(rebooting, 0)
+        .until(59 * min)
+        .gets({ is: 'active' })
+        .until(64 * min - 1),
+    'offline',
+  ],
+  [
+    'offline, the user becomes idle',
+    () =>
+      offlineFrom(rebooting, 0)
+        .until(59 * min)
+        .gets({ is: 'active' })
+        .until(64 * min),
+    'rebooting reboot',
+  ],
 ];
 
-for (const [group, rows] of Object.entries({ changes, reboots }))
-  test(group, async (t) => {
-    for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
-  });
+const run = (rows: readonly Row[]) => async (t: TestContext) => {
+  for (const [name, play, expected] of rows) await t.test(name, () => assert.equal(String(play()), expected));
+};
+test('changed settings', run(changes));
+test('a machine that stays offline is rebooted with growing spacing', run(reboots));
