@@ -14,7 +14,7 @@ export const leastRebootMinutes = (network: RebootFields): number =>
 
 /**
  * If a device reboots before its hotspot starts, or while a user configures it, it can never be set up again. The device
- * raises the value, therefore this is no error.
+ * raises the value, therefore this is a warning.
  */
 export function rebootBreach(network: RebootFields): Breach | undefined {
   const reboot = network.device_reboot_after_offline_minutes;
