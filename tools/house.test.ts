@@ -86,7 +86,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   ],
   tools: ['node:', '@platform/contract', 'packages/contract/src', '*'],
   // The generators import the code that they document.
-  'tools/gen': ['node:', '@platform/contract', 'apps/cloud/src', '*'],
+  'tools/gen': ['node:', '@platform/contract', 'apps/cloud/src', 'apps/agent/src/machines', '*'],
 };
 const isOurs = (to: string): boolean => to.startsWith('@platform/');
 const folderOf = (file: string): string =>
