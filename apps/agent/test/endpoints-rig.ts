@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Cell, type Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog } from '@platform/kit/testing';
+import { runtimeEnvironment } from '../src/install/unit.ts';
 import type { EndpointHandlers } from '../src/network/endpoints-port.ts';
 import { childEndpoints, type EndpointParts } from '../src/network/endpoints.ts';
 import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
@@ -73,7 +74,7 @@ export async function startEndpoints(
   };
   const endpoints = childEndpoints({
     command,
-    env: {},
+    env: runtimeEnvironment,
     processes: { listener: listenerOf },
     programs: posixPrograms(10_000),
     memoryLimitBytes: 256 * 1024 * 1024,

@@ -5,10 +5,11 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
-import { captureLog } from '@platform/kit/testing';
+import { processStartTime, systemClock } from '@platform/kit/node';
+import { captureLog, FakeClock } from '@platform/kit/testing';
+import { runtimeEnvironment } from '../src/install/unit.ts';
 import { childEndpoints } from '../src/network/endpoints.ts';
-import { listenerOf } from '../src/os/linux/process-table.ts';
+import { commandOf, listenerOf, pids } from '../src/os/linux/process-table.ts';
 import { posixPrograms } from '../src/os/posix/programs.ts';
 import { built } from './built.ts';
 import { freePort, sampleView, startEndpoints } from './endpoints-rig.ts';
@@ -26,7 +27,7 @@ async function until<T>(what: string, look: () => Promise<T | undefined | false>
   }
 }
 
-test('the process that parses untrusted input has no root, no capability, no environment and no way out', async () => {
+test('the process that parses untrusted input has no root, no capability, no environment of the agent and no way out', async () => {
   await using endpoints = await startEndpoints(command());
   const pid = await endpoints.pid();
   assert.notEqual(pid, process.pid);
@@ -35,7 +36,11 @@ test('the process that parses untrusted input has no root, no capability, no env
   );
   const nothing = '0000000000000000';
   assert.deepEqual([status['CapEff'], status['CapPrm'], status['CapInh']], [nothing, nothing, nothing]);
-  assert.equal(await readFile(`/proc/${pid}/environ`, 'utf8'), '');
+  const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter(Boolean);
+  assert.deepEqual(
+    environment,
+    Object.entries(runtimeEnvironment).map(([name, value]) => `${name}=${value}`),
+  );
   assert.equal(await readlink(`/proc/${pid}/cwd`), '/');
   assert.equal((await readFile(`/proc/${pid}/oom_score_adj`, 'utf8')).trim(), '1000');
   const uids = (status['Uid'] ?? '').split('\t').map(Number);
@@ -96,10 +101,71 @@ test('a port that another program has is an error that names the program', async
   other.close();
 });
 
+async function commandsWith(text: string): Promise<string[]> {
+  const all = await Promise.all((await pids()).map((pid) => commandOf(pid)));
+  return all.filter((line) => line.includes(text));
+}
+
+test('a process that says nothing any more is ended', async () => {
+  const log = captureLog(systemClock);
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const endpoints = childEndpoints({
+    command: ['/bin/sh', '-c', 'exec sleep 600'],
+    env: {},
+    processes: { listener: listenerOf },
+    programs: posixPrograms(10_000),
+    memoryLimitBytes: Infinity,
+    clock,
+    log: log.log,
+    ports: { portal: await freePort(), rpc: await freePort() },
+  });
+  const handlers = { active: () => {}, submit: () => assert.fail('nothing was submitted') };
+  const of = { address: '127.0.0.1', view: new Cell(sampleView), handlers, opened: () => assert.fail('not ready') };
+  const served = endpoints.serve(of, stop.signal);
+  await until('its end', async () => {
+    if (clock.pending > 0) await clock.advance(5_000);
+    return /does not answer/.test(JSON.stringify(log.lines));
+  });
+  assert.ok(clock.now() > 40_000);
+  stop.abort();
+  let isOver = false;
+  void served.finally(() => (isOver = true));
+  await until('the end of serving', async () => {
+    await clock.advance(5_000); // a process that was just started again gets its time to end, too
+    return isOver;
+  });
+});
+
+test('what a user entered reaches the agent whole and is not logged; with the agent, the process ends', async () => {
+  await using endpoints = await startEndpoints(command(), { view: { ...sampleView, hasCredentials: false } });
+  const pid = await endpoints.pid();
+  const token = /name="token" value="(\w+)"/.exec(await (await fetch(endpoints.url)).text())?.[1] ?? '';
+  const credentials = JSON.stringify({ cloud: { id: 'part', secret: 'very-secret', more: 'ü\n"'.repeat(500) } });
+  const body = new URLSearchParams({
+    token,
+    ssid: 'Farm House',
+    password: 'pass "word" ü',
+    platformconfig: credentials,
+  });
+  assert.equal((await fetch(`${endpoints.url}/save`, { method: 'POST', redirect: 'manual', body })).status, 303);
+  assert.deepEqual(endpoints.submissions, [
+    { wifi: { ssid: 'Farm House', psk: 'pass "word" ü', isHidden: false }, credentials },
+  ]);
+  assert.equal(endpoints.activity, 1);
+  assert.doesNotMatch(JSON.stringify(endpoints.log.lines), /very-secret|pass /);
+  await endpoints[Symbol.asyncDispose]();
+  assert.equal(processStartTime(pid), undefined);
+});
+
+/** Seconds that no other program sleeps. */
+const leftBehind = `${600_000_000 + process.pid}`;
+
 const broken: readonly [what: string, program: string, why: RegExp][] = [
   ['talks too much', 'yes \'{"is":"active"}\'', /too many messages/],
   ['sends an invalid message', 'echo \'{"is":"root"}\'; (sleep 60 & wait)', /invalid message/],
   ['says an endless line', 'head -c 3000000 /dev/zero; (sleep 60 & wait)', /longer than/],
+  ['leaves others behind', `setsid sh -c 'echo x; exec sleep ${leftBehind}' & wait`, /invalid message/],
   ['takes too much memory', 'exec tail -n 1 /dev/zero', /bytes of memory/],
 ];
 for (const [what, program, why] of broken) {
@@ -123,5 +189,6 @@ for (const [what, program, why] of broken) {
     await until('its end', async () => why.test(JSON.stringify(log.lines)));
     stop.abort();
     await served;
+    if (isRoot) assert.deepEqual(await commandsWith(leftBehind), []);
   });
 }
