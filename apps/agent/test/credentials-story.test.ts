@@ -8,7 +8,7 @@ import type { AgentStatus } from '@platform/contract/agent-status';
 import { readJson, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
-import { command, mainFile } from './running-agent.ts';
+import { command, mainFile, runtimes } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';
 
@@ -22,7 +22,12 @@ async function until<T>(what: string, look: () => Promise<T | undefined | false>
   throw new Error(`${what} did not happen`);
 }
 
-test('story: no credentials, provisioned, another part, damaged, removed and refused credentials: one process', async () => {
+for (const [name, runtime] of Object.entries(runtimes)) {
+  test(`story: no credentials, provisioned, another part, damaged, removed and refused: one process, by ${name}`, () =>
+    story(runtime));
+}
+
+async function story(runtime: string): Promise<void> {
   await using folder = await tempFolder();
   const first = new TestCloud(systemClock);
   const second = new TestCloud(systemClock, 'ffffffff-bbbb-4ccc-8ddd-eeeeeeeeeeee');
@@ -36,7 +41,7 @@ test('story: no credentials, provisioned, another part, damaged, removed and ref
 
   const [root, file] = [folder.file('agent'), folder.file('platform.json')];
   const agent = await spawnGroup({
-    command: process.execPath,
+    command: runtime,
     args: [mainFile, 'run', '--config', file, '--root', root],
     logFile: folder.file('agent.log'),
   });
@@ -124,4 +129,4 @@ test('story: no credentials, provisioned, another part, damaged, removed and ref
   assert.deepEqual(await agent.exited, { code: 0, signal: null });
   const log = await readFile(folder.file('agent.log'), 'utf8');
   for (const secret of [first.secret, second.secret]) assert.equal(log.includes(secret), false);
-});
+}
