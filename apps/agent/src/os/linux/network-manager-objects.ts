@@ -53,12 +53,20 @@ export function ssidText(bytes: Uint8Array): string {
 }
 const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, '0')}`;
 
-const keyManagement = { psk: 0x100, eap: 0x200, sae: 0x400, owe: 0x800, eapSuiteB: 0x2000 } as const;
+const keyManagement = {
+  psk: 0x100,
+  eap: 0x200,
+  sae: 0x400,
+  owe: 0x800,
+  oweTransition: 0x1000,
+  eapSuiteB: 0x2000,
+} as const;
 const privacy = 1;
 
 export function securityOf(accessPoint: Properties): WifiSecurity {
   const rsn = numberIn(accessPoint, 'RsnFlags');
-  const any = rsn | numberIn(accessPoint, 'WpaFlags');
+  // An open access point that names its encrypted twin is joined as an open one.
+  const any = (rsn | numberIn(accessPoint, 'WpaFlags')) & ~keyManagement.oweTransition;
   if ((any & (keyManagement.eap | keyManagement.eapSuiteB)) !== 0) return 'wpa-eap';
   if ((rsn & keyManagement.sae) !== 0) return 'sae';
   if ((any & keyManagement.psk) !== 0) return 'wpa-psk';
