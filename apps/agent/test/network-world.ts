@@ -167,6 +167,7 @@ function settingsFor(agent: unknown, revision = 1): NetworkSettings {
   const { config } = resolveAgentConfig({ cloud: agent });
   return {
     revision,
+    isPreliminary: false,
     isDisabled: config.advanced_settings.disable_network_configuration,
     config: config.network_configuration,
     additional: config.additional_networks,

@@ -52,6 +52,8 @@ export interface AgentStatus {
      */
     slices?: SliceReport[];
   };
+  /** What the agent does with the network; absent: it does not manage it, or is older. */
+  network?: NetworkStatusReport;
   server: {
     at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
     version: string;
@@ -73,6 +75,38 @@ export interface AgentStatus {
   conditions: StatusCondition[];
   /** Lines that wait for upload, lines dropped since the agent started, and the size of the spool. */
   logs: { waiting_lines: number; dropped_lines: number; spool_bytes: number };
+}
+
+export interface NetworkStatusReport {
+  /** `unmanaged`: the agent leaves the network alone; `why` says the reason. */
+  mode: 'unmanaged' | 'normal' | 'joining' | 'hotspot' | 'rebooting';
+  /** Time of the last change of `mode`. */
+  since: string | null;
+  why: string;
+  /** What is tried next, and why; empty: nothing by time. */
+  next: string;
+  next_at: string | null;
+  has_link: boolean;
+  connectivity: 'unknown' | 'none' | 'portal' | 'limited' | 'full';
+  is_cloud_reached: boolean;
+  links: {
+    interface: string;
+    type: 'wifi' | 'wired' | 'bluetooth' | 'other';
+    state: 'unmanaged' | 'unavailable' | 'disconnected' | 'connecting' | 'connected' | 'failed';
+    ssid: string;
+    /** 0: not WiFi, or not connected. */
+    signal_percent: number;
+    /** In CIDR form. */
+    addresses: string[];
+    has_default_route: boolean;
+    is_hotspot: boolean;
+  }[];
+  /** Empty: the hotspot does not run. */
+  hotspot_ssid: string;
+  /** The last ten attempts to join a network, newest first. `result`: ok, wrong-password, not-found … */
+  attempts: { network: string; interface: string; at: string | null; result: string; text: string }[];
+  /** Online only by a network of lower priority than another configured one. */
+  is_on_fallback: boolean;
 }
 
 export interface SliceReport {

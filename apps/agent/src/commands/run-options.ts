@@ -33,6 +33,12 @@ export const runOptions = {
     description: 'Check for updates before the machine server is started.',
   },
   fastStart: { type: 'boolean', description: 'Start the machine server at once, whatever the configuration says.' },
+  manageNetworks: {
+    type: 'string',
+    choices: ['auto', 'always', 'never'],
+    default: 'auto',
+    description: 'Hotspot and networks of the machine; auto: only as root under systemd.',
+  },
   logFormat: {
     type: 'string',
     choices: ['text', 'json'],

@@ -11,7 +11,7 @@ import { childEnvironment } from '../os/environment.ts';
 import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
 import { unusableRemedy, unusableText, useProxiesOf, type UnusableProxy } from '../os/proxies.ts';
 import type { MachineCredentials } from '@platform/contract/machine';
-import type { Device, Disk } from '../os/ports.ts';
+import type { Device, Disk, Host } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
 import { RequestTrace } from '../os/request-trace.ts';
 import { runAlwaysOn, type AlwaysOn, type AlwaysOnPart, type LinkedRun } from '../composition/always-on.ts';
@@ -72,6 +72,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const copy = path.join(root, 'state', 'credentials.last-good');
   const conditions = new Cell<readonly Condition[]>([]);
   if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
+  machine.device.host.managesNetworks = mayManageNetworks(given.manageNetworks, machine.device.host);
   const setUpCode = new SetUpCode({ file: path.join(root, 'state', 'set-up-code.json'), conditions, clock, log });
   await setUpCode.load();
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
@@ -80,14 +81,25 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const linked = (of: AlwaysOn, part: LinkedRun) =>
     runLinked({ machine, trace, sink, log, supervised }, of, part, stop);
   const watch = watchSmallFile(credentialsFile, clock);
-  await runAlwaysOn({ ...always, watch }, alwaysOnParts(), linked, stop);
+  await runAlwaysOn({ ...always, watch }, alwaysOnParts(machine.device.host), linked, stop);
   return exitCodes.done;
 }
 
 /** The parts that run with and without credentials: the network of this machine and what belongs to it. */
-const alwaysOnParts = (): readonly AlwaysOnPart[] => [
+const alwaysOnParts = ({ managesNetworks }: Host): readonly AlwaysOnPart[] => [
   { name: 'set-up code', work: ({ credentials }, signal) => credentials.redeem(signal) },
+  ...(managesNetworks === true ? [networkPart] : []),
 ];
+
+const networkPart: AlwaysOnPart = {
+  name: 'network',
+  work: async (of, signal) => (await import('../composition/network.ts')).manageNetworks(of, signal),
+};
+
+/** Whether this agent may change the networks of its machine. An agent that a user tries out must not. */
+const mayManageNetworks = (option: AgentOptions['manageNetworks'], host: Host): boolean =>
+  host.platform.startsWith('linux/') &&
+  (option === 'always' || (option === 'auto' && host.isSupervisedBySystemd && process.getuid?.() === 0));
 
 interface Process {
   machine: ThisMachine;

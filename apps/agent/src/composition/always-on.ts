@@ -26,6 +26,8 @@ export interface AlwaysOn extends OuterCells {
   device: Device;
   credentials: Credentials;
   conditions: ConditionSet;
+  /** Counts the orders of operators to start provisioning. */
+  provisioningOrders: Cell<number>;
   /** Names of the optional parts that fail now. */
   failing: Cell<readonly string[]>;
   root: string;
@@ -38,7 +40,10 @@ export interface AlwaysOn extends OuterCells {
   log: Log;
 }
 
-interface AlwaysOnParts extends Omit<AlwaysOn, keyof OuterCells | 'startedAt' | 'failing' | 'log'> {
+interface AlwaysOnParts extends Omit<
+  AlwaysOn,
+  keyof OuterCells | 'startedAt' | 'failing' | 'provisioningOrders' | 'log'
+> {
   /** Local log. */
   sink: Sink;
   /** Watches the credentials file. */
@@ -86,6 +91,11 @@ export async function runAlwaysOn(
     root: of.root,
     view,
     reloadCredentials: () => credentials.reload(),
+    provision: () => {
+      if (device.host.managesNetworks !== true) return false;
+      of.provisioningOrders.update((n) => n + 1);
+      return true;
+    },
     disk: device.disk,
     clock,
     log: log.child('control'),
@@ -121,12 +131,25 @@ export async function runAlwaysOn(
   }
 }
 
+const ownLayers = ({ layers, device: { host } }: Pick<AlwaysOn, 'layers' | 'device'>): OwnLayers => ({
+  ...layers,
+  platform: host.platform,
+  managesNetworks: host.managesNetworks ?? false,
+});
+
 function openAlwaysOn(given: AlwaysOnParts, level: Cell<Level>): AlwaysOn {
-  const { device, sink, clock } = given;
-  const outer = outerCells({ ...given.layers, platform: device.host.platform });
+  const { sink, clock } = given;
+  const outer = outerCells(ownLayers(given));
   const local: Sink = (line) => sink(outer.mask.line(line));
   const log = createLog({ name: 'agent', clock, level, sink: (line) => (outer.lines.get() ?? local)(line) });
-  return { ...given, ...outer, failing: new Cell<readonly string[]>([]), startedAt: clock.now(), log };
+  return {
+    ...given,
+    ...outer,
+    failing: new Cell<readonly string[]>([]),
+    provisioningOrders: new Cell(0),
+    startedAt: clock.now(),
+    log,
+  };
 }
 
 /** Runs `linked` and aborts its signal when other credentials are in use. */
@@ -152,12 +175,11 @@ async function untilReplaced(
 
 /** Reports to the supervisor that the agent works, until there are credentials. */
 async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: AbortSignal): Promise<void> {
-  const { credentials, conditions, device, wanted, layers, clock, log, mask } = of;
+  const { credentials, conditions, device, wanted, clock, log, mask } = of;
   const { supervisor = noSupervisor, ownMemory = () => undefined, memoryLimitBytes = memoryLimits.built } = given;
   const hide = (secrets: readonly string[]) => mask.hide(secrets.toSorted((a, b) => b.length - a.length));
   // The networks of an earlier configuration stay in effect.
-  const ownLayers = { ...layers, platform: device.host.platform };
-  await new ConfigReceiver({ disk: device.disk, wanted, layers: ownLayers, conditions, hide, log }).loadCache();
+  await new ConfigReceiver({ disk: device.disk, wanted, layers: ownLayers(of), conditions, hide, log }).loadCache();
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const notify = (): void => {
@@ -187,11 +209,12 @@ async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: Ab
 
 /** What the control socket shows while there are no credentials. */
 function viewWithoutCredentials(of: AlwaysOn, handOver: () => void): AgentView {
-  const { device, root, version, wanted, isReached, conditions, startedAt } = of;
+  const { device, root, version, wanted, isReached, network, conditions, startedAt } = of;
   return {
     wanted,
     actual: new Cell(nothingYet),
     isReached,
+    network,
     conditions,
     self: { partId: '', agentVersion: version, startedAt, host: device.host },
     appAddress: '',

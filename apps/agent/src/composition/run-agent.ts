@@ -21,10 +21,11 @@ import { noRunHistory, type RunHistory, type PreviousRun } from '../health/previ
 import { agentLifetime, type Ending, type Lifetime } from './lifetime.ts';
 import { openSync, type Sync } from './open-sync.ts';
 import { claimState } from './state-owner.ts';
-import type { NamedLoop } from './sync-loops.ts';
+import { eachChange, type NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { markOf } from '../link/credentials.ts';
+import type { NetworksApplied } from '../network/additional-networks.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import { Mask } from '../logs/mask.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
@@ -97,6 +98,8 @@ export interface OuterCells {
   blamed: Cell<readonly string[]>;
   /** What the agent does with the network; undefined: nothing watches it. */
   network: Cell<NetworkStatus | undefined>;
+  /** How far the additional networks are applied. */
+  networks: Cell<NetworksApplied>;
   mask: Mask;
   /** Receives the lines of the always-on parts; undefined: they are only logged locally. */
   lines: Cell<Sink | undefined>;
@@ -176,13 +179,14 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 }
 
 function sharedState({ outer, conditions, health }: AgentParts, layers: OwnLayers): Shared {
-  const { wanted, isReached, isOfflineByHotspot, blamed, network, mask, lines } = outer ?? outerCells(layers);
+  const { wanted, isReached, isOfflineByHotspot, blamed, network, networks, mask, lines } = outer ?? outerCells(layers);
   return {
     wanted,
     isReached,
     isOfflineByHotspot,
     blamed,
     network,
+    networks,
     mask,
     lines,
     actual: new Cell<Actual>(nothingYet),
@@ -265,11 +269,16 @@ async function lateLoopsOf(
     markOf: environmentMark,
   };
   const trackApplied = await openApplied({ ...shared, actor, disk, clock, log });
-  const { wanted, actual, isReached, conditions } = shared;
+  const { wanted, actual, isReached, network, networks, conditions } = shared;
+  const noteNetworks = (): void => {
+    const { revision, failure } = networks.get();
+    actual.update((a) => ({ ...a, acted: { ...a.acted, network: revision }, networkFailure: failure }));
+  };
   const view: AgentView = {
     wanted,
     actual,
     isReached,
+    network,
     conditions,
     self,
     appAddress: parts.credentials.appAddress,
@@ -282,9 +291,11 @@ async function lateLoopsOf(
   parts.control?.(view);
   const stdoutBegin = async () => (await readRecord(disk))?.from;
   const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
-  return [...sync.sendLoops(self, outputs, lifetime.late), { name: 'applied', work: trackApplied(lifetime.late) }].map(
-    lifetime.loop,
-  );
+  return [
+    ...sync.sendLoops(self, outputs, lifetime.late),
+    { name: 'applied', work: trackApplied(lifetime.late) },
+    { name: 'networks', work: eachChange(networks, noteNetworks, lifetime.late) },
+  ].map(lifetime.loop);
 }
 
 /** Starts the loops that notify the service manager that this agent works, and what it does. */
@@ -343,6 +354,7 @@ export const outerCells = (layers: OwnLayers): OuterCells => ({
   isOfflineByHotspot: new Cell(false),
   blamed: new Cell<readonly string[]>([]),
   network: new Cell<NetworkStatus | undefined>(undefined),
+  networks: new Cell<NetworksApplied>({ revision: 0, failure: undefined }),
   mask: new Mask(),
   lines: new Cell<Sink | undefined>(undefined),
 });

@@ -17,6 +17,8 @@ export interface Controlled {
   operator(): Operator;
   /** Reads the credentials file now. @returns whether other credentials are in use */
   reloadCredentials(): Promise<boolean>;
+  /** Starts provisioning; false: this agent does not manage the networks of its machine. */
+  provision(): boolean;
   /** Replies before the agent ends; false: no supervisor would restart it. */
   handOver(): boolean;
 }
@@ -44,6 +46,14 @@ const routes: Readonly<Record<string, Route>> = {
       ? 'The running agent uses the credentials now.'
       : 'The running agent uses the same credentials.';
     return { is_changed: isChanged, did };
+  },
+  'POST /provision': async (body, { provision }) => {
+    only(body, []);
+    const isDone = provision();
+    const did = isDone
+      ? 'The hotspot starts. It ends after retry_connection_timeout_minutes without a user.'
+      : 'This agent does not manage the networks of its machine: it runs without systemd or without root.';
+    return { is_changed: isDone, did };
   },
   'POST /handover': async (body, { handOver }) => {
     only(body, []);

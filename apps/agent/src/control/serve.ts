@@ -18,6 +18,8 @@ interface ControlParts {
   view: Cell<AgentView>;
   /** Reads the credentials file now. @returns whether other credentials are in use */
   reloadCredentials: () => Promise<boolean>;
+  /** Starts provisioning; false: this agent does not manage the networks of its machine. */
+  provision: () => boolean;
   disk: Disk;
   clock: Clock;
   log: Log;
@@ -54,6 +56,7 @@ export async function serveControl(parts: ControlParts, signal: AbortSignal): Pr
       operator: () => view.get().operator,
       handOver,
       reloadCredentials: parts.reloadCredentials,
+      provision: parts.provision,
     };
     await listen(root, controlled, { clock, log }, signal);
   } catch (error) {
@@ -74,7 +77,7 @@ const logsOf = (spool: Spool | undefined): AgentStatus['logs'] => ({
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */
 function statusTracker(view: AgentView, clock: Clock) {
-  const { wanted, actual, isReached, self, root, appAddress, spool, conditions } = view;
+  const { wanted, actual, isReached, network, self, root, appAddress, spool, conditions } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
   let serverPid: number | null = null;
@@ -88,6 +91,7 @@ function statusTracker(view: AgentView, clock: Clock) {
         appAddress,
         wanted: wanted.get(),
         actual: actual.get(),
+        network: network.get(),
         reach: reach.isReached ? { ...reach, lastContactWall: clock.wall() } : reach,
         serverPid,
         logs: logsOf(spool),

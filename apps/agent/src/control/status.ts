@@ -21,6 +21,7 @@ import {
 } from '../state/state.ts';
 import { deriveConditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
 import type { Self } from '../link/request.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
 import type { Trial } from '../state/trial-file.ts';
 
 /** Since when the management server is reachable, or is not. Times in ms since 1970. */
@@ -42,6 +43,8 @@ export interface StatusParts {
   appAddress: string;
   wanted: Wanted;
   actual: Actual;
+  /** Undefined: the agent does not manage the network. */
+  network: NetworkStatus | undefined;
   reach: Reach;
   serverPid: number | null;
   logs: AgentStatus['logs'];
@@ -85,6 +88,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       since: sinceText(reach.sinceWall) ?? wallOf(self.startedAt),
       last_contact: reach.lastContactWall === undefined ? null : sinceText(reach.lastContactWall),
     },
+    ...(parts.network && { network: networkOf(parts.network, sinceText) }),
     config: {
       revision: actual.applied,
       received_revision: wanted.revision,
@@ -111,6 +115,39 @@ export function statusOf(parts: StatusParts): AgentStatus {
     logs: parts.logs,
   };
 }
+
+const networkOf = (
+  of: NetworkStatus,
+  sinceText: (noted: number) => string | null,
+): NonNullable<AgentStatus['network']> => ({
+  mode: of.mode,
+  since: sinceText(of.sinceWall),
+  why: of.why,
+  next: of.next,
+  next_at: of.nextWall === null ? null : sinceText(of.nextWall),
+  has_link: of.hasLink,
+  connectivity: of.connectivity,
+  is_cloud_reached: of.isCloudReached,
+  links: of.links.map((link) => ({
+    interface: link.interface,
+    type: link.type,
+    state: link.state,
+    ssid: link.ssid,
+    signal_percent: link.signalPercent,
+    addresses: [...link.addresses],
+    has_default_route: link.hasDefaultRoute,
+    is_hotspot: link.isHotspot,
+  })),
+  hotspot_ssid: of.hotspotSsid,
+  attempts: of.attempts.map(({ network, interface: device, wall, result, text }) => ({
+    network,
+    interface: device,
+    at: sinceText(wall),
+    result,
+    text,
+  })),
+  is_on_fallback: of.isOnFallback,
+});
 
 /** The worst first. */
 function statusConditions(

@@ -1,5 +1,6 @@
 import type { Cell } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
@@ -13,6 +14,8 @@ export interface AgentView {
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
   isReached: Cell<boolean>;
+  /** What the agent does with the network; undefined: it does not manage it. */
+  network: Cell<NetworkStatus | undefined>;
   /** Undefined: without credentials no lines wait for upload. */
   spool: Spool | undefined;
   conditions: ConditionSet;

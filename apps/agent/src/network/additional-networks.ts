@@ -80,7 +80,7 @@ export async function keepAdditionalNetworks(parts: AdditionalParts, signal: Abo
 async function applyOnce(parts: AdditionalParts, goal: NetworkSettings, signal: AbortSignal): Promise<void> {
   const { network, applied, conditions, disk } = parts;
   const state = network.state.get();
-  if (state.manager === 'starting') return;
+  if (state.manager === 'starting' || goal.isPreliminary) return;
   const networks = goal.isDisabled ? [] : goal.additional;
   reportNotApplied(networks, state, conditions);
   if (state.manager !== 'ready') {
@@ -96,7 +96,9 @@ async function applyOnce(parts: AdditionalParts, goal: NetworkSettings, signal: 
   if (rejected && rejected.digest !== digest) await forgetChecked(disk, rejectedFile);
   if (rejected?.digest === digest) return reportRejected(rejected, parts);
   clearCondition(conditions, 'NETWORK_CHANGE_ROLLED_BACK');
-  const steps = goal.isDisabled ? [] : planNetworks(networks, state);
+  const planned = goal.isDisabled ? [] : planNetworks(networks, state);
+  // Only the manufacturer's defaults are known: networks of an earlier configuration stay.
+  const steps = goal.revision > 0 ? planned : planned.filter((step) => step.do === 'addNetwork');
   if (steps.length > 0) {
     if (!parts.mayChange.get() && steps.some((step) => isRisky(step, state))) return;
     const reason = await change(steps, networks, parts, signal).finally(() => parts.isChanging.set(false));

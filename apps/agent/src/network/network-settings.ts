@@ -8,13 +8,16 @@ export type AdditionalNetwork = AgentConfig['additional_networks'][number];
 /** What the configuration says about the network. */
 export interface NetworkSettings {
   revision: number;
+  /** The configuration of the management server is not known yet: nothing of this agent is changed or removed. */
+  isPreliminary: boolean;
   isDisabled: boolean;
   config: AgentConfig['network_configuration'];
   additional: readonly AdditionalNetwork[];
 }
 
-export const networkSettingsOf = ({ revision, settings }: Wanted): NetworkSettings => ({
+export const networkSettingsOf = ({ revision, settings }: Wanted, hasCredentials: boolean): NetworkSettings => ({
   revision,
+  isPreliminary: revision === 0 && hasCredentials,
   isDisabled: settings.isNetworkDisabled,
   config: settings.network,
   additional: settings.additionalNetworks,

@@ -170,7 +170,7 @@ export class Provisioning {
       try {
         if (network.state.get().manager !== 'ready') {
           powerSave = undefined;
-        } else if (isDisabled && !isReleased) {
+        } else if (isDisabled && !isReleased && !now.isPreliminary) {
           const { left, removed } = await releaseProfiles(network);
           this.#left = left;
           log.info('the network is left to the operating system', { left, removed });
