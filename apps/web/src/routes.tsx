@@ -22,6 +22,13 @@ const index = createRoute({
 });
 const machines = createRoute({ getParentRoute: () => root, path: '/machines', component: MachinesPage });
 
+const setUp = createRoute({
+  getParentRoute: () => root,
+  path: '/machines/set-up',
+  validateSearch: (search: Record<string, unknown>): { machine?: string } =>
+    typeof search['machine'] === 'string' && search['machine'] !== '' ? { machine: search['machine'] } : {},
+  component: lazyRouteComponent(() => import('./pages/set-up-page.tsx'), 'SetUpPage'),
+});
 const machine = createRoute({
   getParentRoute: () => root,
   path: '/machines/$machineId',
@@ -119,6 +126,7 @@ const settings = createRoute({
 export const routeTree = root.addChildren([
   index,
   machines,
+  setUp,
   machine.addChildren([machineIndex, configure, logs, network, revisions]),
   training,
   submit,

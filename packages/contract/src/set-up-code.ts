@@ -2,7 +2,7 @@
 
 /** Without I, L and O, which look like digits or each other. */
 const letters = 'ABCDEFGHJKMNPQRSTUVWXYZ';
-export const setUpCodeLength = 8;
+const setUpCodeLength = 8;
 const whole = new RegExp(`^[${letters}]{${setUpCodeLength}}$`);
 
 /** Path of POST on the management server, with both headers below; the answer is the credentials file. */

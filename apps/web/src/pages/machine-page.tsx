@@ -114,6 +114,12 @@ function MachineMenu({ machine }: { machine: MachineView }) {
             <DropdownMenu.Item className="menu-item" onSelect={() => setOpen('credentials')}>
               Show credentials
             </DropdownMenu.Item>
+            <DropdownMenu.Item
+              className="menu-item"
+              onSelect={() => void navigate({ to: '/machines/set-up', search: { machine: machine.id } })}
+            >
+              Set up by a code
+            </DropdownMenu.Item>
             <DropdownMenu.Item className="menu-item menu-danger" onSelect={() => setOpen('delete')}>
               Delete machine …
             </DropdownMenu.Item>

@@ -39,10 +39,15 @@ export function MachinesPage() {
             </p>
           )}
         </div>
-        <button type="button" className="button button-main" onClick={() => setCreating(true)}>
-          <PlusIcon />
-          Create machine
-        </button>
+        <div className="row">
+          <Link to="/machines/set-up" className="button">
+            Set up a device
+          </Link>
+          <button type="button" className="button button-main" onClick={() => setCreating(true)}>
+            <PlusIcon />
+            Create machine
+          </button>
+        </div>
       </div>
       {list.error && <FailureNote error={list.error} />}
       <div className="card">

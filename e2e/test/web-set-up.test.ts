@@ -1,0 +1,64 @@
+// A user with a phone sets up a device by a code; the test plays the device.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createPlatformClient } from '@platform/client';
+import { codeHeader, deviceHeader, parseSetUpText, redeemPath } from '@platform/contract/set-up-code';
+import { launchBrowser } from '../src/browser.ts';
+import { startCloud } from '../src/cloud-process.ts';
+import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { wireMachine } from '../src/wire-callers.ts';
+
+/** What a device does with the text that a user enters. */
+async function redeem(text: string): Promise<string> {
+  const entered = parseSetUpText(text);
+  assert.ok(entered, text);
+  const headers = { [codeHeader]: entered.code, [deviceHeader]: randomBytes(32).toString('base64url') };
+  const answer = await fetch(`${entered.server}${redeemPath}`, { method: 'POST', headers });
+  assert.equal(answer.status, 200);
+  return answer.text();
+}
+
+test('story: a user names a device, gets a code, and sees the device come online', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = createPlatformClient({
+    baseUrl: ready.url,
+    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  });
+  const browser = await launchBrowser();
+  try {
+    for (const [width, height] of [
+      [1280, 900],
+      [360, 740],
+    ] as const) {
+      const context = await browser.newContext({ viewport: { width, height } });
+      const complaints = watchComplaints(context);
+      const page = await context.newPage();
+      await page.goto((await client.sessionClient.createSignInLink({})).url);
+      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
+      await checkPage(page, `machines with the way to set-up, ${width} px`);
+      await page.getByRole('link', { name: 'Set up a device' }).click();
+      await page.getByLabel('Name of the device').fill(`device ${width}`);
+      await checkPage(page, `set-up name, ${width} px`);
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText(`Waiting for device ${width}.`).waitFor();
+      await page.getByRole('button', { name: 'Create the code' }).click();
+      const shown = page.getByRole('region', { name: 'set-up code' });
+      const text = (await shown.textContent()) ?? '';
+      await page.getByText('It does not come online').click();
+      await checkPage(page, `set-up code, ${width} px`);
+
+      const machine = await wireMachine(await redeem(text));
+      await machine.check({});
+      await page.getByText(`device ${width} is online.`).waitFor();
+      await checkPage(page, `set-up done, ${width} px`);
+      await page.getByRole('link', { name: 'Open' }).click();
+      await page.getByRole('heading', { name: `device ${width}` }).waitFor();
+      assert.deepEqual(complaints, []);
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+});
