@@ -125,7 +125,12 @@ const entered: readonly [
   ['a network of a company', { ssid: 'Office', password: '12345678' }, /needs more than a password/],
   ['nothing', {}, /Choose a network/],
   ['credentials where there are some', { ssid: 'Barn Guests', viamconfig: '{}' }, /already has its credentials/],
-  ['no credentials where there are none', { ssid: 'Barn Guests' }, /Enter the credentials/, { hasCredentials: false }],
+  [
+    'no credentials where there are none',
+    { ssid: 'Barn Guests' },
+    /Enter the set-up code or the credentials/,
+    { hasCredentials: false },
+  ],
   ['viamconfig', { viamconfig: '{}' }, { credentials: '{}' }, { hasCredentials: false, isOnline: true }],
   ['platformconfig', { platformconfig: '{}' }, { credentials: '{}' }, { hasCredentials: false, isOnline: true }],
   ['nothing while online', {}, /Nothing was entered/, { isOnline: true }],
