@@ -10,9 +10,11 @@ import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
   config: string;
-  root: string;
   credentials: string | undefined;
   force: boolean;
+  root: string;
+  hotspot: boolean;
+  yes: boolean;
   json: boolean;
 }
 
@@ -20,6 +22,7 @@ const limitBytes = 64 * 1024;
 
 /** Stores the credentials of this machine, or shows them and how to get them. */
 export async function provision(given: Given, io: Io): Promise<number> {
+  if (given.hotspot) return (await import('./force-hotspot.ts')).forceHotspot(given, io);
   const file = path.resolve(given.config);
   const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
   if (given.credentials === undefined) return tell(file, before, given.json, io);

@@ -49,6 +49,7 @@ function rowsOf(status: AgentStatus, since: Since): Row[] {
     ['agent', agentText(status, since)],
     ['server', serverText(status, since)],
     ['cloud', cloudText(status, since)],
+    ...networkRows(status, since),
     ['config', configText(status)],
     ...(config.slices ?? []).flatMap((slice) => sliceRows(slice, since)),
     ['logs', logText(status)],
@@ -81,6 +82,29 @@ function cloudText({ is_running: isRunning, cloud }: AgentStatus, since: Since):
       ? 'not reached since the agent started'
       : `last reached ${since(cloud.last_contact)} ago`;
   return `${cloud.address}, ${cloud.is_reached ? `reached for ${since(cloud.since)}` : last}`;
+}
+
+function networkRows({ at, network, is_running: isRunning }: AgentStatus, since: Since): Row[] {
+  if (!network || !isRunning) return [];
+  const modes = {
+    unmanaged: 'not managed by the agent',
+    normal: network.has_link ? 'connected' : 'not connected',
+    joining: 'joining a network',
+    hotspot: `hotspot ${network.hotspot_ssid}`.trim(),
+    rebooting: 'rebooting',
+  };
+  const rows: Row[] = [
+    [
+      'network',
+      `${joined(`${modes[network.mode]} for ${since(network.since)}`, `internet ${network.connectivity}`)}: ${network.why}`,
+    ],
+  ];
+  const untilMs = network.next_at === null ? 0 : Date.parse(network.next_at) - Date.parse(at);
+  if (network.next !== '')
+    rows.push(['  next', `${network.next}${untilMs > 0 ? `, in ${formatDuration(untilMs / 1000)}` : ''}`]);
+  const [last] = network.attempts;
+  if (last) rows.push(['  last', `${last.network}, ${since(last.at)} ago: ${last.text || 'connected'}`]);
+  return rows;
 }
 
 function configText({ config }: AgentStatus): string {

@@ -106,6 +106,8 @@ export const commands: readonly Command[] = [
         description: 'File with the credentials as the management app shows them; - for stdin.',
       },
       force: { type: 'boolean', env: '', description: 'Replace the credentials of another machine.' },
+      hotspot: { type: 'boolean', env: '', description: 'Start the hotspot of the running agent now.' },
+      yes: { type: 'boolean', env: '', description: 'With --hotspot: also if this session comes over WiFi.' },
       ...jsonOption,
     },
     load: async () => (await import('./provision.ts')).provision,
