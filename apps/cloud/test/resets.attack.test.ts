@@ -103,6 +103,7 @@ function pagesFor(on: TestServer, victim: Victim, authorization: string): Sent[]
     ['GET', '/livez'],
     ['GET', '/readyz'],
     ['GET', '/sign-in?token=x'],
+    ['POST', '/api/set-up-codes/redeem'],
     ['GET', `/api/json1/config?client=true&id=${victim.partId}`],
     ['GET', '/install.sh'],
     ['GET', '/uninstall.sh'],
