@@ -72,6 +72,23 @@ test('the router dies: the hotspot after the limit; the router returns: online b
   await world.stop();
 });
 
+test('a link that drops in the moment of its join is not taken for a connection', async () => {
+  const world = new NetworkWorld();
+  world.network.setAccessPoint('Home');
+  const join = world.network.join.bind(world.network);
+  world.network.join = async (...args) => {
+    const result = await join(...args);
+    world.network.setAccessPoint('Home', { isOn: false });
+    return result;
+  };
+  world.start();
+  await world.until(() => world.view !== undefined, 5);
+  await world.enter('Home', 'password1');
+  assert.ok(await world.until(() => world.hotspot === '', 1), 'it tries');
+  assert.ok(await world.until(() => world.hotspot !== '', 5), 'the hotspot is back');
+  await world.stop();
+});
+
 test('a known network returns while a user is active: the hotspot stays', async () => {
   const world = new NetworkWorld();
   await online(world);

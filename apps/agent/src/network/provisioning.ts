@@ -68,6 +68,10 @@ export class Provisioning {
   #left: readonly string[] = [];
   #enteredSsid = '';
   #loggedSsid = '';
+  /** The last observation that the machine got, as JSON; empty: it needs one. */
+  #observed = '';
+  /** Number of joins that have ended. */
+  readonly #joins = new Cell(0);
 
   constructor(parts: ProvisioningParts) {
     this.#parts = parts;
@@ -127,13 +131,13 @@ export class Provisioning {
 
   async #observe(signal: AbortSignal): Promise<void> {
     const { network, isReached, isChanging, credentials } = this.#parts;
-    let [before, given] = ['', credentials.get()];
+    let given = credentials.get();
     while (!signal.aborted) {
       const seen = observationOf(network.state.get(), this.#radio(), isReached.get());
       const text = JSON.stringify(seen);
-      if (text !== before && !isChanging.get()) {
+      if (text !== this.#observed && !isChanging.get()) {
         this.#inbox.push({ is: 'observed', seen });
-        before = text;
+        this.#observed = text;
       }
       if (credentials.get() !== given) {
         given = credentials.get();
@@ -142,7 +146,9 @@ export class Provisioning {
       this.#refresh();
       const turn = new AbortController();
       const over = AbortSignal.any([turn.signal, signal]);
-      await Promise.race([network.state, isReached, isChanging, credentials].map((cell) => cell.changed(over)));
+      await Promise.race(
+        [network.state, isReached, isChanging, credentials, this.#joins].map((cell) => cell.changed(over)),
+      );
       turn.abort();
     }
   }
@@ -367,6 +373,11 @@ export class Provisioning {
   #publish(state: State): void {
     const { clock, log, isOfflineByHotspot } = this.#parts;
     const before = this.#machine;
+    if (before.at === 'joining' && state !== before && !(state.at === 'joining' && state.id === before.id)) {
+      // A join changes what the machine takes for observed; a link that has dropped since has to be reported again.
+      this.#observed = '';
+      this.#joins.update((count) => count + 1);
+    }
     this.#machine = state;
     if (state.at !== before.at) {
       this.#sinceWall = clock.wall();
