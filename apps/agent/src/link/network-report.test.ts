@@ -94,7 +94,7 @@ function reporter() {
   const parts = {
     cloud: { deviceAgentConfig: (request: { report: { network: unknown } }) => void sent.push(request.report.network) },
     configReceiver: { fingerprint: '', accept: () => {} },
-    self: { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host: { tags: [] } },
+    self: { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host: { platform: 'linux/amd64', tags: [] } },
     wanted: new Cell(wanted),
     actual: new Cell<Actual>(nothingYet),
     conditions: new Cell([]),
