@@ -220,6 +220,7 @@ function viewWithoutCredentials(of: AlwaysOn, handOver: () => void): AgentView {
     appAddress: '',
     root,
     spool: undefined,
+    clock: of.clock,
     sinceOf: (noted) => noted,
     operator: operatorWithoutCredentials(of),
     handOver,

@@ -284,6 +284,7 @@ async function lateLoopsOf(
     appAddress: parts.credentials.appAddress,
     root: parts.root,
     spool,
+    clock,
     sinceOf,
     operator: updates.operator,
     handOver: () => lifetime.leave('handover'),

@@ -31,7 +31,7 @@ interface ControlParts {
  */
 export async function serveControl(parts: ControlParts, signal: AbortSignal): Promise<void> {
   const { root, view, disk, clock, log } = parts;
-  let tracker = statusTracker(view.get(), clock);
+  let tracker = statusTracker(view.get());
   const followViews = async (): Promise<void> => {
     while (!signal.aborted) {
       const turn = new AbortController();
@@ -40,7 +40,7 @@ export async function serveControl(parts: ControlParts, signal: AbortSignal): Pr
       await view.changed(signal);
       turn.abort();
       await watching;
-      tracker = signal.aborted ? tracker : statusTracker(view.get(), clock);
+      tracker = signal.aborted ? tracker : statusTracker(view.get());
     }
   };
   const watching = followViews();
@@ -76,8 +76,8 @@ const logsOf = (spool: Spool | undefined): AgentStatus['logs'] => ({
 });
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */
-function statusTracker(view: AgentView, clock: Clock) {
-  const { wanted, actual, isReached, network, self, root, appAddress, spool, conditions } = view;
+function statusTracker(view: AgentView) {
+  const { wanted, actual, isReached, network, self, root, appAddress, spool, conditions, clock } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
   let serverPid: number | null = null;

@@ -1,4 +1,4 @@
-import type { Cell } from '@platform/kit';
+import type { Cell, Clock } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Self } from '../link/request.ts';
@@ -19,6 +19,8 @@ export interface AgentView {
   /** Undefined: without credentials no lines wait for upload. */
   spool: Spool | undefined;
   conditions: ConditionSet;
+  /** Its wall time is that of the management server where the clock of the machine is wrong. */
+  clock: Clock;
   /** Corrects a recorded time if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   operator: Operator;
