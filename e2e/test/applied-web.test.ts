@@ -12,7 +12,7 @@ import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 const config = {
-  agent: { network_configuration: { hotspot_password: 'long enough' } },
+  agent: { system_configuration: { os_auto_upgrade_type: 'all' } },
   components: [{ name: 'yard', type: 'camera', model: 'webcam', attributes: { path: '/images' } }],
 };
 const why = 'The machine server 0.1.0 cannot run the entry at components[0]: it runs no camera "webcam".';
@@ -29,13 +29,13 @@ const report = (applied: number, since: number) => {
       { slice: ConfigSlice.SETTINGS, state: SliceState.IN_EFFECT, appliedRevision: 1n, ...begun },
       { slice: ConfigSlice.VERSIONS, state: SliceState.IN_EFFECT, appliedRevision: 1n, ...begun },
       {
-        slice: ConfigSlice.NETWORK,
+        slice: ConfigSlice.SYSTEM,
         state: SliceState.NO_EFFECT,
         reason: 'this agent does not act on it',
-        ineffectivePaths: ['agent.network_configuration.hotspot_password'],
+        ineffectivePaths: ['agent.system_configuration.os_auto_upgrade_type'],
         ...begun,
       },
-      { slice: ConfigSlice.SYSTEM, state: SliceState.NO_EFFECT, reason: 'this agent does not act on it', ...begun },
+      { slice: ConfigSlice.NETWORK, state: SliceState.NO_EFFECT, reason: 'this agent does not act on it', ...begun },
       {
         slice: ConfigSlice.SERVER,
         state: isWhole ? SliceState.IN_EFFECT : SliceState.LAGGING,
@@ -97,7 +97,7 @@ test('the page says which part of the machine lags, since when and why, and the 
       await status.getByText('revision 1 was saved, none is in effect yet').waitFor();
       const parts = status.getByRole('list', { name: 'Configuration by part' });
       await parts.getByText(/5 min/).waitFor();
-      await parts.getByText('agent.network_configuration.hotspot_password').waitFor();
+      await parts.getByText('agent.system_configuration.os_auto_upgrade_type').waitFor();
       await checkPage(page, `part status, ${width} px`);
       await page.keyboard.press('Escape');
 
