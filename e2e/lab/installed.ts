@@ -35,7 +35,7 @@ export async function installed(site: Site, on: LabMachine, as: string | NewMach
 /** Returns the last log lines of both programs and the state of the unit, for a failed test. */
 async function lastWords(on: LabMachine): Promise<string> {
   const { stdout } = await on.exec(
-    'journalctl -u platform-agent -u platform-server -o short-monotonic --no-pager -n 60; tail -n 20 /opt/platform/log/* 2>/dev/null; ls -l /opt/platform/bin /opt/platform/versions; tail -n +1 /opt/platform/state/*.trial /opt/platform/state/*.bad',
+    'journalctl -u platform-agent -u platform-server -u platform-server-output -o short-monotonic --no-pager -n 60; tail -n 20 /opt/platform/log/* 2>/dev/null; ls -l /opt/platform/bin /opt/platform/versions; tail -n +1 /opt/platform/state/*.trial /opt/platform/state/*.bad; ps -eLo pid,tid,stat,wchan:24,etimes,args | grep [p]latform; for p in $(pgrep -f platform-); do echo "== $p"; ls -l /proc/$p/fd; done',
     60,
   );
   return stdout;
