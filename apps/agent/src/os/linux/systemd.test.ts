@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { processStartTime, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
 import { childEnvironment, environmentText } from '../environment.ts';
 import { exitReason } from '../../state/exit-reason.ts';
-import { readUnitState } from './systemd.ts';
+import { pipesOpened, readUnitState } from './systemd.ts';
 
 /** Output of systemd 252 for the unit of a machine server in each of its states. */
 const outputs = {
@@ -60,3 +64,28 @@ test('an environment is written so that systemd reads it back, and holds nothing
   };
   assert.deepEqual(Object.keys(childEnvironment(ours)), ['PATH', 'HTTPS_PROXY', 'TWO', 'not a name']);
 });
+
+test(
+  'a start is complete when the shell has opened the pipes, or has ended',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    await using folder = await tempFolder();
+    const [stdout, stderr] = [folder.file('stdout'), folder.file('stderr')];
+    execFileSync('mkfifo', [stdout, stderr]);
+    for (const script of ['read go; exec sleep 60 1<>"$1" 2<>"$2"', 'read go; exit 3']) {
+      const shell = spawn('/bin/sh', ['-c', script, 'sh', stdout, stderr], { stdio: ['pipe', 'ignore', 'ignore'] });
+      await once(shell, 'spawn');
+      const pid = shell.pid ?? 0;
+      const id = { pid, startTime: processStartTime(pid) ?? '' };
+      let isComplete = false;
+      const opened = pipesOpened(id, { stdout, stderr }, systemClock).then(() => (isComplete = true));
+      await Promise.race([opened, systemClock.sleep(50)]);
+      assert.equal(isComplete, false, 'the shell has not opened them yet');
+      shell.stdin.end('go\n');
+      await opened;
+      const ended = once(shell, 'exit');
+      shell.kill('SIGKILL');
+      if (shell.exitCode === null && shell.signalCode === null) await ended;
+    }
+  },
+);

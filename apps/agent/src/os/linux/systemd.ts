@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { access, chmod, constants, mkdir, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, mkdir, readlink, realpath, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
@@ -182,6 +182,7 @@ async function startUnit(command: Command, ends: RelayEnds | undefined, parts: S
   ]);
   const { pid, lastPid } = await show(unit);
   const startTime = pid === 0 ? undefined : processStartTime(pid);
+  if (ends && startTime !== undefined) await pipesOpened({ pid, startTime }, ends, parts.clock);
   return { pid: pid || lastPid, startTime: startTime ?? 'ended' };
 }
 
@@ -239,6 +240,28 @@ const withPipes = ({ stdout, stderr }: RelayEnds): string[] => [
   stdout,
   stderr,
 ];
+
+const openMs = 10_000;
+const openLookMs = 5;
+
+/**
+ * Resolves when the process has opened the pipes, has ended, or after 10 s. systemd reports a start when the shell runs,
+ * before the shell opens them. If the agent released the pipes earlier, they would have no writer for a moment: the
+ * relay would take that for the end of the server and exit.
+ */
+export async function pipesOpened(
+  id: ProcessId,
+  { stdout, stderr }: Pick<RelayEnds, 'stdout' | 'stderr'>,
+  clock: Clock,
+): Promise<void> {
+  const end = clock.now() + openMs;
+  const wanted = await Promise.all([stdout, stderr].map((pipe) => realpath(pipe).catch(() => pipe)));
+  while (isAlive(id) && clock.now() < end) {
+    const opened = await Promise.all([1, 2].map((fd) => readlink(`/proc/${id.pid}/fd/${fd}`).catch(() => '')));
+    if (opened.every((file, i) => file === wanted[i])) return;
+    await clock.sleep(openLookMs);
+  }
+}
 
 /** Starts the relay of the machine server as a unit of its own: it outlives both agent and server. */
 export async function startRelayUnit(of: {
