@@ -80,7 +80,9 @@ export async function fuzzPortal(requests: number, seed: number): Promise<string
   for (const { wifi } of endpoints.submissions) {
     if (!wifi) continue;
     assert.ok(Buffer.byteLength(wifi.ssid) <= 32);
-    assert.ok(wifi.psk === '' || /^(.{8,63}|[0-9a-f]{64})$/i.test(wifi.psk));
+    const size = Buffer.byteLength(wifi.psk);
+    assert.ok(size === 0 || (size >= 8 && size <= 63) || /^[0-9a-f]{64}$/i.test(wifi.psk), JSON.stringify(wifi.psk));
+    assert.doesNotMatch(wifi.psk, /\p{Cc}/u);
   }
   const seen = [...answers].toSorted().map(([status, count]) => `${status}: ${count}`);
   return `seed ${seed}, ${requests} requests: ${seen.join(', ')}; ${endpoints.submissions.length} submissions; at most ${most.toFixed(1)} MiB`;

@@ -29,6 +29,8 @@ function ssidProblem(ssid: string): string | undefined {
 }
 
 function pskProblem(psk: string): string | undefined {
+  // wpa_supplicant refuses them, too.
+  if (/\p{Cc}/u.test(psk)) return 'The password contains a line break or a control character. Enter it again.';
   const size = Buffer.byteLength(psk);
   if (rawPsk.test(psk) || (size >= pskBytes.min && size <= pskBytes.max)) return undefined;
   const limits = `A WiFi password has ${pskBytes.min} to ${pskBytes.max} characters`;
