@@ -1,10 +1,12 @@
 // Builds everything that the platform needs to start from a checkout: the web app, the release files of machine server
 // and agent, and the agent for Node. Skips each build whose sources are unchanged.
 // Prints one JSON line on stdout: {"web": folder, "releases": [{name, version, platform, file, sha256, size}], "agent": file}.
+// With --platform P --out FOLDER: only the release files of that platform, in that folder.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
 const root = path.resolve(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
@@ -67,10 +69,10 @@ async function buildWeb(): Promise<string> {
   return folder;
 }
 
-async function release(what: string, version: string): Promise<Record<string, unknown>> {
+async function release(what: string, version: string, ...more: string[]): Promise<Record<string, unknown>> {
   const text = await run(
     process.execPath,
-    [path.join(root, 'tools', 'release.ts'), what, '--release-version', version],
+    [path.join(root, 'tools', 'release.ts'), what, '--release-version', version, ...more],
     root,
   );
   const line = text.trim().split('\n').at(-1) ?? '';
@@ -93,6 +95,13 @@ function developmentVersion(app: string): string {
 }
 
 async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { platform: { type: 'string' }, out: { type: 'string' } } });
+  if (values.platform !== undefined) {
+    const where = ['--platform', values.platform, ...(values.out === undefined ? [] : ['--out', values.out])];
+    const server = await release('platform-server', developmentVersion('machine-server'), ...where);
+    const agent = await release('platform-agent', developmentVersion('agent'), ...where);
+    return void process.stdout.write(`${JSON.stringify({ releases: [server, agent] })}\n`);
+  }
   mkdirSync(dist, { recursive: true });
   const web = await buildWeb();
   const server = await release('platform-server', developmentVersion('machine-server'));

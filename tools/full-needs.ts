@@ -54,8 +54,18 @@ function installPackages(): void {
   must('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...missing], env);
 }
 
+/** promtool of Debian, without its package: that would start a server. @returns its path. */
+function promtoolIn(root: string): string {
+  const folder = path.join(root, '.cache', 'prometheus');
+  const program = path.join(folder, 'usr', 'bin', 'promtool');
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  must('/bin/sh', ['-c', 'cd "$0" && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb .', folder]);
+  return program;
+}
+
 /** Rebuilds the environment when the pins change. @returns its python. */
-function pythonEnvironment(root: string): string {
+export function pythonEnvironment(root: string): string {
   const folder = path.join(root, '.cache', 'python');
   const python = path.join(folder, 'bin', 'python');
   const pins = path.join(root, 'tools', 'python', 'requirements.txt');
@@ -74,5 +84,5 @@ function pythonEnvironment(root: string): string {
 /** @returns variables for the tests. Exits with instructions if an installation fails. */
 export function installForFull(root: string): Record<string, string> {
   installPackages();
-  return { PLATFORM_TEST_PYTHON: pythonEnvironment(root) };
+  return { PLATFORM_TEST_PYTHON: pythonEnvironment(root), PLATFORM_TEST_PROMTOOL: promtoolIn(root) };
 }

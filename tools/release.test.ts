@@ -75,17 +75,16 @@ test('each program of each platform is an executable of that platform and says w
   }
 });
 
-test('the same sources give the same bytes in another folder', () => {
+test('the same sources give the same bytes in another folder, for every platform', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'platform-elsewhere-'));
-  const own = platforms.filter((p) => p.host === `${process.platform}-${process.arch}` || p.name === 'linux/arm64');
   try {
     otherCheckout(folder);
     for (const program of Object.values(programs)) {
-      for (const platform of own) {
+      for (const platform of platforms) {
         const { made, stderr } = release(program.name, '--platform', platform.name);
         const target = path.join(folder, 'made here', platform.target, 'any-name');
         const version = made[0]?.version ?? '';
-        const bun = runtimeFor(own.find((p) => p.host === `${process.platform}-${process.arch}`)!);
+        const bun = runtimeFor(hostPlatform()!);
         compile({ program, version, platform, fault: undefined }, { sources: folder, bun }, target);
         assert.equal(hashOf(target), made[0]?.sha256, `${program.name} for ${platform.name} ${stderr}`);
         rmSync(target);

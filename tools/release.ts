@@ -17,7 +17,7 @@ import { bundleForNode, compile, type Build } from './release/compile.ts';
 import { compileOnNode } from './release/on-node.ts';
 import { hostPlatform, platforms, type Platform } from './release/platforms.ts';
 import { faults, programs, type Fault, type Program } from './release/programs.ts';
-import { runtimeFor } from './release/runtimes.ts';
+import { RuntimeMissing, runtimeFor } from './release/runtimes.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -132,7 +132,9 @@ function main(): object[] {
 try {
   for (const made of main()) process.stdout.write(`${JSON.stringify(made)}\n`);
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
+  process.exitCode = error instanceof Refusal ? 2 : 1;
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  // The reason comes last: `npm start` shows the last line.
+  const isExpected = error instanceof Refusal || error instanceof RuntimeMissing;
+  process.stderr.write(isExpected ? `${message}\n` : `${stack}\n${message.trim()}\n`);
 }

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import type { Field } from '../packages/contract/src/config-field.ts';
 import { errorTable } from '../packages/contract/src/error-table.ts';
 import { fieldTable } from '../packages/contract/src/gen/agent-config.gen.ts';
+import { settingPages } from './gen/config-docs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -29,6 +30,28 @@ test('every field whose schema says since when it acts is read by a program, and
     );
   assert.deepEqual(wrong, []);
   assert.ok(fields.some(({ isStated }) => isStated));
+});
+
+test('every field has an effect: none is checked, saved and sent for nothing', () => {
+  const without = Object.entries(fieldTable).flatMap(([section, table]) =>
+    Object.entries<Field>(table)
+      .filter(([, { since }]) => since === undefined)
+      .map(([key]) => `${section}.${key}`),
+  );
+  assert.deepEqual(without, []);
+});
+
+test('every setting group has a page that links to its generated table, and a link from the list of pages', () => {
+  const page = (file: string): string => readFileSync(path.join(root, 'docs', file), 'utf8');
+  const [generated, index] = [page('generated/config.md'), page('README.md')];
+  const titles = [...generated.matchAll(/^## (.+)$/gm)].map(([, title = '']) => title);
+  assert.deepEqual(Object.keys(settingPages), titles);
+  for (const [title, file] of Object.entries(settingPages)) {
+    const anchor = title.replaceAll('.', '');
+    assert.ok(page(file).includes(`(generated/config.md#${anchor})`), `${file} does not link to its table`);
+    assert.ok(generated.includes(`[${file}](../${file})`), `config.md does not link to ${file}`);
+    assert.ok(index.includes(`(${file})`), `docs/README.md does not link to ${file}`);
+  }
 });
 
 test('every behaviour that is promised names a test that is there, and no id twice', () => {

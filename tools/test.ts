@@ -1,14 +1,15 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs Node's test runner. Its summary comes last.
 // npm run test:full runs the *.full.test.ts files instead. They need Debian packages or PyPI, which it installs first.
 // npm run test:lab runs the *.lab.test.ts files: whole machines with systemd and power cuts; root on Debian, an hour.
+// npm run test:nightly runs the *.nightly.test.ts files: an emulated machine with another processor; as test:lab, half an hour.
 // npm run test:attack runs the *.attack.test.ts files: hostile callers against a running server, on loopback, bounded.
 // PLATFORM_ATTACK=short runs fewer rounds of each.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { installForFull } from './full-needs.ts';
-import { prepareLab } from './lab-needs.ts';
+import { installForFull, pythonEnvironment } from './full-needs.ts';
+import { prepareLab, prepareNightly } from './lab-needs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const kind =
@@ -16,9 +17,10 @@ const kind =
     ['--full', 'full'],
     ['--lab', 'lab'],
     ['--attack', 'attack'],
+    ['--nightly', 'nightly'],
   ]).get(process.argv[2] ?? '') ?? 'plain';
 const wanted = process.argv.slice(kind === 'plain' ? 2 : 3);
-const kindOf = (file: string): string => /\.(full|lab|attack)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
+const kindOf = (file: string): string => /\.(full|lab|attack|nightly)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
 const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
   (folder) => `${folder}/**/*.test.ts`,
 );
@@ -38,8 +40,12 @@ if (files.length === 0) {
   process.stderr.write(`No test file in ${wanted.join(', ')}.\n`);
   process.exit(1);
 }
-const moreEnv = kind === 'full' ? installForFull(root) : {};
 if (kind === 'lab') prepareLab(root);
+if (kind === 'nightly') prepareNightly(root);
+const ofMachines = kind === 'lab' || kind === 'nightly';
+const needsPython = kind === 'lab' && files.some((file) => file.startsWith('clients/'));
+const moreEnv =
+  kind === 'full' ? installForFull(root) : needsPython ? { PLATFORM_TEST_PYTHON: pythonEnvironment(root) } : {};
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   cwd: root,
   stdio: ['ignore', 'ignore', 'inherit'],
@@ -56,8 +62,8 @@ const done = spawnSync(
     '--test-reporter=tap',
     `--test-reporter-destination=${record}`,
     // Two emulated machines slow each other down.
-    `--test-concurrency=${kind === 'lab' ? 1 : 2}`,
-    `--test-timeout=${kind === 'lab' || kind === 'attack' ? 3_600_000 : 420_000}`,
+    `--test-concurrency=${ofMachines ? 1 : 2}`,
+    `--test-timeout=${ofMachines || kind === 'attack' ? 3_600_000 : 420_000}`,
     ...files,
   ],
   {

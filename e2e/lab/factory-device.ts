@@ -5,9 +5,10 @@ import { OnlineState, type Machine } from '@platform/contract/gen/platform/fleet
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { tempFolder } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
+import type { Validity } from './authority.ts';
 import { build } from './builds.ts';
 import { telling } from './installed.ts';
-import { eventually, virtualMachine, type VirtualMachine } from './machine.ts';
+import { eventually, type ForwardedPort, virtualMachine, type VirtualMachine } from './machine.ts';
 import { openPortal, type PortalPage, submit } from './portal-page.ts';
 import { home, type Phone, untilJoined, untilSeen, type World, worldOf } from './radio.ts';
 import { type NewMachine, type Site, startSite } from './site.ts';
@@ -22,6 +23,10 @@ export interface FactoryDevice extends AsyncDisposable {
    * @param network - further fields of `network_configuration` in the manufacturer's defaults
    */
   reset(network?: object): Promise<void>;
+  /** Restores a device without credentials whose hotspot the phone has joined. */
+  atHotspot(): Promise<void>;
+  /** Saves this moment for `atHotspot`, which otherwise makes it. */
+  saveAtHotspot(): Promise<void>;
 }
 
 export const hotspot = { ssid: 'platform-setup-testdev', password: 'platformsetup', address: '10.42.0.1' } as const;
@@ -43,10 +48,17 @@ const defaultsText = (network: object): string => {
   return JSON.stringify({ ...manufacturersDefaults, network_configuration }, null, 2);
 };
 
-export async function factoryDevice(): Promise<FactoryDevice> {
-  const site = await startSite();
+/**
+ * @param validity - of the server's certificate; absent: decades
+ * @param forwarded - a port of this host that leads to a port of the home router (see `relay` in radio.ts)
+ */
+export async function factoryDevice({
+  validity,
+  forwarded,
+}: { validity?: Validity; forwarded?: ForwardedPort } = {}): Promise<FactoryDevice> {
+  const site = await startSite({ ...(validity && { validity }) });
   const agent = await build('platform-agent', '0.1.0');
-  const machine = await virtualMachine(site.port, { hasRadios: true });
+  const machine = await virtualMachine(site.port, { hasRadios: true, ...(forwarded && { forwarded }) });
   await pushText(machine, '/etc/platform-defaults.json', defaultsText({}));
   await machine.push('/root', agent.file);
   const file = `/root/${path.basename(agent.file)}`;
@@ -55,14 +67,30 @@ export async function factoryDevice(): Promise<FactoryDevice> {
     600,
   );
   await machine.save('factory');
+  const world = worldOf(machine);
+  const { phone } = world;
+  const reset = async (network?: object): Promise<void> => {
+    await machine.load('factory');
+    if (network) await pushText(machine, '/etc/platform-defaults.json', defaultsText(network));
+    await machine.must('systemctl start --no-block platform-agent', 120);
+  };
+  let isSaved = false;
+  const saveAtHotspot = async (): Promise<void> => {
+    await machine.save('hotspot');
+    isSaved = true;
+  };
   return {
     site,
     machine,
-    ...phoneAndWorld(machine),
-    reset: async (network) => {
-      await machine.load('factory');
-      if (network) await pushText(machine, '/etc/platform-defaults.json', defaultsText(network));
-      await machine.must('systemctl start --no-block platform-agent', 120);
+    world,
+    phone,
+    reset,
+    saveAtHotspot,
+    atHotspot: async () => {
+      if (isSaved) return machine.load('hotspot');
+      await reset();
+      await joinHotspot({ phone });
+      await saveAtHotspot();
     },
     async [Symbol.asyncDispose]() {
       await machine[Symbol.asyncDispose]();
@@ -71,13 +99,8 @@ export async function factoryDevice(): Promise<FactoryDevice> {
   };
 }
 
-function phoneAndWorld(machine: VirtualMachine): { world: World; phone: Phone } {
-  const world = worldOf(machine);
-  return { world, phone: world.phone };
-}
-
 /** Writes a file on the machine. */
-async function pushText(machine: VirtualMachine, file: string, text: string): Promise<void> {
+export async function pushText(machine: VirtualMachine, file: string, text: string): Promise<void> {
   await using folder = await tempFolder();
   await mkdir(path.dirname(folder.file('x')), { recursive: true });
   await writeFile(folder.file(path.basename(file)), text);
@@ -137,13 +160,13 @@ export async function provisioned(
   owned: NewMachine,
   { by }: { by: 'hotspot' | 'cable' },
 ): Promise<void> {
-  await device.reset();
   const since = nowMs();
   if (by === 'cable') {
+    await device.reset();
     await device.world.cable(true);
     await pushText(device.machine, '/etc/platform.json', owned.credentialsJson);
   } else {
-    await joinHotspot(device);
+    await device.atHotspot();
     const page = await openPortal(device.phone);
     const entered = { ssid: home.ssid, password: home.security.psk, platformconfig: owned.credentialsJson };
     await submit(device.phone, page, entered);

@@ -1,6 +1,7 @@
 // A host to install on, inspect and power off: a container with systemd as its first process, or a virtual machine with
 // its own disk and clock. README.md in this folder lists the abilities of each.
 import { randomBytes } from 'node:crypto';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
@@ -190,19 +191,53 @@ async function forwardPorts(name: string, ports: ForwardedPorts): Promise<AsyncD
   };
 }
 
+/** `host`: a port of this host's loopback that leads to the port `router` of the machine's home router. */
+export interface ForwardedPort {
+  host: number;
+  router: number;
+}
+
 /**
  * A fresh virtual machine, booted from the snapshot, with the same `app.platform.test` as the container.
  * @param hasRadios - with WiFi and an unplugged cable (see radio.ts); else the cable is in, and it boots faster.
  */
-export async function virtualMachine(serverPort: number, { hasRadios = false } = {}): Promise<VirtualMachine> {
+export async function virtualMachine(
+  serverPort: number,
+  { hasRadios = false, forwarded }: { hasRadios?: boolean; forwarded?: ForwardedPort } = {},
+): Promise<VirtualMachine> {
+  const more = forwarded ? ['--fwd', `${forwarded.host}:${forwarded.router}`] : [];
+  const machine = await startVirtualMachine('fresh', serverPort, more);
+  if (hasRadios) return machine;
+  // Disables radios from the next start on: boot time halves.
+  await machine.must('touch /etc/lab-wired; world cable on; sync');
+  return machine;
+}
+
+/**
+ * A fresh virtual machine with another processor, arm64, cold-booted; its cable is in. Needs setup.sh --arm64 and
+ * build-image-arm64.sh.
+ */
+export function arm64Machine(serverPort: number): Promise<VirtualMachine> {
+  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
+  const folder = process.env['PLATFORM_LAB'] ?? path.join(cache, 'platform-lab');
+  const env = { ...process.env, PLATFORM_LAB: path.join(folder, 'arm64') };
+  return startVirtualMachine('up', serverPort, [], env);
+}
+
+async function startVirtualMachine(
+  how: 'fresh' | 'up',
+  serverPort: number,
+  more: readonly string[],
+  env?: NodeJS.ProcessEnv,
+): Promise<VirtualMachine> {
   const name = newName('vm');
   const script = path.join(lab, 'vm.py');
-  const vm = (...args: string[]) => must('python3', [script, args[0] ?? '', name, ...args.slice(1)]);
-  const port = ['--port', `80:${serverPort}`, '--port', `443:${serverPort}`];
-  await vm('fresh', ...port);
+  const vm = (...args: string[]) => must('python3', [script, args[0] ?? '', name, ...args.slice(1)], env);
+  const port = ['--port', `80:${serverPort}`, '--port', `443:${serverPort}`, ...more];
+  await vm(how, ...port);
   const exec = (command: string, timeoutSeconds = 300): Promise<CommandResult> =>
-    run('python3', [script, 'exec', name, '-t', String(timeoutSeconds), command]);
-  const machine: VirtualMachine = {
+    run('python3', [script, 'exec', name, '-t', String(timeoutSeconds), command], env);
+  return {
     name,
     exec,
     must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
@@ -227,10 +262,6 @@ export async function virtualMachine(serverPort: number, { hasRadios = false } =
       await vm('rm');
     },
   };
-  if (hasRadios) return machine;
-  // Disables radios from the next start on: boot time halves.
-  await machine.must('touch /etc/lab-wired; world cable on; sync');
-  return machine;
 }
 
 /**

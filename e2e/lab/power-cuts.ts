@@ -9,6 +9,7 @@ import { installed, isOnline, isOnlineSince, telling } from './installed.ts';
 import { eventually, type LabMachine } from './machine.ts';
 import { keep, timed } from './results.ts';
 import { type Site, startSite } from './site.ts';
+import { updateOfBoth } from './update-both.ts';
 
 export interface Plug {
   machine: LabMachine;
@@ -38,13 +39,7 @@ async function siteOfTwo(): Promise<{ site: Site; published: Build[] }> {
 
 /** The steps of an update of both programs from 0.1.0 to 0.1.1. */
 function updateOf(site: Site, partId: string, load: Plug['load']) {
-  const want = (version: string): Promise<void> =>
-    site.configure(
-      partId,
-      { version_control: { agent: version, 'platform-server': version } },
-      // Open at all times: the agent may restart both programs at once.
-      { maintenance_window: { from: '00:00', to: '23:59' } },
-    );
+  const { want, updated } = updateOfBoth(site, partId);
   return {
     want,
     /** Returns to 0.1.0, running and healthy. */
@@ -59,16 +54,7 @@ function updateOf(site: Site, partId: string, load: Plug['load']) {
         (found) => isOnlineSince(loaded)(found) && found.report?.agent?.runningVersion === '0.1.0',
       );
     },
-    updated: () =>
-      site.until(
-        partId,
-        'both updated',
-        900,
-        (found) =>
-          isOnline(found) &&
-          found.report?.agent?.runningVersion === '0.1.1' &&
-          found.report.server?.runningVersion === '0.1.1',
-      ),
+    updated: () => updated('0.1.1'),
   };
 }
 

@@ -12,7 +12,7 @@ type Security =
   /** Folder on the machine with the files of `authenticationServer`. */
   | { is: 'enterprise'; folder: string };
 
-interface AccessPoint {
+export interface AccessPoint {
   ssid: string;
   security: Security;
   isHidden?: boolean;
@@ -56,6 +56,8 @@ export interface World {
   uplink(isIn: boolean): Promise<void>;
   internet(fault: InternetFault): Promise<void>;
   cable(isIn: boolean): Promise<void>;
+  /** Connections to this port of the home router go out of the phone to an address. Ends with the machine. */
+  relay(routerPort: number, to: string): Promise<void>;
   readonly phone: Phone;
 }
 
@@ -78,6 +80,14 @@ export function worldOf(machine: VirtualMachine): World {
     uplink: async (isIn) => void (await world(`uplink ${isIn ? 'on' : 'off'}`)),
     internet: async (fault) => void (await world(`net ${fault}`)),
     cable: async (isIn) => void (await world(`cable ${isIn ? 'on' : 'off'}`)),
+    relay: async (routerPort, to) => {
+      const out = quoted(`EXEC:ip netns exec phone socat - TCP\\:${to.replace(':', String.raw`\:`)}`);
+      const relaying = `setsid ip netns exec router socat TCP-LISTEN:${routerPort},fork,reuseaddr ${out}`;
+      const isListening = `ip netns exec router ss -Hltn sport = :${routerPort} | grep -q .`;
+      await machine.must(
+        `${relaying} < /dev/null > /dev/null 2>&1 & for i in $(seq 100); do ${isListening} && exit 0; sleep .1; done; exit 1`,
+      );
+    },
     phone: phoneOf(machine),
   };
 }
@@ -148,3 +158,9 @@ export const untilSeen = (phone: Phone, ssid: string, seconds: number, isSeen = 
 /** Joins with repetitions: radios in emulation miss frames. */
 export const untilJoined = (phone: Phone, ssid: string, psk: string, seconds: number): Promise<true> =>
   eventually(`the phone joins ${ssid}`, seconds, async () => ((await phone.join(ssid, psk)) ? true : undefined));
+
+/** Looks up with repetitions, for the same reason. */
+export const untilResolved = (phone: Phone, name: string, address: string): Promise<true> =>
+  eventually(`the phone resolves ${name} to ${address}`, 60, async () =>
+    (await phone.lookUp(name)).join(' ') === address ? true : undefined,
+  );

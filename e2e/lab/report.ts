@@ -1,5 +1,5 @@
-// node e2e/lab/report.ts: writes docs/measurements/lab.md and provisioning.md from the saved results of
-// `npm run test:lab`. A document without results stays as it is.
+// node e2e/lab/report.ts: writes docs/measurements/lab.md, provisioning.md and arm64.md from the saved results of
+// `npm run test:lab` and `npm run test:nightly`. A document without results stays as it is.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkout } from '../src/up-process.ts';
@@ -15,30 +15,65 @@ Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
 
 Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
 
-The device is a virtual machine (Debian 12, systemd, NetworkManager 1.42, the compiled agent) in an emulated processor, many times slower than a real one. Home router, second access point and phone are simulated radios (mac80211_hwsim) of the same machine. The manufacturer's defaults are one minute each for offline_before_starting_hotspot_minutes, retry_connection_timeout_minutes and user_idle_minutes. No time makes a test fail.`,
+The device is a virtual machine (Debian 12, systemd, NetworkManager 1.42, the compiled agent) in an emulated processor, many times slower than a real one. Home router, second access point and phone are simulated radios (mac80211_hwsim) of the same machine. The manufacturer's defaults are one minute each for offline_before_starting_hotspot_minutes, retry_connection_timeout_minutes and user_idle_minutes. No time makes a test fail. \`commit\` is the checkout that was measured (a plus sign: with changed files), of older rows the one that recorded them.`,
+  arm64: `# The agent on arm64, measured
+
+Written by \`node e2e/lab/report.ts\` from the last \`npm run test:nightly\`. HOSTS
+
+The machine is Debian 12 for arm64 with systemd and its own kernel, in an emulated processor (cortex-a72, that of a Raspberry Pi 4), many times slower than a real one: its times and its share of the processor say nothing about a real device. Sizes, memory and wake-ups do. No time makes a test fail.`,
 };
 
+/** What each row of provisioning.md proves, by the start of its scenario. */
+const proofs: readonly [proof: string, ...scenarios: string[]][] = [
+  ['a: first set-up by a phone', 'boot of a fresh device', 'right password'],
+  ['b: wrong password', 'wrong password'],
+  ['c: open network', 'an open network'],
+  ['d: hidden network', 'a hidden network'],
+  ['e: router off and on', 'router off, until the hotspot', 'router on again'],
+  ['f: a user is not interrupted', 'the user is idle'],
+  ['g: additional networks', 'two networks', 'the lower one', 'no WiFi, cable in'],
+  ['h: cable in hotspot mode', 'cable in hotspot mode'],
+  ['i: names that end in .setup', 'only names'],
+  ['j: change that cuts the link', 'a change that cuts'],
+  ['k: power cuts', 'power cut'],
+  ['l: reboots while offline', 'router off, until the first reboot', 'from the first reboot', 'second reboot'],
+  ['m: Bluetooth', 'Bluetooth'],
+  ['n: WPA3', 'a network with WPA3'],
+  ['o: wrong clock', 'boot with a clock', 'clock set'],
+  ['p: calls of an app', 'five calls'],
+  ['q: WPA2-enterprise', 'WPA2-enterprise'],
+  ['r: country of the radio', 'a country', 'a new country'],
+  ['s: leave over the WiFi in use', 'cold boot', 'uninstall'],
+];
+
+const proofOf = ({ scenario }: Result): string =>
+  proofs.find(([, ...starts]) => starts.some((start) => scenario.startsWith(start)))?.[0] ?? '';
+
 const all = await newestResults();
-const isOfRadios = ({ where }: Result): boolean => where === 'radios';
+const documentOf = ({ where }: Result): keyof typeof intro =>
+  where === 'radios' ? 'provisioning' : where === 'arm64' ? 'arm64' : 'lab';
+const { lab = [], provisioning = [], arm64 = [] } = Object.groupBy(all, documentOf);
+await write('lab', lab);
 await write(
-  'lab',
-  all.filter((result) => !isOfRadios(result)),
+  'provisioning',
+  provisioning.toSorted((a, b) => proofOf(a).localeCompare(proofOf(b))),
 );
-await write('provisioning', all.filter(isOfRadios));
+await write('arm64', arm64);
 
 async function write(name: keyof typeof intro, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;
   const machines = [...new Set(results.map(({ machine }) => machine))];
   const letterOf = (machine: string): string => String.fromCharCode(65 + machines.indexOf(machine));
   const listed = machines.map((machine) => `${letterOf(machine)}: ${machine}.`).join(' ');
+  const firstOf = (result: Result): string => `${name === 'provisioning' ? proofOf(result) : result.where} | `;
   const rows = results.map(
-    ({ scenario, where, seconds, note, on, load, machine }) =>
-      `| ${scenario} | ${where} | ${seconds} s | ${note} | ${on}, ${letterOf(machine)} | ${load} |`,
+    (result) =>
+      `| ${firstOf(result)}${result.scenario} | ${result.seconds} s | ${result.note} | ${result.on}, ${letterOf(result.machine)} | ${result.load} | ${result.commit} |`,
   );
   const text = `${intro[name].replace('HOSTS', () => `Measured on the hosts ${listed}`)}
 
-| scenario | where | time | what happened | on | load |
-|---|---|---|---|---|---|
+| ${name === 'provisioning' ? 'proof' : 'where'} | scenario | time | what happened | on | load | commit |
+|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 `;
   const file = path.join(checkout, 'docs', 'measurements', `${name}.md`);

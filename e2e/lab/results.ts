@@ -1,7 +1,9 @@
 // Results of the lab: printed at once, and saved for `node e2e/lab/report.ts`, which writes docs/measurements/lab.md.
+import { execFile } from 'node:child_process';
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { systemClock } from '@platform/kit/node';
 import { checkout } from '../src/up-process.ts';
 
@@ -20,11 +22,20 @@ export interface Result {
   load: number;
   /** The host of the measurement. */
   machine: string;
+  /** The checkout that was measured; a plus sign: with changed files. */
+  commit: string;
 }
 
 /** Processor, memory, kernel and runtime of this host. */
 const thisMachine = (): string =>
   `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
+
+async function thisCommit(): Promise<string> {
+  const git = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)('git', args, { cwd: checkout })).stdout.trim();
+  const isChanged = (await git('status', '--porcelain', '--untracked-files=no')) !== '';
+  return `${await git('rev-parse', '--short=8', 'HEAD')}${isChanged ? '+' : ''}`;
+}
 
 /** Saves and prints the figures of one scenario. */
 export async function keep(scenario: string, where: string, seconds: number, note = ''): Promise<void> {
@@ -36,6 +47,7 @@ export async function keep(scenario: string, where: string, seconds: number, not
     on: new Date(systemClock.wall()).toISOString().slice(0, 10),
     load: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
     machine: thisMachine(),
+    commit: await thisCommit().catch(() => ''),
   };
   process.stdout.write(`# ${scenario} (${where}): ${result.seconds} s${note === '' ? '' : `, ${note}`}\n`);
   await mkdir(path.dirname(resultsFile), { recursive: true });
@@ -54,7 +66,7 @@ export async function newestResults(): Promise<Result[]> {
   const lines = (await readFile(resultsFile, 'utf8')).trim().split('\n');
   const results = new Map<string, Result>();
   for (const line of lines) {
-    const result = { machine: 'unknown host', ...(JSON.parse(line) as Omit<Result, 'machine'>) };
+    const result = { machine: 'unknown host', commit: '', ...(JSON.parse(line) as Omit<Result, 'machine' | 'commit'>) };
     results.set(`${result.where} ${result.scenario}`, result);
   }
   return [...results.values()];

@@ -4,11 +4,12 @@ import { createClient, type Client, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { setUpText } from '@platform/contract/set-up-code';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { startCloudAt } from '../src/cloud-process.ts';
 import { checkout, dataFolder, runCli } from '../src/up-process.ts';
-import { labCertificate, type Validity } from './authority.ts';
+import { type LabCertificate, labCertificate, type Validity } from './authority.ts';
 import type { Build } from './builds.ts';
 import { eventually, serverName } from './machine.ts';
 
@@ -27,9 +28,13 @@ export interface Site extends AsyncDisposable {
   /** Prints the install script on a machine that does not trust the lab's authority. */
   readonly scriptCommand: string;
   readonly fleet: Client<typeof FleetService>;
+  /** The authority of its certificate, as PEM; empty: it has none. */
+  readonly authority: string;
   /** Signs and publishes a build, and points the channels to it. */
   publish(build: Build, ...channels: ('stable' | 'dev')[]): Promise<void>;
   createMachine(name: string): Promise<NewMachine>;
+  /** A text that users enter on a device in place of credentials; it names the authority of this server. */
+  setUpText(partId: string): Promise<string>;
   /** Saves the `agent` object of a machine, and the other keys of its configuration. */
   configure(partId: string, agent: object, beside?: object): Promise<void>;
   machine(partId: string): Promise<Machine>;
@@ -56,7 +61,8 @@ export async function startSite({
   validity,
 }: { isPlain?: boolean; from?: string; validity?: Validity } = {}): Promise<Site> {
   const keys = await tempFolder();
-  const server = await replaceableServer(from, isPlain ? [] : await tlsFlags(keys, validity));
+  const certificate = isPlain ? undefined : labCertificate(validity);
+  const server = await replaceableServer(from, certificate ? await tlsFlags(keys, certificate) : []);
   const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = server.ready;
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
@@ -74,12 +80,17 @@ export async function startSite({
     url: `${isPlain ? 'http' : 'https'}://${serverName}`,
     scriptCommand,
     fleet,
+    authority: certificate?.authority ?? '',
     machine,
     cli,
     publish: publishWith(cli, keys.file('keys')),
     async createMachine(name) {
       const created = await fleet.createMachine({ organizationId: org_id, name });
       return { partId: created.machine?.partId ?? '', credentialsJson: created.credentialsJson };
+    },
+    async setUpText(partId) {
+      const { code, serverUrl, authority } = await fleet.createSetUpCode({ partId });
+      return setUpText({ code, server: serverUrl, ...(authority !== '' && { authority }) });
     },
     configure: async (partId, agent, beside) =>
       void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ ...beside, agent }) })),
@@ -159,8 +170,7 @@ async function replaceableServer(from: string, flags: readonly string[]) {
   };
 }
 
-async function tlsFlags(folder: TempFolder, validity: Validity | undefined): Promise<string[]> {
-  const { cert, key } = labCertificate(validity);
+async function tlsFlags(folder: TempFolder, { cert, key }: LabCertificate): Promise<string[]> {
   await writeFile(folder.file('cert.pem'), cert);
   await writeFile(folder.file('key.pem'), key, { mode: 0o600 });
   const files = ['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')];

@@ -46,7 +46,8 @@ async function caddy(folder: TempFolder, ports: Ports): Promise<Command> {
 
 const proxies = { nginx, caddy };
 
-async function freePort(): Promise<number> {
+/** A free port of the loopback. */
+export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as net.AddressInfo;

@@ -26,8 +26,12 @@ export interface UpProcess {
   readonly stderr: Promise<string>;
 }
 
+/** `npm -s start -- …args --json`, without npm in between, and without releases for other platforms. */
+export const startUp = (dataDir: string, ...args: string[]): Promise<UpProcess> =>
+  startUpForAll(dataDir, '--own-platform-only', ...args);
+
 /** `npm -s start -- …args --json`, without npm in between. */
-export async function startUp(dataDir: string, ...args: string[]): Promise<UpProcess> {
+export async function startUpForAll(dataDir: string, ...args: string[]): Promise<UpProcess> {
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', cli, 'up', '--data-dir', dataDir, '--port', '0', '--json', ...args],

@@ -12,7 +12,7 @@ import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 const config = {
-  agent: { system_configuration: { os_auto_upgrade_type: 'all' } },
+  agent: { system_configuration: { logging_journald_storage: 'auto' } },
   components: [{ name: 'yard', type: 'camera', model: 'webcam', attributes: { path: '/images' } }],
 };
 const why = 'The machine server 0.1.0 cannot run the entry at components[0]: it runs no camera "webcam".';
@@ -32,7 +32,7 @@ const report = (applied: number, since: number) => {
         slice: ConfigSlice.SYSTEM,
         state: SliceState.NO_EFFECT,
         reason: 'this agent does not act on it',
-        ineffectivePaths: ['agent.system_configuration.os_auto_upgrade_type'],
+        ineffectivePaths: ['agent.system_configuration.logging_journald_storage'],
         ...begun,
       },
       { slice: ConfigSlice.NETWORK, state: SliceState.NO_EFFECT, reason: 'this agent does not act on it', ...begun },
@@ -97,7 +97,7 @@ test('the page says which part of the machine lags, since when and why, and the 
       await status.getByText('revision 1 was saved, none is in effect yet').waitFor();
       const parts = status.getByRole('list', { name: 'Configuration by part' });
       await parts.getByText(/5 min/).waitFor();
-      await parts.getByText('agent.system_configuration.os_auto_upgrade_type').waitFor();
+      await parts.getByText('agent.system_configuration.logging_journald_storage').waitFor();
       await checkPage(page, `part status, ${width} px`);
       await page.keyboard.press('Escape');
 

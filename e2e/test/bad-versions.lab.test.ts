@@ -1,15 +1,13 @@
 // Versions that crash, hang, or cannot connect: the machine rolls back to the previous version and reports it in the
 // app.
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { build, type Fault, type ProgramName } from '../lab/builds.ts';
-import { installed, isOnline, mainPid, runningVersion, telling } from '../lab/installed.ts';
+import { build } from '../lab/builds.ts';
+import { installed, telling } from '../lab/installed.ts';
 import { container } from '../lab/machine.ts';
-import { keep, timed } from '../lab/results.ts';
+import { type BadVersion, reverts } from '../lab/revert-story.ts';
 import { type Site, startSite } from '../lab/site.ts';
 
-const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
+const bad: readonly BadVersion[] = [
   ['platform-agent', 'crash', '0.2.1'],
   ['platform-agent', 'hang', '0.2.2'],
   ['platform-agent', 'mute', '0.2.3'],
@@ -18,26 +16,13 @@ const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
   ['platform-server', 'background', '0.2.3'],
 ];
 
-/** How its last start ended, and a line that it wrote; undefined: no exit is reported, only the quarantine reason. */
-const exits: Readonly<Record<string, [reason: RegExp, line: RegExp] | undefined>> = {
-  'platform-agent crash': [/^(?:it ended before it was ready \()?exit [1-9]/, /this program was made to crash/],
-  'platform-agent hang': [/^not ready in time; systemd ended it \(signal SIG/, /^/],
-  'platform-agent mute': undefined,
-  'platform-server crash': [/^exit [1-9]/, /this program was made to crash/],
-  'platform-server background': [
-    /^it went into the background: .* \(\/bin\/sleep 1000000\) went on and was ended$/,
-    /^/,
-  ],
-  'platform-server hang': [/^it never got ready; the agent ended it/, /^/],
-};
-
 test('a bad version', { timeout: 2_400_000 }, async (t) => {
   await using site = await startSite();
   for (const name of ['platform-agent', 'platform-server'] as const)
     await site.publish(await build(name, '0.1.0'), 'stable');
   for (const [name, fault, version] of bad) await site.publish(await build(name, version, { fault }));
   // The tests mostly wait, so they run in parallel, each on its own machine.
-  const ended = await Promise.allSettled(bad.map((one) => revert(site, ...one)));
+  const ended = await Promise.allSettled(bad.map((one) => revert(site, one)));
   for (const [index, [name, fault]] of bad.entries()) {
     await t.test(`${name} that would ${fault}`, () => {
       const end = ended[index];
@@ -46,55 +31,10 @@ test('a bad version', { timeout: 2_400_000 }, async (t) => {
   }
 });
 
-async function revert(site: Site, name: ProgramName, fault: Fault, version: string): Promise<void> {
+async function revert(site: Site, version: BadVersion): Promise<void> {
   await using machine = await container(site.port);
   await telling(machine, async () => {
-    const { partId } = await installed(site, machine, `${name}-${fault}`);
-    const of = ({ report }: Machine) => (name === 'platform-agent' ? report?.agent : report?.server);
-    const want = (desired: string) =>
-      site.configure(partId, {
-        version_control: { [name === 'platform-agent' ? 'agent' : name]: desired },
-        advanced_settings: { agent_auto_restart: true, platform_server_start_timeout_minutes: 1 },
-      });
-    const server = await mainPid(machine, 'platform-server');
-    await want(version);
-    if (name === 'platform-server') {
-      await site.until(
-        partId,
-        'staged',
-        180,
-        (found) => of(found)?.lastUpdate?.version === version && of(found)?.lastUpdate?.state === UpdateState.STAGED,
-      );
-      await site.fleet.restartPart({ partId });
-    }
-    const { seconds, value: found } = await timed(() =>
-      site.until(
-        partId,
-        'reverted, reported and online',
-        1_200,
-        (one) => isOnline(one) && of(one)?.lastUpdate?.state === UpdateState.REVERTED,
-      ),
-    );
-    assert.equal(await runningVersion(machine, name), '0.1.0');
-    assert.equal(of(found)?.runningVersion, '0.1.0');
-    const [quarantined] = of(found)?.quarantined ?? [];
-    assert.equal(quarantined?.version, version);
-    assert.notEqual(quarantined?.reason, '');
-    if (name === 'platform-agent')
-      assert.equal(await mainPid(machine, 'platform-server'), server, 'the server was touched');
-    // The rollback persists: the next start does not retry the version.
-    await machine.must('systemctl restart platform-agent', 300);
-    const after = await site.until(partId, 'online after a restart', 180, isOnline);
-    assert.equal(of(after)?.runningVersion, '0.1.0');
-    const { exit } = of(after)?.quarantined[0] ?? {};
-    const [how, line] = exits[`${name} ${fault}`] ?? [/^$/, /^/];
-    assert.match(exit?.reason ?? '', how);
-    assert.match(exit?.lines.join('\n') ?? '', line);
-    const ended = exit ? `, “${exit.reason}” with ${exit.lines.length} lines` : '';
-    const note = `reason “${quarantined?.reason}”${ended}${name === 'platform-agent' ? '; the machine server kept its pid' : ''}`;
-    await keep(`${name} that would ${fault}: back on the version before`, 'container', seconds, note);
-    // A fixed build under the same desired version is installed.
-    await want('0.1.0');
-    await site.until(partId, 'content', 60, isOnline);
+    const { partId } = await installed(site, machine, `${version[0]}-${version[1]}`);
+    await reverts({ site, machine, partId, where: 'container' }, version);
   });
 }

@@ -143,7 +143,7 @@ test('npm is stopped, or killed: what it started ends too, and the next start go
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
     const npm = await spawnGroup({
       command: 'npm',
-      args: ['-s', 'start', '--', '--empty', '--json', '--port', '0', '--data-dir', folder.path],
+      args: ['-s', 'start', '--', '--empty', '--own-platform-only', '--json', '--port', '0', '--data-dir', folder.path],
       env: cleanEnv(),
       cwd: checkout,
     });

@@ -10,14 +10,15 @@ import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 /** What a device does with the text that a user enters. */
-async function redeem(text: string): Promise<string> {
+async function redeem(text: string, change: (code: string) => string = (code) => code): Promise<string> {
   const entered = parseSetUpText(text);
   assert.ok(entered, text);
-  const headers = { [codeHeader]: entered.code, [deviceHeader]: randomBytes(32).toString('base64url') };
+  const headers = { [codeHeader]: change(entered.code), [deviceHeader]: randomBytes(32).toString('base64url') };
   const answer = await fetch(`${entered.server}${redeemPath}`, { method: 'POST', headers });
-  assert.equal(answer.status, 200);
   return answer.text();
 }
+const mistyped = (code: string): string => `${code.slice(1, 2)}${code.slice(0, 1)}${code.slice(2)}`;
+const misread = (code: string): string => `${code.slice(0, 7)}${code.endsWith('A') ? 'B' : 'A'}`;
 
 test('story: a user names a device, gets a code, and sees the device come online', async () => {
   await using cloud = await startCloud();
@@ -46,12 +47,29 @@ test('story: a user names a device, gets a code, and sees the device come online
       await page.getByRole('button', { name: 'Create the code' }).click();
       const shown = page.getByRole('region', { name: 'set-up code' });
       const text = (await shown.textContent()) ?? '';
-      await page.getByText('It does not come online').click();
+      const known = page.getByRole('region', { name: 'What the server knows' });
+      await known
+        .getByText('No device has tried this code.')
+        .or(known.getByText('leads each device to itself'))
+        .waitFor();
+      assert.equal(await page.getByRole('img', { name: /QR code/ }).count(), 0, 'the name is not complete');
+      await page.getByLabel('Name of its WiFi').fill('platform-setup-barn; "east"');
+      await page.getByRole('img', { name: 'QR code of the WiFi platform-setup-barn; "east"' }).waitFor();
+      await page.getByText('What it cannot know').click();
       await checkPage(page, `set-up code, ${width} px`);
 
+      assert.match(await redeem(text, width === 360 ? mistyped : misread), /SET_UP_CODE_INVALID/);
+      await known.getByText(/a device tried a code that differs from this one in one letter/).waitFor();
+      await checkPage(page, `set-up refused, ${width} px`);
+      await page.reload();
+      await page.getByText(/A code was created .* Its letters are not stored/).waitFor();
+      await known.getByText(/differs from this one in one letter/).waitFor();
+
       const machine = await wireMachine(await redeem(text));
+      await known.getByText(/A device redeemed the code and got its credentials/).waitFor();
       await machine.check({});
       await page.getByText(`device ${width} is online.`).waitFor();
+      await page.getByText(/It redeemed the code/).waitFor();
       await checkPage(page, `set-up done, ${width} px`);
       await page.getByRole('link', { name: 'Open' }).click();
       await page.getByRole('heading', { name: `device ${width}` }).waitFor();

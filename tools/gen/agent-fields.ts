@@ -37,11 +37,12 @@ function tsType(schema: Schema): string {
   return types(schema).includes('null') ? `${plain} | null` : plain;
 }
 
-function row(schema: Schema): string {
+function row(schema: Schema, isRequired: boolean): string {
   const pattern = schema.pattern ?? schema.items?.pattern ?? schema.propertyNames?.pattern;
   const parts: [string, string | undefined][] = [
     ['type', quote(fieldType(schema))],
     ['default', 'default' in schema ? literal(schema.default) : undefined],
+    ['isOptional', !('default' in schema) && !isRequired ? 'true' : undefined],
     ['min', schema.minimum?.toString()],
     ['max', schema.maximum?.toString()],
     ['minLength', schema.minLength?.toString()],
@@ -67,14 +68,17 @@ function row(schema: Schema): string {
     .join(', ')} }`;
 }
 
-const itemOf = (schema: Schema | undefined): Schema => schema?.anyOf?.[0]?.items ?? schema ?? {};
+const itemOf = (schema: Schema | undefined): Schema =>
+  schema?.anyOf?.find(({ items }) => items !== undefined)?.items ?? schema ?? {};
+const isGiven = (name: string, table: Schema): boolean =>
+  'default' in (table.properties?.[name] ?? {}) || table.required?.includes(name) === true;
 
 /** Generates types, defaults and limits of every field as plain TypeScript. */
 export function agentFieldTable(schema: Schema): string {
   const agent = schema.properties?.['agent']?.properties ?? {};
   const tables = [
     ...sections.map(([name, type]) => [name, type, itemOf(agent[name])] as const),
-    ['maintenance_window', 'MaintenanceWindow', schema.properties?.['maintenance_window'] ?? {}] as const,
+    ['maintenance_window', 'MaintenanceWindow', itemOf(schema.properties?.['maintenance_window'])] as const,
   ];
   const lines = [
     '// Generated from config-schema.ts by tools/gen.ts. Do not edit.',
@@ -88,19 +92,22 @@ export function agentFieldTable(schema: Schema): string {
       const unit = field.unit === undefined ? '' : ` Unit: ${field.unit}.`;
       const fallback =
         'default' in field ? ` Default: ${field.secret ? 'see the table' : JSON.stringify(field.default)}.` : '';
-      lines.push(`  /** ${field.description ?? ''}${unit}${fallback} */`, `  readonly ${key(name)}: ${tsType(field)};`);
+      lines.push(
+        `  /** ${field.description ?? ''}${unit}${fallback} */`,
+        `  readonly ${key(name)}${isGiven(name, table) ? '' : '?'}: ${tsType(field)};`,
+      );
     }
     lines.push('}', '');
   }
   lines.push('/** The `agent` object with every default filled in. */', 'export interface AgentConfig {');
   for (const [name, type] of sections)
     lines.push(`  readonly ${name}: ${name === 'additional_networks' ? `readonly ${type}[]` : type};`);
-  lines.push('  readonly maintenance_window?: MaintenanceWindow;', '}', '');
+  lines.push('  readonly maintenance_window: readonly MaintenanceWindow[];', '}', '');
   lines.push('/** Every field by section and key. */', 'export const fieldTable = {');
   for (const [name, , table] of tables) {
     lines.push(`  ${name}: {`);
     for (const [field, inner] of Object.entries(table.properties ?? {}))
-      lines.push(`    ${key(field)}: ${row(inner)},`);
+      lines.push(`    ${key(field)}: ${row(inner, isGiven(field, table))},`);
     lines.push('  },');
   }
   lines.push('} as const satisfies Record<string, Section>;', '');

@@ -2,6 +2,16 @@ import { expectedText, type Field } from '@platform/contract/config-field';
 import { fieldType } from './agent-fields.ts';
 import type { Schema } from './config-json-schema.ts';
 
+/** Page with guidance for each setting group, in docs/. */
+export const settingPages: Readonly<Record<string, string>> = {
+  'agent.version_control': 'versions.md',
+  'agent.advanced_settings': 'advanced-settings.md',
+  'agent.network_configuration': 'network-configuration.md',
+  'agent.additional_networks': 'additional-networks.md',
+  'agent.system_configuration': 'system-configuration.md',
+  maintenance_window: 'maintenance-windows.md',
+};
+
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 function typeText(schema: Schema): string {
@@ -47,10 +57,12 @@ function table(title: string, schema: Schema, isList: boolean): string[] {
     ].filter((note) => note !== '');
     return `| ${[`\`${name}\``, typeText(field), required.has(name) ? 'yes' : 'no', defaultText(field), limitText(field), notes.join(' '), effectText(field)].map(cell).join(' | ')} |`;
   });
+  const page = settingPages[title];
+  const more = page === undefined ? '' : ` Guidance: [${page}](../${page}).`;
   return [
     `## ${title}`,
     '',
-    `${schema.description ?? ''}${isList ? ' Each element:' : ''}`,
+    `${schema.description ?? ''}${more}${isList ? ' Each element:' : ''}`,
     '',
     '| Key | Type | Required | Default | Must be | Description | Acts since |',
     '|---|---|---|---|---|---|---|',
@@ -88,7 +100,7 @@ export function configDocs(schema: Schema): string {
   }
   const window = schema.properties?.['maintenance_window'];
   if (window) {
-    lines.push(...table('maintenance_window', window, false));
+    lines.push(...table('maintenance_window', { ...window, ...window.anyOf?.[0] }, false));
     lines.push(
       '```json',
       '{ "maintenance_window": { "days": ["sat", "sun"], "from": "22:00", "to": "04:00", "time_zone": "Europe/Berlin" } }',
@@ -96,7 +108,7 @@ export function configDocs(schema: Schema): string {
       '',
     );
     lines.push(
-      'This window begins on Saturday and on Sunday at 22:00 in Berlin and ends six hours later, on the next day.',
+      'This window begins on Saturday and on Sunday at 22:00 in Berlin and ends at 04:00 on the next day.',
       '',
     );
   }

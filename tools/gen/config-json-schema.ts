@@ -18,6 +18,7 @@ export interface Schema {
   minLength?: number;
   maxLength?: number;
   minItems?: number;
+  maxItems?: number;
   pattern?: string;
   unit?: 'min' | 'MB' | 'h';
   secret?: true;
@@ -42,7 +43,21 @@ export function configJsonSchema(): Schema {
   Object.assign(networks, { description, anyOf: [list, named] });
   delete networks.type;
   delete networks.items;
+  oneOrMany(schema);
   return schema;
+}
+
+/** A list of windows may also be written as its only element. */
+function oneOrMany(schema: Schema): void {
+  const windows = schema.properties?.['maintenance_window'];
+  if (!windows?.items) throw new Error('the schema has no maintenance_window');
+  const { items, ...list } = windows;
+  const { description, ...one } = items;
+  delete windows.type;
+  delete windows.items;
+  delete windows.minItems;
+  delete windows.maxItems;
+  Object.assign(windows, { description, anyOf: [one, { ...list, items: one }] });
 }
 
 /** Adds maxLength: a text of n bytes has at most n characters. JSON Schema has no limit in bytes. */

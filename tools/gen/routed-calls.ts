@@ -27,6 +27,8 @@ export function routedCalls(): Set<string> {
     waiting: nothing,
     addresses: nothing,
     authority: nothing,
+    unknownCodes: nothing,
+    certificateProblems: nothing,
     version: '',
   };
   const routed = new Set<string>();

@@ -8,12 +8,15 @@ const root = path.resolve(import.meta.dirname, '..', '..');
 const pins = path.join(root, 'tools', 'bun');
 const manifest = ['package.json', 'package-lock.json', '.npmrc'] as const;
 
+/** A runtime that is not on this machine and cannot be installed. */
+export class RuntimeMissing extends Error {}
+
 /** Path of the runtime for programs of `platform`; installs the runtime of another platform than this machine's. */
 export function runtimeFor(platform: Platform): string {
   const own = path.join(root, 'node_modules', platform.runtime, platform.program);
   if (existsSync(own)) return own;
   const other = path.join(installed(), 'node_modules', platform.runtime, platform.program);
-  if (!existsSync(other)) throw new Error(`${platform.runtime} holds no ${platform.program}.`);
+  if (!existsSync(other)) throw new RuntimeMissing(`${platform.runtime} holds no ${platform.program}.`);
   return other;
 }
 
@@ -36,8 +39,8 @@ function installed(): string {
       shell: process.platform === 'win32',
     });
     if (done.status !== 0) {
-      throw new Error(
-        `The runtimes of the other platforms can't be installed (${done.error?.message ?? done.stderr}). Check that the npm registry can be reached, then try again.`,
+      throw new RuntimeMissing(
+        `The runtimes of the other platforms can't be installed (${done.error?.message ?? done.stderr.trim().replaceAll('\n', ' ')}). Check that the npm registry can be reached, then try again.`,
       );
     }
     renameSync(fresh, folder);

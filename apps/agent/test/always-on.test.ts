@@ -9,6 +9,7 @@ import type { Ending } from '../src/composition/lifetime.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import { Credentials } from '../src/link/credentials.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
+import { point, readTrial, writeTrial } from '../src/versions/switch.ts';
 
 const minuteMs = 60_000;
 const textOf = (part: string) =>
@@ -52,6 +53,7 @@ async function world(linked: Linked, parts: readonly AlwaysOnPart[] = []) {
     );
   return {
     clock,
+    device,
     conditions,
     credentials,
     file,
@@ -132,3 +134,28 @@ test('a linked part that fails ends the agent, and one that another version repl
   await writeFile(v.file, textOf('a'));
   assert.equal(await v.begin(), 'handover');
 });
+
+for (const [name, isReady, boot] of [
+  ['after it was ready: the stop is recorded', true, 'interrupted'],
+  ['before it was ready: the start counts', false, 'boot-1'],
+] as const) {
+  test(`without credentials, an agent on trial is stopped ${name}`, async () => {
+    await using w = await world(() => assert.fail('there are no credentials'));
+    const [from, to] = [`1.0.0-${'a'.repeat(12)}`, `1.1.0-${'b'.repeat(12)}`];
+    const { files } = w.device;
+    await files.mkdir('bin');
+    await files.mkdir('state');
+    await point(files, 'agent', to);
+    const trial = { from, to, starts: 1, clearance: 0, since: 7, needs: 'cloud', boot: 'boot-1', cuts: 0 } as const;
+    await writeTrial(files, 'agent', trial);
+    if (!isReady) w.stop.abort(new Error('stopped'));
+    const done = w.begin();
+    if (isReady) {
+      await w.until(() => w.notified.includes('READY=1'));
+      w.stop.abort(new Error('stopped'));
+    }
+    await w.clock.advance(10_000);
+    assert.equal(await done, 'stopped');
+    assert.deepEqual(await readTrial(files, 'agent'), { ...trial, boot });
+  });
+}

@@ -10,6 +10,7 @@ import { createBus, type Peer } from '../src/os/linux/bus.ts';
 import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
 import { networkManager } from '../src/os/linux/network-manager.ts';
 import type { Network, NetworkState } from '../src/os/network-port.ts';
+import { withoutRadio } from './without-radio.ts';
 
 const manager = 'org.freedesktop.NetworkManager';
 const root = '/org/freedesktop/NetworkManager';
@@ -54,7 +55,8 @@ async function mocked(): Promise<Mocked> {
   const bus = createBus({ address, clock: systemClock, log });
   const files = { write: async () => true, restore: async () => 'not-managed' as const, written: async () => [] };
   const host = { networks: async () => [], datagramHolder: async () => undefined };
-  const network = networkManager({ bus, clock: systemClock, log, files, host, probe: async () => 'limited' });
+  const parts = { bus, clock: systemClock, log, files, host, ...withoutRadio(folder.path) };
+  const network = networkManager({ ...parts, probe: async () => 'limited' });
   const stop = new AbortController();
   const running = network.run(stop.signal);
   cleanup.defer(async () => {

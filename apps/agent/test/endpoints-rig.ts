@@ -45,6 +45,7 @@ export interface RunningEndpoints extends AsyncDisposable {
   submissions: Submission[];
   /** How often a user was active. */
   readonly activity: number;
+  readonly exits: number;
   answer: Cell<SubmissionAnswer>;
   /** The process that serves now. */
   pid(): Promise<number>;
@@ -65,8 +66,10 @@ export async function startEndpoints(
   const answer = new Cell<SubmissionAnswer>({ ok: true });
   const submissions: Submission[] = [];
   let activity = 0;
+  let exits = 0;
   const handlers: EndpointHandlers = {
     active: () => void activity++,
+    exit: () => void exits++,
     submit: async (submission) => {
       submissions.push(submission);
       return answer.get();
@@ -94,6 +97,9 @@ export async function startEndpoints(
     submissions,
     get activity() {
       return activity;
+    },
+    get exits() {
+      return exits;
     },
     answer,
     pid: async () => (await listenerOf(ports.portal))?.pid ?? 0,

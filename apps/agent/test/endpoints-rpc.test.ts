@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { ProvisioningService } from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
+import { systemClock } from '@platform/kit/node';
 import { built } from './built.ts';
 import { sampleView, startEndpoints } from './endpoints-rig.ts';
 import { flood, floods } from './http2-floods.ts';
@@ -12,6 +13,15 @@ test('an app provisions the device, before and after floods of frames', async ()
   await using endpoints = await startEndpoints([built('platform-agent').file, 'endpoints']);
   const baseUrl = `http://127.0.0.1:${endpoints.ports.rpc}`;
   const cloud = { id: 'part', secret: 'hush', appAddress: 'https://cloud.example:443' };
+  const leave = async (): Promise<void> => {
+    const sessionManager = new Http2SessionManager(baseUrl);
+    await createClient(ProvisioningService, createGrpcTransport({ baseUrl, sessionManager })).exitProvisioning({});
+    sessionManager.abort();
+  };
+  await leave();
+  for (const end = systemClock.now() + 10_000; endpoints.exits === 0 && systemClock.now() < end;)
+    await systemClock.sleep(20);
+  assert.equal(endpoints.exits, 1, 'nothing was entered: the user ends provisioning');
   const provision = async (): Promise<void> => {
     const sessionManager = new Http2SessionManager(baseUrl);
     const client = createClient(ProvisioningService, createGrpcTransport({ baseUrl, sessionManager }));

@@ -92,7 +92,7 @@ test('a port that another program has is an error that names the program', async
     {
       address: '127.0.0.1',
       view: new Cell(sampleView),
-      handlers: { active: never, submit: never },
+      handlers: { active: never, exit: never, submit: never },
       opened: never,
     },
     new AbortController().signal,
@@ -120,7 +120,7 @@ test('a process that says nothing any more is ended', async () => {
     log: log.log,
     ports: { portal: await freePort(), rpc: await freePort() },
   });
-  const handlers = { active: () => {}, submit: () => assert.fail('nothing was submitted') };
+  const handlers = { active: () => {}, exit: () => {}, submit: () => assert.fail('nothing was submitted') };
   const of = { address: '127.0.0.1', view: new Cell(sampleView), handlers, opened: () => assert.fail('not ready') };
   const served = endpoints.serve(of, stop.signal);
   await until('its end', async () => {
@@ -182,7 +182,7 @@ for (const [what, program, why] of broken) {
       log: log.log,
       ports: { portal: await freePort(), rpc: await freePort() },
     });
-    const handlers = { active: () => {}, submit: () => assert.fail('nothing valid was submitted') };
+    const handlers = { active: () => {}, exit: () => {}, submit: () => assert.fail('nothing valid was submitted') };
     const view = new Cell(sampleView);
     const of = { address: '127.0.0.1', view, handlers, opened: () => assert.fail('it never was ready') };
     const served = endpoints.serve(of, stop.signal);

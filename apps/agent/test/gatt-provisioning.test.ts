@@ -1,34 +1,43 @@
 import assert from 'node:assert/strict';
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt, randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
+import {
+  bluetoothUuids,
+  type BluetoothReadable,
+  type BluetoothWritable as Writable,
+  readBluetoothErrors,
+} from '@platform/contract/bluetooth-provisioning';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
-import { GattProvisioning, GattRefusal, gattUuids } from '../src/endpoints/gatt-provisioning.ts';
+import { GattProvisioning, GattRefusal } from '../src/endpoints/gatt-provisioning.ts';
 import type { ProvisioningView, Submission } from '../src/network/provisioning-view.ts';
 import { provisioningView } from './provisioning-device.ts';
 
-type Writable = keyof typeof gattUuids.writable;
 const hotspotPassword = 'hot:spot';
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 /** A device, its client, and a listener that records every byte on the air. */
-function device(change: Partial<ProvisioningView> = {}, problem: () => Promise<string> = () => Promise.resolve('')) {
+function device(
+  change: Partial<ProvisioningView> | (() => ProvisioningView) = {},
+  problem: () => Promise<string> = () => Promise.resolve(''),
+) {
   const clock = new FakeClock();
   const submitted: Submission[] = [];
-  const view = { ...provisioningView, ...change };
-  let active = 0;
+  const view = typeof change === 'function' ? change : () => ({ ...provisioningView, ...change });
+  let [active, changes] = [0, 0];
   const gatt = new GattProvisioning({
-    view: () => view,
+    view,
     active: () => void active++,
     handOver: (submission) => {
       submitted.push(submission);
       return problem();
     },
+    changed: () => void changes++,
     privateKey,
     hotspotPassword,
     clock,
   });
   const air: Buffer[] = [];
-  const read = (name: keyof typeof gattUuids.readable): Buffer => {
+  const read = (name: BluetoothReadable): Buffer => {
     const bytes = Buffer.from(gatt.read(name));
     air.push(bytes);
     return bytes;
@@ -43,35 +52,12 @@ function device(change: Partial<ProvisioningView> = {}, problem: () => Promise<s
     gatt.write(name, bytes);
   };
   const send = (name: Writable, value: string, password?: string): void => write(name, encrypt(value, password));
-  return { clock, submitted, gatt, air, read, encrypt, write, send, activity: () => active };
+  return { clock, submitted, gatt, air, read, encrypt, write, send, activity: () => active, changes: () => changes };
 }
 
 const refused = (code: GattRefusal['code']) => (error: unknown) => error instanceof GattRefusal && error.code === code;
 
 describe('the published GATT service', () => {
-  test('has the published identifiers', () => {
-    assert.equal(gattUuids.service, '51d984c2-43bd-5228-a3ac-a3eca992e8b3');
-    assert.deepEqual(gattUuids.writable, {
-      ssid: '37a720ee-86e5-55a8-b876-d200fb7e4f72',
-      psk: 'cd5b8fb9-4006-56e5-a78b-044cf6ae48cb',
-      id: 'c2be234e-1975-5e85-b97b-bb30c3bf43d2',
-      secret: 'd0029d11-a8c2-5231-8fcc-83de66952f01',
-      api_key: 'f30e26d6-155c-5a24-bd7f-6b1a40e463da',
-      app_address: '444ee2b0-b3fa-5d74-bb35-f194642188b3',
-      exit_provisioning: '10cd57f1-01bb-5937-89fb-64cc40be53d2',
-    });
-    assert.deepEqual(gattUuids.readable, {
-      pub_key: '70bc8310-68ca-5011-9282-72f201293dfb',
-      status: 'ea8a8689-548f-5941-829b-82aeff8095b7',
-      manufacturer: '49d34f00-cf76-55fa-9f8d-23f6836136ab',
-      model: 'e7e1ac15-fb59-54ab-8538-72008ad4ee43',
-      fragment_id: 'd2eae9e8-30bc-5fdf-bd9f-bd4e8a4017d2',
-      networks: '61eba4df-b901-502c-b278-fadf9d52802b',
-      errors: '75f64044-b604-5547-a723-7f8618255ddc',
-      agent_version: '6e164616-ee96-5835-b199-115ddbcd885f',
-    });
-  });
-
   const secured = 0x80;
   test('its values are the bytes that clients expect', () => {
     const { read } = device();
@@ -212,6 +198,38 @@ describe('the published GATT service', () => {
     assert.deepEqual(submitted[1], { wifi: { ssid: 'barn', psk: '', isHidden: false } });
   });
 
+  test('an error of before is gone once something new is entered, and comes back if it happens again', async () => {
+    const lastAttempt = { ssid: 'barn', result: 'wrong-password' as const, text: 'Wrong password.', wall: 50_000 };
+    let view = { ...provisioningView, lastAttempt };
+    const { send, read, changes, clock } = device(() => view);
+    const errors = (): string[] => readBluetoothErrors(read('errors'));
+    assert.deepEqual(errors(), ['Wrong password.']);
+    send('ssid', 'barn');
+    assert.equal(changes(), 0);
+    send('exit_provisioning', '');
+    assert.deepEqual([errors(), changes()], [[], 1]);
+    await clock.settle();
+    view = { ...view, lastAttempt: { ...lastAttempt, wall: 50_001 } };
+    assert.deepEqual(errors(), [], 'the same attempt');
+    view = { ...view, lastAttempt: { ...lastAttempt, wall: 51_000 } };
+    assert.deepEqual(errors(), ['Wrong password.']);
+  });
+
+  test('a set-up code takes the place of credentials, unless an id is given', async () => {
+    const { send, submitted, clock } = device();
+    send('set_up_code', 'ABCD-EFGH@fleet.example');
+    send('exit_provisioning', '');
+    await clock.settle();
+    send('set_up_code', 'ABCD-EFGH@fleet.example');
+    send('id', 'part');
+    send('exit_provisioning', '');
+    await clock.settle();
+    assert.deepEqual(submitted, [
+      { credentials: 'ABCD-EFGH@fleet.example' },
+      { credentials: '{"cloud":{"app_address":"","id":"part"}}' },
+    ]);
+  });
+
   test('an agent that fails is an error for the client', async () => {
     const { send, read, clock } = device({ lastAttempt: null }, () => Promise.reject(new Error('gone')));
     send('ssid', 'barn');
@@ -223,7 +241,7 @@ describe('the published GATT service', () => {
   test('20,000 random writes stage nothing', async () => {
     const random = seededRandom(7);
     const { gatt, clock, send, submitted } = device();
-    const names = Object.keys(gattUuids.writable) as Writable[];
+    const names = Object.keys(bluetoothUuids.writable) as Writable[];
     for (let n = 0; n < 20_000; n++) {
       const bytes = Buffer.alloc(random() < 0.5 ? 256 : Math.floor(random() * 600), Math.floor(random() * 256));
       const name = names[Math.floor(random() * names.length)] ?? 'ssid';

@@ -4,11 +4,9 @@ import { seededRandom } from '@platform/kit/testing';
 import {
   ImprovCommands,
   improvCapabilities,
-  improvDataUuid,
   improvError,
   improvServiceData,
   improvState,
-  improvUuids,
 } from '../src/endpoints/improv.ts';
 import type { ProvisioningView } from '../src/network/provisioning-view.ts';
 import { provisioningView as view } from './provisioning-device.ts';
@@ -33,12 +31,6 @@ const sendWifi = withChecksum(
 );
 
 describe('Improv', () => {
-  test('has the identifiers of the specification', () => {
-    const of = (last: number): string => `00467768-6228-2272-4663-27747826800${last}`;
-    assert.deepEqual(Object.values(improvUuids), [0, 1, 2, 3, 4, 5].map(of));
-    assert.equal(improvDataUuid, '00004677-0000-1000-8000-00805f9b34fb');
-  });
-
   const states: [name: string, change: Partial<ProvisioningView>, state: number, error: number][] = [
     ['waiting, after a failed attempt', {}, 1, 3],
     ['waiting', { lastAttempt: null }, 1, 0],

@@ -50,6 +50,21 @@ test('a file and a link that stood there before come back with content and mode'
   assert.equal(await readlink(link), 'elsewhere');
 });
 
+test('what a user wrote into a managed file before and since is never lost', async () => {
+  await using at = await machine();
+  const { file, managed } = at;
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, 'before');
+  await managed.write(file, 'ours');
+  await writeFile(file, 'edited');
+  assert.equal(await managed.write(file, 'ours again'), true);
+  assert.equal(await readFile(`${file}.save`, 'utf8'), 'edited');
+  await writeFile(file, 'edited again');
+  assert.equal(await managed.restore(file), 'foreign');
+  assert.equal(await readFile(file, 'utf8'), 'edited again');
+  assert.equal(await readFile(`${file}.save`, 'utf8'), 'before');
+});
+
 test('a file that was changed since stays', async () => {
   await using at = await machine();
   const { file, managed } = at;

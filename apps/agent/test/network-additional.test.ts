@@ -1,6 +1,7 @@
 // Stories of additional networks: added, changed and removed by the configuration of the management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JoinResult } from '../src/os/network-port.ts';
 import { NetworkWorld } from './network-world.ts';
 
 const home = { type: 'wifi', ssid: 'Home', psk: 'password1', priority: 10 };
@@ -162,5 +163,87 @@ test('without NetworkManager each configured network is one condition, until it 
   await world.pass(2);
   assert.deepEqual(world.conditions.get(), []);
   assert.deepEqual(marks(world), ['Home', 'Spare']);
+  await world.stop();
+});
+
+const passwordOf = async (world: NetworkWorld, ssid: string): Promise<string> => {
+  const { profiles } = world.network.state.get();
+  const uuid = profiles.find((one) => one.ssid === ssid)?.uuid ?? '';
+  return reasonOf(await world.finished(world.network.join(uuid, '', new AbortController().signal)));
+};
+const reasonOf = (result: JoinResult): string => (result.ok ? 'ok' : result.reason);
+
+/** Online by Home with two more networks; then a change that cuts the machine off, and alters both others. */
+async function cutOff(): Promise<{ world: NetworkWorld; uuids: string[] }> {
+  const world = await machine({ additional_networks: [home, spare, { ...spare, name: 'third', ssid: 'Third' }] });
+  world.network.setAccessPoint('Third');
+  assert.ok(await world.until(() => world.joined === 'Home' && world.applied.get().revision === 2, 3));
+  await world.pass(1);
+  const uuids = world.network.state.get().profiles.map(({ uuid }) => uuid);
+  world.configure({
+    additional_networks: [
+      { ...home, psk: 'not the password' },
+      { ...spare, psk: 'another password' },
+      { type: 'wired', name: 'new' },
+    ],
+  });
+  return { world, uuids };
+}
+
+test('a rolled back change restores inactive networks that it altered or removed, and their passwords', async () => {
+  const { world, uuids } = await cutOff();
+  await world.pass(6);
+  assert.equal(world.applied.get().failure?.code, 'NETWORK_CHANGE_ROLLED_BACK');
+  assert.deepEqual(marks(world), ['Home', 'Spare', 'third']);
+  assert.deepEqual(new Set(world.network.state.get().profiles.map(({ uuid }) => uuid)), new Set(uuids));
+  assert.doesNotMatch(world.transcript.join('\n'), /password1|another password/);
+  await world.stop();
+  for (const ssid of ['Spare', 'Third']) assert.equal(await passwordOf(world, ssid), 'ok', ssid);
+});
+
+for (const [when, minutes] of [
+  ['at once, nothing of it is on the disk', 0.2],
+  ['when the changed profiles are on the disk', 0.7],
+] as const) {
+  test(`a power cut during the trial of a change, ${when}: the networks before come back`, async () => {
+    const { world } = await cutOff();
+    const { network } = world;
+    const join = network.join.bind(network);
+    network.join = () => new Promise<never>(() => {}); // the trial takes as long as it may
+    await world.pass(minutes);
+    assert.equal(world.isChanging.get(), true);
+    network.join = join;
+    await world.cutPower();
+    assert.ok(await world.until(() => world.joined === 'Home', 4), world.transcript.slice(-20).join('\n'));
+    await world.pass(8);
+    // The added one may stay: it is part of no link.
+    assert.deepEqual(
+      [world.joined, marks(world).filter((name) => name !== 'new')],
+      ['Home', ['Home', 'Spare', 'third']],
+    );
+    assert.equal(world.applied.get().failure?.code, 'NETWORK_CHANGE_ROLLED_BACK');
+    const { device } = world.machine.session();
+    assert.equal(await device.disk.read('state/network-undo.json'), undefined, 'the passwords are not kept twice');
+    await world.stop();
+  });
+}
+
+test('a change that NetworkManager has rolled back by itself is reported as rolled back', async () => {
+  const world = await machine({ additional_networks: [home] });
+  assert.ok(await world.until(() => world.joined === 'Home' && world.applied.get().revision === 2, 3));
+  const checkpoint = world.network.checkpoint.bind(world.network);
+  world.network.checkpoint = async () => {
+    const made = await checkpoint(180);
+    return { ...made, confirm: async () => (await made.rollBack(), made.confirm()) };
+  };
+  world.configure({ additional_networks: [{ ...home, priority: 3 }] });
+  await world.pass(5);
+  assert.deepEqual(world.applied.get(), {
+    revision: 2,
+    failure: {
+      code: 'NETWORK_CHANGE_ROLLED_BACK',
+      reason: 'rolled back: NetworkManager has rolled it back, because it was not confirmed within 180 s',
+    },
+  });
   await world.stop();
 });

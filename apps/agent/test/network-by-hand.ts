@@ -1,15 +1,19 @@
 // The adapter for NetworkManager by hand, in the lab's machines. Compile it as the agent is compiled:
 //   node_modules/@oven/bun-linux-x64/bin/bun build --compile apps/agent/test/network-by-hand.ts --outfile network-by-hand
+// ./network-by-hand country DE | rules IF | eap IF SSID FILE   (FILE: the settings of Eap as JSON)
 // ./network-by-hand state | watch | scan IF | join IF SSID [PSK] | hidden IF SSID PSK | hotspot IF SSID PSK | off | remove
+import { readFileSync } from 'node:fs';
 import { createLog, errorText } from '@platform/kit';
 import { stderrSink, systemClock } from '@platform/kit/node';
 import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
-import type { NewProfile } from '../src/os/network-port.ts';
+import { kernelRadioRules } from '../src/os/linux/radio-rules.ts';
+import type { Eap, NewProfile } from '../src/os/network-port.ts';
 import { linuxNetwork } from '../src/os/linux/network-manager.ts';
 
 const log = createLog({ name: 'network', clock: systemClock, level: 'debug', sink: stderrSink('text') });
 const root = '/tmp/network-by-hand';
 const network = linuxNetwork({
+  root,
   clock: systemClock,
   log,
   files: managedFilesOnDisk(root),
@@ -45,9 +49,26 @@ async function act([command = 'state', name = '', ssid = '', psk = '']: readonly
       const uuid = await network.save(profile(name, ssid, psk, command === 'hidden'));
       return show(await network.join(uuid, name, stop.signal));
     }
+    case 'eap': {
+      const of = profile(name, ssid, '', false);
+      const eap = JSON.parse(readFileSync(psk, 'utf8')) as Eap;
+      if (of.wifi) of.wifi.security = { is: 'eap', eap };
+      const uuid = await network.save(of);
+      await network.setAutoconnect(uuid, false);
+      return show(await network.join(uuid, name, stop.signal));
+    }
+    case 'country':
+      return show(await network.setCountry(name));
+    case 'rules': {
+      const rules = kernelRadioRules();
+      return show([await rules.country(), await rules.ownCountry(name), await rules.channels(name)]);
+    }
     case 'hotspot':
       return show(
-        await network.startHotspot({ interface: name, ssid, password: psk, isRedirecting: true }, stop.signal),
+        await network.startHotspot(
+          { interface: name, ssid, password: psk, isRedirecting: true, band: '5' },
+          stop.signal,
+        ),
       );
     case 'off':
       return network.stopHotspot();

@@ -23,6 +23,12 @@ export interface NetworkWorld extends AsyncDisposable {
   setManager(to: 'ready' | 'absent' | 'too-old'): Promise<void>;
   /** Saves a wired profile of another program. @returns its UUID */
   foreignProfile(name: string): string;
+  /** The manager rolls back by itself: the time of every checkpoint is over. */
+  endCheckpoints(): Promise<void>;
+  /** Whose rules the radios obey. */
+  country(): string;
+  /** The kernel does not know the rules of this country. */
+  forgetCountry(country: string): void;
   /** Another program holds port 53. */
   takeDnsPort(program: string): void;
 }
@@ -58,7 +64,13 @@ export const wifiProfile = (ssid: string, password = 'password1', how: Partial<N
   ...how,
 });
 
-const hotspot = { interface: 'wlan0', ssid: 'platform-setup-box', password: 'platformsetup', isRedirecting: true };
+const hotspot = {
+  interface: 'wlan0',
+  ssid: 'platform-setup-box',
+  password: 'platformsetup',
+  isRedirecting: true,
+  band: '',
+} as const;
 const reasonOf = (result: JoinResult): string => (result.ok ? 'ok' : result.reason);
 const never = new AbortController().signal;
 
@@ -153,6 +165,15 @@ export function networkContract(kind: string, make: () => Promise<NetworkWorld>)
     await until(world, 'no mark', () => profileOf(world, uuid)?.mark === undefined);
     assert.equal(profileOf(world, uuid)?.ssid, 'Home');
     await assert.rejects(finished(world, world.network.remove(uuid)));
+  });
+
+  withWorld('the files that it wrote are restored once', async (world) => {
+    await finished(world, world.network.startHotspot(hotspot, never));
+    await finished(world, world.network.setPowerSave(false));
+    await finished(world, world.network.stopHotspot());
+    const restored = await finished(world, world.network.restoreFiles());
+    assert.deepEqual([restored.length, restored.every(({ isRestored }) => isRestored)], [2, true]);
+    assert.deepEqual(await finished(world, world.network.restoreFiles()), []);
   });
 
   withWorld('it joins networks with a password, open ones and hidden ones', async (world) => {
@@ -250,18 +271,53 @@ export function networkContract(kind: string, make: () => Promise<NetworkWorld>)
     assert.equal(deviceOf(world, 'wlan0')?.isHotspot, false);
   });
 
-  withWorld('a checkpoint restores profiles; a confirmed one does not', async (world) => {
-    const kept = await saved(world, wifiProfile('Home'));
-    const first = await finished(world, world.network.checkpoint(60));
-    const added = await saved(world, wifiProfile('Office'));
-    await finished(world, world.network.remove(kept));
-    await finished(world, first.rollBack());
-    await until(world, 'as before', () => !!profileOf(world, kept) && !profileOf(world, added));
-    const second = await finished(world, world.network.checkpoint(60));
+  withWorld(
+    'a checkpoint restores the profile in use and removes new ones; others can be made again',
+    async (world) => {
+      world.accessPoint('Home');
+      await scan(world);
+      const home = await saved(world, wifiProfile('Home'));
+      const spare = await saved(world, wifiProfile('Spare'));
+      assert.equal(reasonOf(await joined(world, home)), 'ok');
+      await until(world, 'it is connected', () => deviceOf(world, 'wlan0')?.profile === home);
+      const first = await finished(world, world.network.checkpoint(60));
+      const added = await saved(world, wifiProfile('Office'));
+      await finished(world, world.network.save(wifiProfile('Home', 'password2', { priority: 7 }), home));
+      await finished(world, world.network.remove(spare));
+      await finished(world, first.rollBack());
+      await until(world, 'as before', () => profileOf(world, home)?.priority === 999 && !profileOf(world, added));
+      assert.equal(profileOf(world, spare), undefined);
+      assert.equal(await finished(world, world.network.save(wifiProfile('Spare'), spare)), spare);
+      await until(world, 'it is back', () => profileOf(world, spare)?.ssid === 'Spare');
+    },
+  );
+
+  withWorld('what a confirmed checkpoint kept stays; one that has ended is not confirmed', async (world) => {
+    const checkpoint = await finished(world, world.network.checkpoint(60));
     const later = await saved(world, wifiProfile('Office'));
-    await finished(world, second.confirm());
+    assert.equal(await finished(world, checkpoint.confirm()), true);
     await world.pass();
     assert.ok(profileOf(world, later));
+    const late = await finished(world, world.network.checkpoint(60));
+    const lost = await saved(world, wifiProfile('Lost'));
+    await world.endCheckpoints();
+    assert.equal(await finished(world, late.confirm()), false);
+    await until(world, 'it is rolled back', () => !profileOf(world, lost));
+    await finished(world, late.rollBack());
+  });
+
+  withWorld('a country is set, read back and given back, also without a manager', async (world) => {
+    const before = world.country();
+    const set = (country: string): Promise<string> => finished(world, world.network.setCountry(country));
+    world.forgetCountry('XX');
+    assert.equal(await set('DE'), '');
+    assert.equal(world.country(), 'DE');
+    assert.match(await set('XX'), /\S/);
+    await world.setManager('absent');
+    assert.equal(await set('US'), '');
+    assert.equal(world.country(), 'US');
+    assert.equal(await set(''), '');
+    assert.equal(world.country(), before);
   });
 
   withWorld('a manager that stops and comes back is taken up again', async (world) => {

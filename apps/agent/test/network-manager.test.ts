@@ -4,17 +4,41 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { TimeoutError } from '@platform/kit';
-import type { Connectivity } from '../src/os/network-port.ts';
+import type { Connectivity, NewProfile } from '../src/os/network-port.ts';
 import type { ManagedFiles } from '../src/os/managed-files.ts';
 import { type Bus, createBus } from '../src/os/linux/bus.ts';
 import { hotspotHost } from '../src/os/linux/network-manager-hotspot.ts';
+import type { RadioChannel, RadioRules } from '../src/os/linux/radio-rules.ts';
+import { wifiCountry } from '../src/os/linux/wifi-country.ts';
 import { networkManager } from '../src/os/linux/network-manager.ts';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import { networkContract, type NetworkWorld, wifiProfile } from './network-contract.ts';
 import { ScriptedNetworkManager } from './scripted-network-manager.ts';
 
+/** The rules of a kernel that acts at once. */
+class ScriptedRules implements RadioRules {
+  now = '00';
+  unknown: readonly string[] = [];
+  allowed: readonly RadioChannel[] = [];
+  problem = '';
+  country = async (): Promise<string> => this.now;
+  ownCountry = async (): Promise<string> => '';
+  async askFor(country: string): Promise<void> {
+    if (!this.unknown.includes(country)) this.now = country;
+  }
+  async channels(): Promise<readonly RadioChannel[]> {
+    if (this.problem !== '') throw new Error(this.problem);
+    return this.allowed;
+  }
+}
+
 interface ScriptedWorld extends NetworkWorld {
+  rules: ScriptedRules;
+  /** Files of NetworkManager that were removed. */
+  discarded: string[];
+  /** Files of NetworkManager that were restored, with their content. */
+  written: string[];
   bus: Bus;
   script: ScriptedNetworkManager;
   files: Map<string, string>;
@@ -50,7 +74,18 @@ async function scripted(): Promise<ScriptedWorld> {
     datagramHolder: async (port: number) =>
       port === 53 && script.dnsHolder !== '' ? { pid: 7, command: script.dnsHolder } : undefined,
   };
-  const network = networkManager({ bus, clock, log, host, files: filesIn(files), probe: async () => probed.result });
+  const rules = new ScriptedRules();
+  const country = wifiCountry({ root: folder.path, rules, clock });
+  const discarded: string[] = [];
+  const written: string[] = [];
+  let reads = 0;
+  const keyFiles = {
+    read: async (file: string) => Buffer.from(`${++reads}. of ${file}`),
+    write: async (file: string, bytes: Uint8Array) => void written.push(`${file}: ${Buffer.from(bytes).toString()}`),
+    remove: async (file: string) => void discarded.push(file),
+  };
+  const parts = { bus, clock, log, host, rules, country, keyFiles, files: filesIn(files) };
+  const network = networkManager({ ...parts, probe: async () => probed.result });
   return {
     network,
     bus,
@@ -58,6 +93,11 @@ async function scripted(): Promise<ScriptedWorld> {
     files,
     taken,
     probed,
+    rules,
+    discarded,
+    written,
+    country: () => rules.now,
+    forgetCountry: (name) => void (rules.unknown = [...rules.unknown, name]),
     lines: captured.text,
     pass: () => clock.sleep(5),
     accessPoint: (ssid, how) => script.setAccessPoint(Buffer.from(ssid), how),
@@ -69,6 +109,7 @@ async function scripted(): Promise<ScriptedWorld> {
       if (to !== 'absent') script.bus.setOwned(true);
     },
     foreignProfile: (name) => script.foreignProfile(name),
+    endCheckpoints: async () => script.endCheckpoints(),
     takeDnsPort: (program) => void (script.dnsHolder = program),
     async [Symbol.asyncDispose]() {
       await script[Symbol.asyncDispose]();
@@ -96,6 +137,8 @@ function scriptedTest(name: string, story: (world: ScriptedWorld) => Promise<voi
     }
   });
 }
+
+const on = scriptedTest;
 
 async function until(world: ScriptedWorld, holds: () => boolean): Promise<void> {
   for (let n = 0; !holds(); n++) {
@@ -142,7 +185,13 @@ scriptedTest('an access point that an activation looks for is not visible', asyn
 
 scriptedTest('the hotspot leaves the default route, other subnets and the disk alone', async (world) => {
   world.taken.push('10.42.0.7/16', '192.168.200.0/24');
-  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false };
+  const hotspot = {
+    interface: 'wlan0',
+    ssid: 'box',
+    password: 'platformsetup',
+    isRedirecting: false,
+    band: '',
+  } as const;
   assert.deepEqual(await world.network.startHotspot(hotspot, never), { ok: true, address: '192.168.201.1' });
   const names = [...world.files].find(([file]) => file.includes('dnsmasq-shared.d'))?.[1] ?? '';
   assert.match(names, /^address=\/\.setup\/192\.168\.201\.1$/m);
@@ -151,6 +200,104 @@ scriptedTest('the hotspot leaves the default route, other subnets and the disk a
   assert.equal(settings?.get('ipv6')?.get('method')?.value, 'disabled');
   assert.equal(settings?.get('connection')?.get('autoconnect')?.value, false);
   assert.deepEqual(settings?.get('802-11-wireless-security')?.get('proto')?.value, ['rsn']);
+});
+
+const mayStart = (frequencyMhz: number) => ({ frequencyMhz, mayStart: true, isIndoorOnly: false });
+
+on('the hotspot opens on a channel that the rules allow, and knows when it has to leave', async (world) => {
+  const { network, rules, script } = world;
+  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false } as const;
+  const channel = (): unknown[] => {
+    const wireless = script.settingsOf('box')?.get('802-11-wireless');
+    return [wireless?.get('band')?.value, wireless?.get('channel')?.value];
+  };
+  const start = (band: '' | '5') => network.startHotspot({ ...hotspot, band }, never);
+  assert.equal((await start('')).ok, true);
+  assert.deepEqual(channel(), ['bg', undefined], 'the rules are not known');
+  assert.equal(await network.hotspotProblem(), '');
+
+  rules.allowed = [mayStart(2437), mayStart(5180)];
+  assert.equal((await start('5')).ok, true);
+  assert.deepEqual(channel(), ['a', 36]);
+  assert.equal(await network.hotspotProblem(), '');
+  rules.allowed = [mayStart(2437)];
+  assert.equal(await network.hotspotProblem(), 'channel 36 (5180 MHz) is not allowed any more');
+  assert.equal((await start('5')).ok, true);
+  assert.deepEqual(channel(), ['bg', 6]);
+  assert.equal(await network.hotspotProblem(), '');
+
+  rules.allowed = [{ ...mayStart(2437), mayStart: false }];
+  const none = await start('');
+  assert.match(none.ok ? '' : none.detail, /rules in effect allow no channel .* wlan0/);
+  assert.equal(await network.hotspotProblem(), '', 'no hotspot runs');
+  rules.problem = 'no netlink';
+  assert.equal((await start('')).ok, true);
+});
+
+const office = (method: 'tls' | 'peap'): NewProfile => {
+  const eap = { method, innerMethod: 'mschapv2', identity: 'me', anonymousIdentity: '', password: 'x' } as const;
+  const pems = { authority: 'PEM a', clientCertificate: 'PEM b', clientKey: 'PEM c', clientKeyPassword: '' };
+  const security = { is: 'eap', eap: { ...eap, ...pems, serverName: '' } } as const;
+  return wifiProfile('Office', '', { wifi: { ssid: 'Office', isHidden: false, security } });
+};
+
+on('no certificate and no key stays behind when its network is changed or removed', async (world) => {
+  const { network, discarded } = world;
+  const uuid = await network.save(office('tls'));
+  const file = (kind: string): string => `/etc/NetworkManager/system-connections/${uuid}-${kind}.pem`;
+  await network.setPriority(uuid, 5);
+  assert.deepEqual(discarded, []);
+  await network.save(office('peap'), uuid);
+  assert.deepEqual(discarded.splice(0), [file('client-cert'), file('private-key')]);
+  await network.remove(uuid);
+  assert.deepEqual(discarded, [file('ca-cert')]);
+});
+
+scriptedTest('a rollback finds the certificates as they were; a confirmed change removes them', async (world) => {
+  const { network, discarded, written } = world;
+  const uuid = await network.save(office('tls'));
+  const file = (kind: string): string => `/etc/NetworkManager/system-connections/${uuid}-${kind}.pem`;
+  const kinds = ['ca-cert', 'client-cert', 'private-key'].map(file);
+  const first = await network.checkpoint(60);
+  await network.save(office('tls'), uuid);
+  await network.remove(uuid);
+  assert.deepEqual(discarded, [], 'they may be needed again');
+  await first.rollBack();
+  assert.deepEqual(
+    written.splice(0),
+    kinds.map((one, n) => `${one}: ${n + 1}. of ${one}`),
+  );
+  assert.deepEqual(discarded, []);
+
+  const second = await network.checkpoint(60);
+  const other = await network.save(office('tls'));
+  await network.remove(other);
+  assert.deepEqual(discarded, []);
+  await second.confirm();
+  const expected = kinds.map((one) => one.replace(uuid, other));
+  assert.deepEqual([written, discarded], [[], expected]);
+});
+
+scriptedTest('certificates of a new network are removed when its change is rolled back', async (world) => {
+  const { network, discarded } = world;
+  const change = await network.checkpoint(60);
+  const uuid = await network.save(office('tls'));
+  await change.rollBack();
+  const file = (kind: string): string => `/etc/NetworkManager/system-connections/${uuid}-${kind}.pem`;
+  assert.deepEqual(discarded, ['ca-cert', 'client-cert', 'private-key'].map(file));
+});
+
+scriptedTest('a disowned network keeps its certificates', async (world) => {
+  const uuid = await world.network.save(office('tls'));
+  await world.network.disown(uuid);
+  assert.deepEqual(world.discarded, []);
+});
+
+scriptedTest('a radio for 5 GHz only, whose rules are not known', async (world) => {
+  world.script.capabilities = 0x740 & ~0x200;
+  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false } as const;
+  assert.equal((await world.network.startHotspot({ ...hotspot, band: '' }, never)).ok, true);
+  assert.equal(world.script.settingsOf('box')?.get('802-11-wireless')?.get('band')?.value, 'a');
 });
 
 scriptedTest('without a check by NetworkManager the agent checks the way to the internet itself', async (world) => {

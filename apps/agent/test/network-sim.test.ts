@@ -16,6 +16,9 @@ async function simulated(): Promise<NetworkWorld> {
     unplugRadio: () => network.setRadios([]),
     setManager: async (to) => network.setManager(to),
     foreignProfile: (name) => network.addForeignProfile({ name, type: 'wired' }),
+    endCheckpoints: () => clock.advance(61_000),
+    country: () => network.country,
+    forgetCountry: (name) => void (network.unknownCountries = [...network.unknownCountries, name]),
     takeDnsPort: (program) => void (network.foreignDnsServer = program),
     [Symbol.asyncDispose]: async () => {},
   };

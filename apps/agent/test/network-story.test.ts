@@ -29,6 +29,30 @@ test('a fresh device opens its hotspot, and its owner brings it online', async (
   await world.stop();
 });
 
+test('a fresh device looks around before its radio becomes the hotspot: the page lists networks at once', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.network.setAccessPoint('Home');
+  const { network, clock } = world;
+  const [scan, startHotspot] = [network.scan.bind(network), network.startHotspot.bind(network)];
+  let isHotspot = false;
+  network.startHotspot = async (...args) => {
+    isHotspot = true; // and a scan that is under way finds nothing
+    return startHotspot(...args);
+  };
+  network.scan = async (name, signal) => {
+    await clock.sleep(5_000, signal);
+    if (!isHotspot) await scan(name, signal);
+  };
+  world.start();
+  assert.ok(await world.until(() => world.view !== undefined, 2), 'portal');
+  assert.deepEqual(
+    world.view?.get().networks.map(({ ssid }) => ssid),
+    ['Home'],
+  );
+  await world.stop();
+});
+
 test('a wrong password leads back to the hotspot within a minute, with the reason', async () => {
   const world = new NetworkWorld();
   world.credentials.set('none');
@@ -183,7 +207,10 @@ test('disabling the configuration over the network in use leaves the machine onl
   await world.pass(2);
   assert.equal(world.joined, 'Home');
   assert.equal(world.status.get()?.mode, 'unmanaged');
-  assert.equal(world.status.get()?.why, 'disable_network_configuration is true; left to the system: Home');
+  assert.equal(
+    world.status.get()?.why,
+    'disable_network_configuration is true; left to the system: Home; restored: hotspot names',
+  );
   const [profile] = world.network.state.get().profiles;
   assert.deepEqual([profile?.ssid, profile?.mark, profile?.isAutoconnect], ['Home', undefined, true]);
   await world.cutPower();
@@ -211,5 +238,85 @@ test('a long name of the hotspot is cut to 32 bytes, with one line in the log', 
   assert.equal(Buffer.byteLength(world.hotspot) <= 32, true);
   await world.pass(15);
   assert.equal(world.transcript.filter((line) => line.includes('is cut to 32 bytes')).length, 1);
+  await world.stop();
+});
+
+test('an app ends provisioning without entering anything: the hotspot closes, and the known network is joined', async () => {
+  const world = new NetworkWorld();
+  await online(world);
+  world.network.setAccessPoint('Home', { isOn: false });
+  await world.until(() => world.view !== undefined, 5);
+  world.active();
+  world.network.setAccessPoint('Home', { isOn: true });
+  world.exit();
+  assert.ok(await world.until(() => world.joined === 'Home' && world.hotspot === '', 1), 'the user is not waited for');
+  await world.stop();
+});
+
+test('a network with IPv6 only is used; without internet, a text of its own says why not', async () => {
+  const world = new NetworkWorld();
+  world.configure({ network_configuration: { turn_on_hotspot_if_wifi_has_no_internet: true } });
+  world.network.setAccessPoint('Six', { isIpv6Only: true, internet: 'none' });
+  world.start();
+  await world.until(() => world.view !== undefined, 5);
+  assert.equal(await world.enter('Six', 'password1'), 'ok');
+  assert.ok(await world.until(() => world.view === undefined, 1));
+  assert.ok(await world.until(() => world.view?.get().lastAttempt?.result === 'ipv6-only', 2), 'the page says so');
+  const { result, text } = world.status.get()!.attempts[0]!;
+  assert.deepEqual(
+    [result, text],
+    ['no-internet', 'Connected to Six, which gives IPv6 addresses only, but there is no internet through it.'],
+  );
+  world.network.setAccessPoint('Six', { internet: 'full' });
+  assert.equal(await world.enter('Six', 'password1'), 'ok');
+  assert.ok(await world.until(() => world.status.get()?.mode === 'normal' && world.joined === 'Six', 3));
+  await world.pass(1);
+  assert.deepEqual(world.status.get()?.notes, ['Six gives IPv6 addresses only']);
+  await world.stop();
+});
+
+test('two radios: one is used, the other is named; the one in use is unplugged, and comes back', async () => {
+  const world = new NetworkWorld(['wlan0', 'wlan1']);
+  world.configure({ network_configuration: { hotspot_interface: 'wlan1' } });
+  await online(world);
+  assert.deepEqual(world.status.get()?.notes, ['wlan0 is a second radio: the agent uses wlan1 (hotspot_interface)']);
+  world.network.setRadios(['wlan0']);
+  await world.pass(1);
+  assert.deepEqual(world.status.get()?.notes, ['the WiFi radio wlan1 is not plugged in']);
+  await world.pass(30);
+  assert.equal(world.status.get()?.mode, 'normal', 'it works on without a radio');
+  world.network.setRadios(['wlan0', 'wlan1']);
+  assert.ok(await world.until(() => world.joined === 'Home', 15));
+  await world.stop();
+});
+
+test('credentials for a device that has valid ones are refused, and nothing else of the submission is taken', async () => {
+  const world = new NetworkWorld();
+  world.network.setAccessPoint('Home');
+  world.start();
+  await world.until(() => world.view !== undefined, 5);
+  const refused = await world.enter('Home', 'password1', { credentials: '{}' });
+  assert.equal(refused, 'This machine has other credentials.');
+  await world.pass(1);
+  assert.deepEqual([world.network.state.get().profiles.length, world.joined], [0, '']);
+  await world.stop();
+});
+
+test('a hotspot whose channel a new country forbids moves, while the machine is online by a cable', async () => {
+  const world = new NetworkWorld();
+  const country = (wifi_country: string) => world.configure({ network_configuration: { wifi_country } });
+  country('US');
+  world.network.setCable('eth0');
+  world.start();
+  await world.pass(1);
+  world.provisioning?.force();
+  assert.ok(await world.until(() => world.hotspot !== '', 2), 'hotspot');
+  world.network.forbidding = ['PK'];
+  country('PK');
+  assert.ok(await world.until(() => world.hotspot === '', 1), 'it leaves its channel');
+  world.network.forbidding = []; // it starts on another one
+  assert.ok(await world.until(() => world.hotspot !== '', 2), 'it is back');
+  assert.equal(world.network.country, 'PK');
+  assert.ok(world.transcript.some((line) => line.includes('the hotspot moves')));
   await world.stop();
 });

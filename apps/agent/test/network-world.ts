@@ -5,11 +5,14 @@ import type { ConditionSet } from '../src/health/condition-set.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import type { Credentials } from '../src/machines/provisioning-state.ts';
 import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
+import { keepCountry } from '../src/network/country.ts';
+import type { BluetoothWanted } from '../src/network/bluetooth-wanted.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
 import type { NetworkSettings } from '../src/network/network-settings.ts';
 import type { NetworkStatus } from '../src/network/network-status.ts';
 import { Provisioning } from '../src/network/provisioning.ts';
 import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import type { BluetoothState } from '../src/os/bluetooth-port.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { SimNetwork } from '../src/os/sim/network.ts';
 
@@ -34,6 +37,16 @@ export class NetworkWorld {
   provisioning: Provisioning | undefined;
   /** What phones see; undefined: the endpoints are closed. */
   view: Cell<ProvisioningView> | undefined;
+  /** What is wanted of Bluetooth, and whether there is an adapter. */
+  readonly bluetooth = {
+    wanted: new Cell<BluetoothWanted>({ is: 'off' }),
+    state: new Cell<BluetoothState>({ is: 'impossible', reason: 'there is no adapter' }),
+    handlers: undefined as EndpointHandlers | undefined,
+    run: async ({ handlers }: { handlers: EndpointHandlers }, signal: AbortSignal): Promise<void> => {
+      this.bluetooth.handlers = handlers;
+      while (!signal.aborted) await this.bluetooth.wanted.changed(signal);
+    },
+  };
   /** Error with which the endpoints refuse to open. */
   endpointProblem = '';
   #handlers: EndpointHandlers | undefined;
@@ -61,9 +74,12 @@ export class NetworkWorld {
     this.provisioning = new Provisioning({
       network: this.network,
       endpoints: this.#endpoints(),
+      bluetooth: this.bluetooth,
       settings: this.settings,
       credentials: this.credentials,
       takeCredentials: async () => {
+        if (this.credentials.get() === 'given')
+          return { ok: false, code: 'OTHER_CREDENTIALS', text: 'This machine has other credentials.' };
         this.credentials.set('given');
         return { ok: true };
       },
@@ -79,6 +95,7 @@ export class NetworkWorld {
       agentVersion: '9.9.9',
       disk: device.disk,
       files: device.files,
+      forceWatch: device.lines.follow('etc/force_provisioning_mode', clock),
       clock,
       log,
     });
@@ -94,7 +111,13 @@ export class NetworkWorld {
       clock,
       log,
     };
-    const running = [this.provisioning.run(this.#stop.signal), keepAdditionalNetworks(networks, this.#stop.signal)];
+    const { provisioning } = this;
+    const country = { ...networks, move: () => provisioning.moveHotspot() };
+    const running = [
+      provisioning.run(this.#stop.signal),
+      keepAdditionalNetworks(networks, this.#stop.signal),
+      keepCountry(country, this.#stop.signal),
+    ];
     this.#running = Promise.all(running).then(() => undefined);
   }
 
@@ -111,6 +134,7 @@ export class NetworkWorld {
     this.#stop.abort();
     this.#handlers = undefined;
     this.view = undefined;
+    this.isChanging.set(false);
     this.machine.restore({ of: 'nothing' });
     await this.clock.advance(30_000);
     this.start();
@@ -119,6 +143,15 @@ export class NetworkWorld {
   /** Lets the time pass, in steps like those of a running machine. */
   async pass(minutes: number): Promise<void> {
     for (let at = 0; at < minutes * 60; at += 5) await this.clock.advance(5_000);
+  }
+
+  /** Lets the time pass until the work has ended. */
+  async finished<T>(work: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const end = (): void => over.abort();
+    work.then(end, end);
+    while (!over.signal.aborted) await this.clock.advance(1_000);
+    return work;
   }
 
   async until(isSo: () => boolean, minutes: number): Promise<boolean> {
@@ -148,6 +181,11 @@ export class NetworkWorld {
     this.#handlers?.active();
   }
 
+  /** An app ends provisioning without having entered anything. */
+  exit(): void {
+    this.#handlers?.exit();
+  }
+
   #endpoints(): ProvisioningEndpoints {
     return {
       serve: async ({ view, handlers, opened }, signal) => {
@@ -163,7 +201,7 @@ export class NetworkWorld {
   }
 }
 
-function settingsFor(agent: unknown, revision = 1): NetworkSettings {
+export function settingsFor(agent: unknown, revision = 1): NetworkSettings {
   const { config } = resolveAgentConfig({ cloud: agent });
   return {
     revision,

@@ -23,6 +23,7 @@ async function startPortal(view: Partial<ProvisioningView> = {}) {
   const link: AgentLink = {
     view: new Cell<ProvisioningView | undefined>({ ...sampleView, ...view }),
     active: () => void state.activity++,
+    exit: () => {},
     submit: async (submission) => {
       submissions.push(submission);
       return state.answer;

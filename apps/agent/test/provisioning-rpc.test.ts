@@ -20,9 +20,11 @@ function device(answer: () => Promise<SubmissionAnswer> = () => Promise.resolve(
   const clock = new FakeClock();
   const submitted: Submission[] = [];
   let active = 0;
+  let exits = 0;
   const link = {
     view,
     active: () => void active++,
+    exit: () => void exits++,
     submit: (submission: Submission) => {
       submitted.push(submission);
       return answer();
@@ -38,7 +40,7 @@ function device(answer: () => Promise<SubmissionAnswer> = () => Promise.resolve(
     assert.ok(unary);
     return fromBinary(method.output as M['output'], await unary(toBinary(method.input, create(method.input, request))));
   };
-  return { view, clock, submitted, call, calls, activity: () => active };
+  return { view, clock, submitted, call, calls, activity: () => active, exits: () => exits };
 }
 
 const wifi = { type: 'wifi', ssid: 'barn', psk: 'correct horse' };
@@ -109,14 +111,15 @@ describe('provisioning RPC', () => {
     assert.equal((await call(getNetworkList)).networks.length, 100);
   });
 
-  const orders: [name: string, steps: string, expected: Submission[]][] = [
+  const orders: [name: string, steps: string, expected: Submission[], exits?: number][] = [
     ['network, credentials', 'n c x', [{ wifi: handedWifi, credentials }]],
     ['credentials, network', 'c n x', [{ wifi: handedWifi, credentials }]],
     ['each twice', 'n c n c x', [{ wifi: handedWifi, credentials }]],
     ['only the network', 'n x', [{ wifi: handedWifi }]],
     ['only the credentials', 'c x', [{ credentials }]],
-    ['nothing', 'x', []],
-    ['nothing, twice', 'x x', []],
+    ['nothing: provisioning ends', 'x', [], 1],
+    ['nothing, twice', 'x x', [], 2],
+    ['nothing, then the network', 'x n x', [{ wifi: handedWifi }], 1],
     [
       'everything twice',
       'n c x n c x',
@@ -130,14 +133,14 @@ describe('provisioning RPC', () => {
     ['nothing without an exit', 'n c', []],
   ];
   for (const service of ['platform.provisioning.v1.ProvisioningService', 'viam.provisioning.v1.ProvisioningService'])
-    for (const [name, steps, expected] of orders)
+    for (const [name, steps, expected, left = 0] of orders)
       test(`${service.split('.')[0]}: ${name}`, async () => {
-        const { call, submitted } = device();
+        const { call, submitted, exits } = device();
         for (const step of steps.split(' '))
           if (step === 'n') await call(setNetworkCredentials, wifi, service);
           else if (step === 'c') await call(setSmartMachineCredentials, { cloud }, service);
           else await call(exitProvisioning, {}, service);
-        assert.deepEqual(submitted, expected);
+        assert.deepEqual([submitted, exits()], [expected, left]);
       });
 
   test('both package names stage for the same hand-over; the last value counts', async () => {

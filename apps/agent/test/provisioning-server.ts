@@ -12,6 +12,7 @@ import { provisioningView } from './provisioning-device.ts';
 const print = (document: object): void => void process.stdout.write(`${JSON.stringify(document)}\n`);
 const agent = {
   active: () => print({ active: true }),
+  exit: () => print({ exit: true }),
   submit: (submission: { wifi?: { ssid: string } }) => {
     print({ submission });
     return Promise.resolve(

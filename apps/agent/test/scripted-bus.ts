@@ -22,6 +22,9 @@ export class ScriptedBus implements AsyncDisposable {
   readonly #answer: (call: Message) => Promise<Answer> | Answer;
   readonly #clients = new Set<Client>();
   readonly #server = createServer((socket) => this.#serve(socket));
+  /** Signals that clients sent. */
+  readonly received: Message[] = [];
+  readonly #replies = new Map<number, (reply: Message) => void>();
   #isOwned = true;
   #serial = 0;
 
@@ -64,6 +67,22 @@ export class ScriptedBus implements AsyncDisposable {
   forge(path: string, of: string, member: string, signature: string, body: readonly DBusValue[]): void {
     for (const { socket } of this.#clients)
       socket.write(this.#encoded({ path, interface: of, member }, signature, body, ':1.66'));
+  }
+
+  /** Calls an object of the client that connected last, as the service or as another process. */
+  call(
+    where: { path: string; interface: string; member: string },
+    signature: string,
+    body: readonly DBusValue[],
+    sender = service,
+  ): Promise<Message> {
+    const serial = ++this.#serial;
+    const client = [...this.#clients].at(-1);
+    return new Promise((resolve, reject) => {
+      if (!client) return reject(new Error('there is no client'));
+      this.#replies.set(serial, resolve);
+      client.socket.write(encodeMessage({ type: messageType.call, serial, ...where, sender, signature, body }));
+    });
   }
 
   #signal(
@@ -111,8 +130,14 @@ export class ScriptedBus implements AsyncDisposable {
         this.#clients.add(client);
         rest = bytes.subarray(begin + 7);
       }
-      for (const message of messages.push(rest)) void this.#reply(client, message);
+      for (const message of messages.push(rest)) this.#take(client, message);
     });
+  }
+
+  #take(client: Client, message: Message): void {
+    if (message.type === messageType.call) void this.#reply(client, message);
+    else if (message.type === messageType.signal) this.received.push(message);
+    else this.#replies.get(message.replySerial ?? 0)?.(message);
   }
 
   async #reply(client: Client, call: Message): Promise<void> {

@@ -24,6 +24,10 @@ interface Link {
   accessPoint: string;
   address: string;
 }
+interface Snapshot {
+  profiles: ReadonlyMap<string, { settings: Settings; psk: string }>;
+  used: ReadonlySet<string>;
+}
 export interface ScriptedAccessPoint extends WorldAccessPoint {
   path: string;
   ssid: Uint8Array;
@@ -40,6 +44,8 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   dnsHolder = '';
   /** WiFi is switched on (`rfkill`), and the hardware switch of the machine is. */
   radio = { isOn: true, isHardwareOn: true };
+  /** Flags of the radio. */
+  capabilities = 2047;
   /** Version 1.0 has no object that lists the others. */
   isWithoutObjects = false;
   /** Calls of these methods are never answered. */
@@ -49,7 +55,7 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   readonly #profiles = new Map<string, { settings: Settings; psk: string }>();
   readonly #accessPoints = new Map<string, ScriptedAccessPoint>();
   readonly #links = new Map<string, Link>();
-  readonly #checkpoints = new Map<string, Map<string, { settings: Settings; psk: string }>>();
+  readonly #checkpoints = new Map<string, Snapshot>();
   readonly #devices = new Map([
     [`${root}/Devices/1`, { name: 'eth0', type: 1, state: 20 }],
     [`${root}/Devices/2`, { name: 'wlan0', type: 2, state: 30 }],
@@ -260,15 +266,28 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   #checkpoint(member: string, at: string): Answer {
     if (member === 'CheckpointCreate') {
       const made = this.#next('Checkpoint');
-      this.#checkpoints.set(made, new Map(this.#profiles));
+      const used = new Set([...this.#links.values()].map(({ profile }) => profile));
+      this.#checkpoints.set(made, { profiles: new Map(this.#profiles), used });
       return path(made);
     }
     const kept = this.#checkpoints.get(at);
-    if (!kept || !this.#checkpoints.delete(at)) return unknown(at);
+    if (!kept || !this.#checkpoints.delete(at))
+      return { error: `${name}.InvalidArguments`, text: `checkpoint ${at} does not exist` };
     if (member === 'CheckpointDestroy') return empty;
-    this.#profiles.clear();
-    for (const [profile, value] of kept) this.#profiles.set(profile, value);
+    this.#rollBack(kept);
     return { signature: 'a{su}', body: [new Map()] };
+  }
+
+  /** As NetworkManager does: only profiles in use come back, and new ones go. */
+  #rollBack({ profiles, used }: Snapshot): void {
+    for (const profile of this.#profiles.keys()) if (!profiles.has(profile)) this.#profiles.delete(profile);
+    for (const [profile, value] of profiles) if (used.has(profile)) this.#profiles.set(profile, value);
+  }
+
+  /** The checkpoints were not confirmed in time. */
+  endCheckpoints(): void {
+    for (const kept of this.#checkpoints.values()) this.#rollBack(kept);
+    this.#checkpoints.clear();
   }
 
   // Objects
@@ -329,7 +348,7 @@ export class ScriptedNetworkManager implements AsyncDisposable {
       AccessPoints: new Variant('ao', this.#seen),
       ActiveAccessPoint: object(link?.accessPoint || '/'),
       LastScan: new Variant('x', BigInt(this.#scans)),
-      WirelessCapabilities: number(2047),
+      WirelessCapabilities: number(this.capabilities),
     };
     const interfaces: Record<string, DBusValue> = { [`${name}.Device`]: dict(properties) };
     if (device.type === 2) interfaces[`${name}.Device.Wireless`] = dict(wireless);
@@ -366,8 +385,23 @@ function addressOf(settings: Settings): string {
   return first && prefix instanceof Variant ? `${textIn(first, 'address')}/${String(prefix.value)}` : '';
 }
 
+const certificates = ['ca-cert', 'client-cert', 'private-key'] as const;
+
+/** Certificates and keys become files of their own, whose path is returned. */
+function withFiles(settings: Settings): Settings {
+  const section = sectionOf(settings, '802-1x');
+  if (section.size === 0) return settings;
+  const uuid = textIn(sectionOf(settings, 'connection'), 'uuid');
+  const paths = certificates.flatMap((key): [string, Variant][] => {
+    const file = `file:///etc/NetworkManager/system-connections/${uuid}-${key}.pem\0`;
+    return section.has(key) ? [[key, new Variant('ay', Buffer.from(file))]] : [];
+  });
+  return new Map([...settings, ['802-1x', new Map([...section, ...paths])]]);
+}
+
 /** Secrets are not returned to readers. */
-function stored(settings: Settings): { settings: Settings; psk: string } {
+function stored(given: Settings): { settings: Settings; psk: string } {
+  const settings = withFiles(given);
   const security = new Map(sectionOf(settings, '802-11-wireless-security'));
   const psk = textIn(security, 'psk');
   security.delete('psk');

@@ -14,6 +14,8 @@ const busy: AgentStatus = {
       running: '2.1.0-dev.19099fff',
       wanted: '2.2.0-dev.9b7b471f',
       pin: '2.1.0',
+      why: '2.1.0 is used. It waits for the window Thu 03:00 UTC.',
+      wait: { reason: 'it waits for the window Thu 03:00 UTC', until: '2026-01-01T03:00:00.000Z' },
       trial: { version: '2.1.0', previous: '2.0.4', starts: 2, since },
       quarantined: [
         {
@@ -43,6 +45,7 @@ test('the status text: its content', () => {
     /^machine {2}part, barn, linux\/amd64, debian:12$/m,
     /^server {4}1\.0\.0|^server {3}running 1\.0\.0/m,
     /^PROGRAM {2}RUNNING {13}INSTALLED {2}WANTED {14}PREVIOUS$/m,
+    /why {5}2\.1\.0 is used\. It waits for the window Thu 03:00 UTC \(in 3 h\)\./,
     /pinned {2}to 2\.1\.0, on this machine/,
     /trial {3}2\.1\.0 is on trial for 2 h, start 2 of 3; before it 2\.0\.4/,
     /bad {5}2\.2\.0 for 2 h: it ended 3 times\?\[2J before it was ready/,
@@ -102,3 +105,135 @@ test('the configuration: "in effect" alone only where everything that was saved 
     `config revision 3 not in effect; ${from} | but server not in effect for 2 h: why`,
   );
 });
+
+const at = (seconds: number): string => new Date(Date.parse(status.at) + seconds * 1000).toISOString();
+const network: NonNullable<AgentStatus['network']> = {
+  mode: 'normal',
+  since: at(-3600),
+  why: 'the machine is online',
+  next: '',
+  next_at: null,
+  has_link: true,
+  connectivity: 'full',
+  is_cloud_reached: true,
+  links: [],
+  hotspot_ssid: '',
+  attempts: [],
+  is_on_fallback: false,
+};
+const attempt = { network: 'Home', interface: 'wlan0', at: at(-300), result: 'ok', text: '' };
+const networkRows: [name: string, more: Partial<typeof network>, rows: string[]][] = [
+  ['online', {}, ['network  connected for 1 h, internet full: the machine is online']],
+  [
+    'offline: what is next, and when',
+    {
+      has_link: false,
+      connectivity: 'none',
+      why: 'the connection is lost',
+      next: 'the hotspot starts, because no known network works',
+      next_at: at(120),
+    },
+    [
+      'network  not connected for 1 h, internet none: the connection is lost',
+      'next  the hotspot starts, because no known network works, in 2 min',
+    ],
+  ],
+  [
+    'the hotspot, and why the last attempt failed',
+    {
+      mode: 'hotspot',
+      hotspot_ssid: 'platform-setup-barn',
+      connectivity: 'none',
+      why: 'the network that was entered could not be used',
+      attempts: [{ ...attempt, result: 'wrong-password', text: 'The password of Home is wrong.' }, attempt],
+    },
+    [
+      'network  hotspot platform-setup-barn for 1 h, internet none: the network that was entered could not be used',
+      'last  Home, 5 min ago: The password of Home is wrong.',
+    ],
+  ],
+  [
+    'joined',
+    { attempts: [attempt] },
+    ['network  connected for 1 h, internet full: the machine is online', 'last  Home, 5 min ago: connected'],
+  ],
+  [
+    'left to the system',
+    { mode: 'unmanaged', why: 'disable_network_configuration is true; left to the system: Home' },
+    [
+      'network  not managed by the agent for 1 h, internet full: disable_network_configuration is true; left to the system: Home',
+    ],
+  ],
+  [
+    'notes, one row each',
+    { notes: ['Home gives IPv6 addresses only', 'wlan1 is a second radio: the agent uses wlan0 (hotspot_interface)'] },
+    [
+      'network  connected for 1 h, internet full: the machine is online',
+      'note  Home gives IPv6 addresses only',
+      'note  wlan1 is a second radio: the agent uses wlan0 (hotspot_interface)',
+    ],
+  ],
+];
+for (const [name, more, rows] of networkRows) {
+  test(`the network in the status: ${name}`, () => {
+    const text = statusText({ ...status, network: { ...network, ...more } }, 400);
+    const shown = text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => /^(network|next|note|last) /.test(line));
+    assert.deepEqual(
+      shown.map((line) => line.replace(/ {2,}/, '  ')),
+      rows,
+    );
+  });
+}
+
+const upgrade = (name: string): NonNullable<AgentStatus['system']>['waiting'][number] => ({
+  package: name,
+  from: '1',
+  to: '2',
+  is_security: false,
+});
+const nothingWaits: NonNullable<AgentStatus['system']> = {
+  waiting_count: 0,
+  security_count: 0,
+  waiting: [],
+  last_run: null,
+  reboot: null,
+  task: '',
+};
+const run = {
+  started: at(-7200),
+  ended: at(-7100),
+  command: 'apt-get upgrade',
+  packages: [upgrade('curl')],
+  problem: '',
+};
+const systemRows: [name: string, more: Partial<typeof nothingWaits> | undefined, rows: string[]][] = [
+  ['not known', undefined, []],
+  ['nothing waits', {}, ['system  no upgrade waits']],
+  ['one waits', { waiting_count: 1, waiting: [upgrade('curl')] }, ['system  1 upgrade waits']],
+  ['security apart', { waiting_count: 3, security_count: 1 }, ['system  3 upgrades wait, 1 for security']],
+  ['a running task', { task: 'upgrade the packages' }, ['system  no upgrade waits', 'now  upgrade the packages']],
+  ['the last run', { last_run: run }, ['system  no upgrade waits', 'last  upgraded 2 h ago: curl 2']],
+  [
+    'a failed run of many packages',
+    { last_run: { ...run, packages: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(upgrade), problem: 'no space' } },
+    ['system  no upgrade waits', 'last  upgraded 2 h ago: a 2, b 2, c 2, d 2, e 2 and 2 more; no space'],
+  ],
+  [
+    'a reboot that is needed',
+    { reboot: { since: at(-3600), causes: ['linux-image'], wait: 'no maintenance window is configured' } },
+    ['system  no upgrade waits', 'reboot  needed for 1 h because of linux-image: no maintenance window is configured'],
+  ],
+];
+for (const [name, more, rows] of systemRows) {
+  test(`the operating system in the status: ${name}`, () => {
+    const text = statusText({ ...status, ...(more && { system: { ...nothingWaits, ...more } }) }, 400);
+    const shown = text.split('\n').map((line) => line.trim());
+    assert.deepEqual(
+      shown.filter((line) => /^(system|now|last|reboot) /.test(line)).map((line) => line.replace(/ {2,}/, '  ')),
+      rows,
+    );
+  });
+}

@@ -369,7 +369,7 @@ test('a bad value is replaced, logged, and reported until it is corrected', asyn
   assert.equal(condition?.code, 'CONFIG_CORRECTED');
   assert.match(
     condition?.message ?? '',
-    /^agent\.advanced_settings\.platform_server_start_timeout_minutes: .* Used: 10\.$/,
+    /^agent\.advanced_settings\.platform_server_start_timeout_minutes in revision \d+: .* Used: 10\.$/,
   );
   w.cloud.agentConfig.set({});
   await w.clock.advance(5_000);

@@ -35,6 +35,8 @@ export class TestCloud {
   readonly partId: string;
   secret = 'part-secret';
   readonly agentConfig = new Cell<JsonObject>({});
+  /** The saved maintenance window; set it before the agent starts. */
+  maintenanceWindow: JsonObject | undefined;
   readonly serverRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
   readonly agentRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
   /** How often an operator cleared the quarantine. */
@@ -133,6 +135,7 @@ export class TestCloud {
           restart,
           revision: BigInt(this.revision),
           agent: this.agentConfig.get(),
+          ...(this.maintenanceWindow && { maintenanceWindow: this.maintenanceWindow }),
           quarantineClearance: BigInt(this.clearance.get()),
           ...(release && { serverUpdateInfo: { filename: 'platform-server', unsigned: true, ...release } }),
           ...(agent && { agentUpdateInfo: { filename: 'platform-agent', unsigned: true, ...agent } }),

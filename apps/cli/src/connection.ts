@@ -34,15 +34,15 @@ interface Saved {
   readonly api_key?: string;
 }
 
-/** The connection that `npm start` of this checkout saved for its own user. */
-function savedConnection(): Saved {
-  const file = path.join(defaultDataFolder(), 'connection.json');
+/** The connection in a file: PLATFORM_CONNECTION_FILE, else the one that `npm start` of this checkout saved. */
+function savedConnection(env: Record<string, string | undefined>): Saved {
+  const file = env['PLATFORM_CONNECTION_FILE'] || path.join(defaultDataFolder(), 'connection.json');
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Saved) : {};
 }
 
 /**
- * Resolves the connection: flags, then PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY, then the platform
- * started from this checkout.
+ * Resolves the connection: flags, then PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY, then the file
+ * PLATFORM_CONNECTION_FILE, then the platform started from this checkout.
  *
  * @throws Usage when the server or the key is missing.
  */
@@ -51,7 +51,7 @@ export async function connect(
   env: Record<string, string | undefined> = process.env,
 ): Promise<Connection> {
   const hasOwn = flags.url ?? env['PLATFORM_URL'];
-  const saved = hasOwn === undefined ? savedConnection() : {};
+  const saved = hasOwn === undefined ? savedConnection(env) : {};
   const baseUrl = hasOwn ?? saved.local_url ?? saved.url;
   const authEntity = flags.apiKeyId ?? env['PLATFORM_API_KEY_ID'] ?? saved.api_key_id;
   const payload = flags.apiKey ?? env['PLATFORM_API_KEY'] ?? saved.api_key;

@@ -9,6 +9,12 @@ const table = {
   },
   host: { type: 'string', default: '127.0.0.1', description: 'Address to listen on.' },
   port: { type: 'number', default: 8080, min: 0, max: 65_535, description: 'Port to listen on. 0: any free one.' },
+  metricsPort: {
+    type: 'number',
+    min: 0,
+    max: 65_535,
+    description: 'Port on 127.0.0.1 that serves /metrics (OpenMetrics) without a key. 0: any free one. Absent: none.',
+  },
   publicUrl: {
     type: 'string',
     description: 'URL by which users and machines reach this server, if a proxy is in front of it.',

@@ -16,7 +16,9 @@ import { concurrencyLimiter, slotsPerMachine } from './device-api/concurrency-li
 import { readPartSources } from './device-api/store/part-sources.ts';
 import type { HttpDeps } from './http-routes.ts';
 import { logWriter } from './logs/log-writer.ts';
+import { UnknownCodes } from './fleet/unknown-codes.ts';
 import { presence } from './machines/presence.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
@@ -49,7 +51,7 @@ export type Services = {
 export function startServices(
   options: CloudOptions,
   of: { data: DataFolder; database: ServerDatabase; identity: IdentityInUse; addresses: Addresses },
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics | undefined },
   stopping: Stopping,
 ): Services {
   const { database, data, identity } = of;
@@ -80,13 +82,15 @@ export function startServices(
     steady,
     log,
     stop,
-    logs: logWriter(db, clock),
+    logs: metrics?.logs(logWriter(db, clock)) ?? logWriter(db, clock),
     budgets: callerBudgets(options, clock),
     usage: organizationUsage({ db, clock, stop }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: concurrencyLimiter(slotsPerMachine), servers: concurrencyLimiter(slotsPerMachine) },
     addresses: of.addresses,
     authority: () => identity.now().authority,
     certificate: () => certificateNow(identity, of.addresses, clock),
+    certificateProblems: () => certificateNow(identity, of.addresses, clock).problems.map(({ text }) => text),
+    unknownCodes: new UnknownCodes(),
     version,
   };
   const exported = makeExports({ ...deps, log: log.child('exports') }, stop);

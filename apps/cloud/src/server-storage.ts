@@ -6,7 +6,13 @@ import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
-import { type Connection, type Database, type DatabaseLimits, openDatabase } from './database/database.ts';
+import {
+  type Connection,
+  type Database,
+  type DatabaseLimits,
+  openDatabase,
+  type PoolState,
+} from './database/database.ts';
 import { type Exclusive, holdDatabase } from './database/exclusive.ts';
 import { migrate } from './database/migrate.ts';
 import { type Notifications, openNotifications } from './database/notifications.ts';
@@ -30,6 +36,7 @@ export type ServerDatabase = {
   db: Database;
   isAnswering: Exclusive['isAnswering'];
   notifications: Notifications;
+  pool: () => PoolState;
 };
 
 const databaseName = 'platform';
@@ -91,13 +98,14 @@ export async function openServerDatabase(
   started.defer(() => exclusive.close());
   const applied = await migrate(connection, where, { right: exclusive });
   if (applied.length > 0) log.info('the schema was brought up to date', { applied });
-  const { db, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
+  const { db, pool: opened, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
   await createFirstRun(db, secrets, options.orgName);
   if (options.newKeys) await restoreFirstKeys(db, secrets);
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
-  return { db, isAnswering: exclusive.isAnswering, notifications };
+  const pool = (): PoolState => ({ open: opened.totalCount, idle: opened.idleCount, waiting: opened.waitingCount });
+  return { db, isAnswering: exclusive.isAnswering, notifications, pool };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };

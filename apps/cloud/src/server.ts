@@ -11,6 +11,8 @@ import { configChecks } from './device-api/config-checks.ts';
 import { fastPath } from './device-api/fast-path.ts';
 import { heldChecks } from './device-api/held-checks.ts';
 import { httpRoutes } from './http-routes.ts';
+import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import type { Observed } from './metrics/observed.ts';
 import type { CloudOptions } from './options.ts';
 import { validFirstKeys } from './organizations/store/first-run.ts';
 import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
@@ -18,14 +20,14 @@ import { routes } from './rpc-routes.ts';
 import { type Services, startServices, type Stopping } from './server-services.ts';
 import { openDataFolder, openServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
-import { identityInUse, readIdentity } from './tls/in-use.ts';
+import { type IdentityInUse, identityInUse, readIdentity } from './tls/in-use.ts';
 import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
 import { addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
 import { httpListener } from './wire/exchange.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
-import { mostConnections } from './wire/mux.ts';
+import { mostConnections, openPort } from './wire/mux.ts';
 import { openPorts, type Ports } from './wire/ports.ts';
 import type { Listener, Request } from './wire/request.ts';
 import { valueRate } from './wire/value-rate.ts';
@@ -38,6 +40,8 @@ export type Server = {
   localUrl: string;
   /** For machines of this host. */
   insideUrl: string;
+  /** On loopback; undefined: there are none. */
+  metricsUrl: string | undefined;
   port: number;
   /** Command that prints the install script, for use on any machine. */
   installScriptCommand: string;
@@ -93,8 +97,11 @@ export async function startServer(
   const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
   const publicUrl = (): string | undefined => open.ports && publicUrlOf(open.ports.port);
   const known = addresses({ publicUrl, insideUrl: () => open.ports?.insideUrl }, isProxy);
-  const services = startServices(options, { data, database, identity, addresses: known }, { clock, log }, stopping);
-  const { listener, ...served } = requestHandlers(options, services, { isProxy, around, clock, log }, stopping);
+  const metrics = options.metricsPort === undefined ? undefined : createMetrics(() => clock.now());
+  const of = { data, database, identity, addresses: known };
+  const services = startServices(options, of, { clock, log, metrics }, stopping);
+  const handlers = requestHandlers(options, services, { isProxy, around, clock, log, metrics }, stopping);
+  const { listener, held, ...served } = handlers;
   const { host, port, allowPlaintext } = options;
   const { pair: tls } = identity.now();
   const ports = await openPorts({
@@ -107,15 +114,17 @@ export async function startServer(
   const renewed = identity.follow((found) => ports.renew(found), stopping.signal);
   // Held calls end first, then running calls may finish.
   stopping.defer(() => Promise.all([renewed, ports.close(drainMs)]));
-  const { url, localUrl, insideUrl } = ports;
-  const files = await writeCredentials({ ...data, db: database.db, clock }, url);
+  const measured = { ...database, ...services.deps, ...data, identity, held };
+  const metricsUrl = metrics && (await openMetrics(metrics, measured, { options, unhandled }, stopping));
+  const files = await writeCredentials({ ...data, db: database.db, clock }, ports.url);
   const running = started.move();
   return {
-    url,
-    localUrl,
-    insideUrl,
+    url: ports.url,
+    localUrl: ports.localUrl,
+    insideUrl: ports.insideUrl,
+    metricsUrl,
     port: ports.port,
-    installScriptCommand: installScriptCommand(url, authoritySha256(identity.now().authority)),
+    installScriptCommand: installScriptCommand(ports.url, authoritySha256(identity.now().authority)),
     firstRun: data.secrets.first,
     ...files,
     dataFolder: data.dataFolder,
@@ -124,6 +133,21 @@ export async function startServer(
     unhandled,
     close: () => running.disposeAsync(),
   };
+}
+
+/** @returns the URL. @throws PlatformError PORT_IN_USE */
+async function openMetrics(
+  metrics: Metrics,
+  { identity, ...of }: Omit<Observed, 'certificateEnds'> & { identity: IdentityInUse; log: Log },
+  { options, unhandled }: { options: CloudOptions; unhandled: Unhandled },
+  stopping: Stopping,
+): Promise<string> {
+  const { clock, log } = of;
+  const listener = metrics.listener({ ...of, certificateEnds: () => identity.now().pair?.certificate.validUntil });
+  const wanted = { host: '127.0.0.1', port: options.metricsPort ?? 0, allowPlaintext: false, clock, log, unhandled };
+  const port = await openPort(listener, wanted);
+  stopping.defer(() => port.close(0));
+  return `http://127.0.0.1:${port.port}/metrics`;
 }
 
 function stoppingBy(started: AsyncDisposableStack): Stopping {
@@ -142,7 +166,13 @@ function stoppingBy(started: AsyncDisposableStack): Stopping {
 function requestHandlers(
   options: CloudOptions,
   { deps, signIn }: Services,
-  { isProxy, around, clock, log }: { isProxy: TrustedProxies; around: Around; clock: Clock; log: Log },
+  {
+    isProxy,
+    around,
+    clock,
+    log,
+    metrics,
+  }: { isProxy: TrustedProxies; around: Around; clock: Clock; log: Log; metrics: Metrics | undefined },
   stopping: Stopping,
 ) {
   const { done: released, ...held } = heldChecks(clock, stopping.signal);
@@ -167,10 +197,11 @@ function requestHandlers(
     rate: valueRate(clock),
     prove,
     addresses: known,
+    ...(metrics && { observe: metrics.observe }),
     log,
   });
   const wrapped: Listener = (request, response) => wrap(() => listener(request, response));
-  return { listener: wrapped, checks, entrance };
+  return { listener: wrapped, checks, entrance, held: held.count };
 }
 
 /** Creates a sign-in link for the installation's owner and writes the credentials file. */

@@ -25,6 +25,7 @@ test('the audit of a machine and of the releases, in order; what was refused is 
   assert.match(await failure(fleet.saveConfig({ partId, configJson: '{"agent": 1}' })), /INVALID_CONFIG/);
   await fleet.restartPart({ partId });
   await fleet.clearQuarantine({ partId });
+  await fleet.upgradeSystem({ partId });
   await releases.setChannel({ name, channel: 'stable', version: '1.1.0' });
   assert.match(await failure(releases.revokeRelease({ name, version: '1.1.0' })), /RELEASE_IN_USE/);
   await releases.revokeRelease({ name, version: '1.0.0' });
@@ -45,6 +46,7 @@ test('the audit of a machine and of the releases, in order; what was refused is 
       ['consent to unsigned programs', partId, { revision: 1, pins: [url] }],
       ['request restart', partId, null],
       ['clear quarantine', partId, { versions: [] }],
+      ['request system upgrade', partId, null],
       ['set channel', 'platform-server stable', { version: '1.1.0' }],
       ['revoke release', 'platform-server 1.0.0', null],
       ['delete machine', id, { name: 'press' }],

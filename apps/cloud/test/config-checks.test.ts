@@ -41,12 +41,12 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
       versionInfo: { agentRunning: version },
       report: { server: { runningVersion: '0.1.0' }, ...more },
     });
-  const country = { agent: { network_configuration: { wifi_country: 'DE' } } };
+  const retired = { agent: { network_configuration: { bluetooth_trust_all: true } } };
   const debug = { agent: { advanced_settings: { debug: true } } };
   const missing = { components: [camera], services: [capture({ camera: 'yrad' })] };
 
   // Before the first report, the reference server is assumed; unknown types are only warnings.
-  assert.deepEqual(await save(country), ['warning agent.network_configuration.wifi_country']);
+  assert.deepEqual(await save(retired), ['warning agent.network_configuration.bluetooth_trust_all']);
   assert.deepEqual(await save(missing), ['error services[0].attributes.camera']);
   assert.deepEqual(await save({ components: [webcam] }), ['warning components[0].model']);
   assert.deepEqual(await save('{"components": [], "components": [{"name": "x"}]}'), [
@@ -62,9 +62,9 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
     'warning agent.version_control.platform-server',
     'warning components[0].model',
   ]);
-  assert.deepEqual(await save({ ...missing, ...country }), [
+  assert.deepEqual(await save({ ...missing, ...retired }), [
     'error services[0].attributes.camera',
-    'warning agent.network_configuration.wifi_country',
+    'warning agent.network_configuration.bluetooth_trust_all',
   ]);
 
   // A server without a report may support any type; an older agent supports fewer fields.

@@ -23,6 +23,7 @@ const table: [name: string, least: 'operators' | 'owners', call: (by: Calls, of:
   ['have it restarted', 'operators', ({ fleet }, { partId }) => fleet.restartPart({ partId })],
   ['have it restarted, by the public call', 'operators', ({ app }, { partId }) => app.markPartForRestart({ partId })],
   ['let it try versions again', 'operators', ({ fleet }, { partId }) => fleet.clearQuarantine({ partId })],
+  ['upgrade its operating system', 'operators', ({ fleet }, { partId }) => fleet.upgradeSystem({ partId })],
   ['read its credentials', 'owners', ({ fleet }, { partId }) => fleet.getCredentials({ partId })],
   ['make a secret for it', 'owners', ({ app }, { partId }) => app.createRobotPartSecret({ partId })],
   ['create another', 'owners', ({ fleet }, { orgId }) => fleet.createMachine({ organizationId: orgId, name: 'x' })],

@@ -6,21 +6,24 @@ import { sql } from 'kysely';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { agentVersionHeader, codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
 import { systemClock } from '@platform/kit/node';
 import { testServer } from './server.ts';
 
 const newDevice = (): string => randomBytes(32).toString('base64url');
 
-async function redeem(url: string, code: string, device: string, address?: string) {
+async function redeem(url: string, code: string, device: string, address?: string, version?: string) {
   const headers = {
     [codeHeader]: code,
     [deviceHeader]: device,
     ...(address !== undefined && { 'x-forwarded-for': address }),
+    ...(version !== undefined && { [agentVersionHeader]: version }),
   };
   const answer = await fetch(`${url}${redeemPath}`, { method: 'POST', headers });
   return { status: answer.status, text: await answer.text() };
 }
+const nameOf = (result: SetUpResult) => Object.entries(SetUpResult).find(([, value]) => value === result)?.[0];
 const invalid = /"SET_UP_CODE_INVALID"/;
 
 test('a device redeems a code for the credentials of its machine, and only this device may do so again', async () => {
@@ -104,4 +107,74 @@ test('guessing is slow from many addresses together', async () => {
   );
   const wrong = guesses.filter(({ status }) => status === 404).length;
   assert.ok(wrong >= 60 && wrong < 110, `${wrong} guesses`);
+});
+
+test('what came of a code: each attempt that concerns it, from where, and by which agent', async () => {
+  await using on = await testServer(['--trusted-proxy', '127.0.0.1,::1']);
+  const fleet = await on.client(FleetService);
+  const { partId } = await on.machine('m');
+  const { partId: other } = await on.machine('other');
+  const seen = async (of = partId) => {
+    const { attempts } = await fleet.getSetUp({ partId: of });
+    return attempts.map(({ result, address, agentVersion }) => [nameOf(result), address, agentVersion].join(' '));
+  };
+  const until = async (count: number): Promise<string[]> => {
+    let found = await seen();
+    for (; found.length < count; found = await seen()) await systemClock.sleep(20);
+    return found;
+  };
+  assert.deepEqual(await seen(), []);
+  assert.equal((await fleet.getSetUp({ partId })).createdOn, undefined);
+  const { code: replaced } = await fleet.createSetUpCode({ partId });
+  const { code } = await fleet.createSetUpCode({ partId });
+  const letter = code.endsWith('A') ? 'B' : 'A';
+  await redeem(on.url, `${code.slice(0, 7)}${letter}`, newDevice(), '203.0.113.7', '1.2.3');
+  await until(1);
+  await redeem(on.url, replaced, newDevice(), '203.0.113.7', '1.2.3 <script>');
+  await until(2);
+  const device = newDevice();
+  await redeem(on.url, code, device, '2001:db8:1:2:3::4', '1.2.3');
+  await redeem(on.url, code, device, '203.0.113.7');
+  await redeem(on.url, code, newDevice(), '203.0.113.9');
+  await until(5);
+  await sql`update set_up_code set expires_on = now() - interval '1 s' where part_id = ${partId}`.execute(on.db);
+  await redeem(on.url, code, device, '203.0.113.7');
+  assert.deepEqual(await until(6), [
+    'EXPIRED 203.0.113.7 ',
+    'OTHER_DEVICE 203.0.113.9 ',
+    'REPEATED 203.0.113.7 ',
+    'REDEEMED 2001:db8:1:2::/64 1.2.3',
+    'REPLACED 203.0.113.7 ',
+    'SIMILAR 203.0.113.7 1.2.3',
+  ]);
+  const { redeemedOn, expiresOn } = await fleet.getSetUp({ partId });
+  assert.ok(redeemedOn && expiresOn);
+  assert.deepEqual(await seen(other), [], 'another machine has nothing to do with it');
+
+  for (let n = 0; n < 12; n++) await redeem(on.url, code, device, `203.0.114.${n}`);
+  const isOver = async () => (await seen())[0]?.includes('203.0.114.11');
+  while (!(await isOver())) await systemClock.sleep(20);
+  assert.equal((await seen()).length, 10);
+});
+
+test('a code of no machine is a hint for callers of the same network only', async () => {
+  await using on = await testServer(['--trusted-proxy', '127.0.0.1,::1']);
+  const { partId } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  await redeem(on.url, 'ABCDEFGH', newDevice(), '203.0.113.7');
+  await redeem(on.url, 'ABCDEFGH', newDevice());
+  let hint = (await fleet.getSetUp({ partId })).unknownCodeOn;
+  for (; hint === undefined; hint = (await fleet.getSetUp({ partId })).unknownCodeOn) await systemClock.sleep(20);
+  assert.ok(Math.abs(timestampMs(hint) - systemClock.wall()) < 60_000);
+});
+
+test('the hotspot of a device that has not reported is not known; its password is the standard one', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  const agent = { network_configuration: { hotspot_ssid: 'Ours', hotspot_password: 'of-this-device' } };
+  await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) });
+  const { hotspotSsid, hotspotPassword, serverProblems } = await fleet.getSetUp({ partId });
+  assert.deepEqual([hotspotSsid, hotspotPassword], ['', 'platformsetup']);
+  assert.match(serverProblems.join(), /leads each device to itself/);
 });

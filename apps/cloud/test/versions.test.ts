@@ -326,3 +326,27 @@ test('what a machine gave up is shown, and an operator lets it try again', async
     'PermissionDenied PERMISSION_DENIED',
   );
 });
+
+test('an upgrade of the operating system is counted, ends a long poll, and waits until the machine reports', async () => {
+  await using on = await testServer();
+  const { machineId, partId, part } = await on.machine('press');
+  const fleet = await on.client(FleetService);
+  const agent = await on.client(AgentDeviceService, part);
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const first = await agent.deviceAgentConfig({ id: partId, hostInfo });
+  assert.equal(first.systemUpgrades, 0n);
+  const held = agent.deviceAgentConfig({
+    id: partId,
+    hostInfo,
+    knownFingerprint: first.fingerprint,
+    wait: { seconds: 20n, nanos: 0 },
+  });
+  await fleet.upgradeSystem({ partId });
+  assert.deepEqual([(await held).systemUpgrades, (await held).notModified], [1n, false]);
+  const machine = async () => (await fleet.getMachine({ id: machineId })).machine;
+  assert.ok((await machine())?.systemUpgradeRequestedOn);
+  const report = { system: { waitingCount: 3, securityCount: 1, task: 'upgrade the packages' } };
+  await agent.deviceAgentConfig({ id: partId, hostInfo, report });
+  assert.equal((await machine())?.systemUpgradeRequestedOn, undefined);
+  assert.equal((await machine())?.report?.system?.waitingCount, 3);
+});

@@ -56,6 +56,12 @@ const network = createRoute({
   path: 'network',
   component: lazyRouteComponent(() => import('./pages/network-tab.tsx'), 'NetworkTab'),
 });
+
+const connect = createRoute({
+  getParentRoute: () => machine,
+  path: 'connect',
+  component: lazyRouteComponent(() => import('./pages/connect-tab.tsx'), 'ConnectTab'),
+});
 const revisions = createRoute({
   getParentRoute: () => machine,
   path: 'revisions',
@@ -127,7 +133,7 @@ export const routeTree = root.addChildren([
   index,
   machines,
   setUp,
-  machine.addChildren([machineIndex, configure, logs, network, revisions]),
+  machine.addChildren([machineIndex, configure, logs, network, revisions, connect]),
   training,
   submit,
   job,

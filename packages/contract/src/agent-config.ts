@@ -47,7 +47,7 @@ interface Source {
  * cloud, manufacturer, built-in default; the first layer with a valid value wins. A set value wins also if it is 0, ""
  * or false. null counts as unset unless the field accepts it.
  */
-export function resolveAgentConfig(layers: AgentLayers): { config: AgentConfig; corrections: readonly Correction[] } {
+export function resolveAgentConfig(layers: AgentLayers): ResolvedConfig {
   const corrections: Correction[] = [];
   const sources: Source[] = [];
   const add = (layer: Layer, given: unknown): void => {
@@ -67,16 +67,23 @@ export function resolveAgentConfig(layers: AgentLayers): { config: AgentConfig; 
   add('manufacturer', layers.manufacturer);
 
   const network = resolveSection<NetworkConfiguration>('network_configuration', sources, corrections);
-  const window = resolveWindow(layers.maintenanceWindow, corrections);
   const config: AgentConfig = {
     version_control: resolveSection('version_control', sources, corrections),
     advanced_settings: resolveSection('advanced_settings', sources, corrections),
     network_configuration: withSafeReboot(network, sources, corrections),
     additional_networks: resolveNetworks(sources, corrections),
     system_configuration: withLogLimits(resolveSection('system_configuration', sources, corrections)),
-    ...(window ? { maintenance_window: window } : {}),
+    maintenance_window: resolveWindows(layers.maintenanceWindow, corrections),
   };
-  return { config, corrections };
+  const hasSystem = sources.some(({ agent }) => isObject(agent['system_configuration']));
+  return { config, corrections, hasSystem };
+}
+
+interface ResolvedConfig {
+  readonly config: AgentConfig;
+  readonly corrections: readonly Correction[];
+  /** A layer has the key `system_configuration`: without it, its defaults have no effect. */
+  readonly hasSystem: boolean;
 }
 
 /** Minutes may be a duration of the public agent, such as 10m0s. */
@@ -171,6 +178,9 @@ const withLogLimits = (system: AgentConfig['system_configuration']): AgentConfig
     fieldTable.system_configuration.logging_journald_system_max_use_megabytes.default,
 });
 
+const windowKey = 'maintenance_window';
+const mostWindows = 32;
+
 type Tell = (path: string, problem: string, used: string) => undefined;
 
 const teller =
@@ -242,27 +252,48 @@ function resolveNetwork(
   return network;
 }
 
-function resolveWindow(given: unknown, corrections: Correction[]): MaintenanceWindow | undefined {
-  if (given === undefined || given === null) return undefined;
+/** The usable windows. An invalid field gets its default; a window that is unusable without one is left out. */
+function resolveWindows(given: unknown, corrections: Correction[]): readonly MaintenanceWindow[] {
+  if (given === undefined || given === null) return [];
   const tell = teller('cloud', corrections);
-  const none = 'no window: the machine server alone says when';
-  if (!isObject(given)) return tell('maintenance_window', `must be an object, not ${shown(undefined, given)}.`, none);
+  if (isObject(given)) {
+    const window = resolveWindow(given, windowKey, 'no window: the machine server alone says when', tell);
+    return window ? [window] : [];
+  }
+  if (!Array.isArray(given)) {
+    tell(windowKey, `must be a window or a list of windows, not ${shown(undefined, given)}.`, 'no window');
+    return [];
+  }
+  if (given.length > mostWindows)
+    tell(windowKey, `must have at most ${mostWindows} windows, not ${given.length}.`, `the first ${mostWindows}`);
+  return given.slice(0, mostWindows).flatMap((item: unknown, index) => {
+    const path = joined(windowKey, index);
+    const unusable = 'nothing: the window is left out';
+    const window = isObject(item)
+      ? resolveWindow(item, path, unusable, tell)
+      : tell(path, `must be an object, not ${shown(undefined, item)}.`, unusable);
+    return window ? [window] : [];
+  });
+}
+
+function resolveWindow(given: Json, own: string, unusable: string, tell: Tell): MaintenanceWindow | undefined {
   const read: Record<string, unknown> = {};
   for (const [key, field] of Object.entries<Field>(fieldTable.maintenance_window)) {
     const value = given[key] ?? field.default;
-    const path = joined('maintenance_window', key);
-    if (value === undefined) return tell(path, 'is required.', none);
-    if (fits(field, value)) read[key] = value;
-    else if (field.default === undefined) return tell(path, misfit(field, value), none);
+    const path = joined(own, key);
+    if (value === undefined) {
+      if (field.isOptional !== true) return tell(path, 'is required.', unusable);
+    } else if (fits(field, value)) read[key] = value;
     else {
-      tell(path, misfit(field, value), shown(field, field.default));
-      read[key] = field.default;
+      const near = nearestFit(field, value) ?? field.default;
+      if (near === undefined) return tell(path, misfit(field, value), unusable);
+      tell(path, misfit(field, value), shown(field, near));
+      read[key] = near;
     }
   }
-  // Every field is valid or has its default here.
-  const window = read as unknown as MaintenanceWindow;
-  const breach = windowBreaches(window)[0];
-  return breach ? tell(joined('maintenance_window', breach.key), breach.message, none) : window;
+  const breach = windowBreaches(read)[0];
+  // Every field is valid, has its default or may be absent here.
+  return breach ? tell(joined(own, breach.key), breach.message, unusable) : (read as unknown as MaintenanceWindow);
 }
 
 /** The durations of a configuration in milliseconds. */

@@ -54,6 +54,8 @@ export interface AgentStatus {
   };
   /** What the agent does with the network; absent: it does not manage it, or is older. */
   network?: NetworkStatusReport;
+  /** Packages of the operating system; absent: not known yet, no apt, or the agent is older. */
+  system?: PackageStatus;
   server: {
     at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
     version: string;
@@ -105,8 +107,36 @@ export interface NetworkStatusReport {
   hotspot_ssid: string;
   /** The last ten attempts to join a network, newest first. `result`: ok, wrong-password, not-found … */
   attempts: { network: string; interface: string; at: string | null; result: string; text: string }[];
+  /** Links and radios to know of: IPv6 only, a second radio, an unplugged one. Absent: the agent is older. */
+  notes?: string[];
   /** Online only by a network of lower priority than another configured one. */
   is_on_fallback: boolean;
+}
+
+export interface PackageStatus {
+  waiting_count: number;
+  /** How many of the waiting upgrades are for security. */
+  security_count: number;
+  waiting: PackageUpgradeReport[];
+  /** The last upgrade that apt recorded. `ended` null: it runs, or was interrupted. `problem` empty: it succeeded. */
+  last_run: {
+    started: string | null;
+    ended: string | null;
+    command: string;
+    packages: PackageUpgradeReport[];
+    problem: string;
+  } | null;
+  /** Null: no reboot is needed. `causes`: packages. `wait`: what the reboot waits for, as a clause. */
+  reboot: { since: string | null; causes: string[]; wait: string } | null;
+  /** What the package manager does for the agent; empty: nothing. */
+  task: string;
+}
+
+export interface PackageUpgradeReport {
+  package: string;
+  from: string;
+  to: string;
+  is_security: boolean;
 }
 
 export interface SliceReport {
@@ -158,6 +188,11 @@ export interface ProgramReport {
   } | null;
   /** Why this version runs, as text for users. */
   why: string;
+  /**
+   * What the installed version waits for: a clause that is also a part of `why`, and when the wait may end (null:
+   * unknown). Absent: it does not wait, or only a restart ends it.
+   */
+  wait?: { reason: string; until: string | null };
   /** No release key signed the running file, or the installed one if none runs. */
   is_unsigned: boolean;
   /** No release key signed the installed file; absent: the running agent is older. */

@@ -2,7 +2,15 @@
 // Zod: devices use this module.
 import { type Field } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
-import { joined, readAgent, retiredKeys, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
+import {
+  joined,
+  readAgent,
+  readWindows,
+  retiredKeys,
+  type SectionName,
+  sectionNames,
+  sectionOf,
+} from './config-reading.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 import type { Problem } from './problem.ts';
 import { isBefore } from './semantic-version.ts';
@@ -27,11 +35,14 @@ export interface Ineffective {
 }
 
 /** All fields that this version of the agent supports on this operating system. */
-export const actedOn = (platform: string, { managesNetworks = true }: { managesNetworks?: boolean } = {}): string[] =>
+export const actedOn = (
+  platform: string,
+  { managesNetworks = true, managesSystem = true }: { managesNetworks?: boolean; managesSystem?: boolean } = {},
+): string[] =>
   Object.entries(fieldTable).flatMap(([section, fields]) =>
     Object.entries<Field>(fields)
       .filter(([, field]) => field.since !== undefined && isFor(field, platform))
-      .filter(([key]) => managesNetworks || !isNetwork(section, key))
+      .filter(([key]) => (managesNetworks || !isNetwork(section, key)) && (managesSystem || !isSystem(section, key)))
       .map(([key]) => `${section}.${key}`),
   );
 
@@ -39,6 +50,9 @@ const isNetwork = (section: string, key: string): boolean =>
   section === 'network_configuration' ||
   section === 'additional_networks' ||
   (section === 'advanced_settings' && key === 'disable_network_configuration');
+
+const isSystem = (section: string, key: string): boolean =>
+  section === 'system_configuration' || (section === 'advanced_settings' && key === 'disable_system_configuration');
 
 /** All fields of `json` that have no effect on a machine with this agent. */
 export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[] {
@@ -61,7 +75,11 @@ export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[]
       found.push(...retiredFields(section, given));
     } else if (Array.isArray(given)) found.push(...ineffectiveNetworks(given, written, agent, of));
   }
-  look('maintenance_window', config['maintenance_window'], 'maintenance_window');
+  const { windows, written: places } = readWindows(config['maintenance_window']);
+  for (const [index, window] of (Array.isArray(windows) ? windows : []).entries()) {
+    const own = joined('maintenance_window', index);
+    look('maintenance_window', window, places.get(own) ?? own);
+  }
   return found;
 }
 
@@ -146,6 +164,11 @@ function noEffect(
       reason: 'the agent of this machine does not manage its networks',
       remedy:
         'Install the agent as a service of systemd, or start it as root with --manage-networks always. Or remove the field.',
+    };
+  if (isMissing && actsOn && isSystem(section, key) && !(version !== undefined && isBefore(version, field.since)))
+    return {
+      reason: 'the agent of this machine does not manage its operating system',
+      remedy: 'Install the agent as a service of systemd. Or remove the field.',
     };
   if (isMissing)
     return {

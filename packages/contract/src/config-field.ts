@@ -3,8 +3,10 @@ import { isObject } from './json-object.ts';
 
 export interface Field {
   readonly type: 'boolean' | 'integer' | 'number' | 'string' | 'strings' | 'map';
-  /** Absent: the field is required. */
+  /** Absent: the field is required, unless it is optional. */
   readonly default?: unknown;
+  /** It may be absent, and has no default. */
+  readonly isOptional?: true;
   readonly min?: number;
   readonly max?: number;
   readonly minLength?: number;

@@ -13,6 +13,12 @@ export const sectionOf = (name: keyof typeof fieldTable): Section => fieldTable[
 /** Keys that agents of other products know, with the reason why platform-agent ignores them: a clause. */
 export const retiredKeys: Readonly<Partial<Record<SectionName, Readonly<Record<string, string>>>>> = {
   network_configuration: { bluetooth_trust_all: 'platform-agent accepts no Bluetooth pairing without a user' },
+  system_configuration: {
+    logging_journald_storage:
+      'platform-agent limits the space of journald and leaves the place of its logs to the system',
+    forward_system_logs: 'platform-agent sends the logs of agent and machine server alone',
+    os_managed_upgrade_interval_hours: 'unattended-upgrades decides when the system is upgraded',
+  },
 };
 
 /** A key that was read under another name, or that is unknown. */
@@ -100,6 +106,16 @@ export function readAgent(given: Json, path = 'agent'): Reading {
     }
   }
   return { agent, remarks, written };
+}
+
+/**
+ * The windows of `maintenance_window` as a list, one window or a list as users write it. Other values stay as they are.
+ */
+export function readWindows(given: unknown): { windows: unknown; written: ReadonlyMap<string, string> } {
+  const own = 'maintenance_window';
+  return isObject(given)
+    ? { windows: [given], written: new Map([[joined(own, 0), own]]) }
+    : { windows: given, written: new Map() };
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');

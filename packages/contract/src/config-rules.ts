@@ -1,7 +1,8 @@
 // Rules across fields, as pure functions. The server applies them when a user saves, a device when it receives.
 import type { Breach } from './config-breach.ts';
 import { addressBreaches, eapBreaches } from './network-rules.ts';
-import type { AdditionalNetwork, MaintenanceWindow, NetworkConfiguration } from './gen/agent-config.gen.ts';
+import type { AdditionalNetwork, NetworkConfiguration } from './gen/agent-config.gen.ts';
+import type { Json } from './json-object.ts';
 
 type RebootFields = Pick<
   NetworkConfiguration,
@@ -57,30 +58,29 @@ const wifiKeys = ['ssid', 'psk', 'hidden', 'eap_method'] as const;
 
 function isTimeZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+    return name === 'device' || new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
     // RangeError: unknown time zone.
     return false;
   }
 }
 
-export function windowBreaches(window: MaintenanceWindow): Breach[] {
+/** Broken rules across the fields of a window; a field of a wrong type is left to the schema. */
+export function windowBreaches({ from, to, duration_minutes: duration, time_zone: zone }: Json): Breach[] {
   const found: Breach[] = [];
-  if (window.from === window.to) {
-    found.push({
-      key: 'to',
-      message: `must differ from "from" (${window.from}).`,
-      remedy: 'Remove maintenance_window to allow every time.',
-      isError: true,
-    });
-  }
-  if (!isTimeZone(window.time_zone)) {
-    found.push({
-      key: 'time_zone',
-      message: `must be an IANA time zone, such as Europe/Berlin, not ${JSON.stringify(window.time_zone)}.`,
-      remedy: 'Write the name of a time zone, or remove the key: the default is "UTC".',
-      isError: true,
-    });
-  }
+  const add = (key: string, message: string, remedy: string): void =>
+    void found.push({ key, message, remedy, isError: true });
+  const [hasEnd, hasDuration] = [to !== undefined, duration !== undefined];
+  if (!hasEnd && !hasDuration)
+    add('to', 'is required, unless duration_minutes is given.', 'Write the time at which the window ends.');
+  if (hasEnd && hasDuration) add('duration_minutes', 'must not be given together with "to".', 'Remove one of the two.');
+  if (hasEnd && !hasDuration && from === to)
+    add('to', `must differ from "from" (${String(from)}).`, 'Remove maintenance_window to allow every time.');
+  if (typeof zone === 'string' && !isTimeZone(zone))
+    add(
+      'time_zone',
+      `must be an IANA time zone, such as Europe/Berlin, or "device", not ${JSON.stringify(zone)}.`,
+      'Write the name of a time zone, or remove the key: the default is "UTC".',
+    );
   return found;
 }

@@ -1,82 +1,23 @@
 // The single source of the `agent` configuration: types, defaults, limits, units, descriptions. Generated from it: the
 // JSON Schema, the tables in docs/generated/config.md, and the field table for devices (they do not load Zod).
 import { z } from 'zod';
+import {
+  bytes,
+  eapText,
+  first,
+  firstOnLinux,
+  flag,
+  matching,
+  minutes,
+  type Notes,
+  pem,
+  text,
+} from './config-fields.ts';
 import { semanticVersion } from './semantic-version.ts';
-
-/** Metadata of a field besides its type. */
-interface Notes {
-  readonly description: string;
-  readonly unit?: 'min' | 'MB' | 'h';
-  /** Never logged; shown as a password field. */
-  readonly secret?: true;
-  /** Alternative key, which clients of the public protocol write. */
-  readonly alias?: string;
-  /** Text for the default where the value alone is not clear. */
-  readonly defaultText?: string;
-  /** Not in the specification's tables. */
-  readonly beyondSpec?: true;
-  /** Limit in UTF-8 bytes. */
-  readonly maxBytes?: number;
-  /** Text for the valid values where the pattern alone is not clear. */
-  readonly expected?: string;
-  /** First version of the agent (for versions: of the management server) that supports the field; null: none yet. */
-  readonly since: string | null;
-  /** Operating systems on which the agent supports the field; absent: all. */
-  readonly platforms?: readonly ('linux' | 'windows')[];
-}
-
-/** No version supports these yet: saving is allowed, and every interface shows that they have no effect. */
-const planned = { since: null } as const;
-const plannedOnLinux = { since: null, platforms: ['linux'] } as const;
-const first = { since: '0.1.0' } as const;
-const firstOnLinux = { since: '0.1.0', platforms: ['linux'] } as const;
 
 const ipv4 = '(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
 const version = new RegExp(`^(?:stable|dev|v?${semanticVersion}|https?://[^\\s/]+/\\S+|file:///\\S+)$`);
 const versionForms = 'a version such as 1.4.0, "stable", "dev", an http(s):// URL or a file:/// URL';
-
-const bytes = (text: string): number => new TextEncoder().encode(text).length;
-const flag = (value: boolean, notes: Notes) =>
-  z
-    .boolean()
-    .default(value)
-    .meta({ ...notes });
-const text = (value: string, notes: Notes) =>
-  (notes.maxBytes === undefined ? z.string() : z.string().refine((s) => bytes(s) <= (notes.maxBytes ?? 0)))
-    .default(value)
-    .meta({ ...notes });
-const matching = (pattern: RegExp, value: string, notes: Notes & { expected: string }) =>
-  z
-    .string()
-    .regex(pattern)
-    .default(value)
-    .meta({ ...notes });
-const minutes = (value: number, min: number, max: number, notes: Notes) =>
-  z
-    .int()
-    .min(min)
-    .max(max)
-    .default(value)
-    .meta({ ...notes, unit: 'min' });
-
-/** A short text of WPA2-enterprise. */
-const eapText = (description: string, isSecret = false) =>
-  text('', {
-    ...firstOnLinux,
-    description,
-    maxBytes: 253,
-    beyondSpec: true,
-    ...(isSecret && { secret: true as const }),
-  });
-const pemBytes = 16_384;
-/** PEM blocks of a kind, with text around them. */
-const pem = (kind: string, notes: Notes & { expected: string }) =>
-  z
-    .string()
-    .regex(new RegExp(`^(?:[\\s\\S]*-----BEGIN ${kind}-----[A-Za-z0-9+/=\\s:,-]+-----END ${kind}-----[\\s\\S]*)?$`))
-    .refine((s) => bytes(s) <= pemBytes)
-    .default('')
-    .meta({ ...notes, maxBytes: pemBytes });
 
 const week = 7 * 24 * 60;
 const interfaceName = {
@@ -108,7 +49,10 @@ export const advancedSettings = z
       ...firstOnLinux,
       description: 'Turns off network and hotspot configuration and additional networks.',
     }),
-    disable_system_configuration: flag(false, { ...planned, description: 'Turns off the system configuration.' }),
+    disable_system_configuration: flag(false, {
+      ...firstOnLinux,
+      description: 'Turns off the system configuration. The agent restores what it changed.',
+    }),
     disable_platform_server: flag(false, {
       ...first,
       description: 'Stops the machine server and keeps it stopped, for example while a user runs it by hand.',
@@ -130,6 +74,19 @@ export const advancedSettings = z
         'The agent restarts itself into a newly installed version of its own instead of waiting for the next restart.',
       beyondSpec: true,
     }),
+    maintenance_longest_deferral_hours: z
+      .int()
+      .min(0)
+      .max(8784)
+      .default(0)
+      .meta({
+        ...first,
+        description:
+          'A restart for a new version that has waited for this long no longer waits for a maintenance window or the maintenance sensor.',
+        defaultText: '0 (never)',
+        unit: 'h',
+        beyondSpec: true,
+      } satisfies Notes),
     disable_log_deduplication: flag(false, {
       ...first,
       description: 'Sends repeated log lines one by one.',
@@ -229,17 +186,27 @@ export const networkConfiguration = z
       beyondSpec: true,
     }),
     disable_bt_provisioning: flag(false, {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Turns off provisioning over Bluetooth.',
       beyondSpec: true,
     }),
     disable_wifi_provisioning: flag(false, {
       ...firstOnLinux,
-      description: 'Turns off the provisioning hotspot.',
+      description: 'Turns off the provisioning hotspot. Provisioning over Bluetooth stays.',
       beyondSpec: true,
     }),
+    hotspot_band: z
+      .enum(['', '2.4', '5'])
+      .default('')
+      .meta({
+        ...firstOnLinux,
+        description:
+          'Band of the hotspot in GHz. The other band is used where the country or the radio allows no channel in this one.',
+        defaultText: '2.4, which every phone has',
+        beyondSpec: true,
+      } satisfies Notes),
     wifi_country: matching(/^(?:[A-Z]{2})?$/, '', {
-      ...plannedOnLinux,
+      ...firstOnLinux,
       description: 'Country whose rules the WiFi radio obeys: allowed channels and power.',
       defaultText: 'the country that the system is set to',
       expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE',
@@ -314,6 +281,16 @@ export const additionalNetwork = z
         description: 'Sign-in to a WPA2- or WPA3-enterprise network; "" for any other network.',
         beyondSpec: true,
       } satisfies Notes),
+    eap_inner_method: z
+      .enum(['', 'mschapv2', 'gtc', 'pap', 'chap', 'mschap'])
+      .default('')
+      .meta({
+        ...firstOnLinux,
+        description:
+          'How peap and ttls send the password in their tunnel: peap by mschapv2 or gtc, ttls by any of them.',
+        defaultText: 'mschapv2',
+        beyondSpec: true,
+      } satisfies Notes),
     eap_identity: eapText('Identity that signs in, for example a user name.'),
     eap_anonymous_identity: eapText('Identity that is sent in clear text before the server has proven itself.'),
     eap_password: eapText('Password of the identity, for peap and ttls.', true),
@@ -350,8 +327,8 @@ export const systemConfiguration = z
       .max(1_048_576)
       .default(512)
       .meta({
-        ...plannedOnLinux,
-        description: 'Space for temporary logs. -1: leaves the limit of the system.',
+        ...firstOnLinux,
+        description: 'Space for temporary logs. -1: the limit of the system holds.',
         unit: 'MB',
       } satisfies Notes),
     logging_journald_system_max_use_megabytes: z
@@ -360,41 +337,17 @@ export const systemConfiguration = z
       .max(1_048_576)
       .default(512)
       .meta({
-        ...plannedOnLinux,
-        description: 'Disk space for persistent logs. -1: leaves the limit of the system.',
+        ...firstOnLinux,
+        description: 'Disk space for persistent logs. -1: the limit of the system holds.',
         unit: 'MB',
       } satisfies Notes),
     os_auto_upgrade_type: z
       .enum(['', 'all', 'security', 'disable', 'managed-all', 'managed-security'])
       .default('')
       .meta({
-        ...plannedOnLinux,
+        ...firstOnLinux,
         description:
-          'Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms are run by the agent.',
-      } satisfies Notes),
-    logging_journald_storage: z
-      .enum(['', 'persistent', 'volatile', 'auto', 'none'])
-      .default('')
-      .meta({
-        ...plannedOnLinux,
-        description: 'Where journald keeps logs; "" leaves it.',
-        beyondSpec: true,
-      } satisfies Notes),
-    forward_system_logs: text('', {
-      ...plannedOnLinux,
-      description: 'Identifiers of the system journal to send with the logs: "all" or a list with commas.',
-      beyondSpec: true,
-    }),
-    os_managed_upgrade_interval_hours: z
-      .number()
-      .min(1)
-      .max(8_784)
-      .default(24)
-      .meta({
-        ...plannedOnLinux,
-        description: 'Time between two upgrades of the managed- forms.',
-        unit: 'h',
-        beyondSpec: true,
+          'Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms mean the same as the others.',
       } satisfies Notes),
   })
   .meta({ description: 'Logging and upgrades of the operating system.' });
@@ -437,25 +390,42 @@ export const maintenanceWindow = z
     to: z
       .string()
       .regex(clockTime.pattern)
+      .optional()
       .meta({
         ...first,
-        description: 'Time at which it ends; on the next day when it is earlier than `from`.',
+        description:
+          'Time at which it ends; on the next day when it is earlier than `from`. Give either `to` or `duration_minutes`.',
         expected: clockTime.expected,
+        beyondSpec: true,
+      } satisfies Notes),
+    duration_minutes: z
+      .int()
+      .min(1)
+      .max(week)
+      .optional()
+      .meta({
+        ...first,
+        description: 'How long it is open, in place of `to`.',
+        unit: 'min',
         beyondSpec: true,
       } satisfies Notes),
     time_zone: text('UTC', {
       ...first,
-      description: 'Time zone of both times by its IANA name, such as Europe/Berlin.',
-      expected: 'an IANA time zone, such as Europe/Berlin',
+      description:
+        'Time zone of the times by its IANA name, such as Europe/Berlin; "device": the time zone that the machine is set to.',
+      expected: 'an IANA time zone, such as Europe/Berlin, or "device"',
       beyondSpec: true,
     }),
   })
   .meta({
     description:
-      'When the agent may restart or upgrade the machine server. Without a window, here or as a reading of the machine server, a new version waits for the next restart.',
+      'When the agent may restart the machine server for a new version, restart itself for one, or reboot. One window, or a list of up to 32. Without a window, here or as a reading of the machine server, a new version waits for the next restart.',
   });
 
 /** The known part of a machine part's configuration; other keys belong to the machine server. */
 export const machineConfigSchema = z
-  .looseObject({ agent: agentSchema.optional(), maintenance_window: maintenanceWindow.optional() })
+  .looseObject({
+    agent: agentSchema.optional(),
+    maintenance_window: z.array(maintenanceWindow).min(1).max(32).optional(),
+  })
   .meta({ title: 'Machine configuration' });

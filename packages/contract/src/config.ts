@@ -1,16 +1,11 @@
 // Validates a machine configuration that a user wants to save. For servers and tools; devices use agent-config.ts.
 import { type Field, expectedText, misfit, remedyFor, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
-import { type Reading, joined, readAgent, sectionOf } from './config-reading.ts';
+import { type Reading, joined, readAgent, readWindows, sectionOf } from './config-reading.ts';
 import type { Breach } from './config-breach.ts';
 import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import { machineConfigSchema } from './config-schema.ts';
-import {
-  type AdditionalNetwork,
-  type MaintenanceWindow,
-  type NetworkConfiguration,
-  fieldTable,
-} from './gen/agent-config.gen.ts';
+import { type AdditionalNetwork, type NetworkConfiguration, fieldTable } from './gen/agent-config.gen.ts';
 import type { Problem, Severity } from './problem.ts';
 import { typeOf } from './server-resources.ts';
 
@@ -49,8 +44,14 @@ export function checkConfig(json: unknown): Problem[] {
         severity: 'error',
       },
     ];
-  const reading = readAgent(isObject(json['agent']) ? json['agent'] : {});
-  const copy = { ...json, ...(isObject(json['agent']) ? { agent: reading.agent } : {}) };
+  const { windows, written } = readWindows(json['maintenance_window']);
+  const read = readAgent(isObject(json['agent']) ? json['agent'] : {});
+  const reading = { ...read, written: new Map([...read.written, ...written]) };
+  const copy = {
+    ...json,
+    ...(isObject(json['agent']) ? { agent: reading.agent } : {}),
+    ...(windows === undefined ? {} : { maintenance_window: windows }),
+  };
   const problems = [...schemaProblems(copy, reading), ...serverProblems(json), ...remarkProblems(json, reading)];
   const broken = new Set(problems.filter((p) => p.severity === 'error').map((p) => p.path));
   for (const problem of ruleProblems(copy, reading)) if (!broken.has(problem.path)) problems.push(problem);
@@ -69,7 +70,7 @@ const placeOf = (reading: Reading, path: string): string => {
 /** The field at a path such as ['agent', 'additional_networks', 0, 'psk', …], and the length of the path to it. */
 function fieldAt(path: readonly PropertyKey[]): { field: Field; depth: number } | undefined {
   const [top, section] = path;
-  if (top === 'maintenance_window') return lookup(fieldTable.maintenance_window, path, 1);
+  if (top === 'maintenance_window') return lookup(fieldTable.maintenance_window, path, 2);
   if (top !== 'agent' || typeof section !== 'string' || !Object.hasOwn(fieldTable, section)) return undefined;
   return lookup(sectionOf(section as keyof typeof fieldTable), path, section === 'additional_networks' ? 3 : 2);
 }
@@ -113,6 +114,11 @@ function fieldTexts(field: Field, value: unknown): Pick<Problem, 'message' | 're
 }
 
 function sectionTexts(keys: readonly PropertyKey[], value: unknown): Pick<Problem, 'message' | 'remedy'> {
+  if (keys.at(-1) === 'maintenance_window')
+    return {
+      message: `must be a window, or a list of 1 to 32 windows, not ${shown(undefined, value)}.`,
+      remedy: 'Write {…} or [{…}, {…}], or remove the key to allow no window.',
+    };
   const isList = keys.at(-1) === 'additional_networks';
   return {
     message: `must be ${isList ? 'a list of networks, or an object from name to network' : 'an object'}, not ${shown(undefined, value)}.`,
@@ -151,11 +157,20 @@ function remarkProblem({ path, is, instead }: Reading['remarks'][number]): Probl
 function remarkProblems(json: Json, reading: Reading): Problem[] {
   const found = reading.remarks.map(remarkProblem);
   for (const key of Object.keys(json)) if (!serverKeys.has(key)) found.push(unknown(key));
-  const window = json['maintenance_window'];
-  if (isObject(window))
+  for (const [window, own] of windowsOf(json['maintenance_window']))
     for (const key of Object.keys(window))
-      if (!Object.hasOwn(fieldTable.maintenance_window, key)) found.push(unknown(`maintenance_window.${key}`));
+      if (!Object.hasOwn(fieldTable.maintenance_window, key)) found.push(unknown(joined(own, key)));
   return found;
+}
+
+/** The windows that are objects, each with its path as written. */
+function windowsOf(given: unknown): [window: Json, path: string][] {
+  const { windows, written } = readWindows(given);
+  const list: readonly unknown[] = Array.isArray(windows) ? windows : [];
+  return list.flatMap((window, index): [Json, string][] => {
+    const own = joined('maintenance_window', index);
+    return isObject(window) ? [[window, written.get(own) ?? own]] : [];
+  });
 }
 
 /** Validates what every machine server requires of its keys: lists of objects with unique names. */
@@ -265,9 +280,7 @@ function ruleProblems(copy: Json, reading: Reading): Problem[] {
         severity: 'warning',
       });
   }
-  const window = copy['maintenance_window'];
-  if (isObject(window))
-    for (const breach of windowBreaches(filled<MaintenanceWindow>(fieldTable.maintenance_window, window)))
-      add('maintenance_window', breach);
+  for (const [window, path] of windowsOf(copy['maintenance_window']))
+    for (const breach of windowBreaches(window)) add(path, breach);
   return found;
 }

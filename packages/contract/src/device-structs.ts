@@ -72,10 +72,11 @@ const set = (struct: JsonObject | undefined): JsonObject =>
 /** The cloud layer for resolveAgentConfig. Without `agent` it is built from the sections, where 0 and "" mean unset. */
 export function agentOf(answer: DeviceAnswer): Json {
   if (answer.agent !== undefined) return answer.agent;
+  const system = set(answer.systemConfiguration);
   return {
     advanced_settings: set(answer.advancedSettings),
     network_configuration: set(answer.networkConfiguration),
     ...(answer.additionalNetworks ? { additional_networks: answer.additionalNetworks } : {}),
-    system_configuration: set(answer.systemConfiguration),
+    ...(Object.keys(system).length > 0 ? { system_configuration: system } : {}),
   };
 }

@@ -9,6 +9,7 @@ import { networkErrors } from './error-rows/network.ts';
 import { provisioningErrors } from './error-rows/provisioning.ts';
 import { registryErrors } from './error-rows/registry.ts';
 import { releasesErrors } from './error-rows/releases.ts';
+import { systemErrors } from './error-rows/system.ts';
 import { trainingErrors } from './error-rows/training.ts';
 import { trainingDataErrors } from './error-rows/training-data.ts';
 import type { ErrorRow } from './error-row.ts';
@@ -22,6 +23,7 @@ export const errorTable = {
   ...machinesErrors,
   ...agentLinkErrors,
   ...networkErrors,
+  ...systemErrors,
   ...provisioningErrors,
   ...machineServerErrors,
   ...releasesErrors,
@@ -39,6 +41,7 @@ export const errorSubjects: readonly { readonly title: string; readonly rows: Re
   { title: 'Machines and their configuration', rows: machinesErrors },
   { title: 'The connection of a machine to the management server', rows: agentLinkErrors },
   { title: 'The network of a machine', rows: networkErrors },
+  { title: 'The operating system of a machine', rows: systemErrors },
   { title: 'Provisioning: what an app sends to a device over its hotspot', rows: provisioningErrors },
   { title: 'The machine server and its resources', rows: machineServerErrors },
   { title: 'Releases: publication, signatures, downloads, versions on a machine', rows: releasesErrors },

@@ -1,91 +1,96 @@
-// Computes when restarts are allowed. Pure: the time is a parameter, in milliseconds since 1970.
+// Computes when maintenance windows are open. Pure: the time is a parameter, in milliseconds since 1970.
 import type { MaintenanceWindow } from './gen/agent-config.gen.ts';
+import { type LocalMs, type ZoneClock, zoneClock } from './zone-clock.ts';
 
-const order = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-type Day = (typeof order)[number];
+/** In the order of Date.getUTCDay. */
+const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
 const minuteMs = 60_000;
-const dayMinutes = 24 * 60;
+const dayMs = 86_400_000;
+/** A skipped hour may swallow a window that opens once a week. */
+const horizonDays = 15;
 const minuteOf = (clock: string): number => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
-const dayBefore = (day: Day): Day => order[(order.indexOf(day) + 6) % 7] ?? day;
 
-interface LocalTime {
-  readonly day: Day;
-  /** Minute of the day. */
-  readonly minute: number;
+/** One opening of a window: begin ≤ time < end, in ms since 1970. */
+interface Span {
+  readonly begin: number;
+  readonly end: number;
 }
 
-/** Local time of a time zone. Creating the formatter is slow, using it is fast. */
-function wallClock(timeZone: string): (wallMs: number) => LocalTime {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    weekday: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  });
-  return (wallMs) => {
-    const part = Object.fromEntries(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
-    const day = order.find((name) => name === part['weekday']?.toLowerCase());
-    if (!day) throw new Error(`unexpected name of a day: ${part['weekday']}`);
-    return { day, minute: Number(part['hour']) * 60 + Number(part['minute']) };
-  };
-}
-
-function isOpen(window: MaintenanceWindow, { day, minute }: LocalTime): boolean {
-  const [from, to] = [minuteOf(window.from), minuteOf(window.to)];
-  if (from < to) return window.days.includes(day) && minute >= from && minute < to;
-  return (window.days.includes(day) && minute >= from) || (window.days.includes(dayBefore(day)) && minute < to);
+export interface WindowState {
+  readonly isOpen: boolean;
+  /** When it closes or, while it is closed, opens. Undefined: not within two weeks. */
+  readonly until: number | undefined;
+  /** Time zone of the window that opens or closes then. */
+  readonly zone: string;
 }
 
 /**
- * Whether an instant is in the window: from ≤ time < to. A window over midnight belongs to the day on which it starts.
+ * Whether one of several windows is open.
+ *
+ * @param deviceZone - time zone of the machine, for windows with the time zone "device".
  */
-export const isInWindow = (window: MaintenanceWindow, wallMs: number): boolean =>
-  isOpen(window, wallClock(window.time_zone)(wallMs));
+export function windowState(windows: readonly MaintenanceWindow[], wallMs: number, deviceZone: string): WindowState {
+  const first = windows
+    .flatMap((window) => {
+      const zone = zoneOf(window, deviceZone);
+      const span = nextSpan(window, zone, wallMs);
+      return span ? [{ ...span, zone }] : [];
+    })
+    .toSorted((a, b) => a.begin - b.begin)[0];
+  if (!first) return { isOpen: false, until: undefined, zone: 'UTC' };
+  if (first.begin > wallMs) return { isOpen: false, until: first.begin, zone: first.zone };
+  return { isOpen: true, until: closing(windows, wallMs, deviceZone), zone: first.zone };
+}
 
-/**
- * The first instant from `wallMs` on that is in the window: `wallMs` itself, or else the start of a minute. Undefined
- * if there is none within eight days (the window is in the hour that a clock change skips).
- */
-export function nextWindowStart(window: MaintenanceWindow, wallMs: number): number | undefined {
-  const local = wallClock(window.time_zone);
-  if (isOpen(window, local(wallMs))) return wallMs;
-  let at = Math.floor(wallMs / minuteMs) * minuteMs + minuteMs;
-  const end = at + 8 * dayMinutes * minuteMs;
-  while (at < end) {
-    const time = local(at);
-    if (isOpen(window, time)) return at;
-    // Take long steps while the window is far away: zones shift by two hours at most.
-    const left = (minuteOf(window.from) - time.minute + dayMinutes) % dayMinutes;
-    at += Math.max(1, left - 150) * minuteMs;
+const zoneOf = ({ time_zone: zone }: MaintenanceWindow, deviceZone: string): string =>
+  zone === 'device' ? deviceZone : zone;
+
+/** When no window is open any more: windows that overlap or follow each other count as one. */
+function closing(windows: readonly MaintenanceWindow[], wallMs: number, deviceZone: string): number | undefined {
+  const limit = wallMs + (horizonDays - 1) * dayMs;
+  let end = wallMs;
+  while (end < limit) {
+    const at = end;
+    const spans = windows.map((window) => nextSpan(window, zoneOf(window, deviceZone), at));
+    end = Math.max(at, ...spans.map((span) => (span && span.begin <= at ? span.end : at)));
+    if (end === at) return end;
   }
   return undefined;
 }
 
-const localText = (wallMs: number, timeZone: string): string => {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    weekday: 'short',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  });
-  const part = Object.fromEntries(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
-  return `${part['weekday']} ${part['year']}-${part['month']}-${part['day']} ${part['hour']}:${part['minute']}`;
-};
+/** The opening that contains an instant or, if none does, the next one. */
+function nextSpan(window: MaintenanceWindow, zone: string, wallMs: number): Span | undefined {
+  const clock = zoneClock(zone);
+  const today = Math.floor(clock.localAt(wallMs) / dayMs) * dayMs;
+  const daysBack = Math.ceil((window.duration_minutes ?? 0) / (24 * 60)) + 2;
+  for (let day = today - daysBack * dayMs; day <= today + horizonDays * dayMs; day += dayMs) {
+    const name = dayNames[new Date(day).getUTCDay()];
+    if (name === undefined || !window.days.includes(name)) continue;
+    const { begin, end } = spanOn(window, day, clock);
+    if (end > begin && end > wallMs) return { begin, end };
+  }
+  return undefined;
+}
+
+/** The opening that begins on a day. It is empty if the clock skips from its beginning to its end. */
+function spanOn(window: MaintenanceWindow, day: LocalMs, clock: ZoneClock): Span {
+  const from = minuteOf(window.from);
+  const begin = clock.firstAt(day + from * minuteMs);
+  if (window.duration_minutes !== undefined) return { begin, end: begin + window.duration_minutes * minuteMs };
+  const to = minuteOf(window.to ?? window.from);
+  return { begin, end: clock.firstAt(day + to * minuteMs + (to > from ? 0 : dayMs)) };
+}
 
 /**
- * Next opening of a closed window, in its own time zone and in UTC: "Sat 2026-11-21 22:00 Europe/Berlin (Sat 2026-11-21
- * 21:00 UTC)".
+ * An instant in a time zone, for users: "Sat 22:00 Europe/Berlin". The date is added if the weekday alone could mean
+ * another day.
  */
-export function windowOpening(window: MaintenanceWindow, wallMs: number): string | undefined {
-  const at = nextWindowStart(window, wallMs);
-  if (at === undefined) return undefined;
-  const { time_zone: zone } = window;
-  const utc = `${localText(at, 'UTC')} UTC`;
-  return /^(?:Etc\/)?UTC$/i.test(zone) ? utc : `${localText(at, zone)} ${zone} (${utc})`;
+export function windowTimeText(at: number, zone: string, wallMs: number): string {
+  const local = zoneClock(zone).localAt(at);
+  const text = new Date(local).toISOString();
+  const day = dayNames[new Date(local).getUTCDay()] ?? '';
+  const isNear = Math.abs(at - wallMs) < 6 * dayMs;
+  const name = `${day.charAt(0).toUpperCase()}${day.slice(1)}`;
+  return `${name} ${isNear ? '' : `${text.slice(0, 10)} `}${text.slice(11, 16)} ${/^Etc\/UTC$/i.test(zone) ? 'UTC' : zone}`;
 }

@@ -53,6 +53,7 @@ const dotted = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
 
 const eapFields = [
+  'eap_inner_method',
   'eap_identity',
   'eap_anonymous_identity',
   'eap_password',
@@ -94,7 +95,20 @@ export function eapBreaches(network: EapFields): Breach[] {
   const missing = needed
     .filter((key) => network[key] === '')
     .map((key) => error(key, `is required with eap_method "${method}".`, 'Write it, or choose another eap_method.'));
-  return [...missing, ...trustBreaches(network)];
+  return [...missing, ...innerBreaches(network), ...trustBreaches(network)];
+}
+
+const innerMethods = {
+  peap: ['mschapv2', 'gtc'],
+  ttls: ['mschapv2', 'gtc', 'pap', 'chap', 'mschap'],
+  tls: [],
+} as const;
+
+function innerBreaches({ eap_method: method, eap_inner_method: inner }: EapFields): Breach[] {
+  const possible: readonly string[] = method === '' ? [] : innerMethods[method];
+  if (inner === '' || possible.includes(inner)) return [];
+  const remedy = method === 'tls' ? 'Remove eap_inner_method.' : `Write one of ${possible.join(', ')}.`;
+  return [error('eap_inner_method', `${inner} is not possible with eap_method "${method}".`, remedy)];
 }
 
 function trustBreaches({ eap_ca_certificate: authority, eap_server_name: server }: EapFields): Breach[] {

@@ -58,7 +58,7 @@ export const attemptResults = {
   'no-address': { wire: NetworkAttemptResult.NO_ADDRESS, text: 'no address from DHCP' },
   'refused-by-authentication-server': {
     wire: NetworkAttemptResult.REFUSED_BY_AUTHENTICATION_SERVER,
-    text: 'refused by the authentication server',
+    text: 'user name or password refused by the authentication server',
   },
   'authentication-server-not-trusted': {
     wire: NetworkAttemptResult.AUTHENTICATION_SERVER_NOT_TRUSTED,

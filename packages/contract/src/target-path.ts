@@ -1,5 +1,9 @@
 /** Paths in the signed targets document: the publisher signs them, and agents compute them independently. */
 
+/** The platforms that every version of agent and machine server is released for. */
+export const releasePlatforms = ['linux/amd64', 'linux/arm64', 'windows/amd64'] as const;
+export type ReleasePlatform = (typeof releasePlatforms)[number];
+
 /** linux/amd64 → linux-amd64: one path segment. */
 export const platformSegment = (platform: string): string => platform.replace('/', '-');
 

@@ -217,11 +217,33 @@ const windows: [name: string, window: unknown, from: string | undefined, correct
   ['unknown zone', { from: '01:00', to: '02:00', time_zone: 'X' }, undefined, ['maintenance_window.time_zone']],
   ['no object', 7, undefined, ['maintenance_window']],
   ['null', null, undefined, []],
+  ['a duration', { from: '01:00', duration_minutes: 90 }, '01:00', []],
+  [
+    'a duration that is too long',
+    { from: '01:00', duration_minutes: 90_000 },
+    '01:00',
+    ['maintenance_window.duration_minutes'],
+  ],
+  ['a duration of nothing', { from: '01:00', duration_minutes: 0 }, undefined, ['maintenance_window.duration_minutes']],
+  [
+    'a duration and an end',
+    { from: '01:00', to: '02:00', duration_minutes: 9 },
+    undefined,
+    ['maintenance_window.duration_minutes'],
+  ],
+  ['the zone of the machine', { from: '01:00', to: '02:00', time_zone: 'device' }, '01:00', []],
+  ['an empty list', [], undefined, []],
+  [
+    'a list: an unusable window is left out, the others stay',
+    [7, { from: '1' }, { from: '03:00', duration_minutes: 5 }, { from: '04:00', to: '05:00', days: 7 }],
+    '03:00',
+    ['maintenance_window[0]', 'maintenance_window[1].from', 'maintenance_window[3].days'],
+  ],
 ];
 for (const [name, maintenanceWindow, from, corrected] of windows) {
   test(`maintenance window: ${name}`, () => {
     const { config, corrections } = resolveAgentConfig({ maintenanceWindow });
-    assert.deepEqual([config.maintenance_window?.from, corrections.map(({ path }) => path)], [from, corrected]);
+    assert.deepEqual([config.maintenance_window[0]?.from, corrections.map(({ path }) => path)], [from, corrected]);
   });
 }
 

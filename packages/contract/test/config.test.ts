@@ -206,6 +206,41 @@ const cases: [name: string, config: unknown, found: [path: string, severity: Sev
   ],
   ['a window without its end', { maintenance_window: { from: '22:00' } }, [['maintenance_window.to', 'error']]],
   [
+    'a window with a duration',
+    { maintenance_window: { from: '22:00', duration_minutes: 10_080, time_zone: 'device' } },
+    [],
+  ],
+  [
+    'several windows',
+    {
+      maintenance_window: [
+        { from: '22:00', to: '23:00' },
+        { days: ['sun'], from: '02:00', duration_minutes: 60 },
+      ],
+    },
+    [],
+  ],
+  [
+    'several windows with mistakes',
+    {
+      maintenance_window: [
+        { from: '22:00', to: '23:00', duration_minutes: 5 },
+        { from: '22:00', duration_minutes: 10_081 },
+        { from: '22:00', to: '22:00', new: 1 },
+        7,
+      ],
+    },
+    [
+      ['maintenance_window[1].duration_minutes', 'error'],
+      ['maintenance_window[3]', 'error'],
+      ['maintenance_window[0].duration_minutes', 'error'],
+      ['maintenance_window[2].to', 'error'],
+      ['maintenance_window[2].new', 'note'],
+    ],
+  ],
+  ['no windows in the list', { maintenance_window: [] }, [['maintenance_window', 'error']]],
+  ['a window that is none', { maintenance_window: 'sat' }, [['maintenance_window', 'error']]],
+  [
     'a window of no length',
     { maintenance_window: { from: '22:00', to: '22:00' } },
     [['maintenance_window.to', 'error']],

@@ -85,6 +85,10 @@ const configuration: Record<keyof typeof fieldTable.network_configuration, Row> 
   }),
   disable_bt_provisioning: flag(false),
   disable_wifi_provisioning: flag(false),
+  hotspot_band: text('', {
+    valid: [['2.4'], ['5']],
+    beyond: ['6', '2', 'auto'].map((given) => [given, '']),
+  }),
   wifi_country: text('', {
     valid: [['DE'], ['US']],
     beyond: ['de', 'D', 'DEU', '00'].map((given) => [given, '']),
@@ -163,6 +167,7 @@ const network: Record<keyof typeof fieldTable.additional_networks, Row> = {
   name: text(''),
   hidden: flag(false),
   eap_method: vital({ valid: [['peap'], ['ttls'], ['tls']], beyond: [['md5', refused]] }),
+  eap_inner_method: vital({ valid: [['mschapv2'], ['gtc']], beyond: ['pap', 'md5'].map((given) => [given, refused]) }),
   eap_identity: eapText,
   eap_anonymous_identity: eapText,
   eap_password: eapText,
@@ -303,6 +308,34 @@ const rules: [name: string, network: object, key: string, severity: 'error' | 'w
     'error',
   ],
   [
+    'an inner method that peap does not have',
+    {
+      ...office,
+      eap_method: 'peap',
+      eap_inner_method: 'pap',
+      eap_identity: 'me',
+      eap_password: 'x',
+      eap_server_name: 'r',
+    },
+    'eap_inner_method',
+    'error',
+  ],
+  ['an inner method without a method', { ...office, eap_inner_method: 'pap' }, 'eap_method', 'error'],
+  [
+    'an inner method with tls',
+    {
+      ...office,
+      eap_method: 'tls',
+      eap_inner_method: 'gtc',
+      eap_identity: 'me',
+      eap_server_name: 'r',
+      eap_client_certificate: block('CERTIFICATE'),
+      eap_client_key: block('PRIVATE KEY'),
+    },
+    'eap_inner_method',
+    'error',
+  ],
+  [
     'a server that nothing proves',
     { ...office, eap_method: 'peap', eap_identity: 'me', eap_password: 'x' },
     'eap_server_name',
@@ -330,6 +363,13 @@ test('a complete network of each enterprise method has no problem', () => {
   const additional_networks = [
     { ...base, ssid: 'a', eap_method: 'peap', eap_password: 'x' },
     { ...base, ssid: 'b', eap_method: 'ttls', eap_password: 'x', eap_anonymous_identity: 'anyone' },
+    ...['mschapv2', 'gtc', 'pap', 'chap', 'mschap'].map((eap_inner_method) => ({
+      ...base,
+      ssid: eap_inner_method,
+      eap_method: 'ttls',
+      eap_inner_method,
+      eap_password: 'x',
+    })),
     { ...base, ssid: 'c', eap_method: 'tls', ...tls, eap_client_key_password: 'x' },
   ];
   assert.deepEqual(checkConfig({ agent: { additional_networks } }), []);

@@ -44,6 +44,11 @@ export class Cell<T> {
   }
 }
 
+/** Sets a value that JSON can hold, unless the cell holds an equal one. */
+export function setIfDifferent<T>(cell: Cell<T>, value: T): void {
+  if (JSON.stringify(value) !== JSON.stringify(cell.get())) cell.set(value);
+}
+
 /** Resolves when `cell` changes, `ms` have passed or `signal` aborts; leaves neither timer nor listener behind. */
 export async function changedOr(cell: Cell<unknown>, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

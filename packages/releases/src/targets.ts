@@ -21,6 +21,7 @@ export interface PatchWords {
   readonly to_sha256: string;
 }
 
+export const isPatch = (custom: ProgramWords | PatchWords): custom is PatchWords => 'from_sha256' in custom;
 export const isProgram = (custom: ProgramWords | PatchWords): custom is ProgramWords => 'name' in custom;
 
 const hex64 = /^[0-9a-f]{64}$/;

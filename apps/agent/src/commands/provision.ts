@@ -1,16 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
-import { errorText } from '@platform/kit';
-import { controlOf, NoAgentRuns } from '../control/client.ts';
+import { parseSetUpText } from '@platform/contract/set-up-code';
 import { foundCredentials } from '../install/credentials.ts';
 import { storeCredentials } from '../link/credentials.ts';
 import type { Io } from './command.ts';
+import { orMissing, stdinText, takenBy, unreadable } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
   config: string;
   credentials: string | undefined;
+  code: string | undefined;
   force: boolean;
   root: string;
   hotspot: boolean;
@@ -18,10 +19,10 @@ interface Given {
   json: boolean;
 }
 
-const limitBytes = 64 * 1024;
-
 /** Stores the credentials of this machine, or shows them and how to get them. */
 export async function provision(given: Given, io: Io): Promise<number> {
+  if (given.code !== undefined)
+    return (await import('./redeem-code.ts')).redeemCode({ ...given, code: given.code }, io);
   if (given.hotspot) return (await import('./force-hotspot.ts')).forceHotspot(given, io);
   const file = path.resolve(given.config);
   const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
@@ -31,6 +32,7 @@ export async function provision(given: Given, io: Io): Promise<number> {
   const text = await (given.credentials === '-' ? stdinText() : readFile(source, 'utf8')).catch((error: unknown) => {
     throw endedByMachine(error) ?? unreadable(source, error);
   });
+  if (parseSetUpText(text)) return (await import('./redeem-code.ts')).redeemCode({ ...given, code: text }, io);
   const parsed = parseCredentials(text);
   if (!parsed.ok) {
     throw new Ended(exitCodes.usage, {
@@ -60,17 +62,6 @@ export async function provision(given: Given, io: Io): Promise<number> {
   }
 }
 
-/** Notifies the running agent, and says what it did. */
-async function takenBy(root: string, { clock }: Io): Promise<string> {
-  try {
-    const { did } = await controlOf(root, clock).post('/credentials', {});
-    return did;
-  } catch (error) {
-    if (error instanceof NoAgentRuns) return 'The agent uses the credentials when it starts.';
-    return 'A running agent uses them within a minute.';
-  }
-}
-
 function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: boolean, io: Io): number {
   const isUsable = found.at === 'usable';
   if (isJson) {
@@ -86,6 +77,8 @@ function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: 
           ? `There are no credentials in ${file}.`
           : `The credentials in ${file} cannot be used: ${found.problem}.`,
         'This machine gets its credentials in one of these ways:',
+        '  - In the management app choose "Set up a device", and enter the code that it shows:',
+        '      sudo platform-agent provision --code ABCD-EFGH@SERVER',
         '  - In the management app create a machine, and copy its credentials to that file; or pass them on:',
         '      platform machine credentials NAME | ssh THIS-MACHINE sudo platform-agent provision --credentials -',
         '  - Install with PLATFORM_API_KEY_ID, PLATFORM_API_KEY, PLATFORM_PART_ID and PLATFORM_URL set: they are fetched.',
@@ -94,28 +87,4 @@ function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: 
     );
   }
   return isUsable ? exitCodes.done : exitCodes.nothingToDo;
-}
-
-/** An unreadable file must not count as missing. */
-function orMissing(file: string, error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return undefined;
-  throw endedByMachine(error) ?? unreadable(file, error);
-}
-
-const unreadable = (file: string, error: unknown): Ended =>
-  new Ended(exitCodes.usage, {
-    code: 'NOT_READABLE',
-    what: `${file} cannot be read: ${errorText(error)}.`,
-    remedy: 'Name the file that holds the credentials, or - for stdin.',
-  });
-
-async function stdinText(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limitBytes) throw new Error(`it is longer than ${limitBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

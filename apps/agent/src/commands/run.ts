@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { readLayers } from './layers.ts';
+import { reboot } from '../composition/reboot.ts';
 import { system, watchSmallFile } from '../composition/system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
@@ -19,7 +20,8 @@ import type { Ending } from '../composition/lifetime.ts';
 import { runAgent, type AgentParts } from '../composition/run-agent.ts';
 import { keepAuthority } from '../link/authority-file.ts';
 import { Credentials } from '../link/credentials.ts';
-import { SetUpCode } from '../link/set-up-code.ts';
+import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
+import { setUpConnections } from '../link/set-up-connection.ts';
 import { connectTransport } from '../link/http.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
@@ -73,7 +75,9 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const conditions = new Cell<readonly Condition[]>([]);
   if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
   machine.device.host.managesNetworks = mayManageNetworks(given.manageNetworks, machine.device.host);
-  const setUpCode = new SetUpCode({ file: path.join(root, 'state', 'set-up-code.json'), conditions, clock, log });
+  machine.device.host.managesSystem = mayManageSystem(machine.device.host);
+  const connect = setUpConnections({ root, clock, system });
+  const setUpCode = new SetUpCode({ file: setUpCodeFile(root), conditions, connect, version, clock, log });
   await setUpCode.load();
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
@@ -85,16 +89,26 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   return exitCodes.done;
 }
 
-/** The parts that run with and without credentials: the network of this machine and what belongs to it. */
-const alwaysOnParts = ({ managesNetworks }: Host): readonly AlwaysOnPart[] => [
+/** The parts that run with and without credentials: the network and the operating system of this machine. */
+const alwaysOnParts = ({ managesNetworks, managesSystem }: Host): readonly AlwaysOnPart[] => [
   { name: 'set-up code', work: ({ credentials }, signal) => credentials.redeem(signal) },
   ...(managesNetworks === true ? [networkPart] : []),
+  ...(managesSystem === true ? [systemPart] : []),
 ];
 
 const networkPart: AlwaysOnPart = {
   name: 'network',
   work: async (of, signal) => (await import('../composition/network.ts')).manageNetworks(of, signal),
 };
+
+const systemPart: AlwaysOnPart = {
+  name: 'system configuration',
+  work: async (of, signal) => (await import('../composition/system-configuration.ts')).manageSystem(of, signal),
+};
+
+/** Whether this agent may change the operating system. An agent that a user tries out must not. */
+const mayManageSystem = (host: Host): boolean =>
+  host.platform.startsWith('linux/') && host.isSupervisedBySystemd && process.getuid?.() === 0;
 
 /** Whether this agent may change the networks of its machine. An agent that a user tries out must not. */
 const mayManageNetworks = (option: AgentOptions['manageNetworks'], host: Host): boolean =>
@@ -126,6 +140,7 @@ async function runLinked(
       refused: (isRefused) => credentials.refused(isRefused),
       replaced,
       outer: of,
+      ...(machine.device.host.managesSystem === true && { reboot }),
       credentialsFile: () => credentials.found.get()?.file ?? found.file,
       conditions,
       trace,

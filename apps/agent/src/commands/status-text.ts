@@ -1,4 +1,5 @@
 import { serverStates, updateStates } from '@platform/contract/program-states';
+import { withTimeLeft } from '@platform/contract/restart-wait';
 import type {
   AgentStatus,
   ProgramExit,
@@ -7,6 +8,7 @@ import type {
   StatusCondition,
 } from '@platform/contract/agent-status';
 import { formatBytes, formatDuration } from '@platform/kit';
+import { systemRows } from './system-rows.ts';
 import { listed, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
@@ -34,9 +36,19 @@ export function statusText(status: AgentStatus, columns?: number): string {
       ]),
       columns,
     ),
-    ...programs.flatMap((program) => programLines(program.name, program, since, width)),
+    ...programs.flatMap((program) =>
+      programLines(program.name, { ...program, why: whyText(program, now) }, since, width),
+    ),
     ...status.conditions.flatMap((condition) => conditionLines(condition, since, width)),
   ].join('\n');
+}
+
+/** Why a version runs, with the time left until a waiting one may start. */
+function whyText({ why, wait }: ProgramReport, now: number): string {
+  if (!wait || wait.until === null) return why;
+  return withTimeLeft(why, { reason: wait.reason, untilMs: Date.parse(wait.until) }, now, (ms) =>
+    formatDuration(ms / 1000),
+  );
 }
 
 const joined = (...parts: (string | false)[]): string => parts.filter(Boolean).join(', ');
@@ -50,6 +62,7 @@ function rowsOf(status: AgentStatus, since: Since): Row[] {
     ['server', serverText(status, since)],
     ['cloud', cloudText(status, since)],
     ...networkRows(status, since),
+    ...systemRows(status, since),
     ['config', configText(status)],
     ...(config.slices ?? []).flatMap((slice) => sliceRows(slice, since)),
     ['logs', logText(status)],
@@ -90,7 +103,7 @@ function networkRows({ at, network, is_running: isRunning }: AgentStatus, since:
     unmanaged: 'not managed by the agent',
     normal: network.has_link ? 'connected' : 'not connected',
     joining: 'joining a network',
-    hotspot: `hotspot ${network.hotspot_ssid}`.trim(),
+    hotspot: network.hotspot_ssid === '' ? 'set-up by a user' : `hotspot ${network.hotspot_ssid}`,
     rebooting: 'rebooting',
   };
   const rows: Row[] = [
@@ -102,6 +115,7 @@ function networkRows({ at, network, is_running: isRunning }: AgentStatus, since:
   const untilMs = network.next_at === null ? 0 : Date.parse(network.next_at) - Date.parse(at);
   if (network.next !== '')
     rows.push(['  next', `${network.next}${untilMs > 0 ? `, in ${formatDuration(untilMs / 1000)}` : ''}`]);
+  for (const note of network.notes ?? []) rows.push(['  note', note]);
   const [last] = network.attempts;
   if (last) rows.push(['  last', `${last.network}, ${since(last.at)} ago: ${last.text || 'connected'}`]);
   return rows;

@@ -1,5 +1,6 @@
 import { command, type Command } from './command.ts';
 import { installOptions } from './install-options.ts';
+import { preinstallOptions } from './preinstall-options.ts';
 import { takeOverOptions } from './take-over-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
@@ -24,13 +25,27 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./install.ts')).install,
   }),
   command({
+    name: 'preinstall',
+    summary: 'Install the agent in the mounted root file system of a device, for its first boot',
+    about:
+      'Checks the agent by the signed list of the management server, without a network, and installs it in an image or on a card. At the first boot the device takes its credentials from platform.json on the boot partition, or asks its owner in provisioning.',
+    table: preinstallOptions,
+    load: async () => (await import('./preinstall.ts')).preinstall,
+  }),
+  command({
     name: 'uninstall',
     summary: 'Stop and remove agent, machine server, their data and credentials',
     about:
-      'Undoes what install did: what it changed elsewhere is as it was before, its folder and the credentials are gone. Asks first; without a terminal --yes is needed.',
+      'Undoes what install did: what it changed elsewhere is as it was before, its folder and the credentials are gone. The networks that the machine is online by and those that a user entered at the hotspot are left to the system. Asks first; without a terminal --yes is needed.',
     table: {
       ...placeOptions,
       keepCredentials: { type: 'boolean', env: '', description: 'Leave the credentials file.' },
+      networks: {
+        type: 'boolean',
+        env: '',
+        description:
+          'Remove the networks of the agent, too, also the one in use. Over that link it needs --yes. Not on Windows.',
+      },
       yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask.' },
       ...jsonOption,
     },
@@ -97,13 +112,19 @@ export const commands: readonly Command[] = [
     name: 'provision',
     summary: 'Show or set the credentials of this machine',
     about:
-      'Without --credentials: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With it: checks them and puts them in place, readable by root alone. A running agent takes them over at once.',
+      'Without --credentials and --code: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With --credentials: checks them and puts them in place, readable by root alone. With --code: gets them from the management server. If the server cannot be reached now, the code is kept, and the agent redeems it later. A running agent takes credentials over at once.',
     table: {
       ...placeOptions,
       credentials: {
         type: 'string',
         env: '',
         description: 'File with the credentials as the management app shows them; - for stdin.',
+      },
+      code: {
+        type: 'string',
+        env: '',
+        description:
+          'Set-up code with its server, as the management app shows it: ABCD-EFGH@fleet.example; - for stdin.',
       },
       force: { type: 'boolean', env: '', description: 'Replace the credentials of another machine.' },
       hotspot: { type: 'boolean', env: '', description: 'Start the hotspot of the running agent now.' },
@@ -210,8 +231,9 @@ export const commands: readonly Command[] = [
   command({
     name: 'endpoints',
     summary: 'Serve the pages of the hotspot; an agent calls this for itself',
-    about: 'Serves unknown clients on two sockets that it inherits. Reads and writes JSON lines.',
+    about: 'Serves unknown clients on two sockets that it inherits, or over Bluetooth. Reads and writes JSON lines.',
     table: {
+      bluetooth: { type: 'boolean', env: '', default: false, description: 'Read what Bluetooth clients write.' },
       address: { type: 'string', env: '', default: '', description: 'Address of the hotspot.' },
       port: { type: 'number', env: '', min: 1, max: 65_535, default: 80, description: 'Port of the portal.' },
     },

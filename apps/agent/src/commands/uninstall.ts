@@ -3,15 +3,18 @@ import path from 'node:path';
 import { AgentSilent, controlOf, NoAgentRuns } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
-import { removeAll } from '../install/remove.ts';
+import { removeAll, type Removed } from '../install/remove.ts';
+import { installedNetworks, type InstalledNetworks } from '../composition/release-networks.ts';
 import { system } from '../composition/system.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
+import { sessionLink } from './session-address.ts';
 
 interface Given {
   config: string;
   root: string;
   keepCredentials: boolean;
+  networks: boolean;
   yes: boolean;
   json: boolean;
 }
@@ -25,7 +28,7 @@ const isThere = (file: string): Promise<boolean> =>
 export async function uninstall(given: Given, io: Io): Promise<number> {
   const root = path.resolve(given.root);
   if (process.platform === 'win32') {
-    if (!given.yes) await agreed(root, given.keepCredentials ? undefined : path.resolve(given.config), io);
+    if (!given.yes) await agreed(root, given.keepCredentials ? undefined : path.resolve(given.config), '', io);
     return (await import('./windows-install.ts')).uninstallHere(given, io);
   }
   const changes = await readChanges(root);
@@ -38,28 +41,60 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   await access(root, constants.W_OK); // fail first: a user without write access would remove only a part
   const usesSystemd = await isThere('/run/systemd/system');
   await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
-  if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
+  await using networks = await installedNetworks(root, io.clock);
+  const warning = given.networks && networks ? await networkWarning(networks, given.yes, io) : '';
+  if (given.yes && warning !== '') io.note(warning);
+  if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, warning, io);
+  process.on('SIGHUP', () => {}); // the session of this command may end with its network
 
-  const { done, left, isServerNotified } = await removeAll(
+  const removed = await removeAll(
     {
       root,
       credentialsFile: given.keepCredentials ? undefined : credentialsFile,
       usesSystemd,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile }, { system, clock: io.clock }),
+      releaseNetworks: networks && (() => networks.release(given.networks)),
     },
     system,
   );
-  if (given.json) {
-    io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerNotified }));
-  } else {
-    for (const line of done) io.out(`  ${line}`);
-    for (const line of left) io.note(line);
-    if (!isServerNotified) io.note(serverNotNotified);
-    io.out(
-      left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
-    );
+  report(removed, given.json, io);
+  return removed.left.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+function report({ done, left, leftNetworks, isServerNotified }: Removed, isJson: boolean, io: Io): void {
+  if (isJson) {
+    const all = { is_changed: done.length > 0, done, left, left_networks: leftNetworks };
+    return io.out(JSON.stringify({ ...all, is_server_told: isServerNotified }));
   }
-  return left.length === 0 ? exitCodes.done : exitCodes.failed;
+  for (const line of done) io.out(`  ${line}`);
+  for (const line of left) io.note(line);
+  if (!isServerNotified) io.note(serverNotNotified);
+  if (leftNetworks.length > 0) io.out(`Left to the system: the networks ${leftNetworks.join(', ')}.`);
+  io.out(
+    left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
+  );
+}
+
+/**
+ * What `--networks` ends; empty: nothing.
+ *
+ * @throws Ended if it ends the link of this session, without `--yes`
+ */
+async function networkWarning(networks: InstalledNetworks, isYes: boolean, io: Io): Promise<string> {
+  const { names, links } = networks.removable();
+  if (names.length === 0) return '';
+  const own = await sessionLink(links, io.env);
+  if (own && !isYes) {
+    throw new Ended(exitCodes.refused, {
+      code: 'NOT_CONFIRMED',
+      what: `This session comes over the network ${own.ssid || own.interface}, which --networks removes.`,
+      remedy: 'Use --yes. Afterwards the machine is reachable over other networks only.',
+    });
+  }
+  const all = `The networks ${names.join(', ')} are removed.`;
+  if (links.length === 0) return all;
+  const used = links.map(({ ssid, interface: name }) => ssid || name);
+  return `${all} This machine is connected by ${used.join(', ')} now and loses that link.`;
 }
 
 export const serverNotNotified =
@@ -81,9 +116,10 @@ async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io:
   });
 }
 
-async function agreed(root: string, credentialsFile: string | undefined, io: Io): Promise<void> {
+async function agreed(root: string, credentialsFile: string | undefined, warning: string, io: Io): Promise<void> {
   const also = credentialsFile === undefined ? '' : `, and its credentials ${credentialsFile}`;
-  const question = `Remove platform-agent, the machine server with its data in ${root}${also}? [y/N] `;
+  const first = warning === '' ? '' : `${warning}\n`;
+  const question = `${first}Remove platform-agent, the machine server with its data in ${root}${also}? [y/N] `;
   const answer = await io.ask(question);
   if (answer !== undefined && /^y(es)?$/i.test(answer.trim())) return;
   throw new Ended(exitCodes.refused, {

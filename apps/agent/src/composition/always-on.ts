@@ -7,10 +7,13 @@ import type { ConditionSet } from '../health/condition-set.ts';
 import { HangDetector } from '../health/hang-detector.ts';
 import { initialHealth, memoryLimits, watchdog } from '../health/watchdog.ts';
 import { markOf, type Credentials, type FoundCredentials } from '../link/credentials.ts';
+import type { ManagedFiles } from '../os/managed-files.ts';
+import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import type { Device, FileWatch } from '../os/ports.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { nothingYet } from '../state/state.ts';
 import type { Operator } from '../versions/operator.ts';
+import { interruptTrial } from '../versions/trial-steps.ts';
 import { trackFailing } from './failing-parts.ts';
 import type { Ending } from './lifetime.ts';
 import { optionalPart } from './optional-part.ts';
@@ -31,6 +34,8 @@ export interface AlwaysOn extends OuterCells {
   /** Names of the optional parts that fail now. */
   failing: Cell<readonly string[]>;
   root: string;
+  /** One for all parts: its record has one writer. */
+  managedFiles: ManagedFiles;
   version: string;
   layers: OwnLayers;
   /** Start of this process, monotonic ms. */
@@ -42,7 +47,7 @@ export interface AlwaysOn extends OuterCells {
 
 interface AlwaysOnParts extends Omit<
   AlwaysOn,
-  keyof OuterCells | 'startedAt' | 'failing' | 'provisioningOrders' | 'log'
+  keyof OuterCells | 'startedAt' | 'failing' | 'provisioningOrders' | 'managedFiles' | 'log'
 > {
   /** Local log. */
   sink: Sink;
@@ -114,8 +119,9 @@ export async function runAlwaysOn(
   ];
   try {
     if (!credentials.found.get()) {
-      await waitForCredentials(of, given, AbortSignal.any([signal, handover.signal]));
+      const isReady = await waitForCredentials(of, given, AbortSignal.any([signal, handover.signal]));
       if (handover.signal.aborted) return 'handover';
+      if (signal.aborted && isReady) await noteStop(of);
     }
     for (let found = credentials.found.get(); found && !signal.aborted; found = credentials.found.get()) {
       const ending = await untilReplaced(of, found, (replaced) =>
@@ -135,6 +141,7 @@ const ownLayers = ({ layers, device: { host } }: Pick<AlwaysOn, 'layers' | 'devi
   ...layers,
   platform: host.platform,
   managesNetworks: host.managesNetworks ?? false,
+  managesSystem: host.managesSystem ?? false,
 });
 
 function openAlwaysOn(given: AlwaysOnParts, level: Cell<Level>): AlwaysOn {
@@ -147,6 +154,7 @@ function openAlwaysOn(given: AlwaysOnParts, level: Cell<Level>): AlwaysOn {
     ...outer,
     failing: new Cell<readonly string[]>([]),
     provisioningOrders: new Cell(0),
+    managedFiles: managedFilesOnDisk(given.root),
     startedAt: clock.now(),
     log,
   };
@@ -173,8 +181,14 @@ async function untilReplaced(
   }
 }
 
-/** Reports to the supervisor that the agent works, until there are credentials. */
-async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: AbortSignal): Promise<void> {
+/** A requested stop does not count against a version on trial. */
+const noteStop = ({ device, log }: AlwaysOn): Promise<void> =>
+  interruptTrial({ files: device.files, program: 'agent' }).catch((error: unknown) =>
+    log.warn('the end of a start was not noted', { error }),
+  );
+
+/** Reports to the supervisor that the agent works, until there are credentials. @returns whether it was ready */
+async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: AbortSignal): Promise<boolean> {
   const { credentials, conditions, device, wanted, clock, log, mask } = of;
   const { supervisor = noSupervisor, ownMemory = () => undefined, memoryLimitBytes = memoryLimits.built } = given;
   const hide = (secrets: readonly string[]) => mask.hide(secrets.toSorted((a, b) => b.length - a.length));
@@ -205,16 +219,18 @@ async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: Ab
     await Promise.all([notifying, watching.catch(() => {})]);
   }
   if (signal.aborted) log.info('platform agent ends', { because: errorText(signal.reason) });
+  return watched.health.get().isReady;
 }
 
 /** What the control socket shows while there are no credentials. */
 function viewWithoutCredentials(of: AlwaysOn, handOver: () => void): AgentView {
-  const { device, root, version, wanted, isReached, network, conditions, startedAt } = of;
+  const { device, root, version, wanted, isReached, network, systemStatus, conditions, startedAt } = of;
   return {
     wanted,
     actual: new Cell(nothingYet),
     isReached,
     network,
+    systemStatus,
     conditions,
     self: { partId: '', agentVersion: version, startedAt, host: device.host },
     appAddress: '',

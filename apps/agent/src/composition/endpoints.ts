@@ -1,7 +1,10 @@
 import type { Clock, Log } from '@platform/kit';
 import { runtimeEnvironment } from '../install/unit.ts';
+import { childBluetooth, type BluetoothEndpoint } from '../network/bluetooth-endpoint.ts';
+import type { ChildParts } from '../network/endpoints-child.ts';
 import type { ProvisioningEndpoints } from '../network/endpoints-port.ts';
 import { childEndpoints } from '../network/endpoints.ts';
+import { linuxBluetooth } from '../os/linux/bluez.ts';
 import { posixPrograms } from '../os/posix/programs.ts';
 import type { Device } from '../os/ports.ts';
 import { thisProgram } from './this-machine.ts';
@@ -11,18 +14,22 @@ const mib = 1024 * 1024;
 const memoryLimits = { built: 96 * mib, fromSource: 256 * mib };
 const longestProgramMs = 10_000;
 
+const childParts = ({ clock, log }: { clock: Clock; log: Log }): ChildParts => ({
+  command: [...thisProgram(), 'endpoints'],
+  env: runtimeEnvironment,
+  programs: posixPrograms(longestProgramMs),
+  memoryLimitBytes: process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built,
+  clock,
+  log,
+});
+
 /** The captive portal and the provisioning RPC of this machine, in a process of their own. */
 export const hotspotEndpoints = (of: {
   device: Pick<Device, 'processes'>;
   clock: Clock;
   log: Log;
-}): ProvisioningEndpoints =>
-  childEndpoints({
-    command: [...thisProgram(), 'endpoints'],
-    env: runtimeEnvironment,
-    processes: of.device.processes,
-    programs: posixPrograms(longestProgramMs),
-    memoryLimitBytes: process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built,
-    clock: of.clock,
-    log: of.log,
-  });
+}): ProvisioningEndpoints => childEndpoints({ ...childParts(of), processes: of.device.processes });
+
+/** Provisioning over the Bluetooth of this machine, in a process of its own. */
+export const bluetoothEndpoint = (of: { clock: Clock; log: Log }): BluetoothEndpoint =>
+  childBluetooth({ ...childParts(of), bluetooth: linuxBluetooth(of) });

@@ -1,50 +1,66 @@
-import { Cell, within } from '@platform/kit';
+import path from 'node:path';
+import { Cell, setIfDifferent, within } from '@platform/kit';
+import { keepCertificates, withUsableNetworks } from '../network/certificates.ts';
 import { keepAdditionalNetworks } from '../network/additional-networks.ts';
+import { forceFolder } from '../network/forced.ts';
+import { keepCountry } from '../network/country.ts';
 import { networkSettingsOf, type NetworkSettings } from '../network/network-settings.ts';
+import type { CredentialsProblem } from '../network/credentials-problem.ts';
 import { Provisioning } from '../network/provisioning.ts';
+import type { Condition } from '../health/conditions.ts';
 import type { Credentials } from '../machines/provisioning-state.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
-import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import { linuxNetwork } from '../os/linux/network-manager.ts';
 import type { Network } from '../os/network-port.ts';
 import type { AlwaysOn } from './always-on.ts';
-import { hotspotEndpoints } from './endpoints.ts';
+import { bluetoothEndpoint, hotspotEndpoints } from './endpoints.ts';
+import { noteManaged } from './release-networks.ts';
+import { reboot } from './reboot.ts';
 import { eachChange } from './sync-loops.ts';
-import { system } from './system.ts';
+import { system, watchSmallFile } from './system.ts';
 
 const contactMs = 10_000;
+const noCredentialsProblem: CredentialsProblem = { text: '', isFinal: false };
+
+/** What became of the set-up code that a user entered. */
+export function credentialsProblemIn(conditions: readonly Condition[]): CredentialsProblem {
+  const refused = conditions.find(({ code }) => code === 'SET_UP_CODE_INVALID');
+  const found = refused ?? conditions.find(({ code }) => code === 'SET_UP_CODE_WAITS');
+  return found ? { text: `${found.message} ${found.remedy}`, isFinal: refused !== undefined } : noCredentialsProblem;
+}
 
 /** The NetworkManager of this machine. */
 const networkOf = (of: AlwaysOn): Network =>
   linuxNetwork({
+    root: of.root,
     clock: of.clock,
     log: of.log,
-    files: managedFilesOnDisk(of.root),
+    files: of.managedFiles,
     probe: async (signal) => {
       if (!of.credentials.found.get()) return 'unknown';
       return (await contact(of, signal)) ? 'full' : 'limited';
     },
   });
 
+/** Where users enter what this machine needs. */
+const endpointsOf = ({ device, clock, log }: AlwaysOn) => ({
+  endpoints: hotspotEndpoints({ device, clock, log: log.child('endpoints') }),
+  bluetooth: bluetoothEndpoint({ clock, log: log.child('bluetooth') }),
+});
+
 /** Network provisioning and additional networks of this machine, until the signal. */
 export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise<void> {
-  const { wanted, credentials, isReached, conditions, device, clock, log } = of;
+  const { credentials, isReached, conditions, device, clock, log } = of;
+  await noteManaged(device.disk);
   const network = networkOf(of);
-  const given = new Cell<Credentials>('none');
-  const settings = new Cell<NetworkSettings>(networkSettingsOf(wanted.get(), false));
-  const update = (): void => {
-    const found = credentials.found.get() !== undefined;
-    given.set(found ? (credentials.hasCredentials.get() ? 'given' : 'refused') : 'none');
-    const next = networkSettingsOf(wanted.get(), found);
-    if (JSON.stringify(next) !== JSON.stringify(settings.get())) settings.set(next);
-  };
-  update();
+  const { follow, ...inputs } = inputsOf(of);
+  const { settings } = inputs;
   const isChanging = new Cell(false);
+  const forceWatch = watchSmallFile(path.join(of.root, forceFolder), clock);
   const provisioning = new Provisioning({
     network,
-    endpoints: hotspotEndpoints({ device, clock, log: log.child('endpoints') }),
-    settings,
-    credentials: given,
+    ...endpointsOf(of),
+    ...inputs,
     takeCredentials: (text) => credentials.take(text),
     isReached,
     isChanging,
@@ -55,6 +71,7 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
     agentVersion: of.version,
     disk: device.disk,
     files: device.files,
+    forceWatch,
     clock,
     log,
   });
@@ -75,16 +92,49 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
   const loops = [
     provisioning.run(until),
     keepAdditionalNetworks(additional, until),
+    keepCertificates({ settings, conditions, clock }, until),
+    keepCountry({ network, settings, conditions, move: () => provisioning.moveHotspot(), clock, log }, until),
     takeOrders(of.provisioningOrders, () => provisioning.force(), until),
-    ...[wanted, credentials.found, credentials.hasCredentials].map((cell) => eachChange(cell, update, until)),
+    ...follow(until),
   ];
   try {
     await Promise.all(loops);
   } finally {
+    forceWatch.close();
     stop.abort(); // one loop failed: the others end before they are started again
     await Promise.allSettled(loops);
     of.network.set(undefined);
   }
+}
+
+/** Credentials and settings as the network part sees them. */
+function inputsOf({ credentials, wanted, conditions }: AlwaysOn): {
+  credentials: Cell<Credentials>;
+  settings: Cell<NetworkSettings>;
+  credentialsProblem: Cell<CredentialsProblem>;
+  /** Keeps them current, until the signal. */
+  follow: (until: AbortSignal) => Promise<void>[];
+} {
+  const given = new Cell<Credentials>('none');
+  const credentialsProblem = new Cell<CredentialsProblem>(noCredentialsProblem);
+  const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
+  const update = (): void => {
+    const found = credentials.found.get() !== undefined;
+    given.set(found ? (credentials.hasCredentials.get() ? 'given' : 'refused') : 'none');
+    const next = withUsableNetworks(networkSettingsOf(wanted.get(), found), conditions);
+    setIfDifferent(settings, next);
+  };
+  const updateProblem = (): void => {
+    const problem = credentials.found.get() ? noCredentialsProblem : credentialsProblemIn(conditions.get());
+    if (problem.text !== credentialsProblem.get().text) credentialsProblem.set(problem);
+  };
+  update();
+  updateProblem();
+  const follow = (until: AbortSignal): Promise<void>[] => [
+    ...[wanted, credentials.found, credentials.hasCredentials].map((cell) => eachChange(cell, update, until)),
+    ...[credentials.found, conditions].map((cell) => eachChange(cell, updateProblem, until)),
+  ];
+  return { credentials: given, settings, credentialsProblem, follow };
 }
 
 async function takeOrders(orders: Cell<number>, force: () => void, signal: AbortSignal): Promise<void> {
@@ -104,9 +154,4 @@ async function contact({ credentials, root, clock }: AlwaysOn, signal: AbortSign
     const { status } = await send(found.appAddress, { method: 'HEAD', redirect: 'manual', signal: over });
     return status < 300 || (status >= 400 && status < 500); // a captive portal redirects
   }).catch(() => false);
-}
-
-async function reboot(): Promise<void> {
-  const { code, text } = await system.run('systemctl', 'reboot');
-  if (code !== 0) throw new Error(`systemctl reboot failed: ${text.slice(0, 200)}`);
 }

@@ -2,6 +2,7 @@ import type { Transport } from '@connectrpc/connect';
 import { shortestSecret } from '@platform/contract/config-secrets';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device } from '../os/ports.ts';
 import type { Actual, Wanted } from '../state/state.ts';
@@ -34,6 +35,8 @@ export interface SyncParts {
   conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
+  /** Absent: nothing watches the packages of the operating system. */
+  systemStatus?: Cell<SystemStatus | undefined>;
   mask: Mask;
   /** Set while this part takes lines. */
   lines: Cell<Sink | undefined>;
@@ -97,7 +100,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const cloud = connectCloud(parts.transport, parts.credentials, clock, { isReached, conditions, refused });
   parts.lines.set(enter);
   const sinceOf = (noted: number): number | undefined => history.since(noted);
-  const link = { ...parts, cloud, configReceiver, clock, log, local };
+  const link = { ...parts, hostFacts: device.hostFacts, cloud, configReceiver, clock, log, local };
   return {
     log,
     local,

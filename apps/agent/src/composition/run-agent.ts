@@ -9,6 +9,8 @@ import { linesFile } from '../os/relay-places.ts';
 import { openApplied } from '../config/applied.ts';
 import { holdFirstStart } from '../server/first-start.ts';
 import type { Leave } from '../versions/managed-programs.ts';
+import { systemRebootDecision } from '../versions/restart-decision.ts';
+import type { MaintenanceClock } from '../versions/version-state.ts';
 import { openUpdates, type Updates } from '../versions/updates.ts';
 import type { Device } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
@@ -27,6 +29,9 @@ import type { HeardTime } from '../clock/device-time.ts';
 import { markOf } from '../link/credentials.ts';
 import type { NetworksApplied } from '../network/additional-networks.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
+import { rebootForUpgrades } from '../system/reboot.ts';
+import type { SystemApplied } from '../system/keep.ts';
+import type { SystemStatus } from '../system/system-status.ts';
 import { Mask } from '../logs/mask.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher, Patches } from '../versions/ports.ts';
@@ -78,6 +83,8 @@ export interface AgentParts {
   newId: () => string;
   /** The supervisor that expects liveness notifications; left out: none. */
   supervisor?: Supervisor;
+  /** Reboots this machine; left out: this agent may not. */
+  reboot?: () => Promise<void>;
   /** Results of the agent's health check so far, for other readers. */
   health?: Cell<AgentHealth>;
   /** Memory of this process in bytes; left out: not watched. */
@@ -100,6 +107,10 @@ export interface OuterCells {
   network: Cell<NetworkStatus | undefined>;
   /** How far the additional networks are applied. */
   networks: Cell<NetworksApplied>;
+  /** How far the system configuration is applied. */
+  system: Cell<SystemApplied>;
+  /** The packages of the operating system; undefined: not known, or it has no apt. */
+  systemStatus: Cell<SystemStatus | undefined>;
   mask: Mask;
   /** Receives the lines of the always-on parts; undefined: they are only logged locally. */
   lines: Cell<Sink | undefined>;
@@ -179,7 +190,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 }
 
 function sharedState({ outer, conditions, health }: AgentParts, layers: OwnLayers): Shared {
-  const { wanted, isReached, isOfflineByHotspot, blamed, network, networks, mask, lines } = outer ?? outerCells(layers);
+  const cells = outer ?? outerCells(layers);
+  const { wanted, isReached, isOfflineByHotspot, blamed, network, networks, system, systemStatus, mask, lines } = cells;
   return {
     wanted,
     isReached,
@@ -187,6 +199,8 @@ function sharedState({ outer, conditions, health }: AgentParts, layers: OwnLayer
     blamed,
     network,
     networks,
+    system,
+    systemStatus,
     mask,
     lines,
     actual: new Cell<Actual>(nothingYet),
@@ -204,6 +218,7 @@ const layersOf = ({ layers, device: { host } }: AgentParts): OwnLayers => ({
   ...layers,
   platform: host.platform,
   managesNetworks: host.managesNetworks ?? false,
+  managesSystem: host.managesSystem ?? false,
 });
 
 const localLog = ({ clock, sink }: AgentParts): Log => createLog({ name: 'agent', clock, level: 'info', sink });
@@ -241,9 +256,36 @@ function versionUpdates(parts: AgentParts, { device, shared, sync, previousRun, 
     leave,
     clock,
     timedClock: sync.clock,
+    maintenance: maintenanceClock(device, sync),
     log,
     random,
   });
+}
+
+const maintenanceClock = (device: Device, sync: Sync): MaintenanceClock => ({
+  deviceZone: device.host.timeZone ?? (() => 'UTC'),
+  isTimeKnown: () => sync.time.isKnown,
+  sinceOf: sync.sinceOf,
+});
+
+/** Reboots for upgrades where this agent may. */
+function rebootLoop(
+  { reboot }: AgentParts,
+  { device, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
+  signal: AbortSignal,
+): NamedLoop[] {
+  if (!reboot) return [];
+  const { wanted, actual, conditions, systemStatus: status } = shared;
+  const { clock, log } = sync;
+  const decide = (sinceWall: number) =>
+    systemRebootDecision(wanted.get(), actual.get(), maintenanceClock(device, sync), clock.wall(), sinceWall);
+  const { disk } = device;
+  return [
+    {
+      name: 'reboot',
+      work: rebootForUpgrades({ status, wanted, decide, reboot, conditions, disk, clock, log }, signal),
+    },
+  ];
 }
 
 interface LateLoopParts {
@@ -265,20 +307,26 @@ async function lateLoopsOf(
   const actor = {
     platform: device.host.platform,
     managesNetworks: device.host.managesNetworks ?? false,
+    managesSystem: device.host.managesSystem ?? false,
     isReplaceable: (parts.selfId ?? null) !== null,
     markOf: environmentMark,
   };
   const trackApplied = await openApplied({ ...shared, actor, disk, clock, log });
-  const { wanted, actual, isReached, network, networks, conditions } = shared;
+  const { wanted, actual, isReached, network, networks, system, systemStatus, conditions } = shared;
   const noteNetworks = (): void => {
     const { revision, failure } = networks.get();
     actual.update((a) => ({ ...a, acted: { ...a.acted, network: revision }, networkFailure: failure }));
+  };
+  const noteSystem = (): void => {
+    const { revision, failure } = system.get();
+    actual.update((a) => ({ ...a, acted: { ...a.acted, system: revision }, systemFailure: failure }));
   };
   const view: AgentView = {
     wanted,
     actual,
     isReached,
     network,
+    systemStatus,
     conditions,
     self,
     appAddress: parts.credentials.appAddress,
@@ -296,6 +344,8 @@ async function lateLoopsOf(
     ...sync.sendLoops(self, outputs, lifetime.late),
     { name: 'applied', work: trackApplied(lifetime.late) },
     { name: 'networks', work: eachChange(networks, noteNetworks, lifetime.late) },
+    { name: 'system', work: eachChange(system, noteSystem, lifetime.late) },
+    ...rebootLoop(parts, { device, shared, sync }, lifetime.early),
   ].map(lifetime.loop);
 }
 
@@ -356,6 +406,8 @@ export const outerCells = (layers: OwnLayers): OuterCells => ({
   blamed: new Cell<readonly string[]>([]),
   network: new Cell<NetworkStatus | undefined>(undefined),
   networks: new Cell<NetworksApplied>({ revision: 0, failure: undefined }),
+  system: new Cell<SystemApplied>({ revision: 0, failure: undefined }),
+  systemStatus: new Cell<SystemStatus | undefined>(undefined),
   mask: new Mask(),
   lines: new Cell<Sink | undefined>(undefined),
 });

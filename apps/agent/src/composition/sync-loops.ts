@@ -13,6 +13,7 @@ import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
 import { watchFallback } from '../network/fallback-condition.ts';
+import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state/state.ts';
@@ -43,6 +44,10 @@ export interface Link {
   conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
+  /** Absent: nothing watches the packages of the operating system. */
+  systemStatus?: Cell<SystemStatus | undefined>;
+  /** Absent: this platform does not report them. */
+  hostFacts?: Device['hostFacts'] | undefined;
   clock: Clock;
   log: Log;
   local: Log;

@@ -1,6 +1,7 @@
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
-import { resolveAgentConfig, type Layer } from '@platform/contract/agent-config';
+import { resolveAgentConfig, type Correction as ConfigCorrection, type Layer } from '@platform/contract/agent-config';
 import { actedOn, ineffectiveFields } from '@platform/contract/config-effect';
 import { isObject } from '@platform/contract/json-object';
 import { readAgent } from '@platform/contract/config-reading';
@@ -33,57 +34,69 @@ export interface OwnLayers {
   platform?: string;
   /** See Host. */
   managesNetworks?: boolean;
+  /** See Host. */
+  managesSystem?: boolean;
 }
 
 /** Before the first answer of the management server: the defaults and the local layers of this machine. */
 export function wantedBefore(layers: OwnLayers): Wanted {
-  const { config } = resolveAgentConfig({ commandLine: layers.commandLine, manufacturer: layers.manufacturer });
+  const { config, corrections, hasSystem } = resolveAgentConfig({
+    commandLine: layers.commandLine,
+    manufacturer: layers.manufacturer,
+  });
   return {
     revision: 0,
-    settings: settingsOf(config, layers),
-    corrections: [],
+    settings: settingsOf(config, { ...layers, hasSystem }),
+    corrections: correctionsOf(corrections, layers),
     ineffective: [],
     versions: { agent: '', server: '' },
     server: undefined,
     agent: undefined,
     clearance: 0,
+    systemUpgrades: 0,
     isFresh: false,
   };
 }
 
+const correctionsOf = (corrections: readonly ConfigCorrection[], layers: OwnLayers): Wanted['corrections'] =>
+  corrections.map(({ layer, path, problem, used }) => ({ path, file: fileOf(layer, layers), problem, used }));
+
 /** The desired state that an answer of the management server results in on this machine. */
 function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
-  const { config, corrections } = resolveAgentConfig({
+  const { config, corrections, hasSystem } = resolveAgentConfig({
     commandLine: layers.commandLine,
     cloud: cloudLayer(answer),
     manufacturer: layers.manufacturer,
-    maintenanceWindow: answer.maintenanceWindow,
+    maintenanceWindow: windowsOf(answer),
   });
   return {
     revision: Number(answer.revision),
-    settings: settingsOf(config, layers),
-    corrections: corrections.map(({ layer, path, problem, used }) => ({
-      path,
-      file: fileOf(layer, layers),
-      problem,
-      used,
-    })),
+    settings: settingsOf(config, { ...layers, hasSystem }),
+    corrections: correctionsOf(corrections, layers),
     ineffective: ineffectiveFields(
-      { agent: cloudLayer(answer), maintenance_window: answer.maintenanceWindow },
+      { agent: cloudLayer(answer), maintenance_window: windowsOf(answer) },
       layers.platform === undefined
         ? {}
         : {
             platform: layers.platform,
-            actsOn: actedOn(layers.platform, { managesNetworks: layers.managesNetworks ?? false }),
+            actsOn: actedOn(layers.platform, {
+              managesNetworks: layers.managesNetworks ?? false,
+              managesSystem: layers.managesSystem ?? false,
+            }),
           },
     ),
     versions: writtenVersions(answer),
     server: releaseOf(answer.serverUpdateInfo),
     agent: releaseOf(answer.agentUpdateInfo),
     clearance: Number(answer.quarantineClearance),
+    systemUpgrades: Number(answer.systemUpgrades),
     isFresh,
   };
 }
+
+/** The saved key as it is; a list comes in a field of its own. */
+const windowsOf = ({ maintenanceWindow, maintenanceWindows }: DeviceAgentConfigResponse): unknown =>
+  maintenanceWindow ?? (maintenanceWindows && toJson(ValueSchema, maintenanceWindows));
 
 const fileOf = (layer: Layer, { manufacturerFile }: OwnLayers): string => {
   if (layer === 'cloud') return '';

@@ -77,7 +77,7 @@ const logsOf = (spool: Spool | undefined): AgentStatus['logs'] => ({
 
 /** Keeps what no other code keeps: since when the connection and each condition last. */
 function statusTracker(view: AgentView) {
-  const { wanted, actual, isReached, network, self, root, appAddress, spool, conditions, clock } = view;
+  const { wanted, actual, isReached, network, systemStatus, self, root, appAddress, spool, conditions, clock } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
   let serverPid: number | null = null;
@@ -92,6 +92,7 @@ function statusTracker(view: AgentView) {
         wanted: wanted.get(),
         actual: actual.get(),
         network: network.get(),
+        system: systemStatus.get(),
         reach: reach.isReached ? { ...reach, lastContactWall: clock.wall() } : reach,
         serverPid,
         logs: logsOf(spool),

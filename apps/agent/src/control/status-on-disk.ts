@@ -144,8 +144,9 @@ async function programOnDisk(
   const shown = (id: string | undefined): string => (id === undefined || id === '' ? '' : shownVersion(id, urls));
   const isSame = last.installed === shown(installed);
   const isUnsigned = isSame ? last.is_unsigned : (await aboutOf(root, installed))?.target === '';
+  const { wait: _wait, ...stored } = last;
   return {
-    ...last,
+    ...stored,
     running: '',
     installed: shown(installed),
     previous: shown(await text('previous')),

@@ -21,6 +21,8 @@ import {
 } from '../state/state.ts';
 import { deriveConditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
 import type { Self } from '../link/request.ts';
+import type { SystemStatus } from '../system/system-status.ts';
+import { packageStatus } from './package-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Trial } from '../state/trial-file.ts';
 
@@ -45,6 +47,8 @@ export interface StatusParts {
   actual: Actual;
   /** Undefined: the agent does not manage the network. */
   network: NetworkStatus | undefined;
+  /** Undefined: not known, or the system has no apt. */
+  system: SystemStatus | undefined;
   reach: Reach;
   serverPid: number | null;
   logs: AgentStatus['logs'];
@@ -89,6 +93,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       last_contact: reach.lastContactWall === undefined ? null : sinceText(reach.lastContactWall),
     },
     ...(parts.network && { network: networkOf(parts.network, sinceText) }),
+    ...(parts.system && { system: packageStatus(parts.system, sinceText) }),
     config: {
       revision: actual.applied,
       received_revision: wanted.revision,
@@ -146,6 +151,7 @@ const networkOf = (
     result,
     text,
   })),
+  notes: [...of.notes],
   is_on_fallback: of.isOnFallback,
 });
 
@@ -220,6 +226,12 @@ function programReport(
         }
       : null,
     why: install.why,
+    ...(install.wait && {
+      wait: {
+        reason: install.wait.reason,
+        until: install.wait.untilWall === undefined ? null : sinceTextOf(sinceOf(install.wait.untilWall)),
+      },
+    }),
     is_unsigned: install.isUnsigned,
     is_installed_unsigned: install.isInstalledUnsigned,
   };

@@ -1,5 +1,6 @@
 import type { Cell, Clock } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
+import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
@@ -16,6 +17,8 @@ export interface AgentView {
   isReached: Cell<boolean>;
   /** What the agent does with the network; undefined: it does not manage it. */
   network: Cell<NetworkStatus | undefined>;
+  /** The packages of the operating system; undefined: not known. */
+  systemStatus: Cell<SystemStatus | undefined>;
   /** Undefined: without credentials no lines wait for upload. */
   spool: Spool | undefined;
   conditions: ConditionSet;

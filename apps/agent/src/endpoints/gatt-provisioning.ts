@@ -1,41 +1,11 @@
 // The published GATT service of provisioning, without Bluetooth: what its characteristics read, and what a write does.
 // A client encrypts each value to the key of this start, together with the password of the hotspot (decision 0054).
 import { constants, createHash, createPublicKey, type KeyObject, privateDecrypt, timingSafeEqual } from 'node:crypto';
+import type { BluetoothReadable, BluetoothWritable } from '@platform/contract/bluetooth-provisioning';
 import type { Clock } from '@platform/kit';
+import type { WriteRefusal } from '../os/bluetooth-port.ts';
 import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
 import { credentialsText } from './credentials-text.ts';
-
-const writable = ['ssid', 'psk', 'id', 'secret', 'api_key', 'app_address', 'exit_provisioning'] as const;
-const readable = [
-  'pub_key',
-  'status',
-  'manufacturer',
-  'model',
-  'fragment_id',
-  'networks',
-  'errors',
-  'agent_version',
-] as const;
-type Writable = (typeof writable)[number];
-type Readable = (typeof readable)[number];
-
-/** RFC 9562, version 5, in the namespace of the published service. */
-function publishedUuid(name: string): string {
-  const hash = createHash('sha1').update(Buffer.from('74a942f40f4543f488caf87021ae36ea', 'hex')).update(name).digest();
-  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
-  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
-  return hash.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
-export const gattUuids = {
-  service: publishedUuid('viam-provisioning'),
-  writable: Object.fromEntries(writable.map((name) => [name, publishedUuid(name)])) as Readonly<
-    Record<Writable, string>
-  >,
-  readable: Object.fromEntries(readable.map((name) => [name, publishedUuid(name)])) as Readonly<
-    Record<Readable, string>
-  >,
-} as const;
 
 /** The bytes of a characteristic are limited by the Attribute Protocol. */
 const longestValue = 512;
@@ -47,8 +17,8 @@ const mostWrites = 1_000;
 
 /** Refused write; `code` as the last part of an error of BlueZ. */
 export class GattRefusal extends Error {
-  readonly code: 'NotAuthorized' | 'InvalidValueLength' | 'Failed';
-  constructor(code: 'NotAuthorized' | 'InvalidValueLength' | 'Failed', text: string) {
+  readonly code: WriteRefusal;
+  constructor(code: WriteRefusal, text: string) {
     super(text);
     this.name = 'GattRefusal';
     this.code = code;
@@ -61,6 +31,8 @@ interface Parts {
   active: () => void;
   /** @returns why it is refused, for users; empty: it was handed to the agent */
   handOver: (submission: Submission) => Promise<string>;
+  /** `errors` reads differently now. */
+  changed: () => void;
   /** RSA with 2048 bits, of this start. */
   privateKey: KeyObject;
   hotspotPassword: string;
@@ -73,8 +45,10 @@ export class GattProvisioning {
   readonly #prefix: Buffer;
   readonly #keyBytes: number;
   readonly #accepted = new Set<string>();
-  #staged: Partial<Record<Writable, string>> = {};
+  #staged: Partial<Record<BluetoothWritable, string>> = {};
   #errors: readonly string[] = [];
+  /** Wall time of an attempt before the last entry: its error is no longer news. */
+  #attemptBefore = -Infinity;
   #failureTimes: readonly number[] = [];
 
   constructor(parts: Parts) {
@@ -84,7 +58,7 @@ export class GattProvisioning {
     this.#keyBytes = (parts.privateKey.asymmetricKeyDetails?.modulusLength ?? 0) / 8;
   }
 
-  read(name: Readable): Uint8Array {
+  read(name: BluetoothReadable): Uint8Array {
     const view = this.#parts.view();
     switch (name) {
       case 'pub_key':
@@ -102,8 +76,13 @@ export class GattProvisioning {
       case 'networks':
         return joined(view.networks.map(networkBytes));
       case 'errors':
-        return joined([...this.#errors, view.lastAttempt?.text ?? ''].filter(Boolean).map(textBytes));
+        return joined([...this.#errors, this.#attemptText(view)].filter(Boolean).map(textBytes));
     }
+  }
+
+  #attemptText({ lastAttempt }: ProvisioningView): string {
+    // The agent derives the wall time from two clocks: it varies by a millisecond.
+    return lastAttempt && Math.abs(lastAttempt.wall - this.#attemptBefore) >= 1_000 ? lastAttempt.text : '';
   }
 
   /**
@@ -112,7 +91,7 @@ export class GattProvisioning {
    *
    * @throws GattRefusal; then nothing is staged
    */
-  write(name: Writable, encrypted: Uint8Array): void {
+  write(name: BluetoothWritable, encrypted: Uint8Array): void {
     const value = this.#decrypted(encrypted);
     this.#parts.active();
     if (name === 'exit_provisioning') return void this.#exit();
@@ -154,24 +133,37 @@ export class GattProvisioning {
   }
 
   async #exit(): Promise<void> {
-    const submission = submissionOf(this.#staged, this.#parts.view());
+    const view = this.#parts.view();
+    const submission = submissionOf(this.#staged, view);
     this.#staged = {};
     if (!submission) return;
+    this.#errors = [];
+    this.#attemptBefore = view.lastAttempt?.wall ?? -Infinity;
+    this.#parts.changed();
     const problem = await this.#parts.handOver(submission).catch(() => 'The device could not store what was entered.');
-    this.#errors = problem === '' ? [] : [...this.#errors, problem].slice(-maxErrors);
+    if (problem !== '') this.#errors = [...this.#errors, problem].slice(-maxErrors);
+    this.#parts.changed();
   }
 }
 
 function submissionOf(
-  staged: Partial<Record<Writable, string>>,
+  staged: Partial<Record<BluetoothWritable, string>>,
   { networks }: ProvisioningView,
 ): Submission | undefined {
-  const { ssid, psk = '', id, secret = '', api_key: apiKey, app_address: appAddress = '' } = staged;
-  const submission: Submission = {};
-  if (ssid !== undefined) submission.wifi = { ssid, psk, isHidden: !networks.some((network) => network.ssid === ssid) };
-  if (id !== undefined)
-    submission.credentials = credentialsText({ id, secret, appAddress, apiKey: apiKeyOf(apiKey ?? '') });
-  return ssid === undefined && id === undefined ? undefined : submission;
+  const { ssid, psk = '' } = staged;
+  const credentials = credentialsOf(staged);
+  if (ssid === undefined && credentials === undefined) return undefined;
+  const isHidden = !networks.some((network) => network.ssid === ssid);
+  return {
+    ...(ssid !== undefined && { wifi: { ssid, psk, isHidden } }),
+    ...(credentials !== undefined && { credentials }),
+  };
+}
+
+function credentialsOf(staged: Partial<Record<BluetoothWritable, string>>): string | undefined {
+  const { id, secret = '', api_key: apiKey, app_address: appAddress = '', set_up_code: setUpCode } = staged;
+  if (id === undefined) return setUpCode;
+  return credentialsText({ id, secret, appAddress, apiKey: apiKeyOf(apiKey ?? '') });
 }
 
 function apiKeyOf(text: string): { id: string; key: string } | undefined {
@@ -185,7 +177,7 @@ function apiKeyOf(text: string): { id: string; key: string } | undefined {
 
 function networkBytes({ ssid, signalPercent, security }: ProvisioningView['networks'][number]): Uint8Array {
   const isSecured = security !== 'open' && security !== 'owe';
-  const signal = Math.max(0, Math.min(100, Math.round(signalPercent)));
+  const signal = Math.max(1, Math.min(100, Math.round(signalPercent))); // a NUL would end the network before its SSID
   return Buffer.concat([Buffer.of(signal | (isSecured ? 0x80 : 0)), textBytes(ssid)]);
 }
 

@@ -3,18 +3,6 @@
 import type { WifiSecurity } from '../os/network-port.ts';
 import type { ProvisioningView } from '../network/provisioning-view.ts';
 
-const uuid = (last: number): string => `00467768-6228-2272-4663-27747826800${last}`;
-export const improvUuids = {
-  service: uuid(0),
-  state: uuid(1),
-  error: uuid(2),
-  command: uuid(3),
-  result: uuid(4),
-  capabilities: uuid(5),
-} as const;
-/** Key of `serviceData` in the advertisement. */
-export const improvDataUuid = '00004677-0000-1000-8000-00805f9b34fb';
-
 const improvErrors = {
   none: 0,
   invalidPacket: 1,

@@ -15,6 +15,8 @@ export interface AgentLink {
   readonly view: Cell<ProvisioningView | undefined>;
   /** A user did something: a POST request or an RPC call. */
   active(): void;
+  /** A user ended provisioning without entering anything. */
+  exit(): void;
   /** Never rejects. */
   submit(submission: Submission): Promise<SubmissionAnswer>;
 }
@@ -32,12 +34,15 @@ const refusal = (code: string, text: string): SubmissionAnswer => ({ ok: false, 
 export function agentLink(of: {
   input: AsyncIterable<Buffer>;
   say: (line: string) => void;
+  /** Gets messages that are not for the link. */
+  received?: (message: ToEndpoints) => void;
   clock: Clock;
 }): AgentLink & {
   ready(): void;
+  tell(message: FromEndpoints): void;
   run(): Promise<void>;
 } {
-  const { input, say, clock } = of;
+  const { input, say, received, clock } = of;
   const tell = (message: FromEndpoints): void => say(JSON.stringify(message));
   const view = new Cell<ProvisioningView | undefined>(undefined);
   const waiting = new Map<number, (answer: SubmissionAnswer) => void>();
@@ -49,12 +54,14 @@ export function agentLink(of: {
   };
   return {
     view,
+    tell,
     ready: () => tell({ is: 'ready' }),
     active() {
       if (clock.now() - lastActive < activeMs) return;
       lastActive = clock.now();
       tell({ is: 'active' });
     },
+    exit: () => tell({ is: 'exit' }),
     async submit(submission) {
       if (waiting.size >= mostWaiting || !allows())
         return refusal('BUSY', 'The device is busy. Try again in a minute.');
@@ -76,7 +83,8 @@ export function agentLink(of: {
       for await (const line of boundedLines(input, viewBytes)) {
         const message = JSON.parse(line) as ToEndpoints;
         if (message.is === 'view') view.set(message.view);
-        else waiting.get(message.id)?.(message.answer);
+        else if (message.is === 'answer') waiting.get(message.id)?.(message.answer);
+        else received?.(message);
       }
       over.abort();
     },

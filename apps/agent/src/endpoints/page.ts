@@ -59,6 +59,8 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
     const { what, ssid: network, todo } = attemptText(attempt);
     return note('bad', html`${what} <bdi>${network}</bdi>`, todo);
   }
+  if (!view.hasCredentials && view.credentialsProblem !== undefined)
+    return note('bad', html`The device has no credentials yet`, view.credentialsProblem);
   if (view.isOnline) return note('good', online(view), view.hasCredentials ? changeAdvice : credentialsAdvice);
   return undefined;
 }

@@ -86,6 +86,7 @@ class ProvisioningCalls {
   /** Wall time of the last attempt that is in `#errors` or was in an answer. */
   #reportedAttempt = 0;
   #handOverTimes: readonly number[] = [];
+  #isHandedOver = false;
 
   constructor(link: AgentLink, clock: Clock) {
     this.#link = link;
@@ -129,13 +130,16 @@ class ProvisioningCalls {
   }
 
   /**
-   * Hands over what is staged. With nothing staged it joins a hand-over that still runs, else it answers at once: a
-   * client repeats the call when it has lost the answer.
+   * Hands over what is staged, or leaves provisioning. With nothing staged it joins a hand-over that still runs. After a
+   * hand-over it answers at once: a client repeats the call when it has lost the answer.
    */
   exit(): Promise<object> {
     const { wifi, credentials } = this.#staged;
     this.#staged = {};
-    if (!wifi && credentials === undefined) return this.#handingOver ?? Promise.resolve({});
+    if (!wifi && credentials === undefined) {
+      if (!this.#isHandedOver && !this.#handingOver) this.#link.exit();
+      return this.#handingOver ?? Promise.resolve({});
+    }
     const isVisible = this.#view().networks.some(({ ssid }) => ssid === wifi?.ssid);
     const handingOver = this.#handOver({
       ...(wifi && { wifi: { ...wifi, isHidden: !isVisible } }),
@@ -169,6 +173,7 @@ class ProvisioningCalls {
         throw new PlatformError('PROVISIONING_NOT_TAKEN', { seconds: handOverMs / 1_000 });
       throw error;
     });
+    this.#isHandedOver ||= answer.ok;
     if (answer.ok) return {};
     throw this.#refused(answer.code, answer.text);
   }

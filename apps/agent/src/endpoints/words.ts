@@ -21,6 +21,10 @@ const advice: Readonly<Record<AttemptResult, readonly [what: string, todo: strin
     'No internet through',
     'The device joined the network, but the network has no connection to the internet. Check its router.',
   ],
+  'ipv6-only': [
+    'IPv6 only, and no internet, through',
+    'The device joined the network, which gave it no IPv4 address. Switch on DHCP in its router, or check the router.',
+  ],
   'no-cloud': [
     'The management server is not reached through',
     'The device is on the internet, but a firewall or proxy may keep it from its management server.',
@@ -30,7 +34,10 @@ const advice: Readonly<Record<AttemptResult, readonly [what: string, todo: strin
     'The certificate is not trusted of',
     'The authority that the device has for this network is not the one that it uses.',
   ],
-  'client-certificate-refused': ['The certificate of the device is refused by', 'It may have expired.'],
+  'client-certificate-refused': [
+    'The certificate of the device is refused by',
+    'It may have expired. Renew it in the management app.',
+  ],
   'address-in-use': ['The address of the device is taken in', 'Another device has it. Choose another fixed address.'],
   'timed-out': ['No answer in time from', 'Move the device closer to the router, then try again.'],
   'device-gone': ['The WiFi adapter went away while joining', 'Plug it in again, then try again.'],

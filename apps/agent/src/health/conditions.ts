@@ -20,7 +20,7 @@ const crashesBeforeReport = 3;
 
 /** Conditions that follow from desired and observed state; not stored. */
 export const deriveConditions = (wanted: Wanted, actual: Actual): readonly Condition[] => [
-  ...wanted.corrections.map(correctionCondition),
+  ...wanted.corrections.map((correction) => correctionCondition(correction, wanted.revision)),
   ...ofIneffective(wanted.ineffective),
   ...ofResources(actual.server),
   ...ofProgram('machine server', wanted.server, actual.install, wanted.clearance),
@@ -29,10 +29,10 @@ export const deriveConditions = (wanted: Wanted, actual: Actual): readonly Condi
   ...ofRestarts(actual),
 ];
 
-const correctionCondition = ({ path, file, problem, used }: Correction): Condition => ({
+const correctionCondition = ({ path, file, problem, used }: Correction, revision: number): Condition => ({
   code: 'CONFIG_CORRECTED',
   severity: 'warning',
-  message: `${path}${file === '' ? '' : ` in ${file}`}: ${problem} Used: ${used}.`,
+  message: `${path}${sourceText(file, revision)}: ${problem} Used: ${used}.`,
   remedy:
     file === ''
       ? 'Correct this field in the configuration of the machine.'
@@ -40,6 +40,12 @@ const correctionCondition = ({ path, file, problem, used }: Correction): Conditi
   // A path in the configuration of the management server; its editor marks the field.
   ...(file === '' && { path }),
 });
+
+/** Where the field stands; a management server without revisions is not named. */
+function sourceText(file: string, revision: number): string {
+  if (file !== '') return ` in ${file}`;
+  return revision === 0 ? '' : ` in revision ${revision}`;
+}
 
 /** Failures and conflicts of the server's process. */
 function ofServer({ server, install }: Actual): Condition[] {
@@ -93,7 +99,7 @@ function ofRestarts(actual: Actual): Condition[] {
   return list;
 }
 
-const because = (wait: string): string => (wait === '' ? '' : `: ${wait}`);
+const because = (wait: InstallStatus['wait']): string => (wait ? `: ${wait.reason}` : '');
 
 const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
   ineffectiveTexts(fields).map((text) => ({ code: 'NO_EFFECT_HERE', severity: 'warning', ...text }));

@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { readPathState, type PathState } from '../os/path-state.ts';
@@ -24,6 +25,13 @@ export async function readChanges(root: string): Promise<Changes | undefined> {
 export async function recordBefore(root: string, changes: Changes, file: string): Promise<Changes> {
   if (changes.paths.some(({ path: known }) => known === file)) return changes;
   const next = { ...changes, paths: [...changes.paths, { path: file, before: await readPathState(file) }] };
-  await atomicWrite(path.join(root, changesFile), `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600 });
+  await writeChanges(root, next);
   return next;
+}
+
+/** Durable when it resolves. */
+export async function writeChanges(root: string, changes: Changes): Promise<void> {
+  const file = path.join(root, changesFile);
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
+  await atomicWrite(file, `${JSON.stringify(changes, null, 2)}\n`, { mode: 0o600 });
 }

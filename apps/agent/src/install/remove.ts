@@ -6,7 +6,9 @@ import { errorText } from '@platform/kit';
 import { agentUnit, serverUnit } from './unit.ts';
 import { readChanges } from './changes.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
+import { journaldFile } from '../system/journald-limits.ts';
 import { restorePathState } from '../os/path-state.ts';
+import type { Released } from '../network/release.ts';
 
 /** Everything that agent and server create below the root. */
 export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
@@ -16,8 +18,12 @@ export interface Removal {
   /** Removed with its `.old` copy; undefined: it stays. */
   credentialsFile: string | undefined;
   usesSystemd: boolean;
+  /** Goes before the paths of the operating system; left out: this system itself. */
+  prefix?: string;
   /** Reports the removal after everything has stopped; true: the server received it. */
   sayGoodbye: () => Promise<boolean>;
+  /** Gives up the network profiles and files of the agent; undefined: it managed none. */
+  releaseNetworks?: (() => Promise<Released>) | undefined;
 }
 
 export interface Removed {
@@ -25,6 +31,8 @@ export interface Removed {
   done: string[];
   /** What could not be removed, and why. */
   left: string[];
+  /** Networks that belong to the operating system now. */
+  leftNetworks: readonly string[];
   /** The management server has received the removal. */
   isServerNotified: boolean;
 }
@@ -32,7 +40,7 @@ export interface Removed {
 /** Stops and removes everything that `install` created. It continues after a failure and returns all of them. */
 export async function removeAll(of: Removal, system: Programs): Promise<Removed> {
   const { root, credentialsFile } = of;
-  const result: Removed = { done: [], left: [], isServerNotified: false };
+  const result: Removed = { done: [], left: [], leftNetworks: [], isServerNotified: false };
   const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {
     try {
       if (await work()) result.done.push(done);
@@ -57,7 +65,10 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
       return true;
     });
   }
-  await restoreManagedFiles(root, result, attempt);
+  if (of.releaseNetworks) await releaseNetworks(of.releaseNetworks, result, system);
+  const restored = await restoreManagedFiles(root, result, attempt);
+  if (of.usesSystemd && restored.includes(`${of.prefix ?? ''}${journaldFile}`))
+    await system.run('systemctl', 'restart', 'systemd-journald');
   if (of.usesSystemd) {
     await system.run('systemctl', 'daemon-reload');
     await system.run('systemctl', 'reset-failed', agentUnit, serverUnit);
@@ -76,16 +87,37 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
 
 type Attempt = (done: string, work: () => Promise<boolean>) => Promise<void>;
 
-async function restoreManagedFiles(root: string, { left }: Removed, attempt: Attempt): Promise<void> {
+/** @returns the restored files */
+async function restoreManagedFiles(root: string, { left }: Removed, attempt: Attempt): Promise<readonly string[]> {
+  const restored: string[] = [];
   const managed = managedFilesOnDisk(root);
   for (const file of await managed.written()) {
     await attempt(`restored ${file}`, async () => {
       const outcome = await managed.restore(file);
-      if (outcome === 'foreign') left.push(`${file} stays: it was changed after platform-agent wrote it`);
+      if (outcome === 'foreign') left.push(staysAsChanged(file));
+      if (outcome === 'restored') restored.push(file);
       return outcome === 'restored';
     });
   }
+  return restored;
 }
+
+async function releaseNetworks(release: () => Promise<Released>, result: Removed, system: Programs): Promise<void> {
+  try {
+    const { left, removed: gone, files } = await release();
+    result.leftNetworks = left;
+    result.done.push(...gone.map((name) => `removed the network ${name}`));
+    for (const { file, isRestored } of files) {
+      if (isRestored) result.done.push(`restored ${file}`);
+      else result.left.push(staysAsChanged(file));
+    }
+    await system.run('sync'); // NetworkManager does not flush its files
+  } catch (error) {
+    result.left.push(`not released the networks: ${errorText(error)}`);
+  }
+}
+
+const staysAsChanged = (file: string): string => `${file} stays: it was changed after platform-agent wrote it`;
 
 async function removed(file: string): Promise<boolean> {
   if (!(await lstat(file).catch(() => undefined))) return false;

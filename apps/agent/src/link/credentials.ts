@@ -2,7 +2,7 @@ import { lstat, mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
-import { parseSetUpText } from '@platform/contract/set-up-code';
+import { parseSetUpText, setUpTextProblem } from '@platform/contract/set-up-code';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -79,9 +79,12 @@ export class Credentials {
     this.#update();
   }
 
-  /** Reads the file. @returns whether other credentials are in use now */
+  /** Reads the file, and the set-up code that a command kept. @returns whether other credentials are in use now */
   reload(signal?: AbortSignal): Promise<boolean> {
-    return this.#oneAtATime(() => this.#reload(signal));
+    return this.#oneAtATime(async () => {
+      await this.#parts.setUpCode?.load();
+      return this.#reload(signal);
+    });
   }
 
   /** Reads the file at each change, until the signal. */
@@ -114,6 +117,8 @@ export class Credentials {
         if (isInUse) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
         return setUpCode.keep(entered).then((): TakenCredentials => ({ ok: true }), notStored);
       }
+      const mistyped = setUpCode && setUpTextProblem(text);
+      if (mistyped !== undefined) return refusal(new PlatformError('CREDENTIALS_REJECTED', { problem: mistyped }));
       const parsed = parseText(text);
       if (!parsed.ok) return refusal(new PlatformError('CREDENTIALS_REJECTED', { problem: parsed.problem }));
       const isSame = now !== undefined && markOf(now) === markOf(parsed.value);

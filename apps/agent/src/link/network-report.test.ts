@@ -44,6 +44,7 @@ const online: NetworkStatus = {
   links: [wifi],
   hotspotSsid: '',
   attempts: [],
+  notes: [],
   isOnFallback: false,
 };
 const attempt = (n: number): NetworkStatus['attempts'][number] => ({

@@ -42,7 +42,7 @@ export function networkReport(
   return {
     mode: networkModes[status.mode].wire,
     ...(since && { since }),
-    why: status.why,
+    why: [status.why, ...status.notes].join('; '),
     next: status.next,
     ...(nextTime && { nextTime }),
     hasLink: status.hasLink,

@@ -6,6 +6,8 @@ import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { backOff } from './pause.ts';
 import { reportOf, requestOf, type Self } from './request.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
+import type { SystemStatus } from '../system/system-status.ts';
+import type { HostFacts } from '../os/ports.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import { isSameNetwork, NetworkReportLimit } from './network-report.ts';
 
@@ -13,6 +15,7 @@ const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
 const repeatMs = 60 * 60_000;
 const finalReportMs = 3_000;
+const factsMs = 1_000;
 
 export interface ReportParts {
   cloud: Cloud;
@@ -23,6 +26,10 @@ export interface ReportParts {
   conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
+  /** Absent: nothing watches the packages of the operating system. */
+  systemStatus?: Cell<SystemStatus | undefined>;
+  /** Read for each report. Absent: this platform does not report them. */
+  hostFacts?: (() => Promise<HostFacts>) | undefined;
   /** Converts a stored time by the current clock; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   isReached: Cell<boolean>;
@@ -41,6 +48,7 @@ interface LastReport {
   actual?: Actual;
   conditions?: readonly Condition[];
   network?: NetworkStatus | undefined;
+  system?: SystemStatus | undefined;
 }
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
@@ -48,9 +56,13 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
   const { wanted, actual, conditions, isReached, clock, log, random } = parts;
   const last: LastReport = { firstSeen: new Map() };
   const network = parts.network ?? new Cell<NetworkStatus | undefined>(undefined);
+  const system = parts.systemStatus ?? new Cell<SystemStatus | undefined>(undefined);
   const networkLimit = new NetworkReportLimit();
   const isSame = () =>
-    wanted.get() === last.wanted && actual.get() === last.actual && conditions.get() === last.conditions;
+    wanted.get() === last.wanted &&
+    actual.get() === last.actual &&
+    conditions.get() === last.conditions &&
+    system.get() === last.system;
   const networkWait = (): number =>
     isSameNetwork(network.get(), last.network) ? Infinity : networkLimit.wait(clock.now());
 
@@ -69,7 +81,7 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
     const end = clock.now() + repeatMs;
     while (isSame() && networkWait() > 0 && clock.now() < end && !signal.aborted) {
       const ms = Math.min(end - clock.now(), networkWait());
-      await anyChanged([wanted, actual, conditions, network], ms, clock, signal);
+      await anyChanged([wanted, actual, conditions, network, system], ms, clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
@@ -83,6 +95,8 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
   const { cloud, configReceiver, self, sinceOf, clock, passes } = parts;
   const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.conditions.get()];
   const network = parts.network?.get();
+  const system = parts.systemStatus?.get();
+  const facts = await readFacts(parts);
   const now = clock.now();
   const firstSeen = new Map<string, number>();
   const since = (message: string): number => {
@@ -94,7 +108,11 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
   const request = {
     ...requestOf(self, actual, now),
     knownFingerprint,
-    report: reportOf(self, { wanted, actual, conditions, network }, { now, conditionsSince: since, sinceOf }),
+    report: reportOf(
+      self,
+      { wanted, actual, conditions, network, system, facts },
+      { now, conditionsSince: since, sinceOf },
+    ),
   };
   // Also kept if the request fails: the server may have stored it.
   last.firstSeen = firstSeen;
@@ -109,8 +127,14 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
     did: ['report'],
     ms: Math.round(clock.now() - now),
   });
-  Object.assign(last, { wanted, actual, conditions, network });
+  Object.assign(last, { wanted, actual, conditions, network, system });
   await configReceiver.accept(answer, knownFingerprint);
+}
+
+/** A file system that hangs must not keep the report back. */
+async function readFacts({ hostFacts, clock }: ReportParts): Promise<HostFacts | undefined> {
+  if (!hostFacts) return undefined;
+  return within(factsMs, { what: 'reading the facts of this machine', clock }, hostFacts).catch(() => undefined);
 }
 
 async function anyChanged(

@@ -18,6 +18,7 @@ const wanted: Wanted = {
   server: undefined,
   agent: undefined,
   clearance: 0,
+  systemUpgrades: 0,
   isFresh: false,
 };
 const host = { hostname: 'h', platform: 'linux/amd64', distro: '', tags: [], bootId: '', isSupervisedBySystemd: true };

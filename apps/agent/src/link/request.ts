@@ -5,9 +5,13 @@ import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/plat
 import { actedOn } from '@platform/contract/config-effect';
 import { ConfigSlice, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { NetworkStatus } from '../network/network-status.ts';
-import type { Host } from '../os/ports.ts';
+import type { Host, HostFacts } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/server-resources';
+import type { SystemStatus } from '../system/system-status.ts';
+import { factsReport } from './facts-report.ts';
+import { systemReport } from './system-report.ts';
 import { networkReport } from './network-report.ts';
+import type { RestartDecision } from '../state/may-restart.ts';
 import { revisionOf } from '../state/slices.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
@@ -65,6 +69,10 @@ export function requestOf({ partId, agentVersion, startedAt, host }: Self, actua
 }
 
 type SinceOf = (noted: number) => number | undefined;
+const untilField = ({ untilWall }: RestartDecision, sinceOf: SinceOf) => {
+  const until = untilWall === undefined ? undefined : sinceOf(untilWall);
+  return until === undefined ? {} : { until: timestampFromMs(Math.round(until)) };
+};
 /** Whole milliseconds: a fraction would make the whole report invalid. */
 const sinceField = (wall: number | undefined) =>
   wall === undefined ? {} : { since: timestampFromMs(Math.round(wall)) };
@@ -80,7 +88,7 @@ const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, s
 
 function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined, sinceOf: SinceOf) {
   const ofSeconds = (seconds: number) => sinceField(sinceOf(seconds * 1000));
-  const { installed, previous, trial, quarantined, lastExit, lastUpdate, why, urls } = install;
+  const { installed, previous, trial, quarantined, lastExit, lastUpdate, why, wait, urls } = install;
   const shown = (id: string | null): string => (id === null ? '' : shownVersion(id, urls));
   return {
     runningVersion,
@@ -116,6 +124,7 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
       },
     }),
     why,
+    ...(wait && { wait: { reason: wait.reason, ...untilField(wait, sinceOf) } }),
     unsigned: install.isUnsigned,
     installedUnsigned: install.isInstalledUnsigned,
   };
@@ -147,6 +156,8 @@ export interface Reported {
   conditions?: readonly Condition[];
   /** Undefined: not known yet. */
   network?: NetworkStatus | undefined;
+  system?: SystemStatus | undefined;
+  facts?: HostFacts | undefined;
 }
 
 export interface ReportTimes {
@@ -161,7 +172,7 @@ export interface ReportTimes {
 /** The whole report. */
 export function reportOf(
   { agentVersion, startedAt, host }: Self,
-  { wanted, actual, conditions = [], network }: Reported,
+  { wanted, actual, conditions = [], network, system, facts }: Reported,
   { now, conditionsSince, sinceOf = (noted) => noted }: ReportTimes,
 ): ReportParts {
   const { server, install, agentInstall } = actual;
@@ -205,8 +216,13 @@ export function reportOf(
       const status = actual.slices[name];
       return status ? [sliceOf(name, status, sinceOf)] : [];
     }),
-    actsOn: actedOn(host.platform, { managesNetworks: host.managesNetworks ?? false }),
+    actsOn: actedOn(host.platform, {
+      managesNetworks: host.managesNetworks ?? false,
+      managesSystem: host.managesSystem ?? false,
+    }),
     ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
     ...(network && { network: networkReport(network, sinceOf) }),
+    ...(system && { system: systemReport(system) }),
+    ...(facts && { facts: factsReport(facts) }),
   };
 }

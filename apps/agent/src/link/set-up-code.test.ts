@@ -30,7 +30,12 @@ async function world() {
   /** Starts the agent; `stop` is a power cut. */
   async function start() {
     const parts = { conditions, clock, log: captured.log };
-    const setUpCode = new SetUpCode({ ...parts, file: folder.file('code.json'), fetch: send });
+    const setUpCode = new SetUpCode({
+      ...parts,
+      file: folder.file('code.json'),
+      connect: async () => send,
+      version: '1.2.3',
+    });
     await setUpCode.load();
     const [own, copy] = [folder.file('platform.json'), folder.file('last-good.json')];
     const credentials = new Credentials({ ...parts, file: own, copy, setUpCode });

@@ -1,21 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { parseObject } from '@platform/contract/json-object';
-import { codeHeader, deviceHeader, deviceText, redeemPath, type SetUpText } from '@platform/contract/set-up-code';
+import {
+  agentVersionHeader,
+  codeHeader,
+  deviceHeader,
+  deviceText,
+  redeemPath,
+  type SetUpText,
+} from '@platform/contract/set-up-code';
 import { Cell, changedOr, within, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { boundedText } from './bounded-text.ts';
 import { linkProblem } from './link.ts';
+import type { Connect } from './set-up-connection.ts';
 
 const code = 'SET_UP_CODE_INVALID';
+const waiting = 'SET_UP_CODE_WAITS';
 const deadlineMs = 15_000;
 const firstDelayMs = 1_000;
 /** A device that has just joined a network shall not wait long; a failed request costs nothing. */
 const longestDelayMs = 10_000;
 /** The server answered, and will not answer otherwise soon. */
 const refusedDelayMs = 60_000;
-const limitBytes = 64 * 2 ** 10;
+
+/** Where the agent of this root folder keeps a code that it has not redeemed yet. */
+export const setUpCodeFile = (root: string): string => path.join(root, 'state', 'set-up-code.json');
 
 interface PendingCode extends SetUpText {
   /** Random, of this device: the server gives the credentials to it again, for example after a power cut. */
@@ -30,7 +43,9 @@ interface SetUpCodeParts {
   conditions: ConditionSet;
   clock: Clock;
   log: Log;
-  fetch?: typeof fetch;
+  connect: Connect;
+  /** Version of this agent. */
+  version: string;
 }
 
 /** The set-up code that a user entered at this machine, until the machine has redeemed it for its credentials. */
@@ -48,19 +63,47 @@ export class SetUpCode {
     return this.#pending;
   }
 
-  /** Reads what an earlier run kept. */
+  /** Reads what an earlier run or a command kept. */
   async load(): Promise<void> {
     const text = await readFile(this.#parts.file, 'utf8').catch(() => undefined);
-    this.#pending.set(text === undefined ? undefined : parsePending(text));
+    const kept = text === undefined ? undefined : parsePending(text);
+    const before = this.#pending.get();
+    if (kept?.device !== before?.device || kept?.code !== before?.code) this.#pending.set(kept);
+  }
+
+  /** Forgets a code that was not redeemed. */
+  async drop(): Promise<void> {
+    await rm(this.#parts.file, { force: true });
+    this.#pending.set(undefined);
+  }
+
+  /**
+   * Redeems the code once, for a command.
+   *
+   * @param take - stores the text of a credentials file. @returns why the code waits; undefined: it was redeemed
+   * @throws PlatformError SET_UP_CODE_INVALID
+   */
+  async redeemOnce(take: (text: string) => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
+    const pending = this.#pending.get();
+    const redeemed = pending && (await this.#redeem(pending, signal));
+    if (!redeemed) return undefined;
+    if (redeemed.is === 'later') return redeemed.problem;
+    if (redeemed.is === 'credentials') await take(redeemed.text);
+    await this.drop();
+    if (redeemed.is === 'invalid') throw new PlatformError(code);
+    return undefined;
   }
 
   /** Stores a code before it is used. It replaces another one. */
   async keep(entered: SetUpText): Promise<void> {
     const before = this.#pending.get();
-    if (before?.code === entered.code && before.server === entered.server) return;
+    const isSame = before?.code === entered.code && before.server === entered.server;
+    if (isSame && before.authority === entered.authority) return;
     const pending = { ...entered, device: randomBytes(32).toString('base64url') };
     await atomicWrite(this.#parts.file, `${JSON.stringify(pending)}\n`, { mode: 0o600 });
+    this.#logged = '';
     clearCondition(this.#parts.conditions, code);
+    clearCondition(this.#parts.conditions, waiting);
     this.#pending.set(pending);
   }
 
@@ -100,6 +143,7 @@ export class SetUpCode {
     if (problem !== undefined) return problem;
     if (this.#pending.get() !== pending) return undefined; // another one was entered meanwhile
     await rm(this.#parts.file, { force: true });
+    clearCondition(conditions, waiting);
     this.#pending.set(undefined);
     if (redeemed.is === 'credentials') {
       clearCondition(conditions, code);
@@ -113,11 +157,16 @@ export class SetUpCode {
   }
 
   async #redeem(pending: PendingCode, signal: AbortSignal): Promise<Redeemed> {
-    const { clock, fetch: send = fetch } = this.#parts;
+    const { clock, connect, version } = this.#parts;
     const url = `${pending.server}${redeemPath}`;
-    const headers = { [codeHeader]: pending.code, [deviceHeader]: pending.device };
+    const headers = {
+      [codeHeader]: pending.code,
+      [deviceHeader]: pending.device,
+      [agentVersionHeader]: version,
+    };
     try {
       return await within(deadlineMs, { what: 'the set-up code', clock, signal }, async (until) => {
+        const send = await connect(pending, until);
         const answer = await send(url, { method: 'POST', headers, redirect: 'manual', signal: until });
         const text = await boundedText(answer);
         if (answer.status === 200) return { is: 'credentials', text };
@@ -125,6 +174,7 @@ export class SetUpCode {
         return { is: 'later', problem: `${pending.server} answers HTTP ${answer.status}`, ms: refusedDelayMs };
       });
     } catch (error) {
+      if (error instanceof PlatformError) return { is: 'later', problem: error.what, ms: refusedDelayMs };
       return { is: 'later', problem: linkProblem(error, { url, now: clock.wall() }).what };
     }
   }
@@ -133,25 +183,17 @@ export class SetUpCode {
   #report(problem: string, { server }: PendingCode): void {
     if (problem === this.#logged) return;
     this.#logged = problem;
+    const { what: message, remedy } = new PlatformError(waiting, { server, problem: problem.replace(/\.$/, '') });
+    const sinceWall = this.#parts.clock.wall();
+    setCondition(this.#parts.conditions, { code: waiting, severity: 'warning', message, remedy, sinceWall });
     this.#parts.log.warn('the set-up code is not redeemed yet', { server, problem });
   }
 }
 
 function parsePending(text: string): PendingCode | undefined {
   const parsed = parseObject(text);
-  const { code: letters, server, device } = parsed ?? {};
+  const { code: letters, server, device, authority } = parsed ?? {};
   if (typeof letters !== 'string' || typeof server !== 'string' || typeof device !== 'string') return undefined;
-  return deviceText.test(device) && URL.canParse(server) ? { code: letters, server, device } : undefined;
-}
-
-/** @throws Error if it is too long */
-async function boundedText(answer: Response): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    if (size > limitBytes) throw new Error(`it sends more than ${limitBytes} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
+  if (!deviceText.test(device) || !URL.canParse(server)) return undefined;
+  return { code: letters, server, device, ...(typeof authority === 'string' && { authority }) };
 }

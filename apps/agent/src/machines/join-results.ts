@@ -13,5 +13,6 @@ export type JoinFailure =
   | 'device-gone'
   | 'failed';
 
-/** `portal`: connected, but another captive portal wants something; `no-internet`, `no-cloud`: connected, but no more. */
-export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'no-cloud' | JoinFailure;
+/** `portal`: connected, but another captive portal wants something; `no-internet`, `no-cloud`: connected, but no more;
+ * `ipv6-only`: connected without IPv4, and no internet. */
+export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'ipv6-only' | 'no-cloud' | JoinFailure;

@@ -36,7 +36,7 @@ export interface Observation {
 
 /** The answer to a join. After an activation, connectivity is measured again before it is given. */
 export type JoinAnswer =
-  | { ok: true; connectivity: Connectivity; isCloudReached: boolean }
+  | { ok: true; connectivity: Connectivity; isCloudReached: boolean; isIpv6Only?: boolean }
   | { ok: false; reason: JoinFailure };
 
 /** First and last sighting of a known network without a gap longer than `unseenMs`, by SSID. */
@@ -77,7 +77,8 @@ export function isOnline(seen: Observation, mode: Mode, chosen: string | null): 
 export function attemptResult(answer: JoinAnswer, mode: Mode, isChosen: boolean): AttemptResult {
   if (!answer.ok) return answer.reason;
   if (answer.connectivity === 'full' || answer.isCloudReached || (mode === 'single' && isChosen)) return 'ok';
-  return answer.connectivity === 'portal' ? 'portal' : 'no-internet';
+  if (answer.connectivity === 'portal') return 'portal';
+  return answer.isIpv6Only === true ? 'ipv6-only' : 'no-internet';
 }
 
 /** Sightings of known networks only: the neighbourhood of a moving machine must not fill the memory. */
@@ -113,13 +114,16 @@ const isInReach = (network: KnownNetwork, choice: Choice, now: number): boolean 
   return network.isHidden || (times !== undefined && now - times.last < choice.unseenMs);
 };
 
-/** A network that came back after `unseenMs` is tried at once, any other after `retryMs`. */
-function isDue(network: KnownNetwork, choice: Choice, now: number): boolean {
+/** It was not tried since it came into reach: never, or it was unseen for `unseenMs` since. */
+function isNew(network: KnownNetwork, choice: Choice): boolean {
   const tried = choice.tried[network.profile];
-  if (tried === undefined || now - tried >= choice.retryMs) return true;
   const times = choice.sightings[network.ssid];
-  return times !== undefined && times.first > tried;
+  return tried === undefined || (times !== undefined && times.first > tried);
 }
+
+/** A network that came back after `unseenMs` is tried at once, any other after `retryMs`. */
+const isDue = (network: KnownNetwork, choice: Choice, now: number): boolean =>
+  isNew(network, choice) || now - (choice.tried[network.profile] ?? now) >= choice.retryMs;
 
 /** Networks to try now, by rule: `normal` 1 and 2, `provisioning` 3. @returns profiles, the first to try first */
 export function candidates(choice: Choice, during: 'normal' | 'provisioning', now: number): readonly string[] {
@@ -140,3 +144,9 @@ export const roundOf = (choice: Choice, hasScanned: boolean, now: number): reado
     .filter(({ profile }) => profile !== choice.connected)
     .filter((network) => !hasScanned || isInReach(network, choice, now))
     .map(({ profile }) => profile);
+
+/** The round that ends a running hotspot because a network came into reach; empty: none did. */
+export const roundOfNew = (choice: Choice, now: number): readonly string[] =>
+  choice.known.some((one) => one.profile !== choice.connected && isInReach(one, choice, now) && isNew(one, choice))
+    ? roundOf(choice, true, now)
+    : [];

@@ -16,7 +16,11 @@ export function remember(m: Memory, e: Event | { is: 'due' }, now: number): Memo
     case 'settings':
       return withClocks({ ...old, settings: e.settings }, now);
     case 'credentials':
-      return { ...old, credentials: e.credentials };
+      return { ...old, credentials: e.credentials, isCodeRefused: false };
+    case 'codeRefused':
+      return { ...old, isCodeRefused: !isConfigured(old) };
+    case 'codeReplaced':
+      return { ...old, isCodeRefused: false };
     case 'active':
       return {
         ...old,

@@ -21,7 +21,8 @@ export const stateWords: Readonly<Record<At, string>> = {
   offline: 'Normal mode, not online: networks of the mode are tried, the offline clock runs.',
   opening: 'The hotspot and its endpoints are being started.',
   hotspot: 'Provisioning: the hotspot runs.',
-  closing: 'Something was submitted. The hotspot runs a moment longer, so that the answer reaches the phone.',
+  closing:
+    'A user entered something, or ended provisioning. The hotspot runs a moment longer, so that the answer reaches the phone.',
   searching: 'The hotspot is closed, the radio scans for known networks.',
   joining: 'One network is being joined.',
   rebooting: 'The machine is rebooted because it is offline.',
@@ -50,16 +51,19 @@ export const moves = {
   openedOffline: move(['offline'], 'opening', 'the machine was offline for offline_before_starting_hotspot_minutes'),
   openedFresh: move(['offline'], 'opening', 'the machine has no credentials and knows no network'),
   openedUnconfigured: move(['online'], 'opening', 'the machine has no credentials'),
+  openedRefused: move(['online'], 'opening', 'the management server refused the set-up code that a user entered'),
   openedForced: move(['online', 'offline'], 'opening', 'provisioning was forced'),
   openedAfterFailure: move(['joining'], 'opening', 'the network that was entered could not be used'),
   openedAgain: move(['joining', 'searching'], 'opening', 'no known network could be used'),
   reopened: move(['hotspot'], 'opening', 'the settings of the hotspot have changed'),
+  moved: move(['hotspot'], 'opening', 'the hotspot has to leave its channel'),
 
   started: move(['opening'], 'hotspot', 'the hotspot has started'),
   notStarted: move(['opening'], 'searching', 'the hotspot could not be started'),
   lost: move(['hotspot'], 'offline', 'the hotspot ended, or its radio is gone'),
 
   submitted: move(['hotspot'], 'closing', 'a user entered a network or credentials'),
+  exited: move(['hotspot'], 'closing', 'a user ended provisioning'),
   onlineOtherwise: move(['hotspot'], 'online', 'the machine is online by another link and no user is active'),
   knownReturned: move(['hotspot'], 'joining', 'a known network is visible and no user is active'),
   retryTimeout: move(['hotspot'], 'searching', 'retry_connection_timeout_minutes passed and no user is active'),
@@ -70,7 +74,11 @@ export const moves = {
     'joining',
     'a user entered a network',
   ),
-  searchesKnown: move(['closing'], 'searching', 'a user entered credentials, and a known network may work'),
+  searchesKnown: move(
+    ['closing'],
+    'searching',
+    'a user entered credentials or ended provisioning, and a known network may work',
+  ),
 
   joinsKnown: move(['offline'], 'joining', 'a network of the mode is visible'),
   joinsRound: move(['searching'], 'joining', 'each known network is tried once'),

@@ -68,11 +68,17 @@ export type Event =
   /** The network changed, or a scan ended. */
   | { is: 'observed'; seen: Observation }
   | { is: 'credentials'; credentials: Credentials }
+  /** The machine has no credentials, because those that a user entered cannot be used. */
+  | { is: 'codeRefused' }
+  /** The refused code is gone. With a fast link, a new code is refused before its submission is taken up. */
+  | { is: 'codeReplaced' }
   | { is: 'settings'; settings: Settings }
   /** A user did something at an endpoint. */
   | { is: 'active' }
   /** What a user entered is stored; null: credentials only. */
   | { is: 'submitted'; profile: string | null }
+  /** A user ended provisioning without entering anything. */
+  | { is: 'exited' }
   | { is: 'forced' }
   /** Answers, with the number of the effect that they answer. */
   | { is: 'joined'; id: number; answer: JoinAnswer }
@@ -81,7 +87,9 @@ export type Event =
   /** The reboot could not be stored or started. */
   | { is: 'notRebooted' }
   /** The hotspot or its endpoints ended without being stopped. */
-  | { is: 'hotspotEnded'; problem: string };
+  | { is: 'hotspotEnded'; problem: string }
+  /** The hotspot runs on a channel that is forbidden now. */
+  | { is: 'channelForbidden' };
 
 export type Effect =
   /** Hotspot and endpoints are one: if the endpoints cannot listen, the hotspot goes down and the answer is not ok. */
@@ -130,6 +138,8 @@ export interface Memory {
   offlineSince: number | null;
   /** -Infinity: never. */
   userAt: number;
+  /** A set-up code was refused, and the hotspot was not opened since. */
+  isCodeRefused: boolean;
   /** Provisioning was forced, until then. */
   forcedUntil: number | null;
   /** A submission that is not taken up yet. */

@@ -1,7 +1,7 @@
 // Network provisioning: when the hotspot runs, which network is joined when, and when the machine is rebooted for being
 // offline. Pure; docs/provisioning.md explains it, provisioning-moves.ts lists every transition.
 import { assertNever } from '@platform/kit';
-import { attemptResult, isPrimary, roundOf } from './network-rules.ts';
+import { attemptResult, isPrimary, roundOf, roundOfNew } from './network-rules.ts';
 import {
   canOpen,
   choiceOf,
@@ -33,6 +33,7 @@ export const initial = (settings: Settings, credentials: Credentials, record: Re
     onlineSince: null,
     offlineSince: now,
     userAt: -Infinity,
+    isCodeRefused: false,
     forcedUntil: null,
     pending: null,
     lastEntered: null,
@@ -105,7 +106,8 @@ type OpenMove = { [I in MoveId]: (typeof moves)[I]['to'] extends 'opening' ? I :
 function open(s: State, by: OpenMove, now: number, ...before: Effect[]): Next {
   const id = s.memory.nextId;
   const until = now + s.memory.settings.limits.hotspotAnswer;
-  return go(withMemory(s, { nextId: id + 1 }), by, { at: 'opening', id, until }, now, ...before, {
+  const next = withMemory(s, { nextId: id + 1, isCodeRefused: false });
+  return go(next, by, { at: 'opening', id, until }, now, ...before, {
     do: 'startHotspot',
     id,
   });
@@ -157,6 +159,7 @@ function inOnline(s: State, now: number): Next {
   const next = withMemory(s, { pending: null });
   if (m.onlineSince === null) return go(next, 'wentOffline', { at: 'offline' }, now);
   if (canOpen(m, now) && m.forcedUntil !== null) return open(next, 'openedForced', now);
+  if (canOpen(m, now) && m.isCodeRefused) return open(next, 'openedRefused', now);
   if (canOpen(m, now) && !isConfigured(m) && now >= freeFrom(m)) return open(next, 'openedUnconfigured', now);
   return stay(next);
 }
@@ -224,11 +227,16 @@ function inHotspot(s: Extract<State, { at: 'hotspot' }>, e: Event | Due, now: nu
     if (canUse) return go(s, 'submitted', { at: 'closing', until: now + limits.replyGrace }, now);
     return stay(withMemory(s, { pending: null }));
   }
+  if (e.is === 'exited') {
+    const next = withMemory(s, { userAt: -Infinity, forcedUntil: null });
+    return go(next, 'exited', { at: 'closing', until: now + limits.replyGrace }, now);
+  }
+  if (e.is === 'channelForbidden') return open(s, 'moved', now, stopHotspot);
   if (isUserActive(m, now) || m.forcedUntil !== null) return stay(s);
   if (isRebootDue(m, now)) return reboot(s, 'rebootedProvisioning', now, stopHotspot);
   if (isConfigured(m)) {
     if (m.onlineSince !== null) return go(s, 'onlineOtherwise', { at: 'online' }, now, stopHotspot);
-    const profiles = toTry(m, 'provisioning', now);
+    const profiles = roundOfNew(choiceOf(m), now);
     if (hasFirst(profiles)) return join(s, 'knownReturned', { of: 'round', profiles }, now, stopHotspot);
   }
   if (s.settings !== m.settings.hotspot) return open(s, 'reopened', now, stopHotspot);

@@ -1,9 +1,10 @@
 import { errorText, type Cell, within, type Clock, type Log } from '@platform/kit';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
-import type { Network, NetworkState } from '../os/network-port.ts';
+import type { Checkpoint, Network, NetworkState } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
+import { ChangeUndo } from './change-undo.ts';
 import { digestOfAll, planNetworks, profileOf, type NetworkStep } from './additional-plan.ts';
 import { linksOf } from './observation.ts';
 import type { AdditionalNetwork, NetworkSettings } from './network-settings.ts';
@@ -38,7 +39,7 @@ export interface AdditionalParts {
   network: Network;
   settings: Cell<NetworkSettings>;
   applied: Cell<NetworksApplied>;
-  /** The machine is online, and no user is at the hotspot: a change may be tried. */
+  /** The machine is online, and no user is at the hotspot: profiles may be changed and removed. */
   mayChange: Cell<boolean>;
   /** Set while a change is tried: links that it cuts are not lost. */
   isChanging: Cell<boolean>;
@@ -50,16 +51,21 @@ export interface AdditionalParts {
   log: Log;
 }
 
+interface Applying extends AdditionalParts {
+  undo: ChangeUndo;
+}
+
 /** Keeps the profiles of `additional_networks`; only those that this agent made are changed or removed. */
 export async function keepAdditionalNetworks(parts: AdditionalParts, signal: AbortSignal): Promise<void> {
   const { network, settings, clock, log } = parts;
+  const undo = new ChangeUndo(parts);
   let failures = 0;
   while (!signal.aborted) {
     const goal = settings.get();
     const [seen, couldChange] = [network.state.get(), parts.mayChange.get()];
     let waitMs = longestRetryMs;
     try {
-      await applyOnce(parts, goal, signal);
+      await applyOnce({ ...parts, undo }, goal, signal);
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
@@ -77,10 +83,11 @@ export async function keepAdditionalNetworks(parts: AdditionalParts, signal: Abo
   }
 }
 
-async function applyOnce(parts: AdditionalParts, goal: NetworkSettings, signal: AbortSignal): Promise<void> {
+async function applyOnce(parts: Applying, goal: NetworkSettings, signal: AbortSignal): Promise<void> {
   const { network, applied, conditions, disk } = parts;
+  if (network.state.get().manager === 'starting' || goal.isPreliminary) return;
+  if (network.state.get().manager === 'ready') await parts.undo.restore(); // the power failed during a change
   const state = network.state.get();
-  if (state.manager === 'starting' || goal.isPreliminary) return;
   const networks = goal.isDisabled ? [] : goal.additional;
   reportNotApplied(networks, state, conditions);
   if (state.manager !== 'ready') {
@@ -97,10 +104,11 @@ async function applyOnce(parts: AdditionalParts, goal: NetworkSettings, signal: 
   if (rejected?.digest === digest) return reportRejected(rejected, parts);
   clearCondition(conditions, 'NETWORK_CHANGE_ROLLED_BACK');
   const planned = goal.isDisabled ? [] : planNetworks(networks, state);
-  // Only the manufacturer's defaults are known: networks of an earlier configuration stay.
-  const steps = goal.revision > 0 ? planned : planned.filter((step) => step.do === 'addNetwork');
+  // Only the manufacturer's defaults are known: networks of an earlier configuration stay. Offline, each network of this
+  // agent may be the way back: after a power cut, a change must not be made without a trial.
+  const isWhole = goal.revision > 0 && parts.mayChange.get();
+  const steps = isWhole ? planned : planned.filter((step) => step.do === 'addNetwork');
   if (steps.length > 0) {
-    if (!parts.mayChange.get() && steps.some((step) => isRisky(step, state))) return;
     const reason = await change(steps, networks, parts, signal).finally(() => parts.isChanging.set(false));
     if (reason !== '') {
       const failed = { digest, reason, sinceWall: parts.clock.wall() };
@@ -108,6 +116,8 @@ async function applyOnce(parts: AdditionalParts, goal: NetworkSettings, signal: 
       return reportRejected(failed, parts);
     }
   }
+  if (goal.revision > 0 && steps.length < planned.length) return;
+  if (goal.revision > 0) await parts.undo.applied(networks);
   applied.set({ revision: goal.revision, failure: undefined });
 }
 
@@ -119,35 +129,53 @@ const isRisky = (step: NetworkStep, state: NetworkState): boolean =>
 async function change(
   steps: readonly NetworkStep[],
   networks: readonly AdditionalNetwork[],
-  parts: AdditionalParts,
+  parts: Applying,
   signal: AbortSignal,
 ): Promise<string> {
-  const { network, log } = parts;
+  const { network, log, undo } = parts;
   const before = network.state.get();
   const risky = steps.filter((step) => isRisky(step, before));
   parts.isChanging.set(risky.length > 0);
   const checkpoint = risky.length > 0 ? await network.checkpoint(checkpointSeconds) : undefined;
+  const rollBack = async (): Promise<void> => {
+    await checkpoint?.rollBack();
+    if (checkpoint) await undo.restore();
+  };
   try {
+    if (checkpoint) await undo.begin(steps, before);
     for (const step of steps) {
       log.info(step.do, { network: step.name });
       await apply(step, networks, before, network);
     }
     if (!checkpoint) return '';
-    const problem = await activate(risky, before, parts, signal);
-    const reason =
-      problem === '' && (await hasContact(parts, signal))
-        ? ''
-        : problem || 'the management server was not reached after the change';
-    if (signal.aborted) throw new Error('the agent ends');
-    if (reason !== '') await checkpoint.rollBack();
-    else await checkpoint.confirm();
+    const reason = (await problemOf(risky, before, parts, signal)) || (await kept(checkpoint));
+    if (reason === '') await undo.forget();
+    else await rollBack();
     if (reason !== '') log.error('a change of networks is rolled back', { reason });
     return reason;
   } catch (error) {
-    await checkpoint?.rollBack();
+    await rollBack();
     throw error;
   }
 }
+
+/** Whether the change works. @returns the problem; empty: none */
+async function problemOf(
+  risky: readonly NetworkStep[],
+  before: NetworkState,
+  parts: AdditionalParts,
+  signal: AbortSignal,
+): Promise<string> {
+  const problem = await activate(risky, before, parts, signal);
+  const hasWorked = problem === '' && (await hasContact(parts, signal));
+  if (signal.aborted) throw new Error('the agent ends');
+  return hasWorked ? '' : problem || 'the management server was not reached after the change';
+}
+
+const kept = async (checkpoint: Checkpoint): Promise<string> =>
+  (await checkpoint.confirm())
+    ? ''
+    : `NetworkManager has rolled it back, because it was not confirmed within ${checkpointSeconds} s`;
 
 async function apply(
   step: NetworkStep,

@@ -45,6 +45,7 @@ function securityOf(additional_networks: AdditionalNetwork): NonNullable<NewProf
     is: 'eap',
     eap: {
       method,
+      innerMethod: additional_networks.eap_inner_method || 'mschapv2',
       identity: additional_networks.eap_identity,
       anonymousIdentity: additional_networks.eap_anonymous_identity,
       password: additional_networks.eap_password,
@@ -57,7 +58,8 @@ function securityOf(additional_networks: AdditionalNetwork): NonNullable<NewProf
   };
 }
 
-const digestOf = (network: AdditionalNetwork): string => hashOf(network).slice(0, 16);
+/** Names one configuration of one network; stored in the mark of its profile. */
+export const digestOf = (network: AdditionalNetwork): string => hashOf(network).slice(0, 16);
 
 /** Names one configuration of all networks. */
 export const digestOfAll = (networks: readonly AdditionalNetwork[]): string => hashOf(networks);

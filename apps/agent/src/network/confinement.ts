@@ -17,9 +17,13 @@ const dynamicUsers = { first: 61_184, last: 65_519 };
 const limits = ['--nofile=512', '--nproc=256', '--fsize=0', '--core=0'];
 
 /** Finds out what this machine can take away from a process. Without root: nothing, the process has no rights to lose. */
-export async function findConfinement(programs: Programs, log: Log): Promise<Confinement> {
+export async function findConfinement(
+  programs: Programs,
+  log: Log,
+  of: 'the portal' | 'Bluetooth',
+): Promise<Confinement> {
   if (process.getuid?.() !== 0) return { prefix: [], user: undefined, uid: undefined };
-  const uid = await freeUser();
+  const uid = await freeUser(of === 'the portal' ? 0 : 1);
   const drop = [
     'setpriv',
     `--reuid=${uid}`,
@@ -35,22 +39,22 @@ export async function findConfinement(programs: Programs, log: Log): Promise<Con
   const works = async ([program = '', ...args]: readonly string[]): Promise<boolean> =>
     (await programs.run(program, ...args, 'true')).code === 0;
   if (!(await works(drop))) {
-    log.info('setpriv of util-linux is missing: the portal runs without root, but with fewer limits');
+    log.info(`setpriv of util-linux is missing: ${of} runs without root, but with fewer limits`);
     return { prefix: [], user: { uid, gid: uid }, uid };
   }
   const prefix: string[] = [];
   for (const [name, step] of Object.entries(steps)) {
     if (await works(step)) prefix.push(...step);
-    else log.info('a limit of the portal cannot be set', { program: name });
+    else log.info(`a limit of ${of} cannot be set`, { program: name });
   }
   return { prefix: [...prefix, ...drop], user: undefined, uid };
 }
 
 /**
- * A user that no account, process or service has. Each agent begins at another one: two that start at the same time
- * would find the same user free, and the end of one would kill the process of the other.
+ * A user that no account, process or service has. Each agent and each of its processes begin at another one: two that
+ * start at the same time would find the same user free, and the end of one would kill the process of the other.
  */
-async function freeUser(): Promise<number> {
+async function freeUser(place: 0 | 1): Promise<number> {
   const taken = new Set<number>();
   for (const file of ['/etc/passwd', '/etc/group']) {
     const text = await readFile(file, 'utf8').catch(() => '');
@@ -61,7 +65,7 @@ async function freeUser(): Promise<number> {
   const { first, last } = dynamicUsers;
   const count = last - first + 1;
   for (let n = 0; n < count; n++) {
-    const uid = first + ((process.pid + n) % count);
+    const uid = first + ((2 * process.pid + place + 2 * n) % count);
     if (!taken.has(uid)) return uid;
   }
   throw new Error(`every user ID from ${dynamicUsers.first} to ${dynamicUsers.last} is taken`);
@@ -79,11 +83,20 @@ async function processOwners(): Promise<{ pid: number; uid: number }[]> {
 
 const mostRounds = 20;
 
-/** Kills what an attacker may have started from the process: everything of its user. */
+/** Control groups of a process; empty: it has ended, or the kernel has none. */
+const groupsOf = (pid: number | 'self'): Promise<string> => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+
+/**
+ * Kills what an attacker may have started from the process: everything of its user in the control group of this agent,
+ * which a process without root cannot leave. systemd may give the same user to a service, in a group of its own.
+ */
 export async function endProcessesOf({ uid }: Confinement): Promise<void> {
   if (uid === undefined) return;
+  const own = await groupsOf('self');
   for (let round = 0; round < mostRounds; round++) {
-    const left = (await processOwners()).filter((owner) => owner.uid === uid);
+    const owned = (await processOwners()).filter((owner) => owner.uid === uid);
+    const groups = await Promise.all(owned.map(({ pid }) => groupsOf(pid)));
+    const left = owned.filter((_, n) => groups[n] === own);
     if (left.length === 0) return;
     for (const { pid } of left) {
       try {

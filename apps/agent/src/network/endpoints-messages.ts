@@ -14,6 +14,7 @@ export function parseFromEndpoints(line: string): FromEndpoints | undefined {
     case 'ready':
     case 'alive':
     case 'active':
+    case 'exit':
       return { is: message['is'] };
     case 'submit': {
       const id = message['id'];
@@ -27,9 +28,33 @@ export function parseFromEndpoints(line: string): FromEndpoints | undefined {
       if ((level !== 'info' && level !== 'warn') || typeof text !== 'string') return undefined;
       return { is: 'log', level, text: text.slice(0, longestLogText).replaceAll(/\p{Cc}/gu, ' ') };
     }
+    case 'values': {
+      const values = valuesOf(message['values']);
+      return values && { is: 'values', values };
+    }
+    case 'written': {
+      const { id } = message;
+      const answer = writeAnswers.find((one) => one === message['answer']);
+      return typeof id === 'number' && answer ? { is: 'written', id, answer } : undefined;
+    }
     default:
       return undefined;
   }
+}
+
+const writeAnswers = ['ok', 'NotAuthorized', 'InvalidValueLength', 'Failed'] as const;
+/** UUIDs and base64 of at most 512 bytes. */
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+const base64 = /^[\w+/]{0,683}=?=?$/;
+const mostValues = 64;
+
+function valuesOf(value: unknown): Record<string, string> | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value);
+  const areValid =
+    entries.length <= mostValues &&
+    entries.every(([name, text]) => uuid.test(name) && typeof text === 'string' && base64.test(text));
+  return areValid ? (value as Record<string, string>) : undefined;
 }
 
 function submissionOf(value: unknown): Submission | undefined {

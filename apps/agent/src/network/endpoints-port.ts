@@ -5,6 +5,8 @@ import type { ProvisioningView, Submission, SubmissionAnswer } from './provision
 export interface EndpointHandlers {
   /** A user did something: POST requests and RPC calls count, probes and GET requests do not. */
   active(): void;
+  /** A user ended provisioning without entering anything. */
+  exit(): void;
   submit(submission: Submission): Promise<SubmissionAnswer>;
 }
 

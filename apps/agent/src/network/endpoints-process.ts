@@ -24,12 +24,13 @@ export interface EndpointProcess {
 const longestUnread = 4 * 1024 * 1024;
 const stderrChars = 500;
 
-/** Starts the process that listens on these sockets. @throws Error if it cannot be started */
+/** Starts a process of the endpoints. @throws Error if it cannot be started */
 export async function startEndpointProcess(of: {
   /** This program and its arguments. */
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  sockets: { portal: number; rpc: number };
+  /** Undefined: it listens on none. */
+  sockets: { portal: number; rpc: number } | undefined;
   confinement: Confinement;
 }): Promise<EndpointProcess> {
   const [program = '', ...args] = of.command;
@@ -39,7 +40,7 @@ export async function startEndpointProcess(of: {
     const { prefix, user } = of.confinement;
     const [first = '', ...rest] = [...prefix, `/proc/self/fd/${inherited.program}`, ...args];
     const child = spawn(first, rest, {
-      stdio: ['pipe', 'pipe', 'pipe', of.sockets.portal, of.sockets.rpc, file],
+      stdio: ['pipe', 'pipe', 'pipe', of.sockets?.portal ?? 'ignore', of.sockets?.rpc ?? 'ignore', file],
       env: { ...of.env },
       cwd: '/',
       detached: true, // a process group, which is killed as a whole

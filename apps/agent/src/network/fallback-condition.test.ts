@@ -31,6 +31,7 @@ const status = (isOnFallback: boolean): NetworkStatus => ({
   ],
   hotspotSsid: '',
   attempts: [{ network: 'Office', interface: 'wlan0', wall: 0, result: 'not-found', text: 'x' }],
+  notes: [],
   isOnFallback,
 });
 const seconds = 1_000;

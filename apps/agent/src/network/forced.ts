@@ -1,17 +1,21 @@
-import type { Clock, Log } from '@platform/kit';
-import type { FileSystem } from '../os/ports.ts';
+import type { Log } from '@platform/kit';
+import type { FileSystem, FileWatch } from '../os/ports.ts';
 
-/** A user or a script creates it to start provisioning. */
-const forceFile = 'etc/force_provisioning_mode';
-const lookMs = 5_000;
+/** A user or a script creates a file here to start provisioning. */
+export const forceFolder = 'etc';
+const forceFile = `${forceFolder}/force_provisioning_mode`;
 
-/** Calls `forced` for each touch of the file, and removes it. One that cannot be removed counts once. */
+/**
+ * Calls `forced` for each touch of the file, and removes it. One that cannot be removed counts once.
+ * @param watch - watches `forceFolder`: a look at the file every few seconds would wake an idle machine
+ */
 export async function watchForceFile(
-  { files, forced, clock, log }: { files: FileSystem; forced: () => void; clock: Clock; log: Log },
+  { files, watch, forced, log }: { files: FileSystem; watch: FileWatch; forced: () => void; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let ignored = '';
-  for (; !signal.aborted; await clock.sleep(lookMs, signal)) {
+  await files.mkdir(forceFolder).catch(() => {}); // a full disk: the watch looks for it from time to time
+  for (; !signal.aborted; await watch.changed(signal)) {
     const found = await files.stat(forceFile).catch(() => undefined);
     if (!found) ignored = '';
     if (!found || found.mark === ignored) continue;

@@ -1,4 +1,5 @@
 import type { AgentConfig } from '@platform/contract/agent-config';
+import { ssidOfHotspot } from '@platform/contract/hotspot';
 import type { Mode } from '../machines/network-rules.ts';
 import { limitsFrom, type Settings } from '../machines/provisioning-state.ts';
 import type { Wanted } from '../state/state.ts';
@@ -48,19 +49,19 @@ export function machineSettings(settings: NetworkSettings, hostname: string): Se
       network_configuration.hotspot_interface,
       network_configuration.disable_captive_portal_redirect,
       network_configuration.disable_wifi_provisioning,
+      network_configuration.hotspot_band,
+      network_configuration.disable_wifi_provisioning && network_configuration.disable_bt_provisioning,
     ]),
   };
 }
 
-const ssidBytes = 32;
-
 /** `wanted`: the name before it was cut to what a WiFi network can have. */
-export function hotspotSsid(
+export const hotspotSsid = (
   { config: network_configuration }: NetworkSettings,
   hostname: string,
-): { ssid: string; wanted: string } {
-  const wanted = network_configuration.hotspot_ssid || `${network_configuration.hotspot_prefix}-${hostname}`;
-  let ssid = wanted;
-  while (Buffer.byteLength(ssid) > ssidBytes) ssid = Array.from(ssid).slice(0, -1).join('');
-  return { ssid, wanted };
-}
+): { ssid: string; wanted: string } =>
+  ssidOfHotspot({
+    ssid: network_configuration.hotspot_ssid,
+    prefix: network_configuration.hotspot_prefix,
+    hostname,
+  });

@@ -18,6 +18,8 @@ export interface NetworkStatus {
   hotspotSsid: string;
   /** The last ten, newest first. */
   attempts: readonly NetworkAttempt[];
+  /** Links and radios that a user should know of: IPv6 only, a second radio, an unplugged one. */
+  notes: readonly string[];
   /** The machine is online by a network of lower priority than another one that is configured. */
   isOnFallback: boolean;
 }

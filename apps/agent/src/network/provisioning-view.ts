@@ -1,6 +1,7 @@
 // What the provisioning endpoints (portal, provisioning RPC, Bluetooth) show, and what a user enters there. They run in
 // a child process without root; these messages are all that passes between it and the agent.
 import type { AttemptResult } from '../machines/join-results.ts';
+import type { WriteRefusal } from '../os/bluetooth-port.ts';
 import type { WifiSecurity } from '../os/network-port.ts';
 
 /** Everything that a user who sets up the device may see. Contains no secrets. */
@@ -22,6 +23,8 @@ export interface ProvisioningView {
   connectedTo: string;
   /** The last attempt with an entered network; null: none since the agent started. */
   lastAttempt: ProvisioningAttempt | null;
+  /** Why the device has no credentials yet, for users: a refused set-up code, or one that waits. Absent: nothing is known. */
+  credentialsProblem?: string;
 }
 
 export type { AttemptResult };
@@ -48,15 +51,24 @@ export type SubmissionAnswer = { ok: true } | { ok: false; code: string; text: s
 /** From the agent to the endpoints, one JSON document a line. */
 export type ToEndpoints =
   | { is: 'view'; view: ProvisioningView }
-  | { is: 'answer'; id: number; answer: SubmissionAnswer };
+  | { is: 'answer'; id: number; answer: SubmissionAnswer }
+  /** To the process for Bluetooth only, before anything else: its clients prove that they know it. */
+  | { is: 'hotspotPassword'; password: string }
+  /** What a Bluetooth client wrote, in base64. */
+  | { is: 'write'; id: number; uuid: string; value: string; client: string };
 
 /**
  * From the endpoints to the agent, one JSON document a line. `active`: a user did something; probes do not count.
+ * `exit`: a user ended provisioning without entering anything.
  * `alive`: every 10 seconds; the agent ends a silent process.
  */
 export type FromEndpoints =
   | { is: 'ready' }
   | { is: 'alive' }
   | { is: 'active' }
+  | { is: 'exit' }
   | { is: 'submit'; id: number; submission: Submission }
-  | { is: 'log'; level: 'info' | 'warn'; text: string };
+  | { is: 'log'; level: 'info' | 'warn'; text: string }
+  /** What Bluetooth clients read from now on, in base64 by UUID; others stay. */
+  | { is: 'values'; values: Readonly<Record<string, string>> }
+  | { is: 'written'; id: number; answer: WriteRefusal | 'ok' };

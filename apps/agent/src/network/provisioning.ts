@@ -1,23 +1,28 @@
-import { Cell, changedOr, errorText, Inbox, run, within, type Clock, type Log, type Machine } from '@platform/kit';
+import { Cell, changedOr, errorText, Inbox, run, setIfDifferent, within } from '@platform/kit';
+import type { Clock, Log, Machine } from '@platform/kit';
 import type { JoinAnswer } from '../machines/network-rules.ts';
 import { deadline, initial, step } from '../machines/provisioning.ts';
 import { moves } from '../machines/provisioning-moves.ts';
 import type { Credentials, Effect, Event, State } from '../machines/provisioning-state.ts';
 import { parseRecord, noReboots, type RebootRecord } from '../machines/reboot-spacing.ts';
 import type { Network, VisibleNetwork } from '../os/network-port.ts';
-import type { Disk, FileSystem } from '../os/ports.ts';
+import type { Disk, FileSystem, FileWatch } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { attemptText } from './attempt-words.ts';
 import { alignAutoconnect } from './autoconnect.ts';
+import { openedBluetooth, type BluetoothEndpoint } from './bluetooth-endpoint.ts';
+import { bluetoothWanted } from './bluetooth-wanted.ts';
+import { noProblem, type CredentialsProblem } from './credentials-problem.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.ts';
 import { EnteredNetworks } from './entered-network.ts';
 import { watchForceFile } from './forced.ts';
 import { HotspotWithEndpoints } from './hotspot.ts';
 import { hotspotSsid, machineSettings, modeOf, type NetworkSettings } from './network-settings.ts';
+import { isIpv6Only } from './network-notes.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
-import { observationOf, radioOf } from './observation.ts';
+import { linksOf, observationOf, radioOf } from './observation.ts';
 import type { ProvisioningView, Submission, SubmissionAnswer } from './provisioning-view.ts';
-import { releaseProfiles } from './release.ts';
+import { NetworkRelease, nothingReleased, type Released } from './release.ts';
 import { statusOf } from './status-of.ts';
 import { submissionProblem } from './submission.ts';
 import { viewOf } from './view-of.ts';
@@ -33,8 +38,11 @@ const mostAttempts = 10;
 export interface ProvisioningParts {
   network: Network;
   endpoints: ProvisioningEndpoints;
+  bluetooth: BluetoothEndpoint;
   settings: Cell<NetworkSettings>;
   credentials: Cell<Credentials>;
+  /** Why those that a user entered cannot be used. Absent: never reported. */
+  credentialsProblem?: Cell<CredentialsProblem>;
   /** Takes the text of a credentials file that a user entered. */
   takeCredentials: (text: string) => Promise<SubmissionAnswer>;
   isReached: Cell<boolean>;
@@ -48,6 +56,8 @@ export interface ProvisioningParts {
   agentVersion: string;
   disk: Disk;
   files: FileSystem;
+  /** Reports changes in the folder of the file that starts provisioning; see forced.ts. */
+  forceWatch: FileWatch;
   clock: Clock;
   log: Log;
 }
@@ -59,15 +69,19 @@ export class Provisioning {
   readonly #entered: EnteredNetworks;
   readonly #hotspot: HotspotWithEndpoints;
   readonly #view: Cell<ProvisioningView>;
+  readonly #handlers: EndpointHandlers;
   /** The machine is online, and no user is setting it up: a change of its networks may be tried. */
   readonly mayChange = new Cell(false);
   #machine: State;
   #sinceWall: number;
   #nearby: readonly VisibleNetwork[] = [];
   #attempts: readonly NetworkAttempt[] = [];
-  #left: readonly string[] = [];
+  readonly #release: NetworkRelease;
+  #released: Released = nothingReleased;
   #enteredSsid = '';
   #loggedSsid = '';
+  /** The radio that was used last; empty: none yet. */
+  #lastRadio = '';
   /** The last observation that the machine got, as JSON; empty: it needs one. */
   #observed = '';
   /** Number of joins that have ended. */
@@ -78,13 +92,15 @@ export class Provisioning {
     this.#machine = this.#initial(noReboots);
     this.#sinceWall = parts.clock.wall();
     this.#entered = new EnteredNetworks(parts);
+    this.#release = new NetworkRelease(parts);
     this.#view = new Cell(this.#viewNow());
-    const handlers: EndpointHandlers = {
+    this.#handlers = {
       active: () => this.#inbox.push({ is: 'active' }),
+      exit: () => this.#inbox.push({ is: 'exited' }),
       submit: (submission) => this.#submit(submission),
     };
     const ended = (problem: string): void => this.#inbox.push({ is: 'hotspotEnded', problem });
-    this.#hotspot = new HotspotWithEndpoints({ ...parts, view: this.#view, handlers, ended });
+    this.#hotspot = new HotspotWithEndpoints({ ...parts, view: this.#view, handlers: this.#handlers, ended });
   }
 
   /** Starts provisioning, also while the machine is online. */
@@ -92,10 +108,16 @@ export class Provisioning {
     this.#inbox.push({ is: 'forced' });
   }
 
+  /** The hotspot may not stay on its channel: it opens again on one that is allowed. */
+  moveHotspot(): void {
+    this.#inbox.push({ is: 'channelForbidden' });
+  }
+
   async run(signal: AbortSignal): Promise<void> {
-    const { network, disk, files, clock, log, settings } = this.#parts;
+    const { network, disk, files, forceWatch, clock, log, settings } = this.#parts;
     const { value: record } = await readChecked(disk, rebootFile, parseRecord);
     this.#machine = this.#initial(record ?? noReboots);
+    this.#released = await this.#release.recorded();
     this.#publish(this.#machine);
     const entering = this.#recover(signal);
     const machine: Machine<State, Event, Effect> = {
@@ -109,11 +131,12 @@ export class Provisioning {
     try {
       await Promise.all([
         network.run(signal),
+        this.#parts.bluetooth.run({ view: this.#view, handlers: this.#handlers }, signal),
         run(machine, this.#inbox, (state) => this.#publish(state), { clock, log: quiet }, signal),
         this.#observe(signal),
         this.#scan(signal),
         this.#followSettings(signal),
-        watchForceFile({ files, forced: () => this.force(), clock, log }, signal),
+        watchForceFile({ files, watch: forceWatch, forced: () => this.force(), log }, signal),
         entering,
       ]);
     } finally {
@@ -130,8 +153,9 @@ export class Provisioning {
   // What the machine learns
 
   async #observe(signal: AbortSignal): Promise<void> {
-    const { network, isReached, isChanging, credentials } = this.#parts;
+    const { network, isReached, isChanging, credentials, credentialsProblem = noProblem() } = this.#parts;
     let given = credentials.get();
+    let refused: CredentialsProblem | undefined;
     while (!signal.aborted) {
       const seen = observationOf(network.state.get(), this.#radio(), isReached.get());
       const text = JSON.stringify(seen);
@@ -143,11 +167,16 @@ export class Provisioning {
         given = credentials.get();
         this.#inbox.push({ is: 'credentials', credentials: given });
       }
+      const refusal = credentialsProblem.get().isFinal ? credentialsProblem.get() : undefined;
+      if (refusal !== refused) this.#inbox.push({ is: refusal ? 'codeRefused' : 'codeReplaced' });
+      refused = refusal;
       this.#refresh();
       const turn = new AbortController();
       const over = AbortSignal.any([turn.signal, signal]);
       await Promise.race(
-        [network.state, isReached, isChanging, credentials, this.#joins].map((cell) => cell.changed(over)),
+        [network.state, isReached, isChanging, credentials, credentialsProblem, this.#joins].map((cell) =>
+          cell.changed(over),
+        ),
       );
       turn.abort();
     }
@@ -177,17 +206,22 @@ export class Provisioning {
         if (network.state.get().manager !== 'ready') {
           powerSave = undefined;
         } else if (isDisabled && !isReleased && !now.isPreliminary) {
-          const { left, removed } = await releaseProfiles(network);
-          this.#left = left;
-          log.info('the network is left to the operating system', { left, removed });
+          this.#released = await this.#release.run();
+          log.info('the network is left to the operating system', { ...this.#released });
           powerSave = null;
           isReleased = true;
         } else if (!isDisabled && powerSave !== network_configuration.wifi_power_save) {
-          isReleased = false;
           powerSave = network_configuration.wifi_power_save;
           await network.setPowerSave(powerSave);
         }
-        if (!isDisabled) await this.#align();
+        if (!isDisabled) {
+          isReleased = false;
+          if (now.revision > 0 && this.#released !== nothingReleased) {
+            await this.#release.forget();
+            this.#released = nothingReleased;
+          }
+          await this.#align();
+        }
       } catch (error) {
         log.warn('settings of the network are not applied', { error: errorText(error) });
       }
@@ -230,7 +264,7 @@ export class Provisioning {
   async #submit(submission: Submission): Promise<SubmissionAnswer> {
     const { takeCredentials, settings, log } = this.#parts;
     this.#inbox.push({ is: 'active' });
-    const problem = submissionProblem(submission);
+    const problem = submissionProblem(submission, this.#radio() !== '');
     if (problem !== undefined) return { ok: false, code: 'INVALID_ARGUMENT', text: problem };
     try {
       if (submission.credentials !== undefined) {
@@ -299,26 +333,44 @@ export class Provisioning {
   }
 
   async #startHotspot(id: number, signal: AbortSignal): Promise<Event> {
-    const { settings, hostname, log } = this.#parts;
+    const { network, settings, hostname, log } = this.#parts;
     const now = settings.get();
     const { config: network_configuration } = now;
-    if (network_configuration.disable_wifi_provisioning)
-      return { is: 'hotspot', id, ok: false, problem: 'disable_wifi_provisioning is true' };
+    if (network_configuration.disable_wifi_provisioning) {
+      const problem = await openedBluetooth(this.#parts, signal);
+      return { is: 'hotspot', id, ok: problem === '', problem };
+    }
     const { ssid, wanted } = hotspotSsid(now, hostname);
     if (ssid !== wanted && wanted !== this.#loggedSsid) {
       this.#loggedSsid = wanted;
       log.warn('the name of the hotspot is cut to 32 bytes', { wanted, used: ssid });
     }
+    // Its channel depends on it. What is wrong with a country is reported elsewhere.
+    if (network_configuration.wifi_country !== '')
+      await network.setCountry(network_configuration.wifi_country).catch(() => '');
+    await this.#lookAround(signal);
     const problem = await this.#hotspot.start(
       {
         interface: this.#radio(),
         ssid,
         password: network_configuration.hotspot_password,
         isRedirecting: !network_configuration.disable_captive_portal_redirect,
+        band: network_configuration.hotspot_band,
       },
       signal,
     );
     return { is: 'hotspot', id, ok: problem === '', problem };
+  }
+
+  /** Most radios see no other network while they are the hotspot: the page lists what was seen before. */
+  async #lookAround(signal: AbortSignal): Promise<void> {
+    const { network, clock, log } = this.#parts;
+    const radio = this.#radio();
+    if (radio === '' || this.#nearby.some((one) => one.interface === radio)) return;
+    const limitMs = this.#machine.memory.settings.limits.scanAnswer;
+    await within(limitMs, { what: 'the scan', clock, signal }, (over) => network.scan(radio, over)).catch(
+      (error: unknown) => log.debug('the scan before the hotspot failed', { error }),
+    );
   }
 
   async #join({ profile, by, timeoutMs }: Effect & { do: 'join' }, signal: AbortSignal): Promise<JoinAnswer> {
@@ -340,7 +392,8 @@ export class Provisioning {
       result: outcome,
       ...(!result.ok && { detail: result.detail }),
     });
-    const text = attemptText(outcome, ssid);
+    const hasOnlyIpv6 = answer.ok && answer.isIpv6Only === true;
+    const text = attemptText(outcome === 'no-internet' && hasOnlyIpv6 ? 'ipv6-only' : outcome, ssid);
     const attempt: NetworkAttempt = { network: ssid, interface: radio, wall: clock.wall(), result: outcome, text };
     this.#attempts = [attempt, ...this.#attempts].slice(0, mostAttempts);
     if (answer.ok && by === 'user') await this.#entered.confirm(profile);
@@ -354,7 +407,13 @@ export class Provisioning {
     const { network, isReached, clock } = this.#parts;
     const connectivity = await network.checkConnectivity(signal).catch(() => 'unknown' as const);
     if (connectivity !== 'full' && !isReached.get()) await changedOr(isReached, cloudContactMs, clock, signal);
-    return { ok: true, connectivity, isCloudReached: isReached.get() };
+    const link = linksOf(network.state.get()).find((one) => one.interface === this.#radio());
+    return {
+      ok: true,
+      connectivity,
+      isCloudReached: isReached.get(),
+      isIpv6Only: link !== undefined && isIpv6Only(link),
+    };
   }
 
   // What others see
@@ -386,36 +445,45 @@ export class Provisioning {
     }
     this.mayChange.set(state.at === 'online');
     const isOpen = state.at === 'opening' || state.at === 'hotspot' || state.at === 'closing';
-    isOfflineByHotspot.set(isOpen && state.memory.onlineSince === null);
+    isOfflineByHotspot.set(isOpen && this.#hotspotSsid() !== '' && state.memory.onlineSince === null);
     this.#refresh();
   }
 
+  /** Empty: the hotspot is turned off. */
+  #hotspotSsid(): string {
+    const settings = this.#parts.settings.get();
+    return settings.config.disable_wifi_provisioning ? '' : hotspotSsid(settings, this.#parts.hostname).ssid;
+  }
+
   #refresh(): void {
-    const { network, isReached, settings, hostname, status, clock } = this.#parts;
+    const { network, bluetooth, isReached, settings, hostname, status, clock } = this.#parts;
+    setIfDifferent(bluetooth.wanted, bluetoothWanted(this.#machine, settings.get(), hostname));
+    this.#lastRadio = this.#radio() || this.#lastRadio;
     const next = statusOf({
       machine: this.#machine,
       network: network.state.get(),
       isCloudReached: isReached.get(),
-      hotspotSsid: hotspotSsid(settings.get(), hostname).ssid,
+      hotspotSsid: this.#hotspotSsid(),
+      radio: { used: this.#radio(), expected: settings.get().config.hotspot_interface || this.#lastRadio },
       attempts: this.#attempts,
-      left: this.#left,
+      released: this.#released,
       sinceWall: this.#sinceWall,
       now: clock.now(),
       wall: clock.wall(),
     });
-    if (JSON.stringify(next) !== JSON.stringify(status.get())) status.set(next);
-    const view = this.#viewNow();
-    if (JSON.stringify(view) !== JSON.stringify(this.#view.get())) this.#view.set(view);
+    setIfDifferent(status, next);
+    setIfDifferent(this.#view, this.#viewNow());
   }
 
   #viewNow(): ProvisioningView {
-    const { network, settings, credentials, hostname, agentVersion, clock } = this.#parts;
+    const { network, settings, credentials, credentialsProblem, hostname, agentVersion, clock } = this.#parts;
     this.#nearby = withNearby(this.#nearby, network.state.get().visible, clock.now());
     return viewOf({
       settings: settings.get(),
       hostname,
       agentVersion,
       hasCredentials: credentials.get() === 'given',
+      credentialsProblem: credentialsProblem?.get().text ?? '',
       machine: this.#machine,
       network: network.state.get(),
       nearby: this.#nearby,

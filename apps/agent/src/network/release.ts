@@ -1,33 +1,154 @@
-import type { Network, SavedProfile } from '../os/network-port.ts';
+import type { Network, NetworkState, RestoredFile, SavedProfile } from '../os/network-port.ts';
+import type { Disk } from '../os/ports.ts';
+import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
 
-export interface Released {
-  /** Names of the profiles that now belong to the operating system. */
-  left: readonly string[];
-  removed: readonly string[];
+/** Written before the first change: after a crash in the middle, another profile may be in use. */
+const recordFile = 'state/released-networks.json';
+
+interface ReleasedProfile {
+  uuid: string;
+  /** SSID, or name of a wired profile. */
+  name: string;
 }
 
+interface ReleasePlan {
+  left: readonly ReleasedProfile[];
+  removed: readonly ReleasedProfile[];
+}
+
+/** What became of the profiles and files of this agent. */
+export interface Released {
+  /** Names of the networks that belong to the operating system now. */
+  left: readonly string[];
+  removed: readonly string[];
+  files: readonly RestoredFile[];
+}
+
+export const nothingReleased: Released = { left: [], removed: [], files: [] };
+
+const isOwn = ({ mark }: SavedProfile): boolean => mark !== undefined && mark.kind !== 'hotspot';
+const nameOf = ({ uuid, ssid, name }: SavedProfile): ReleasedProfile => ({ uuid, name: ssid || name });
+
 /**
- * Gives up the profiles of this agent. What the machine is online by and what a user entered is left to the operating
- * system: otherwise no user could reach the machine any more. The others are removed.
+ * What the machine is online by and what a user entered is left to the operating system: otherwise no user could reach
+ * the machine any more. Without a default route, each profile may be what it comes online by.
  */
-export async function releaseProfiles(network: Network, isAllRemoved = false): Promise<Released> {
-  const { profiles, devices } = network.state.get();
-  const active = new Set(devices.filter(({ state }) => state === 'connected').map(({ profile }) => profile));
-  const isKept = ({ uuid, mark }: SavedProfile): boolean =>
-    !isAllRemoved && (active.has(uuid) || mark?.kind === 'provisioned');
-  const [left, removed]: [string[], string[]] = [[], []];
-  await network.stopHotspot();
-  for (const profile of profiles) {
-    if (!profile.mark) continue;
-    if (profile.mark.kind !== 'hotspot' && isKept(profile)) {
-      if (!profile.isAutoconnect) await network.setAutoconnect(profile.uuid, true);
-      await network.disown(profile.uuid);
-      left.push(profile.ssid || profile.name);
-    } else {
-      await network.remove(profile.uuid);
-      removed.push(profile.ssid || profile.name);
-    }
+export function planRelease({ profiles, devices }: NetworkState, isAllRemoved = false): ReleasePlan {
+  const links = devices.filter(({ isHotspot }) => !isHotspot);
+  const used = new Set(links.map(({ profile }) => profile));
+  const isOnline = links.some(({ state, hasDefaultRoute }) => state === 'connected' && hasDefaultRoute);
+  const isLeft = ({ uuid, mark }: SavedProfile): boolean =>
+    !isAllRemoved && (!isOnline || used.has(uuid) || mark?.kind === 'provisioned');
+  const own = profiles.filter(isOwn);
+  return { left: own.filter(isLeft).map(nameOf), removed: own.filter((one) => !isLeft(one)).map(nameOf) };
+}
+
+/** The plan from before a crash holds for the profiles that it names. */
+function continued(before: ReleasePlan, now: ReleasePlan): ReleasePlan {
+  const known = new Set([...before.left, ...before.removed].map(({ uuid }) => uuid));
+  const isNew = ({ uuid }: ReleasedProfile): boolean => !known.has(uuid);
+  return {
+    left: [...before.left, ...now.left.filter(isNew)],
+    removed: [...before.removed, ...now.removed.filter(isNew)],
+  };
+}
+
+/** All are removed that still are this agent's. */
+function allRemoved(before: ReleasePlan, now: ReleasePlan): ReleasePlan {
+  const isNamed = ({ uuid }: ReleasedProfile): boolean => now.removed.some((one) => one.uuid === uuid);
+  return {
+    left: before.left.filter((one) => !isNamed(one)),
+    removed: [...before.removed.filter((one) => !isNamed(one)), ...now.removed],
+  };
+}
+
+/** Gives up the profiles and files of this agent. Each run continues the one that a crash or an error ended. */
+export class NetworkRelease {
+  readonly #network: Network;
+  readonly #disk: Disk;
+
+  constructor({ network, disk }: { network: Network; disk: Disk }) {
+    this.#network = network;
+    this.#disk = disk;
   }
-  await network.setPowerSave(null);
-  return { left, removed };
+
+  /** What the runs before did. */
+  async recorded(): Promise<Released> {
+    const { plan, files } = await this.#read();
+    return outcome(plan, files);
+  }
+
+  /** @throws Error if the operating system does not answer; a later run continues */
+  async run({ isAllRemoved = false } = {}): Promise<Released> {
+    const network = this.#network;
+    const record = await this.#read();
+    const state = network.state.get();
+    const merge = isAllRemoved ? allRemoved : continued;
+    const plan = merge(record.plan, planRelease(state, isAllRemoved));
+    const save = (files: readonly RestoredFile[]): Promise<void> =>
+      writeChecked(this.#disk, recordFile, { ...plan, files } satisfies ReleasePlan & { files: unknown });
+    await save(record.files);
+    await network.stopHotspot();
+    for (const { uuid } of plan.left) await this.#leave(uuid);
+    const used = new Set(state.devices.map(({ profile }) => profile));
+    const isUsed = ({ uuid }: ReleasedProfile): boolean => used.has(uuid);
+    for (const one of plan.removed) if (!isUsed(one)) await this.#remove(one.uuid);
+    const files = [...record.files, ...(await network.restoreFiles())];
+    await network.setCountry('').catch(() => ''); // a reboot gives it back, too
+    await network.setCountry('');
+    await save(files);
+    // Last: the command that does this may come over that link.
+    for (const one of plan.removed) if (isUsed(one)) await this.#remove(one.uuid);
+    return outcome(plan, files);
+  }
+
+  /** The agent manages the network again. */
+  async forget(): Promise<void> {
+    await forgetChecked(this.#disk, recordFile);
+  }
+
+  async #leave(uuid: string): Promise<void> {
+    const profile = this.#own(uuid);
+    if (!profile) return;
+    if (!profile.isAutoconnect) await this.#network.setAutoconnect(uuid, true);
+    await this.#network.disown(uuid);
+  }
+
+  async #remove(uuid: string): Promise<void> {
+    if (this.#own(uuid)) await this.#network.remove(uuid);
+  }
+
+  #own(uuid: string): SavedProfile | undefined {
+    return this.#network.state.get().profiles.find((one) => one.uuid === uuid && isOwn(one));
+  }
+
+  async #read(): Promise<{ plan: ReleasePlan; files: readonly RestoredFile[] }> {
+    const { value } = await readChecked(this.#disk, recordFile, recordOf);
+    return value ?? { plan: { left: [], removed: [] }, files: [] };
+  }
+}
+
+const outcome = ({ left, removed }: ReleasePlan, files: readonly RestoredFile[]): Released => ({
+  left: left.map(({ name }) => name),
+  removed: removed.map(({ name }) => name),
+  files,
+});
+
+/** For the status and the log; empty: there was nothing of this agent. */
+export function releasedText({ left, removed, files }: Released): string {
+  const named = (what: string, names: readonly string[]): string[] =>
+    names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
+  const of = (isRestored: boolean): string[] => files.flatMap((one) => (one.isRestored === isRestored ? one.file : []));
+  return [
+    ...named('left to the system', left),
+    ...named('removed', removed),
+    ...named('restored', of(true)),
+    ...named('changed by others and left', of(false)),
+  ].join('; ');
+}
+
+function recordOf(value: unknown): { plan: ReleasePlan; files: readonly RestoredFile[] } {
+  const { left, removed, files } = value as Partial<ReleasePlan & { files: readonly RestoredFile[] }>;
+  if (!Array.isArray(left) || !Array.isArray(removed)) throw new Error('it names no profiles');
+  return { plan: { left, removed }, files: Array.isArray(files) ? files : [] };
 }

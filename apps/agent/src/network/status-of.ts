@@ -3,8 +3,10 @@ import { moves } from '../machines/provisioning-moves.ts';
 import type { State } from '../machines/provisioning-state.ts';
 import { spacingMs } from '../machines/reboot-spacing.ts';
 import type { LinkDevice, NetworkState } from '../os/network-port.ts';
+import { networkNotes } from './network-notes.ts';
 import { linksOf } from './observation.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
+import { releasedText, type Released } from './release.ts';
 
 const modes: Readonly<Record<State['at'], NetworkStatus['mode']>> = {
   unmanaged: 'unmanaged',
@@ -23,9 +25,11 @@ export interface StatusSource {
   network: NetworkState;
   isCloudReached: boolean;
   hotspotSsid: string;
+  /** See networkNotes. */
+  radio: { used: string; expected: string };
   attempts: readonly NetworkAttempt[];
-  /** Names of profiles that were left to the operating system; empty: none. */
-  left: readonly string[];
+  /** What became of the profiles and files of this agent when the configuration disabled network management. */
+  released: Released;
   /** Start of the state, ms since 1970. */
   sinceWall: number;
   now: number;
@@ -48,15 +52,14 @@ export function statusOf(of: StatusSource): NetworkStatus {
     links: network.devices,
     hotspotSsid: machine.at === 'hotspot' || machine.at === 'closing' ? of.hotspotSsid : '',
     attempts,
+    notes: networkNotes(network, of.radio.used, of.radio.expected),
     isOnFallback: isOnFallback(machine, links),
   };
 }
 
-function whyOf({ machine, network, left }: StatusSource): string {
-  if (machine.at === 'unmanaged') {
-    const kept = left.length === 0 ? '' : `; left to the system: ${left.join(', ')}`;
-    return `disable_network_configuration is true${kept}`;
-  }
+function whyOf({ machine, network, released }: StatusSource): string {
+  if (machine.at === 'unmanaged')
+    return ['disable_network_configuration is true', releasedText(released)].filter(Boolean).join('; ');
   const manager = {
     starting: 'the state of the network is not known yet',
     absent: 'NetworkManager is not installed or does not run',
@@ -101,7 +104,10 @@ function nextOf({ machine, now }: StatusSource): { text: string; at: number } {
     case 'opening':
       return { text: 'the hotspot starts', at: none };
     case 'closing':
-      return { text: 'the network that was entered is tried', at: later(deadline(machine)) };
+      return {
+        text: memory.pending?.profile ? 'the network that was entered is tried' : 'each known network is tried once',
+        at: later(deadline(machine)),
+      };
     case 'searching':
       return { text: 'each known network is tried once', at: none };
     case 'joining':

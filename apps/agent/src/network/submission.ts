@@ -8,8 +8,9 @@ const rawPsk = /^[0-9a-f]{64}$/i;
 export const credentialsBytes = 64 * 1024;
 
 /** Why this cannot be what a network or a credentials file has; for users. Undefined: it can. */
-export function submissionProblem({ wifi, credentials }: Submission): string | undefined {
+export function submissionProblem({ wifi, credentials }: Submission, hasRadio = true): string | undefined {
   if (!wifi && credentials === undefined) return 'Nothing was entered. Choose a network.';
+  if (wifi && !hasRadio) return 'This device has no WiFi radio. Enter the credentials alone.';
   if (wifi) {
     const problem = ssidProblem(wifi.ssid) ?? (wifi.psk === '' ? undefined : pskProblem(wifi.psk));
     if (problem !== undefined) return problem;

@@ -10,6 +10,7 @@ export interface ViewSource {
   hostname: string;
   agentVersion: string;
   hasCredentials: boolean;
+  credentialsProblem: string;
   machine: State;
   network: NetworkState;
   /** See withNearby. */
@@ -42,6 +43,7 @@ export function viewOf(of: ViewSource): ProvisioningView {
     networks: [...strongest.values()].toSorted((a, b) => b.signalPercent - a.signalPercent),
     connectedTo: linksOf(network).find(({ type }) => type === 'wifi')?.ssid ?? '',
     lastAttempt: attemptOf(of),
+    ...(of.credentialsProblem !== '' && { credentialsProblem: of.credentialsProblem }),
   };
 }
 

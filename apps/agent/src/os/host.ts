@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import type { Host } from './ports.ts';
 import { machineBootId } from './boot-id.ts';
@@ -13,8 +13,23 @@ export function thisHost(): Host {
     distro: distro(),
     tags: ['platform-agent', ...boardTags()],
     bootId: machineBootId(),
+    timeZone,
     isSupervisedBySystemd: isOwnUnit(),
   };
+}
+
+/**
+ * The current setting of the system. The runtime reads it only at its start, so on Linux the link that holds it is read.
+ */
+function timeZone(): string {
+  const fallback = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (process.platform !== 'linux' || (process.env['TZ'] ?? '') !== '') return fallback();
+  try {
+    const zone = /\/zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(readlinkSync('/etc/localtime'))?.[1];
+    return zone === undefined || !Intl.supportedValuesOf('timeZone').includes(zone) ? fallback() : zone;
+  } catch {
+    return fallback();
+  }
 }
 
 /** Whether this process runs in the agent's own systemd unit, and not in the unit of another service. */

@@ -15,7 +15,11 @@ interface ManagedFile {
   written: string;
 }
 
-/** @param root - folder of the agent, for the record. */
+/**
+ * One instance for each process: two would overwrite each other's record.
+ *
+ * @param root - folder of the agent, for the record.
+ */
 export function managedFilesOnDisk(root: string): ManagedFiles {
   let last: Promise<unknown> = Promise.resolve();
   const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
@@ -40,6 +44,7 @@ async function writeFile(root: string, file: string, bytes: Buffer): Promise<boo
   const entry = { path: file, before: known?.before ?? now, written };
   await writeRecord(root, [...record.filter((other) => other !== known), entry]);
   if (isSame) return false;
+  if (known && isForeign(known, now)) await keepCopy(file, now);
   await mkdir(path.dirname(file), { recursive: true });
   await atomicWrite(file, bytes, { mode: 0o644 });
   return true;
@@ -51,14 +56,26 @@ async function restoreFile(root: string, file: string): Promise<RestoreResult> {
   if (!known) return 'not-managed';
   const now = await readPathState(file);
   // A power cut between record and write leaves the state before; restoring it again is harmless.
-  const isBefore = now.kind === known.before.kind && now.content === known.before.content;
-  const isOurs = now.kind === 'file' && hashOf(Buffer.from(now.content, 'base64')) === known.written;
+  const isBefore = isSameState(now, known.before);
+  const isOurs = isWritten(known, now);
   if (isOurs && !isBefore) await restorePathState(file, known.before);
+  if (isForeign(known, now)) await keepCopy(file, known.before);
   await writeRecord(
     root,
     record.filter((other) => other !== known),
   );
   return isOurs || isBefore ? 'restored' : 'foreign';
+}
+
+const isSameState = (a: PathState, b: PathState): boolean => a.kind === b.kind && a.content === b.content;
+const isWritten = ({ written }: ManagedFile, now: PathState): boolean =>
+  now.kind === 'file' && hashOf(Buffer.from(now.content, 'base64')) === written;
+const isForeign = (known: ManagedFile, now: PathState): boolean =>
+  now.kind === 'file' && !isWritten(known, now) && !isSameState(now, known.before);
+
+/** One of two contents of users that would be lost. apt and systemd ignore this suffix silently. */
+async function keepCopy(file: string, { kind, content, mode }: PathState): Promise<void> {
+  if (kind === 'file') await atomicWrite(`${file}.save`, Buffer.from(content, 'base64'), { mode });
 }
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

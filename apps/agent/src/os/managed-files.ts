@@ -11,12 +11,13 @@ export type RestoreResult =
  */
 export interface ManagedFiles {
   /**
-   * Makes `text` the content of `file` (an absolute path); creates folders.
+   * Makes `text` the content of `file` (an absolute path); creates folders. A file that was changed after this agent
+   * wrote it is kept as `<file>.save`.
    *
    * @returns whether the content has changed
    */
   write(file: string, text: string): Promise<boolean>;
-  /** Restores the state before the first change. */
+  /** Restores the state before the first change. With the result `foreign`, that state is kept as `<file>.save`. */
   restore(file: string): Promise<RestoreResult>;
   /** The files that this agent has written and not restored, oldest first. */
   written(): Promise<readonly string[]>;

@@ -63,6 +63,8 @@ export interface SavedProfile {
 
 export interface Eap {
   method: 'peap' | 'ttls' | 'tls';
+  /** How the password is sent in the tunnel of peap and ttls. */
+  innerMethod: 'mschapv2' | 'gtc' | 'pap' | 'chap' | 'mschap';
   identity: string;
   anonymousIdentity: string;
   password: string;
@@ -107,6 +109,8 @@ export interface Hotspot {
   password: string;
   /** Every name leads to the device; false: only names that end in .setup. */
   isRedirecting: boolean;
+  /** Preferred band in GHz; empty: 2.4. */
+  band: '' | '2.4' | '5';
 }
 
 /** `foreign`: another program holds port 53 or 67; `detail` names it. */
@@ -126,10 +130,19 @@ export interface NetworkState {
   visible: readonly VisibleNetwork[];
 }
 
-/** Restores the network profiles and connections of its creation, unless it is confirmed in time. */
+/** A file of the operating system that this agent wrote; not restored: a user or another program changed it since. */
+export interface RestoredFile {
+  file: string;
+  isRestored: boolean;
+}
+
+/**
+ * Restores the profiles in use and their connections at its creation, unless it is confirmed in time. Profiles that were
+ * added since are removed; other profiles that were changed or removed stay so.
+ */
 export interface Checkpoint {
-  /** Keeps the changes. */
-  confirm(): Promise<void>;
+  /** Keeps the changes. @returns false: the manager has rolled them back by itself */
+  confirm(): Promise<boolean>;
   rollBack(): Promise<void>;
 }
 
@@ -169,4 +182,14 @@ export interface Network {
   checkpoint(seconds: number): Promise<Checkpoint>;
   /** Switches power save of WiFi on or off for all its connections; null: as the operating system has it. */
   setPowerSave(isOn: boolean | null): Promise<void>;
+  /** Restores the files of the operating system that this port has written, also those of earlier runs. */
+  restoreFiles(): Promise<readonly RestoredFile[]>;
+  /**
+   * Makes the radios obey the rules of a country; empty: those before the first call. Works without a manager.
+   *
+   * @returns why they do not, as a clause; empty: they do, or there is no radio
+   */
+  setCountry(country: string): Promise<string>;
+  /** Why the running hotspot of this agent may not stay on its channel; empty: it may, or none runs. */
+  hotspotProblem(): Promise<string>;
 }

@@ -254,11 +254,36 @@ export interface Host {
   tags: readonly string[];
   /** Changes at each boot; empty: unknown. */
   bootId: string;
+  /** Time zone that the machine is set to now; left out: UTC. */
+  timeZone?: () => string;
   isSupervisedBySystemd: boolean;
   /** A supervisor other than systemd restarts the agent when it exits. */
   isKept?: boolean;
   /** The agent may change the networks of this machine; left out: it may not. */
   managesNetworks?: boolean;
+  /** The agent may change files and packages of the operating system; left out: it may not. */
+  managesSystem?: boolean;
+}
+
+/** The disk of the root file system. */
+export interface DiskFacts {
+  sizeBytes: number;
+  freeBytes: number;
+  /** Used share of the life of the flash memory. */
+  wearPercent?: number;
+}
+
+/** The hardware and the operating system of this machine. What it does not report is left out. */
+export interface HostFacts {
+  model?: string;
+  serial?: string;
+  architecture?: string;
+  distribution?: string;
+  kernel?: string;
+  memoryBytes?: number;
+  disk?: DiskFacts;
+  temperatureCelsius?: number;
+  uptimeSeconds?: number;
 }
 
 /** Everything that the agent uses of its machine. */
@@ -270,4 +295,6 @@ export interface Device {
   web: Web;
   probe: Probe;
   host: Host;
+  /** Left out: this platform does not report them. */
+  hostFacts?: () => Promise<HostFacts>;
 }

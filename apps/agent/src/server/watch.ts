@@ -52,15 +52,19 @@ export async function watchStatus(
 ): Promise<void> {
   let config: ServerConfig | undefined;
   let behind = { revision: 0, looks: 0 };
+  let silentSinceWall: number | undefined;
   while (!signal.aborted) {
     const began = clock.now();
     const status = await device.probe.restartStatus(url, signal);
     config = await configOf(device.probe, url, status, config, signal);
     const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
     if (signal.aborted) return;
+    silentSinceWall = status ? undefined : (silentSinceWall ?? clock.wall());
     publish({
       isRestartAllowed: status?.restartAllowed,
       hasMaintenance: status?.maintenance !== undefined,
+      maintenanceDenial: status?.maintenance?.allowed === false ? status.maintenance.reading : '',
+      silentSinceWall,
       config,
       isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
     });

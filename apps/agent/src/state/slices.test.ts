@@ -36,10 +36,13 @@ const wanted: Wanted = {
     startTimeoutMs: 1,
     isUpdateCheckFirst: false,
     serverEnv: {},
-    maintenanceWindow: undefined,
+    maintenanceWindows: [],
+    longestDeferralHours: 0,
     network: defaultAgentConfig().network_configuration,
     additionalNetworks: [],
     isNetworkDisabled: false,
+    isSystemDisabled: false,
+    system: undefined,
   },
   corrections: [],
   ineffective: [],
@@ -47,6 +50,7 @@ const wanted: Wanted = {
   server: release,
   agent: release,
   clearance: 0,
+  systemUpgrades: 0,
   isFresh: true,
 };
 const install: InstallStatus = {

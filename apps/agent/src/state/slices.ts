@@ -21,6 +21,8 @@ export interface Actor {
   platform: string;
   /** The agent may change the networks of this machine; left out: it may not. */
   managesNetworks?: boolean;
+  /** The agent may change files and packages of the operating system; left out: it may not. */
+  managesSystem?: boolean;
   /** The agent was started from bin/, so it can be replaced. */
   isReplaceable: boolean;
   /** Checksum of an environment of the machine server. */
@@ -43,9 +45,10 @@ const noEffect = (reason: string): Observed => ({ at: 'no effect', code: '', rea
 /** Which slices have applied the desired configuration, and why the others have not. */
 export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Record<SliceName, SliceLook> {
   const acted = new Set(
-    actedOn(actor.platform, { managesNetworks: actor.managesNetworks ?? false }).map(
-      (field) => field.split('.')[0] ?? '',
-    ),
+    actedOn(actor.platform, {
+      managesNetworks: actor.managesNetworks ?? false,
+      managesSystem: actor.managesSystem ?? false,
+    }).map((field) => field.split('.')[0] ?? ''),
   );
   const look = (name: SliceName): SliceLook => {
     const sections = sectionsOf[name];
@@ -67,7 +70,7 @@ const observers: Record<SliceName, (wanted: Wanted, actual: Actual, actor: Actor
   settings: lookAtSettings,
   versions: lookAtVersions,
   network: lookAtNetwork,
-  system: (wanted, actual) => lookAtLoop(wanted, actual.acted.system),
+  system: lookAtSystem,
   server: lookAtServer,
 };
 
@@ -77,6 +80,11 @@ const lookAtLoop = (wanted: Wanted, revision = 0): Observed =>
 function lookAtNetwork(wanted: Wanted, { acted, networkFailure }: Actual): Observed {
   const status = lookAtLoop(wanted, acted.network);
   return status.at === 'lagging' && networkFailure ? lagging(networkFailure.reason, networkFailure.code) : status;
+}
+
+function lookAtSystem(wanted: Wanted, { acted, systemFailure }: Actual): Observed {
+  const status = lookAtLoop(wanted, acted.system);
+  return systemFailure ? lagging(systemFailure.reason, systemFailure.code) : status;
 }
 
 function lookAtSettings(wanted: Wanted, { acted, server }: Actual, { markOf }: Actor): Observed {
@@ -133,7 +141,7 @@ function lookAtProgram(
   if (look.desired === null || look.desired !== installed) return lagging(`the ${name} is being installed`);
   if (running !== null && running !== installed)
     return lagging(
-      `${name} ${shownVersion(installed, urls)} is installed and starts at the next restart${wait === '' ? '' : `; ${wait}`}`,
+      `${name} ${shownVersion(installed, urls)} is installed and starts at the next restart${wait ? `; ${wait.reason}` : ''}`,
       name === 'agent' ? 'AGENT_RESTART_NEEDED' : 'RESTART_NEEDED',
     );
   return inEffect;

@@ -2,6 +2,7 @@ import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform
 import type { AgentConfig, MaintenanceWindow } from '@platform/contract/agent-config';
 import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
+import type { RestartDecision } from './may-restart.ts';
 import type { Bad, Trial } from './trial-file.ts';
 
 /** A patch from an earlier file to the file of this release. */
@@ -41,11 +42,24 @@ export interface Settings {
   startTimeoutMs: number;
   isUpdateCheckFirst: boolean;
   serverEnv: Readonly<Record<string, string>>;
-  /** Restarts for a new version may happen inside this window. Undefined: none is configured. */
-  maintenanceWindow: MaintenanceWindow | undefined;
+  /** Restarts for a new version may happen inside these windows. Empty: none is configured. */
+  maintenanceWindows: readonly MaintenanceWindow[];
+  /** A restart waits at most this long for a window or the maintenance sensor. 0: no limit. */
+  longestDeferralHours: number;
   isNetworkDisabled: boolean;
   network: AgentConfig['network_configuration'];
   additionalNetworks: AgentConfig['additional_networks'];
+  isSystemDisabled: boolean;
+  /** Undefined: the configuration does not have the key. */
+  system: SystemSettings | undefined;
+}
+
+/** `system_configuration`; limits in MB, -1: the limit of the system holds. */
+export interface SystemSettings {
+  runtimeMaxMegabytes: number;
+  systemMaxMegabytes: number;
+  /** Empty: the agent leaves the upgrades of the system alone. */
+  upgradeType: '' | 'all' | 'security' | 'disable';
 }
 
 /** An invalid field of the configuration and the value used instead. */
@@ -97,6 +111,8 @@ export interface Wanted {
   agent: Release | undefined;
   /** Number of times that an operator cleared the quarantine of this machine. */
   clearance: number;
+  /** Number of times that an operator requested an upgrade of the operating system. */
+  systemUpgrades: number;
   /** The management server answered in this run. False: the state comes from the cache or the defaults. */
   isFresh: boolean;
 }
@@ -142,7 +158,12 @@ export interface ServerStatus {
   lastExit: string;
   /** Last answer of the running server; undefined: it does not answer. */
   isRestartAllowed: boolean | undefined;
+  /** Its configuration names a maintenance sensor. */
   hasMaintenance: boolean;
+  /** Reading of the maintenance sensor while it forbids a restart. Empty: it does not. */
+  maintenanceDenial: string;
+  /** Since when the running server does not answer, ms since 1970; undefined: it answers. */
+  silentSinceWall: number | undefined;
   /** Configuration status that the server reports. Undefined: not requested yet. */
   config: ServerConfig | undefined;
   /** Checksum of the environment that it was started with; undefined: unknown. */
@@ -211,8 +232,8 @@ export interface InstallStatus {
   isUnsigned: boolean;
   /** No release key signed the installed version. */
   isInstalledUnsigned: boolean;
-  /** Temporary reason why the installed version does not run yet, as a clause. Empty: none. */
-  wait: string;
+  /** Temporary reason why the installed version does not run yet. Undefined: none. */
+  wait: RestartDecision | undefined;
   /** The version that an operator pinned on this machine; empty: none. */
   pin: string;
   failure: Failure | undefined;
@@ -232,6 +253,8 @@ export interface Actual {
   acted: Partial<Readonly<Record<'settings' | 'network' | 'system', number>>>;
   /** Why the networks of a newer revision are not applied; undefined: they are, or are being applied. */
   networkFailure?: { code: string; reason: string } | undefined;
+  /** The same of `system_configuration`. */
+  systemFailure?: { code: string; reason: string } | undefined;
   slices: Slices;
   /** Newest revision that all slices with an effect had in effect at the same time; 0: none yet. */
   applied: number;
@@ -249,7 +272,7 @@ const nothingInstalled: InstallStatus = {
   urls: {},
   isUnsigned: false,
   isInstalledUnsigned: false,
-  wait: '',
+  wait: undefined,
   pin: '',
   failure: undefined,
   isChecked: false,
@@ -267,6 +290,8 @@ export const nothingYet: Actual = {
     lastExit: '',
     isRestartAllowed: undefined,
     hasMaintenance: false,
+    maintenanceDenial: '',
+    silentSinceWall: undefined,
     config: undefined,
     environment: undefined,
     isReplacedOnDisk: false,

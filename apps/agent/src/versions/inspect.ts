@@ -58,6 +58,12 @@ export class Inspector {
   }
 }
 
+/** The platform of an ELF file by its first 20 bytes; undefined: it is none. */
+export function elfPlatform(head: Buffer): string | undefined {
+  const { kind, platform } = formOf(head);
+  return kind === 'elf' ? platform : undefined;
+}
+
 function formOf(head: Buffer): Pick<Inspected, 'kind' | 'platform'> {
   const magic = head.toString('latin1', 0, 4);
   if (magic === '\x7fELF' && head.length >= 20) {

@@ -14,6 +14,7 @@ import { programVersion, type ProgramVersion } from './program-version.ts';
 import { sourcesOn, type Sources } from './sources.ts';
 import { programStore, type ProgramStore } from './store.ts';
 import type { Trust } from './trust/trust.ts';
+import type { MaintenanceClock } from './version-state.ts';
 import type { UnitRenewal } from './unit-renewal.ts';
 
 const hourMs = 3_600_000;
@@ -56,6 +57,7 @@ export interface UpdatesParts {
   clock: Clock;
   /** The clock with the best known time. */
   timedClock: Clock;
+  maintenance: MaintenanceClock;
   log: Log;
   random: () => number;
 }
@@ -140,6 +142,8 @@ function openProgram(program: Program, parts: UpdatesParts, shared: SharedRecord
     canRestart: program === 'server' || isRestarted(device),
     wasReached: () => isReached.get() || clock.now() - reach.lastAt < hourMs,
     clock: parts.timedClock,
+    maintenance: parts.maintenance,
+    interruptsServer: program === 'server' || host.platform.startsWith('windows'),
     log,
     random: parts.random,
   });

@@ -1,4 +1,4 @@
-import { Cell, type Log } from '@platform/kit';
+import { Cell, setIfDifferent, type Log } from '@platform/kit';
 import type { Goal } from './plans/program-version.ts';
 import { customVersion } from '../state/version-names.ts';
 import type { Disk } from '../os/ports.ts';
@@ -79,5 +79,5 @@ export interface GoalCells {
 export function setGoal(program: Program, { wanted, pins, urgent, goal }: GoalCells): void {
   const pin = pins.get()[program];
   const next = goalOf(program, wanted.get(), pin, pin !== undefined && urgent.get()[program] === pin.id);
-  if (JSON.stringify(next) !== JSON.stringify(goal.get())) goal.set(next);
+  setIfDifferent(goal, next);
 }

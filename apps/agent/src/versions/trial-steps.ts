@@ -38,7 +38,10 @@ const damage: TrialFailure = { reason: damagedReason };
 export const wallSeconds = (clock: Clock): number => Math.floor(clock.wall() / 1000);
 
 /** Trial of the version in use. */
-export async function openTrial({ files, program }: StoredVersions): Promise<Trial | undefined> {
+export async function openTrial({
+  files,
+  program,
+}: Pick<StoredVersions, 'files' | 'program'>): Promise<Trial | undefined> {
   const found = await readTrial(files, program);
   return found && (await linkedId(files, program)) === found.to ? found : undefined;
 }
@@ -118,9 +121,9 @@ export async function countStart(context: TrialContext): Promise<{ id: string | 
 }
 
 /** The version in use stopped on request before it passed the health check. This start does not count against it. */
-export async function interruptTrial(context: TrialContext): Promise<void> {
-  const open = await openTrial(context);
-  if (open && open.starts > 0) await writeTrial(context.files, context.program, { ...open, boot: interrupted });
+export async function interruptTrial(of: Pick<StoredVersions, 'files' | 'program'>): Promise<void> {
+  const open = await openTrial(of);
+  if (open && open.starts > 0) await writeTrial(of.files, of.program, { ...open, boot: interrupted });
 }
 
 /** The version in use passed the health check. */

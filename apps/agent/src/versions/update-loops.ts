@@ -184,8 +184,8 @@ async function followUnit(
 async function followServer(actual: Cell<Actual>, { goal }: ManagedProgram, signal: AbortSignal): Promise<void> {
   let last = '';
   while (!signal.aborted) {
-    const { running, at, isRestartAllowed, hasMaintenance } = actual.get().server;
-    const now = JSON.stringify([running, at === 'running', isRestartAllowed, hasMaintenance]);
+    const { running, at, isRestartAllowed, hasMaintenance, maintenanceDenial } = actual.get().server;
+    const now = JSON.stringify([running, at, isRestartAllowed, hasMaintenance, maintenanceDenial !== '']);
     if (now !== last && last !== '') goal.set({ ...goal.get() });
     last = now;
     await actual.changed(signal);

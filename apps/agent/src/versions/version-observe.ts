@@ -3,7 +3,7 @@ import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { nameOf } from './layout.ts';
 import { nextAttempt, whyOf } from './plans/attempt.ts';
 import { wantedId, type Goal, type Have } from './plans/program-version.ts';
-import { mayRestart, restartWait } from './plans/restart-wait.ts';
+import { restartDecision, waitOf } from './restart-decision.ts';
 import type { Installed } from './stored-versions.ts';
 import { publishStatus, releaseKey, type ProgramVersionParts, type VersionState } from './version-state.ts';
 
@@ -48,7 +48,7 @@ async function readHave(
   release: Release | undefined,
   signal: AbortSignal,
 ): Promise<{ installed: readonly Installed[]; have: Have }> {
-  const { program, store, sources, wanted, actual, goal, clock } = parts;
+  const { store, sources, goal, clock } = parts;
   const [installed, linked, previous, trial, quarantined] = [
     await store.list(),
     await store.linked(),
@@ -71,8 +71,7 @@ async function readHave(
     leftovers: await store.leftovers(),
     isHeldBack: state.held !== undefined && clock.now() < state.held.until,
     mayActivate: parts.mayActivate,
-    mayRestart:
-      parts.canRestart && (goal.get().isUrgent || mayRestart(program, wanted.get(), actual.get(), clock.wall())),
+    mayRestart: parts.canRestart && (goal.get().isUrgent || restartDecision(parts, linked).is === 'allowed'),
   };
   return { installed, have };
 }
@@ -105,16 +104,17 @@ const urlsOf = (
 });
 
 function statusOf(
-  { program, exits, wanted, actual, goal, clock, elsewhere }: ProgramVersionParts,
+  parts: ProgramVersionParts,
   { urls, failure }: VersionState,
   of: { goal: Goal; installed: readonly Installed[]; have: Have; attempt: UpdateAttempt | undefined },
 ): Partial<InstallStatus> {
+  const { program, exits, goal, elsewhere } = parts;
   const { installed, have, attempt } = of;
   const { linked, running, trial } = have;
   const { want, clearance } = of.goal;
   const isUnsigned = (id: string | null): boolean => installed.find((one) => one.id === id)?.about?.target === '';
   const isWaiting = linked !== null && running !== null && running !== linked;
-  const wait = isWaiting ? restartWait(program, wanted.get(), actual.get(), clock.wall()) : '';
+  const wait = isWaiting ? waitOf(parts, linked) : undefined;
   return {
     installed: linked,
     running,

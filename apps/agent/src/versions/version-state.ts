@@ -10,6 +10,15 @@ import type { Fetcher } from './ports.ts';
 import type { Sources } from './sources.ts';
 import type { ProgramStore } from './store.ts';
 
+/** What the windows of this machine depend on besides the configuration. */
+export interface MaintenanceClock {
+  /** Time zone that the machine is set to. */
+  deviceZone: () => string;
+  isTimeKnown: () => boolean;
+  /** Corrects a noted time if the clock was set since; undefined: unknown. */
+  sinceOf: (noted: number) => number | undefined;
+}
+
 export interface ProgramVersionParts {
   program: Program;
   store: ProgramStore;
@@ -29,6 +38,7 @@ export interface ProgramVersionParts {
   /** False: the supervisor of this program does not start the version in bin/. */
   mayActivate: boolean;
   restart: (to: string) => void;
+  maintenance: MaintenanceClock;
   /** False: the supervisor of this program does not restart it. */
   canRestart: boolean;
   /** The management server was reached in the last hour, so a new version has to reach it, too. */
@@ -36,6 +46,8 @@ export interface ProgramVersionParts {
   clock: Clock;
   log: Log;
   random: () => number;
+  /** A restart of this program interrupts the machine server. */
+  interruptsServer: boolean;
 }
 
 /** What the reconciler of one program remembers between its passes. */

@@ -1,9 +1,24 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { home, inHotspot, min, onWifi, Play, roaming, sec, single, spare, visible, wired } from './play.ts';
+import { home, inHotspot, limits, min, onWifi, Play, roaming, sec, single, spare, visible, wired } from './play.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
 const day = 24 * 60 * min;
+
+/** In the hotspot after a round that took longer than `retry_connection_timeout_minutes`; both networks are visible. */
+function afterShortRound(): Play {
+  const settings = { ...roaming, limits: { ...limits, retryConnection: min } };
+  const play = inHotspot(settings, 'given')
+    .after(min)
+    .sees(visible(3 * min, home, spare));
+  play.answers(true);
+  for (const _ of [home, spare])
+    play
+      .after(50 * sec)
+      .sees(visible(play.now, home, spare))
+      .answers(false);
+  return play.answers(true).clear();
+}
 
 const leaving: Row[] = [
   ['a cable, idle: gone at once', () => inHotspot(single, 'given').sees(wired), 'online stopHotspot'],
@@ -30,6 +45,53 @@ const leaving: Row[] = [
         .sees(wired)
         .after(5 * min),
     'online stopHotspot',
+  ],
+  [
+    'a user ends provisioning: a moment before the answer has reached the phone',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'active' })
+        .gets({ is: 'exited' })
+        .after(3 * sec - 1),
+    'closing',
+  ],
+  [
+    'a user ends provisioning: the known networks are tried',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'active' })
+        .gets({ is: 'exited' })
+        .after(3 * sec),
+    'searching stopHotspot scan',
+  ],
+  [
+    'a user ends provisioning, online by a cable',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'active' })
+        .sees(wired)
+        .gets({ is: 'exited' })
+        .after(3 * sec),
+    'online stopHotspot',
+  ],
+  [
+    'a user ends forced provisioning',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'forced' })
+        .sees(wired)
+        .gets({ is: 'exited' })
+        .after(3 * sec),
+    'online stopHotspot',
+  ],
+  [
+    'a user enters a network and ends provisioning: it is tried',
+    () =>
+      inHotspot(single, 'given')
+        .submits('home')
+        .gets({ is: 'exited' })
+        .after(3 * sec),
+    'joining stopHotspot join home',
   ],
   [
     'a known network returns, idle',
@@ -210,6 +272,30 @@ const leaving: Row[] = [
     },
     'hotspot',
   ],
+  [
+    'a short retry timeout: the time of a round does not close the hotspot again',
+    () => afterShortRound().after(min - 1),
+    'hotspot',
+  ],
+  [
+    'a short retry timeout: the next round has every network again, in descending priority',
+    () => {
+      const play = afterShortRound().after(min);
+      play.sees(visible(play.now, home, spare)).answers(true);
+      return play.answers(false).answers(false);
+    },
+    'opening stopHotspot scan join home join spare startHotspot',
+  ],
+  [
+    'a lower network returns: one round with all that are in reach, then the hotspot again',
+    () => {
+      const play = afterShortRound();
+      const back = { ...spare, profile: 'back', ssid: 'Back', priority: 1 };
+      play.sees(visible(play.now, back, home, spare));
+      return play.answers(false).answers(false).answers(false);
+    },
+    'opening stopHotspot join home join spare join back startHotspot',
+  ],
   ['the radio is unplugged', () => inHotspot(single, 'given').sees({ hasRadio: false }), 'offline stopHotspot'],
   [
     'the hotspot ends by itself: a moment before the next attempt',
@@ -227,6 +313,48 @@ const leaving: Row[] = [
         .clear()
         .after(30 * sec),
     'opening startHotspot',
+  ],
+  [
+    'its channel becomes forbidden: again at once, also under the hands of a user',
+    () => inHotspot(single, 'given').gets({ is: 'active' }).clear().gets({ is: 'channelForbidden' }),
+    'opening stopHotspot startHotspot',
+  ],
+  [
+    'its channel becomes forbidden, a cable is in: again, and the user can go on',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'active' })
+        .sees(wired)
+        .gets({ is: 'channelForbidden' })
+        .clear()
+        .answers(true)
+        .after(5 * min - 1),
+    'hotspot',
+  ],
+  [
+    'its channel becomes forbidden, and it cannot start on another one',
+    () => inHotspot(single, 'given').gets({ is: 'channelForbidden' }).clear().answers(false),
+    'offline',
+  ],
+  [
+    'its channel becomes forbidden while it starts: it starts first',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'channelForbidden' })
+        .clear()
+        .gets({ is: 'channelForbidden' })
+        .answers(true),
+    'hotspot',
+  ],
+  [
+    'its channel becomes forbidden after a submission: what was entered is tried',
+    () =>
+      inHotspot(single, 'given')
+        .submits('home')
+        .gets({ is: 'channelForbidden' })
+        .clear()
+        .after(3 * sec),
+    'joining stopHotspot join home',
   ],
 
   [

@@ -89,10 +89,15 @@ test('descending priority, ties in the same order whatever order the manager lis
   );
 });
 
-const yes = (connectivity: 'full' | 'limited' | 'portal' | 'unknown', isCloudReached = false): JoinAnswer => ({
+const yes = (
+  connectivity: 'full' | 'limited' | 'portal' | 'unknown',
+  isCloudReached = false,
+  isIpv6Only = false,
+): JoinAnswer => ({
   ok: true,
   connectivity,
   isCloudReached,
+  isIpv6Only,
 });
 const results: [name: string, answer: JoinAnswer, mode: Mode, leads: boolean, expected: string][] = [
   ['failed', { ok: false, reason: 'wrong-password' }, 'single', true, 'wrong-password'],
@@ -102,6 +107,9 @@ const results: [name: string, answer: JoinAnswer, mode: Mode, leads: boolean, ex
   ['single, fallback: no internet', yes('limited'), 'single', false, 'no-internet'],
   ['roaming, primary: no internet', yes('unknown'), 'roaming', true, 'no-internet'],
   ['roaming: captive portal', yes('portal'), 'roaming', true, 'portal'],
+  ['roaming: IPv6 only, no internet', yes('limited', false, true), 'roaming', true, 'ipv6-only'],
+  ['roaming: IPv6 only, internet', yes('full', false, true), 'roaming', true, 'ok'],
+  ['roaming: IPv6 only, captive portal', yes('portal', false, true), 'roaming', true, 'portal'],
 ];
 test('the result of a join', async (t) => {
   for (const [name, answer, mode, leads, expected] of results)

@@ -5,7 +5,50 @@ import { atHome, home, min, onWifi, Play, roaming, sec, single, spare, unplugged
 type Row = [name: string, play: () => Play, expected: string];
 const day = 24 * 60 * min;
 
+const onWifiWithoutCredentials = () => new Play(single, 'none').sees({ known: [home], ...onWifi('home') });
+
 const opening: Row[] = [
+  [
+    'a refused set-up code on a working WiFi: the hotspot at once',
+    () => onWifiWithoutCredentials().after(sec).gets({ is: 'codeRefused' }),
+    'opening startHotspot',
+  ],
+  [
+    'a refused set-up code while the machine is offline: when it is online',
+    () =>
+      new Play(single, 'none')
+        .sees({ known: [home] })
+        .gets({ is: 'codeRefused' })
+        .sees(onWifi('home')),
+    'opening startHotspot',
+  ],
+  [
+    'a refused set-up code, and another one at once: no hotspot',
+    () =>
+      new Play(single, 'none')
+        .sees({ known: [home] })
+        .gets({ is: 'codeRefused' })
+        .gets({ is: 'codeReplaced' })
+        .submits(null)
+        .sees(onWifi('home'))
+        .after(10 * min - 1),
+    'online',
+  ],
+  [
+    'a set-up code that is refused before its submission is taken up: the hotspot at once',
+    () =>
+      new Play(single, 'none')
+        .sees({ known: [home] })
+        .gets({ is: 'codeRefused' })
+        .submits(null)
+        .sees(onWifi('home')),
+    'opening startHotspot',
+  ],
+  [
+    'a refused set-up code on a machine with credentials: no hotspot',
+    () => atHome().gets({ is: 'codeRefused' }).until(day),
+    'online',
+  ],
   ['fresh: the hotspot at once', () => new Play(single, 'none').sees({}), 'opening startHotspot'],
   ['fresh, before the network is known: nothing', () => new Play(single, 'none').until(min), 'offline'],
   ['fresh, no radio: nothing', () => new Play(single, 'none').sees({ hasRadio: false }).until(day), 'offline'],

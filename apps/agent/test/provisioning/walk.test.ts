@@ -62,8 +62,12 @@ function eventOf(random: Random, play: Play, canReboot: boolean): Event {
   if (draw < 0.8) return { is: 'active' };
   if (draw < 0.85) return { is: 'submitted', profile: pick(random, [...profiles, null]) };
   if (draw < 0.9) return { is: 'credentials', credentials: pick(random, ['none', 'given', 'given', 'refused']) };
-  if (draw < 0.93) return { is: 'forced' };
+  if (draw < 0.92) return { is: 'forced' };
+  if (draw < 0.93) return { is: 'exited' };
   if (draw < 0.96) return { is: 'settings', settings: settingsOf(random, canReboot) };
+  if (draw < 0.97) return { is: 'codeRefused' };
+  if (draw < 0.98) return { is: 'codeReplaced' };
+  if (draw < 0.985) return { is: 'channelForbidden' };
   return { is: 'hotspotEnded', problem: 'x' };
 }
 
@@ -87,6 +91,7 @@ class Watch {
     play.clear();
     play.take(event);
     const { state } = play;
+    if (event.is === 'exited' && state !== before && state.by === 'exited') this.#userAt = -Infinity;
     const { memory } = state;
     for (const effect of play.effects) {
       if (effect.do === 'join') {
@@ -106,7 +111,7 @@ class Watch {
     const isInterrupted = before.at === 'hotspot' && state.at !== 'hotspot' && isUserActive;
     if (isInterrupted && state.at !== 'closing') {
       const isGone = event.is === 'hotspotEnded' || !memory.settings.isManaged || memory.seen?.hasRadio !== true;
-      assert.ok(isGone, `${String(state.by)} interrupts a user`);
+      assert.ok(isGone || state.by === 'moved', `${String(state.by)} interrupts a user`);
     }
     assert.ok(deadline(state) >= play.now, 'a deadline in the past');
     assert.equal(memory.onlineSince === null, memory.offlineSince !== null);

@@ -29,6 +29,7 @@ export function machineCommands(program: Command, run: Run): void {
   pinCommand(machine, run);
   unpinCommand(machine, run);
   clearQuarantineCommand(machine, run);
+  upgradeSystemCommand(machine, run);
   machineEditCommands(machine, run);
 }
 
@@ -205,6 +206,21 @@ function clearQuarantineCommand(machine: Command, run: Run): void {
             ? 'The machine has reported no quarantined version; nothing is kept from being tried.'
             : `Cleared: ${versions.map(printable).join(', ')}. ${whenUsed(name)}`,
         );
+      }),
+    );
+}
+
+function upgradeSystemCommand(machine: Command, run: Run): void {
+  machine
+    .command('upgrade-system <machine>')
+    .description('upgrade the packages of its operating system now')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const { partId, report } = await findMachine(open, name);
+        await open.client.fleetClient.upgradeSystem({ partId });
+        output.json({ part_id: partId, upgrade: 'requested', waiting_count: report?.system?.waitingCount ?? null });
+        output.text(`Upgrade requested. See it happen: platform machine show ${name}`);
       }),
     );
 }

@@ -10,12 +10,14 @@ import { formatBytes } from '@platform/kit';
 import { choiceArgument, choiceOption, choicesOption } from '../choices.ts';
 import { confirmed } from '../confirm.ts';
 import { ago, isoTime } from '../output.ts';
+import { buildPrograms } from '../releases/builds.ts';
 import { openKeys } from '../releases/keys.ts';
 import { uploadPatches } from '../releases/patches.ts';
 import { type ProgramFile, readProgram } from '../releases/program-file.ts';
 import { currentOf, renewDocuments, submitSigned, type SignedPatch } from '../releases/sign.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
+import { patchesCommand } from './release-patches.ts';
 import { releaseKeyCommands } from './release-keys.ts';
 
 const releaseJson = (one: Release): Record<string, unknown> => ({
@@ -56,6 +58,7 @@ export function releaseCommands(program: Command, run: Run): void {
 
   listCommand(release, run);
   publishCommand(release, run);
+  patchesCommand(release, run, keysOption);
   promoteCommand(release, run);
   revokeCommand(release, run);
   signCommand(release, run);
@@ -91,8 +94,11 @@ function listCommand(release: Command, run: Run): void {
 
 function publishCommand(release: Command, run: Run): void {
   release
-    .command('publish <file...>')
-    .description('sign and publish programs; machines that follow the channel get them')
+    .command('publish [file...]')
+    .description(
+      'sign and publish programs; machines that follow the channel get them. Without files: builds agent and machine server of this checkout for every platform',
+    )
+    .option('--release-version <version>', 'of what is built; default: the version in package.json')
     .addOption(choicesOption('--channel <channel...>', 'channels to point here at once', channelNames))
     .option(...keysOption)
     .option('--threshold <n>', 'root keys that must sign, for the first publication; default: more than half')
@@ -104,9 +110,11 @@ function publishCommand(release: Command, run: Run): void {
           flags.threshold === undefined ? undefined : wholeNumber('--threshold', flags.threshold, { min: 1, max: 50 });
         const { client } = await connection();
         const ring = await openKeys(flags);
+        if (files.length === 0) output.note('Building agent and machine server for every platform.');
+        const programFiles = files.length > 0 ? files : await buildPrograms(flags.releaseVersion);
         const signed = [];
         const patches: SignedPatch[] = [];
-        for (const file of files.filter((name) => !besideProgram.test(name))) {
+        for (const file of programFiles.filter((name) => !besideProgram.test(name))) {
           const one = await readProgram(file);
           await checkIsNew(client, one);
           output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${formatBytes(one.bytes.length)}.`);
@@ -220,5 +228,6 @@ interface KeyFlags {
 interface PublishFlags extends KeyFlags {
   readonly channel?: ChannelName[];
   readonly threshold?: string;
+  readonly releaseVersion?: string;
   readonly patches: boolean;
 }

@@ -20,16 +20,19 @@ const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 /**
  * Creates and uploads patches from earlier versions to this one.
  *
+ * @param known - whether machines have this patch already.
  * @param onNote - called before each patch, and for patches that are not worth it.
  */
 export async function uploadPatches(
   client: PlatformClient,
   program: ProgramFile,
   onNote: (note: string) => void,
+  known: (fromSha256: string) => boolean = () => false,
 ): Promise<SignedPatch[]> {
   const patches: SignedPatch[] = [];
   for (const before of earlier(await client.releaseClient.listReleases(program.name), program)) {
-    const old = await download(before);
+    if (known(hexOf(before.sha256))) continue;
+    const old = await downloadRelease(client, before);
     if (!old) {
       onNote(`Version ${before.version} cannot be fetched: no patch from it.`);
       continue;
@@ -50,12 +53,16 @@ export async function uploadPatches(
   return patches;
 }
 
-/** Newest first. */
-function earlier(releases: readonly Release[], program: ProgramFile): Release[] {
+/** The versions from which a program gets patches, newest first. */
+export function earlier(
+  releases: readonly Release[],
+  program: Pick<ProgramFile, 'name' | 'platform' | 'sha256'>,
+): Release[] {
   const at = ({ publishedOn }: Release): bigint => publishedOn?.seconds ?? 0n;
   return releases
     .filter(
       (one) =>
+        one.name === program.name &&
         one.platform === program.platform &&
         one.target !== '' &&
         !one.revokedOn &&
@@ -65,8 +72,12 @@ function earlier(releases: readonly Release[], program: ProgramFile): Release[] 
     .slice(0, versionsBack);
 }
 
-async function download({ url, sha256 }: Release): Promise<Buffer | undefined> {
-  const answer = await fetch(url).catch(() => undefined);
+/** The file of a release, from the server of `client` whatever its public name; undefined: not there. */
+export async function downloadRelease(
+  client: Pick<PlatformClient, 'url'>,
+  { url, sha256 }: Pick<Release, 'url' | 'sha256'>,
+): Promise<Buffer<ArrayBuffer> | undefined> {
+  const answer = await fetch(new URL(new URL(url).pathname, client.url)).catch(() => undefined);
   if (!answer?.ok) return undefined;
   const bytes = Buffer.from(await answer.arrayBuffer());
   return createHash('sha256').update(bytes).digest().equals(sha256) ? bytes : undefined;

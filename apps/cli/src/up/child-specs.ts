@@ -20,6 +20,7 @@ export function cloudSpec(options: UpOptions, web: string): ChildSpec {
     '--tls-known-authority': options.tlsKnownAuthority,
     '--public-url': options.publicUrl,
     '--trusted-proxy': options.trustedProxy,
+    '--metrics-port': options.metricsPort?.toString(),
   };
   const args = [
     '--data-dir',

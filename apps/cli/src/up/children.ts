@@ -1,7 +1,9 @@
 import { createWriteStream, mkdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite, isAlive, type ProcessGroup, readJson, signalGroup, spawnGroup } from '@platform/kit/node';
 
@@ -100,6 +102,38 @@ export class Children {
     return { child, readyLine: first.readyLine };
   }
 
+  /**
+   * Runs `spec` once, with low priority. Ends it with `signal`.
+   *
+   * @returns its stdout.
+   * @throws ChildFailed when it fails.
+   */
+  async runOnce(spec: ChildSpec, signal: AbortSignal): Promise<string> {
+    mkdirSync(this.#logFolder, { recursive: true });
+    const group = await spawnGroup(spec);
+    this.#running.set(spec.name, { name: spec.name, pid: group.pid, startTime: group.startTime });
+    await this.#record();
+    const stop = (): void => void group.stop({ termMs: spec.termMs });
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      setPriority(group.pid, constants.priority.PRIORITY_LOW);
+    } catch {
+      // it has ended already
+    }
+    const [out, errors, { code, signal: by }] = await Promise.all([
+      group.stdout ? text(group.stdout) : '',
+      group.stderr ? text(group.stderr) : '',
+      group.exited,
+    ]);
+    signal.removeEventListener('abort', stop);
+    this.#running.delete(spec.name);
+    await this.#record();
+    await appendFile(path.join(this.#logFolder, `${spec.name}.log`), errors);
+    if (code !== 0) throw new ChildFailed(spec.name, `ended with ${code ?? by}`, errors.trim().split('\n').slice(-12));
+    return out;
+  }
+
   async #keepRunning(state: { group: ProcessGroup | undefined; spec: ChildSpec }, stop: AbortSignal): Promise<void> {
     let pauseMs = firstPauseMs;
     for (;;) {
@@ -144,11 +178,11 @@ export class Children {
     }
     const ready = new Promise<string>((resolve) => lines.once('line', resolve));
     const ended = group.exited.then(async ({ code, signal }) => {
-      const text = await readFile(logFile, 'utf8').catch(() => '');
+      const logged = await readFile(logFile, 'utf8').catch(() => '');
       throw new ChildFailed(
         spec.name,
         `ended with ${code ?? signal} before it was ready`,
-        text.trim().split('\n').slice(-12),
+        logged.trim().split('\n').slice(-12),
       );
     });
     ended.catch(() => {}); // the supervising loop handles later exits

@@ -30,6 +30,12 @@ const table = {
     description:
       'An authority (PEM file) that every machine and browser of yours trusts already: nothing is passed on, and browsers come by TLS only (HSTS).',
   },
+  metricsPort: {
+    type: 'number',
+    min: 0,
+    max: 65_535,
+    description: 'Port on 127.0.0.1 that serves /metrics of the management server without a key. Absent: none.',
+  },
   publicUrl: {
     type: 'string',
     description:
@@ -46,6 +52,11 @@ const table = {
     description: 'Run the demo once, stop everything, exit 0 only if every step was verified.',
   },
   json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for users goes to stderr.' },
+  ownPlatformOnly: {
+    type: 'boolean',
+    description:
+      'Release agent and machine server for the platform of this host only. Without it, the other platforms follow in the background, also for Raspberry Pi and Windows.',
+  },
   small: { type: 'boolean', description: 'A small demo: 60 images of four objects and a quickly trained model.' },
   newKeys: {
     type: 'boolean',

@@ -19,6 +19,7 @@ import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts
 import { releaseKeyFolder } from '../data-folder.ts';
 import { prepareMachineFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
+import { releaseOtherPlatforms } from './other-platforms.ts';
 import { createScreen, type Screen } from './progress.ts';
 import { type Found, lookAt, untilReady } from './ready.ts';
 import { publishReleases } from './releases.ts';
@@ -37,6 +38,7 @@ interface Platform {
   readonly screen: Screen;
   readonly clock: Clock;
   readonly stop: AbortSignal;
+  readonly children: Children;
 }
 
 /** `npm start`. Returns the exit code. */
@@ -76,7 +78,7 @@ export async function up(options: UpOptions): Promise<number> {
       await start(runnerSpec(options), { isReadyAtOnce: true });
     }
     if (cloud.api_key === null && options.once) throw new Error(deadFirstKey);
-    const platform = { options, built, cloud, screen, clock, stop };
+    const platform = { options, built, cloud, screen, clock, stop, children };
     if (options.empty || cloud.api_key === null) await runWithoutDemo(platform);
     else return await runDemo(platform, start);
     return 0;
@@ -118,7 +120,7 @@ async function runWithoutDemo(platform: Platform): Promise<void> {
   if (!notices) return;
   if (options.json) process.stdout.write(`${JSON.stringify(readyReport(platform))}\n`);
   say(summary({ ...cloud, dataDir: options.dataDir, notices }));
-  await ended(stop);
+  await keepUp(platform);
 }
 
 /** Runs the demo, then waits for the end of the platform, unless `--once`. Returns the exit code. */
@@ -150,8 +152,18 @@ async function runDemo(platform: Platform, start: StartChild): Promise<number> {
   }
   const { missing, notices } = await lookAtPlatform(platform).catch(() => ({ missing: [], notices: [] }));
   say(summary({ ...cloud, dataDir: options.dataDir, story: report, notices: [...missing, ...notices] }));
-  if (!stop.aborted) await ended(stop);
+  await keepUp(platform);
   return 0;
+}
+
+/** Waits for the end of the platform. Meanwhile it releases the programs for other platforms. */
+async function keepUp(platform: Platform): Promise<void> {
+  const { options, cloud, screen, stop, children } = platform;
+  const { dataDir } = options;
+  const say = (text: string): void => screen.show({ is: 'say', text });
+  const mayRelease = !options.ownPlatformOnly && cloud.api_key !== null && !stop.aborted;
+  const world = { ...releaseWorld(platform), client: clientOf(cloud), children, dataDir, signal: stop, say };
+  await Promise.all([ended(stop), mayRelease && releaseOtherPlatforms(world)]);
 }
 
 /** The JSON line that says that the server is ready. */

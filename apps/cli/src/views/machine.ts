@@ -1,5 +1,6 @@
 import { serverStates, textOfState, updateStates } from '@platform/contract/program-states';
-import { formatBytes } from '@platform/kit';
+import { withTimeLeft } from '@platform/contract/restart-wait';
+import { formatBytes, formatDuration } from '@platform/kit';
 import {
   type Condition,
   type ExitReport,
@@ -15,6 +16,8 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ago, enumName, enumWord, isoTime, listText, percentText, printable } from '../output.ts';
 import { networkJson, networkText } from './network.ts';
+import { factsJson, factsText } from './facts.ts';
+import { systemJson, systemText } from './system.ts';
 import { configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -67,6 +70,7 @@ function programJson(program: ProgramStatus | undefined): Record<string, unknown
         }
       : null,
     why: program?.why ?? '',
+    wait: program?.wait ? { reason: program.wait.reason, until: isoTime(program.wait.until) } : null,
     is_unsigned: program?.unsigned ?? false,
     is_installed_unsigned: program?.installedUnsigned ?? false,
   };
@@ -103,6 +107,8 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     reported_on: isoTime(machine.reportedOn),
     quarantine_cleared_on: isoTime(machine.quarantineClearedOn),
     network: networkJson(machine),
+    system: systemJson(machine),
+    facts: factsJson(machine),
     programs: { agent: programJson(report?.agent), server: programJson(report?.server) },
     conditions: conditionsOf(machine).map((one) => ({
       code: one.code,
@@ -139,6 +145,14 @@ function signedText(program: ProgramStatus | undefined): string {
     : '';
 }
 
+/** Why a version runs, with the time left until a waiting one may start. */
+function whyText({ why = '', wait }: Partial<ProgramStatus> = {}, nowMs: number): string {
+  if (!wait?.until) return why;
+  return withTimeLeft(why, { reason: wait.reason, untilMs: Number(wait.until.seconds) * 1000 }, nowMs, (ms) =>
+    formatDuration(ms / 1000),
+  );
+}
+
 const isSameExit = (a: ExitReport | undefined, b: ExitReport): boolean =>
   a !== undefined && a.version === b.version && isoTime(a.since) === isoTime(b.since);
 
@@ -150,7 +164,7 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
     ['  installed', joined(program?.installedVersion || '-', !!program?.restartNeeded && 'used after a restart')],
     ['  wanted', program?.wantedVersion || '-'],
     ['  previous', program?.previousVersion ?? ''],
-    ['  why', program?.why ?? ''],
+    ['  why', whyText(program, nowMs)],
     ['  signed', signedText(program)],
     [
       '  on trial',
@@ -210,6 +224,8 @@ export function machineText(machine: Machine, nowMs: number): string {
     ],
     ['host', joined(report?.hostname ?? '', report?.os ?? '', report?.platform ?? '')],
     ['network', networkText(machine, nowMs)],
+    ['facts', factsText(machine)],
+    ['system', systemText(machine, nowMs)],
     ['config', configText(machine)],
     ['  but', slicesText(machine, nowMs)],
     ['reported', ago(machine.reportedOn, nowMs)],

@@ -28,6 +28,9 @@ export type Connection =
   | { is: 'socket'; host: string; port: number; user: string; database: string }
   | { is: 'url'; url: string };
 
+/** Connections of the pool, and callers that wait for one. */
+export type PoolState = { open: number; idle: number; waiting: number };
+
 export type OpenDatabase = { db: Database; pool: Pool; connection: Connection; close(): Promise<void> };
 
 /** Time limits of database operations in ms. */

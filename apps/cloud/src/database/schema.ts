@@ -58,6 +58,8 @@ type Part = {
   restartRequestedOn: Time | null;
   quarantineClearance: Generated<number>;
   quarantineClearedOn: Time | null;
+  systemUpgrades: Generated<number>;
+  systemUpgradeRequestedOn: Time | null;
   migrationRequestedOn: Time | null;
   uninstalledOn: Time | null;
 };
@@ -77,6 +79,16 @@ type SetUpCode = {
   expiresOn: Time;
   deviceHash: Buffer | null;
   redeemedOn: Time | null;
+  replacedHash: Buffer | null;
+};
+type SetUpAttempt = {
+  id: Generated<bigint>;
+  partId: string;
+  orgId: string;
+  time: Generated<Time>;
+  result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
+  address: string;
+  agentVersion: string;
 };
 type ConfigRevision = {
   partId: string;
@@ -158,6 +170,7 @@ type FoundationTables = {
   part: Part;
   partSecret: PartSecret;
   setUpCode: SetUpCode;
+  setUpAttempt: SetUpAttempt;
   configRevision: ConfigRevision;
   partLog: PartLog;
   /** Lines from before the partitioning, until they are moved. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { create, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { create, fromJson, type JsonObject, type JsonValue, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '@platform/contract/json-object';
 import { PlatformError } from '@platform/contract/errors';
@@ -146,13 +146,19 @@ async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Prom
     ...toDeviceStructs(agent, ask.product),
     agent: agent as JsonObject,
     revision: BigInt(source.revision),
-    ...(isObject(source.window) && { maintenanceWindow: source.window as JsonObject }),
+    ...windowOf(source.window as JsonValue | null),
     quarantineClearance: BigInt(source.quarantineClearance),
+    systemUpgrades: BigInt(source.systemUpgrades),
   });
   const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   const whole = Buffer.concat([bytes, encoded({ fingerprint })]);
   return { fingerprint, bytes: whole, isRestartWanted: source.isRestartWanted, revision: source.revision };
 }
+
+const windowOf = (window: JsonValue | null): MessageInitShape<typeof DeviceAgentConfigResponseSchema> => {
+  if (window === null) return {};
+  return isObject(window) ? { maintenanceWindow: window } : { maintenanceWindows: fromJson(ValueSchema, window) };
+};
 
 /**
  * Our agent as the update of another product's agent. Undefined for our agent, and once the file was downloaded.

@@ -13,6 +13,8 @@ export type HeldChecks = {
   hold(check: HeldCheck): void;
   /** Removes a check that was answered or whose client disconnected. */
   drop(check: HeldCheck): void;
+  /** How many are held now. */
+  count(): number;
 };
 
 /** Upper bound of how late checks end. */
@@ -50,6 +52,7 @@ export function heldChecks(clock: Clock, stop: AbortSignal): HeldChecks & { done
       checks?.delete(check);
       if (checks?.size === 0) bySlot.delete(slot);
     },
+    count: () => bySlot.values().reduce((sum, checks) => sum + checks.size, 0),
     done: run(),
   };
 }

@@ -2,49 +2,25 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
-import type { Secrets } from '../access/secrets.ts';
 import { audited } from '../access/store/audited.ts';
 import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { firstLocation } from '../access/store/organizations.ts';
-import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
-import type { Changes } from '../database/changes.ts';
-import type { Database } from '../database/database.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
-import type { Presence } from '../machines/presence.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { machinePage } from '../machines/store/machine-lists.ts';
-import { clearQuarantine, findPart, requestMigration } from '../machines/store/machines.ts';
-import { replaceSetUpCode } from '../machines/store/set-up-codes.ts';
-import type { ReleaseCache } from '../releases/release-cache.ts';
+import { clearQuarantine, findPart, requestMigration, requestSystemUpgrade } from '../machines/store/machines.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
-import { authorityPem } from '../tls/authority.ts';
-import type { Authority } from '../tls/authority.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
-
-type FleetDeps = {
-  db: Database;
-  changes: Changes;
-  secrets: Secrets;
-  releases: ReleaseCache;
-  usage: OrganizationUsage;
-  authority: () => Authority;
-  addresses: Addresses;
-  presence: Presence;
-  clock: Clock;
-};
-
-/** A code outlives the way to a device, and not much more. */
-const codeLifeMs = 24 * 3_600_000;
+import type { FleetDeps } from './fleet-deps.ts';
+import { setUpHandlers } from './set-up.ts';
 
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
@@ -99,22 +75,6 @@ const credentialsHandlers = (deps: FleetDeps) => {
     async getCredentials({ partId }, context) {
       const part = await ownedPart(db, callerOf(context), partId);
       return credentialsOf(deps, part.id, baseUrlOf(deps, context));
-    },
-    async createSetUpCode({ partId }, context) {
-      const caller = callerOf(context);
-      const part = await ownedPart(db, caller, partId);
-      const expiresOn = deps.clock.wall() + codeLifeMs;
-      const of = { partId: part.id, orgId: part.orgId, expiresOn, key: deps.secrets.sealingKey };
-      const code = await audited(deps, caller, async (trx, record) => {
-        await record({ orgId: part.orgId, action: 'create set-up code', subject: part.id });
-        return replaceSetUpCode(trx, of);
-      });
-      return {
-        code,
-        expiresOn: timestampFromMs(expiresOn),
-        serverUrl: baseUrlOf(deps, context),
-        isAuthorityOwn: authorityPem(deps.authority()) !== undefined,
-      };
     },
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
@@ -190,6 +150,15 @@ const operationHandlers = (deps: FleetDeps) => {
       });
       return {};
     },
+    async upgradeSystem({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      await audited(deps, caller, async (trx, record) => {
+        await requestSystemUpgrade(trx, part.id);
+        await record({ orgId: part.orgId, action: 'request system upgrade', subject: part.id }, ['part', part.id]);
+      });
+      return {};
+    },
     async migrateMachine({ id }, context) {
       const caller = callerOf(context);
       const part = await operatedMainPart(db, caller, id);
@@ -254,6 +223,7 @@ export const fleetRoutes =
     router.service(FleetService, {
       ...machineHandlers(deps),
       ...credentialsHandlers(deps),
+      ...setUpHandlers(deps),
       ...configHandlers(deps),
       ...operationHandlers(deps),
       ...usageHandlers(deps),

@@ -44,8 +44,8 @@ export async function machineMessage(
     part.migrationRequestedOn !== null && part.host
       ? migrationCondition(part.host, await offeredVersion(releases, platform))
       : undefined;
-  const isClearing =
-    part.quarantineClearedOn !== null && (part.reportedOn === null || part.reportedOn < part.quarantineClearedOn);
+  const isUnreported = (time: number | null): time is number =>
+    time !== null && (part.reportedOn === null || part.reportedOn < time);
   return {
     id: part.machineId,
     name: part.machineName,
@@ -77,7 +77,12 @@ export async function machineMessage(
       ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
       ...(moving ? [moving] : []),
     ],
-    ...(isClearing && { quarantineClearedOn: timestampFromMs(part.quarantineClearedOn ?? 0) }),
+    ...(isUnreported(part.quarantineClearedOn) && {
+      quarantineClearedOn: timestampFromMs(part.quarantineClearedOn),
+    }),
+    ...(isUnreported(part.systemUpgradeRequestedOn) && {
+      systemUpgradeRequestedOn: timestampFromMs(part.systemUpgradeRequestedOn),
+    }),
   };
 }
 

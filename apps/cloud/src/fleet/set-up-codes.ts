@@ -1,17 +1,25 @@
 import { PlatformError } from '@platform/contract/errors';
-import { codeHeader, deviceHeader, deviceText, readSetUpCode, redeemPath } from '@platform/contract/set-up-code';
-import type { Clock } from '@platform/kit';
+import {
+  agentVersionHeader,
+  codeHeader,
+  deviceHeader,
+  deviceText,
+  readSetUpCode,
+  redeemPath,
+} from '@platform/contract/set-up-code';
+import type { Clock, Log } from '@platform/kit';
 import { type Rate, TokenBuckets } from '../access/rules/token-buckets.ts';
 import type { Secrets } from '../access/secrets.ts';
 import { audit } from '../access/store/audit.ts';
 import type { Database } from '../database/database.ts';
-import { redeemSetUpCode } from '../machines/store/set-up-codes.ts';
+import { findRefused, noteSetUpAttempt, redeemSetUpCode } from '../machines/store/set-up-codes.ts';
 import type { Authority } from '../tls/authority.ts';
 import { addressGroup } from '../wire/addresses.ts';
 import { type Addresses, baseUrlFor } from '../wire/base-url.ts';
 import { type Route, send } from '../wire/exchange.ts';
 import type { Request } from '../wire/request.ts';
 import { credentialsOf } from './machine-credentials.ts';
+import type { UnknownCodes } from './unknown-codes.ts';
 
 /** Failed attempts. A user mistypes a few times; a wrong code is not repeated by the agent. */
 const ofAddress: Rate = { perSecond: 1 / 60, burst: 10 };
@@ -35,6 +43,9 @@ function attemptLimits(clock: Pick<Clock, 'now'>) {
   };
 }
 
+/** What an agent sends as its version; empty: it sends none, or not one. */
+const versionOf = (text: string): string => (/^[\w.+-]{1,40}$/.test(text) ? text : '');
+
 const header = (request: Request, name: string): string => String(request.headers[name] ?? '');
 
 /**
@@ -46,7 +57,9 @@ export const setUpCodeRoutes = (deps: {
   secrets: Secrets;
   addresses: Addresses;
   authority: () => Authority;
+  unknownCodes: UnknownCodes;
   clock: Clock;
+  log: Log;
 }): Route[] => {
   const limits = attemptLimits(deps.clock);
   const redeem = async (request: Request): Promise<string> => {
@@ -57,13 +70,31 @@ export const setUpCodeRoutes = (deps: {
     if (code === undefined || !deviceText.test(device)) throw new PlatformError('SET_UP_CODE_INVALID');
     limits.pay(address);
     const key = deps.secrets.sealingKey;
-    const found = await redeemSetUpCode(deps.db, { code, device, now: deps.clock.wall(), key });
-    if (!found) throw new PlatformError('SET_UP_CODE_INVALID');
+    const [now, agentVersion] = [deps.clock.wall(), versionOf(header(request, agentVersionHeader))];
+    const found = await redeemSetUpCode(deps.db, { code, device, now, key });
+    if (!found) {
+      // The answer does not wait for it: its time would say that a code like this one exists.
+      void noteRefused({ code, now, key, address, agentVersion }).catch((error: unknown) =>
+        deps.log.warn('an attempt to redeem a set-up code is not stored', { error }),
+      );
+      throw new PlatformError('SET_UP_CODE_INVALID');
+    }
     limits.payBack(address);
     const { partId, orgId, isFirst } = found;
+    const result = isFirst ? 'redeemed' : 'repeated';
+    await noteSetUpAttempt(deps.db, { partId, orgId, now, result, address, agentVersion });
     if (isFirst)
       await audit(deps.db, { orgId, actor: `device at ${address}`, action: 'redeem set-up code', subject: partId });
     return (await credentialsOf(deps, partId, baseUrlFor(deps, request))).credentialsJson;
+  };
+  const noteRefused = async ({
+    address,
+    agentVersion,
+    ...of
+  }: Parameters<typeof findRefused>[1] & { address: string; agentVersion: string }): Promise<void> => {
+    const found = await findRefused(deps.db, of);
+    if (found) await noteSetUpAttempt(deps.db, { ...found, now: of.now, address, agentVersion });
+    else deps.unknownCodes.note(address, of.now);
   };
   return [
     {

@@ -58,6 +58,9 @@ const isHost = (host: string): boolean => /^[\w.:[\]-]+$/.test(host) && URL.canP
 /** Set for each RPC that arrives through the port. */
 export const cameByKey = createContextKey<CameBy | undefined>(undefined, { description: 'how a call came' });
 
+/** IP address of the caller; empty for an RPC that did not arrive through the port. */
+export const clientAddressKey = createContextKey('', { description: 'the address of the client' });
+
 /** URL of this server for a caller. @throws PlatformError INVALID_ARGUMENT: the request has no valid host */
 export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { host, isSecure }: CameBy): string {
   const inside = known.insideUrl();

@@ -17,7 +17,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
 import { identityGate } from './authentication.ts';
-import { type Addresses, cameByKey, hostOf } from './base-url.ts';
+import { type Addresses, cameByKey, clientAddressKey, hostOf } from './base-url.ts';
 import { errorInterceptor, toConnectError } from './errors.ts';
 import { withReasons } from './explained.ts';
 import { http2Stream } from './http2-stream.ts';
@@ -41,6 +41,8 @@ export type ListenerOptions = {
   /** Called when the caller of a request is authenticated. */
   prove: (request: Request, callerId: string) => void;
   addresses: Addresses;
+  /** Called with each request that is not answered from memory. @param method - path of a call; else undefined. */
+  observe?: (response: Response, method: string | undefined) => void;
   log: Log;
 };
 
@@ -88,7 +90,8 @@ function rpcHandler(options: ListenerOptions, publicNames: WeakSet<Request>) {
       createContextValues()
         .set(requestKey, request as Request)
         .set(publicNameKey, publicNames.has(request as Request))
-        .set(cameByKey, options.addresses.cameBy(request as Request)),
+        .set(cameByKey, options.addresses.cameBy(request as Request))
+        .set(clientAddressKey, options.addresses.clientOf(request as Request)),
     // Each method has a lower limit of its own in `message-limits.ts`.
     readMaxBytes: largestMessage,
   });
@@ -134,7 +137,10 @@ export function rpcListener(options: ListenerOptions): Listener {
     const next = (): void | Promise<void> => {
       freeSender(http2Stream(response));
       if (request.httpVersionMajor === 1) keepWhole(request);
-      if (!rpc.paths.has(pathOf(request))) return other(request, response);
+      const path = pathOf(request);
+      const isCall = rpc.paths.has(path);
+      options.observe?.(response, isCall ? path : undefined);
+      if (!isCall) return other(request, response);
       return rpc.handle(request, response);
     };
     return options.fast(request, response, next) ?? next();

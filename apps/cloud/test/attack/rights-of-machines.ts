@@ -58,6 +58,7 @@ const ofFleet: readonly Right[] = [
   }),
   right(fleet('GetCredentials'), { ok: machineOwners }, part),
   right(fleet('CreateSetUpCode'), { ok: machineOwners }, part),
+  right(fleet('GetSetUp'), { ok: machineOwners }, part),
   right(fleet('GetConfig'), { shows: machineOperators }, part),
   right(fleet('CheckConfig'), { ok: machineOperators }, ({ machine }) => ({
     partId: machine.partId,
@@ -70,6 +71,7 @@ const ofFleet: readonly Right[] = [
   right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
   right(fleet('RestartPart'), { ok: machineOperators }, part),
   right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
+  right(fleet('UpgradeSystem'), { ok: machineOperators }, part),
   right(fleet('MigrateMachine'), { ok: machineOperators }, async ({ freshMachine, on }) => {
     const machine = await freshMachine();
     await checksWithOtherAgent(on, machine.partId);

@@ -10,6 +10,7 @@ import { useConfigChecks } from './config-checks.ts';
 import { useConfigDraft } from './config-draft.ts';
 import type { ConfigDraft } from './config-draft.ts';
 import { ConfigState } from './config-state.tsx';
+import { MaintenanceWindows } from './maintenance-windows.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
 import { VersionMenus } from './version-menus.tsx';
@@ -43,6 +44,7 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
         )}
         {error && <FailureNote error={error} />}
         {isJson && <VersionMenus draft={draft} platform={machine.platform} onChange={open} />}
+        {isJson && <MaintenanceWindows draft={draft} onChange={open} />}
         <div className="card editor-card">
           <ConfigEditor
             key={opened.count}

@@ -1,18 +1,20 @@
-import { useMutation, useQuery } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { getRouteApi, Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { DropdownMenu } from 'radix-ui';
 import { useState } from 'react';
-import { CredentialsHint } from '../parts/credentials-hint.tsx';
 import { ConfirmDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { BackIcon, ChevronIcon } from '../parts/icons.tsx';
 import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { machineView } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
+import { Credentials } from './connect-tab.tsx';
 import { QuarantineNotice } from './quarantine-notice.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
+import { FactsCard } from './facts-card.tsx';
+import { SystemCard } from './system-card.tsx';
 import { isolateText } from '../view/user-text.ts';
 
 const route = getRouteApi('/machines/$machineId');
@@ -51,9 +53,11 @@ export function MachinePage() {
         {query.error && <FailureNote error={query.error} />}
         <QuarantineNotice machine={machine} />
         <Conditions machine={machine} />
+        {query.data?.machine && <FactsCard machine={query.data.machine} />}
+        {query.data?.machine && <SystemCard machine={query.data.machine} />}
       </div>
       <nav className="tabs" aria-label="Machine">
-        {(['configure', 'logs', 'network', 'revisions'] as const).map((tab) => (
+        {(['configure', 'logs', 'network', 'revisions', 'connect'] as const).map((tab) => (
           <Link
             key={tab}
             to={`/machines/$machineId/${tab}`}
@@ -126,7 +130,11 @@ function MachineMenu({ machine }: { machine: MachineView }) {
           </DropdownMenu.Content>
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
-      {open === 'credentials' && <Credentials partId={machine.partId} name={machine.name} onClose={close} />}
+      {open === 'credentials' && (
+        <ModalDialog title={`Credentials of ${isolateText(machine.name)}`} isOpen onClose={close}>
+          <Credentials partId={machine.partId} />
+        </ModalDialog>
+      )}
       <ConfirmDialog
         title={`Delete ${isolateText(machine.name)}?`}
         text="Its configuration, logs and credentials are deleted; the agent can no longer sign in. This cannot be undone."
@@ -138,18 +146,5 @@ function MachineMenu({ machine }: { machine: MachineView }) {
       />
       {removal.error && <FailureNote error={removal.error} />}
     </>
-  );
-}
-
-function Credentials({ partId, name, onClose }: { partId: string; name: string; onClose: () => void }) {
-  const query = useQuery(FleetService.method.getCredentials, { partId }, { gcTime: 0, staleTime: Infinity });
-  return (
-    <ModalDialog title={`Credentials of ${isolateText(name)}`} isOpen onClose={onClose}>
-      {query.error && <FailureNote error={query.error} />}
-      {query.isPending && <Loading />}
-      {query.data && (
-        <CredentialsHint credentials={query.data.credentialsJson} scriptCommand={query.data.installScriptCommand} />
-      )}
-    </ModalDialog>
   );
 }

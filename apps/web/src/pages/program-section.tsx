@@ -4,6 +4,7 @@ import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { ExitNotice } from './exit-notice.tsx';
 import type { StatusLabel } from '../view/status-label.ts';
 import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
+import { withTimeLeft } from '@platform/contract/restart-wait';
 import { span } from '../view/times.ts';
 
 interface ProgramSectionProps {
@@ -51,7 +52,7 @@ export function ProgramSection({ title, program, state, children }: ProgramSecti
           </div>
         )}
       </dl>
-      {program.why !== '' && <p className="small break">{program.why}</p>}
+      {program.why !== '' && <p className="small break">{withTimeLeft(program.why, program.wait, now, span)}</p>}
       {program.trial && <Trial trial={program.trial} />}
       {program.update && (
         <LastUpdate

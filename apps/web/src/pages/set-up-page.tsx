@@ -1,11 +1,9 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { CreateSetUpCodeResponse, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { setUpText, shownSetUpCode } from '@platform/contract/set-up-code';
+import type { GetSetUpResponse, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { FormEvent } from 'react';
-import { CodeBlock } from '../parts/copying.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { BackIcon } from '../parts/icons.tsx';
 import { FailureNote, Loading, Note } from '../parts/messages.tsx';
@@ -13,6 +11,8 @@ import { Ago, useNow } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { isolateText } from '../view/user-text.ts';
 import { msOf, span } from '../view/times.ts';
+import { SetUpDiagnostics } from './set-up-diagnostics.tsx';
+import { SetUpSteps } from './set-up-steps.tsx';
 
 const route = getRouteApi('/machines/set-up');
 const refreshMs = 2_000;
@@ -80,91 +80,70 @@ function DeviceSteps({ machineId }: { machineId: string }) {
     { id: machineId },
     { refetchInterval: refreshMs, retry: false },
   );
-  const code = useMutation(FleetService.method.createSetUpCode);
   const machine = query.data?.machine;
   if (machine === undefined) return query.error ? <FailureNote error={query.error} /> : <Loading />;
-  const isOnline = machine.onlineState === OnlineState.ONLINE;
+  return <KnownDevice machine={machine} isCut={query.error !== null} />;
+}
+
+/** @param isCut - the phone cannot reach the server: it is on the hotspot of the device. */
+function KnownDevice({ machine, isCut }: { machine: Machine; isCut: boolean }) {
+  const { partId } = machine;
+  const setUp = useQuery(
+    FleetService.method.getSetUp,
+    { partId },
+    { refetchInterval: refreshMs, retry: false, enabled: partId !== '' },
+  );
+  const code = useMutation(FleetService.method.createSetUpCode, { onSuccess: () => setUp.refetch() });
+  if (machine.onlineState === OnlineState.ONLINE) return <Online machine={machine} setUp={setUp.data} />;
+  const hasCode = code.data !== undefined || setUp.data?.createdOn !== undefined;
   return (
     <div className="stack">
-      {isOnline ? <Online machine={machine} /> : <Waiting machine={machine} isCut={query.error !== null} />}
-      {!isOnline && (
-        <section className="card" aria-label="What to do">
-          <div className="card-body">
-            {code.data ? (
-              <Steps code={code.data} />
-            ) : (
-              <p>
-                A code of eight letters brings {isolateText(machine.name)} its credentials. It works for one device,
-                within 24 hours. A new code replaces the one before.
-              </p>
-            )}
-            {code.error && <FailureNote error={code.error} />}
-            <div>
-              <button
-                type="button"
-                className={`button ${code.data ? 'button-small' : 'button-main'}`}
-                disabled={code.isPending}
-                onClick={() => code.mutate({ partId: machine.partId })}
-              >
-                {code.data ? 'Create another code' : 'Create the code'}
-              </button>
-            </div>
+      <Waiting machine={machine} isCut={isCut} />
+      <section className="card" aria-label="What to do">
+        <div className="card-body">
+          {code.data ? (
+            <SetUpSteps code={code.data} setUp={setUp.data} />
+          ) : (
+            <CodeText name={machine.name} setUp={setUp.data} />
+          )}
+          {code.error && <FailureNote error={code.error} />}
+          <div>
+            <button
+              type="button"
+              className={`button ${hasCode ? 'button-small' : 'button-main'}`}
+              disabled={code.isPending}
+              onClick={() => code.mutate({ partId })}
+            >
+              {hasCode ? 'Create another code' : 'Create the code'}
+            </button>
           </div>
-        </section>
-      )}
+        </div>
+      </section>
+      {hasCode && setUp.data && <SetUpDiagnostics machine={machine} setUp={setUp.data} />}
     </div>
   );
 }
 
-function Steps({ code: { code, serverUrl, expiresOn, isAuthorityOwn } }: { code: CreateSetUpCodeResponse }) {
+/** Before a code is created; or after the page was loaded again, which no longer knows the letters. */
+function CodeText({ name, setUp }: { name: string; setUp: GetSetUpResponse | undefined }) {
   const now = useNow();
-  const left = (msOf(expiresOn) ?? now) - now;
-  if (left <= 0)
+  const left = (msOf(setUp?.expiresOn) ?? 0) - now;
+  if (setUp?.createdOn === undefined || left <= 0)
     return (
-      <Note tone="warn" isLive>
-        <p>The code has expired. Create another one.</p>
-      </Note>
+      <p>
+        A code of eight letters brings {isolateText(name)} its credentials. It works for one device, within 24 hours. A
+        new code replaces the one before.
+      </p>
     );
   return (
-    <>
-      {isAuthorityOwn && (
-        <Note tone="warn">
-          <p>
-            The certificate of this server comes from its own authority, which a new device does not trust. Enter the
-            credentials file instead of the code: the menu of the machine shows it.
-          </p>
-        </Note>
-      )}
-      <ol className="steps">
-        <li className="stack-tight">
-          <p>Copy this, or note code and server. The code is valid for {span(left)}.</p>
-          <dl className="pair-list">
-            <div>
-              <dt>Code</dt>
-              <dd className="mono">{shownSetUpCode(code)}</dd>
-            </div>
-            <div>
-              <dt>Server</dt>
-              <dd className="mono break">{serverUrl}</dd>
-            </div>
-          </dl>
-          <CodeBlock text={setUpText({ code, server: serverUrl })} label="set-up code" />
-        </li>
-        <li className="stack-tight">
-          <p>Switch the device on, and join its WiFi with this phone.</p>
-          <p className="small soft">
-            Its name begins with <code>platform-setup</code>, and its password is <code>platformsetup</code>, unless the
-            manufacturer chose others: see the label of the device.
-          </p>
-        </li>
-        <li>A page opens by itself. Choose your WiFi network there, and paste the code as the device credentials.</li>
-        <li className="soft">Come back here. This page goes on by itself when the phone has its network again.</li>
-      </ol>
-    </>
+    <p>
+      A code was created <Ago at={msOf(setUp.createdOn)} />, and is valid for {span(left)}. Its letters are not stored.
+      If the device has it, wait here: another code would replace it.
+    </p>
   );
 }
 
-const Online = ({ machine }: { machine: Machine }) => (
+const Online = ({ machine, setUp }: { machine: Machine; setUp: GetSetUpResponse | undefined }) => (
   <Note
     tone="good"
     isLive
@@ -177,10 +156,14 @@ const Online = ({ machine }: { machine: Machine }) => (
     <p>
       <strong>{machine.name}</strong> is online.
     </p>
+    {setUp?.redeemedOn && (
+      <p className="small">
+        It redeemed the code <Ago at={msOf(setUp.redeemedOn)} />.
+      </p>
+    )}
   </Note>
 );
 
-/** @param isCut - the phone cannot reach the server: it is on the hotspot of the device. */
 const Waiting = ({ machine, isCut }: { machine: Machine; isCut: boolean }) => (
   <Note tone="busy" isLive>
     {isCut ? (
@@ -192,13 +175,5 @@ const Waiting = ({ machine, isCut }: { machine: Machine; isCut: boolean }) => (
     ) : (
       <p>Waiting for {isolateText(machine.name)}. It has not come online yet.</p>
     )}
-    <details>
-      <summary className="small">It does not come online</summary>
-      <ul className="small">
-        <li>A wrong WiFi password: after a minute the hotspot of the device is back, and its page says why.</li>
-        <li>A wrong or expired code: the page of the device asks for another one.</li>
-        <li>The device cannot reach this server from your WiFi network, for example because of a firewall.</li>
-      </ul>
-    </details>
   </Note>
 );

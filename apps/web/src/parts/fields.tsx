@@ -4,6 +4,7 @@ import { useId } from 'react';
 interface TextFieldProps {
   label: string;
   value: string;
+  type?: 'text' | 'time' | 'number';
   onChange: (value: string) => void;
   problem?: string | undefined;
   hint?: ReactNode;
@@ -13,7 +14,18 @@ interface TextFieldProps {
   isRequired?: boolean;
 }
 export function TextField(props: TextFieldProps) {
-  const { label, value, onChange, problem, hint, placeholder, list, maxLength, isRequired = false } = props;
+  const {
+    label,
+    value,
+    type = 'text',
+    onChange,
+    problem,
+    hint,
+    placeholder,
+    list,
+    maxLength,
+    isRequired = false,
+  } = props;
   const id = useId();
   const description = problem ?? hint;
   return (
@@ -22,6 +34,7 @@ export function TextField(props: TextFieldProps) {
       <input
         id={id}
         className="input"
+        type={type}
         value={value}
         autoComplete="off"
         placeholder={placeholder}

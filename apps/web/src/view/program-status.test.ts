@@ -36,6 +36,12 @@ test('the last update in a word, with its progress while it is downloaded', () =
   assert.equal(view({ lastUpdate: {} }).update, undefined);
 });
 
+test('what a version waits for, and until when', () => {
+  const reason = 'it waits for the window Sat 22:00 Europe/Berlin';
+  assert.deepEqual(view({ wait: { reason, until: timestampFromMs(5) } }).wait, { reason, untilMs: 5 });
+  assert.equal(view({}).wait, undefined);
+});
+
 test('a version that was given up is not on its way', () => {
   const wanted = { runningVersion: '1.0.0', installedVersion: '1.0.0', wantedVersion: '1.1.0' };
   assert.equal(view(wanted).isUpdateWaiting, true);

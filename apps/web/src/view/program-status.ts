@@ -1,6 +1,7 @@
 import type { ExitReport, ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { textOfState, updateStates } from '@platform/contract/program-states';
+import type { RestartWaitView } from '@platform/contract/restart-wait';
 import { labelOf, type StatusLabel, type Tone } from './status-label.ts';
 import { bytes } from './quantities.ts';
 import { msOf, spanOf } from './times.ts';
@@ -19,6 +20,8 @@ export interface ProgramView {
   isUpdateWaiting: boolean;
   /** Why this version runs instead of the desired one; empty: it is the desired one. */
   why: string;
+  /** What the installed version waits for: a part of `why`. */
+  wait: RestartWaitView | undefined;
   /** No release key signed the running version; if nothing runs, the installed one. */
   isUnsigned: boolean;
   /** The running version is signed, and the one installed for the next start is not. */
@@ -133,6 +136,7 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
       desired !== installed &&
       !quarantined.some((one) => one.version === desired),
     why: program?.why ?? '',
+    wait: program?.wait && { reason: program.wait.reason, untilMs: msOf(program.wait.until) },
     isUnsigned: program?.unsigned ?? false,
     isNextUnsigned: (program?.installedUnsigned ?? false) && program?.unsigned === false && running !== installed,
     trial: trial && {

@@ -34,6 +34,19 @@ export const accessErrors = {
     message: 'This set-up code is wrong, has expired, or was used by another device.',
     remedy: 'Create a new code for the machine in the web app: Machines, "Set up a device".',
   },
+  SET_UP_CODE_WAITS: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The set-up code is not redeemed at {server} yet: {problem}.',
+    remedy: 'The agent repeats it by itself. If that does not help, correct the network or the address of the server.',
+  },
+  SET_UP_AUTHORITY_DIFFERS: {
+    rpc: 'unauthenticated',
+    retry: 'later',
+    message: 'The certificate authority of {address} is not the one that the set-up code names.',
+    remedy:
+      'Enter the letters after the # again. If they are right, create a new set-up code: the server may have another authority now, or something between device and server imitates it.',
+  },
   PERMISSION_DENIED: {
     rpc: 'permission_denied',
     retry: 'never',

@@ -15,7 +15,7 @@ export interface AdvancedSettings {
   readonly debug: boolean;
   /** Turns off network and hotspot configuration and additional networks. Default: false. */
   readonly disable_network_configuration: boolean;
-  /** Turns off the system configuration. Default: false. */
+  /** Turns off the system configuration. The agent restores what it changed. Default: false. */
   readonly disable_system_configuration: boolean;
   /** Stops the machine server and keeps it stopped, for example while a user runs it by hand. Default: false. */
   readonly disable_platform_server: boolean;
@@ -25,6 +25,8 @@ export interface AdvancedSettings {
   readonly wait_for_update_check: boolean;
   /** The agent restarts itself into a newly installed version of its own instead of waiting for the next restart. Default: false. */
   readonly agent_auto_restart: boolean;
+  /** A restart for a new version that has waited for this long no longer waits for a maintenance window or the maintenance sensor. Unit: h. Default: 0. */
+  readonly maintenance_longest_deferral_hours: number;
   /** Sends repeated log lines one by one. Default: false. */
   readonly disable_log_deduplication: boolean;
   /** Environment variables of the machine server. Default: see the table. */
@@ -63,8 +65,10 @@ export interface NetworkConfiguration {
   readonly hotspot_ssid: string;
   /** Turns off provisioning over Bluetooth. Default: false. */
   readonly disable_bt_provisioning: boolean;
-  /** Turns off the provisioning hotspot. Default: false. */
+  /** Turns off the provisioning hotspot. Provisioning over Bluetooth stays. Default: false. */
   readonly disable_wifi_provisioning: boolean;
+  /** Band of the hotspot in GHz. The other band is used where the country or the radio allows no channel in this one. Default: "". */
+  readonly hotspot_band: '5' | '' | '2.4';
   /** Country whose rules the WiFi radio obeys: allowed channels and power. Default: "". */
   readonly wifi_country: string;
 }
@@ -95,6 +99,8 @@ export interface AdditionalNetwork {
   readonly hidden: boolean;
   /** Sign-in to a WPA2- or WPA3-enterprise network; "" for any other network. Default: "". */
   readonly eap_method: '' | 'peap' | 'ttls' | 'tls';
+  /** How peap and ttls send the password in their tunnel: peap by mschapv2 or gtc, ttls by any of them. Default: "". */
+  readonly eap_inner_method: '' | 'mschapv2' | 'gtc' | 'pap' | 'chap' | 'mschap';
   /** Identity that signs in, for example a user name. Default: "". */
   readonly eap_identity: string;
   /** Identity that is sent in clear text before the server has proven itself. Default: "". */
@@ -115,29 +121,24 @@ export interface AdditionalNetwork {
 
 /** Logging and upgrades of the operating system. */
 export interface SystemConfiguration {
-  /** Space for temporary logs. -1: leaves the limit of the system. Unit: MB. Default: 512. */
+  /** Space for temporary logs. -1: the limit of the system holds. Unit: MB. Default: 512. */
   readonly logging_journald_runtime_max_use_megabytes: number;
-  /** Disk space for persistent logs. -1: leaves the limit of the system. Unit: MB. Default: 512. */
+  /** Disk space for persistent logs. -1: the limit of the system holds. Unit: MB. Default: 512. */
   readonly logging_journald_system_max_use_megabytes: number;
-  /** Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms are run by the agent. Default: "". */
+  /** Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms mean the same as the others. Default: "". */
   readonly os_auto_upgrade_type: '' | 'all' | 'security' | 'disable' | 'managed-all' | 'managed-security';
-  /** Where journald keeps logs; "" leaves it. Default: "". */
-  readonly logging_journald_storage: '' | 'persistent' | 'volatile' | 'auto' | 'none';
-  /** Identifiers of the system journal to send with the logs: "all" or a list with commas. Default: "". */
-  readonly forward_system_logs: string;
-  /** Time between two upgrades of the managed- forms. Unit: h. Default: 24. */
-  readonly os_managed_upgrade_interval_hours: number;
 }
 
-/** When the agent may restart or upgrade the machine server. Without a window, here or as a reading of the machine server, a new version waits for the next restart. */
 export interface MaintenanceWindow {
   /** Days on which the window begins. Default: ["mon","tue","wed","thu","fri","sat","sun"]. */
   readonly days: readonly ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
   /** Time at which it begins. */
   readonly from: string;
-  /** Time at which it ends; on the next day when it is earlier than `from`. */
-  readonly to: string;
-  /** Time zone of both times by its IANA name, such as Europe/Berlin. Default: "UTC". */
+  /** Time at which it ends; on the next day when it is earlier than `from`. Give either `to` or `duration_minutes`. */
+  readonly to?: string;
+  /** How long it is open, in place of `to`. Unit: min. */
+  readonly duration_minutes?: number;
+  /** Time zone of the times by its IANA name, such as Europe/Berlin; "device": the time zone that the machine is set to. Default: "UTC". */
   readonly time_zone: string;
 }
 
@@ -148,7 +149,7 @@ export interface AgentConfig {
   readonly network_configuration: NetworkConfiguration;
   readonly additional_networks: readonly AdditionalNetwork[];
   readonly system_configuration: SystemConfiguration;
-  readonly maintenance_window?: MaintenanceWindow;
+  readonly maintenance_window: readonly MaintenanceWindow[];
 }
 
 /** Every field by section and key. */
@@ -160,11 +161,12 @@ export const fieldTable = {
   advanced_settings: {
     debug: { type: 'boolean', default: false, since: '0.1.0' },
     disable_network_configuration: { type: 'boolean', default: false, since: '0.1.0', platforms: ['linux'] },
-    disable_system_configuration: { type: 'boolean', default: false },
+    disable_system_configuration: { type: 'boolean', default: false, since: '0.1.0', platforms: ['linux'] },
     disable_platform_server: { type: 'boolean', default: false, alias: 'disable_viam_server', since: '0.1.0' },
     platform_server_start_timeout_minutes: { type: 'integer', default: 10, min: 1, max: 10080, unit: 'min', alias: 'viam_server_start_timeout_minutes', since: '0.1.0' },
     wait_for_update_check: { type: 'boolean', default: false, since: '0.1.0' },
     agent_auto_restart: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0' },
+    maintenance_longest_deferral_hours: { type: 'integer', default: 0, min: 0, max: 8784, unit: 'h', isBeyondSpec: true, since: '0.1.0' },
     disable_log_deduplication: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0' },
     platform_server_env: { type: 'map', default: {}, pattern: /^[A-Za-z_][A-Za-z0-9_]*$/, isSecret: true, alias: 'viam_server_env', isBeyondSpec: true, expected: 'an object of environment variables with text values', since: '0.1.0' },
   },
@@ -183,9 +185,10 @@ export const fieldTable = {
     user_idle_minutes: { type: 'integer', default: 5, min: 1, max: 10080, unit: 'min', since: '0.1.0', platforms: ['linux'] },
     wifi_power_save: { type: 'boolean', default: null, isNullable: true, since: '0.1.0', platforms: ['linux'] },
     hotspot_ssid: { type: 'string', default: '', maxBytes: 32, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
-    disable_bt_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, platforms: ['linux'] },
+    disable_bt_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     disable_wifi_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
-    wifi_country: { type: 'string', default: '', pattern: /^(?:[A-Z]{2})?$/, isBeyondSpec: true, expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE', platforms: ['linux'] },
+    hotspot_band: { type: 'string', default: '', values: ['5', '', '2.4'], isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
+    wifi_country: { type: 'string', default: '', pattern: /^(?:[A-Z]{2})?$/, isBeyondSpec: true, expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE', since: '0.1.0', platforms: ['linux'] },
   },
   additional_networks: {
     type: { type: 'string', values: ['wifi', 'wired'], since: '0.1.0', platforms: ['linux'] },
@@ -200,6 +203,7 @@ export const fieldTable = {
     name: { type: 'string', default: '', isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     hidden: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     eap_method: { type: 'string', default: '', values: ['', 'peap', 'ttls', 'tls'], isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
+    eap_inner_method: { type: 'string', default: '', values: ['', 'mschapv2', 'gtc', 'pap', 'chap', 'mschap'], isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     eap_identity: { type: 'string', default: '', maxBytes: 253, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     eap_anonymous_identity: { type: 'string', default: '', maxBytes: 253, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     eap_password: { type: 'string', default: '', maxBytes: 253, isSecret: true, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
@@ -210,17 +214,15 @@ export const fieldTable = {
     eap_client_key_password: { type: 'string', default: '', maxBytes: 253, isSecret: true, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
   },
   system_configuration: {
-    logging_journald_runtime_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB', platforms: ['linux'] },
-    logging_journald_system_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB', platforms: ['linux'] },
-    os_auto_upgrade_type: { type: 'string', default: '', values: ['', 'all', 'security', 'disable', 'managed-all', 'managed-security'], platforms: ['linux'] },
-    logging_journald_storage: { type: 'string', default: '', values: ['', 'persistent', 'volatile', 'auto', 'none'], isBeyondSpec: true, platforms: ['linux'] },
-    forward_system_logs: { type: 'string', default: '', isBeyondSpec: true, platforms: ['linux'] },
-    os_managed_upgrade_interval_hours: { type: 'number', default: 24, min: 1, max: 8784, unit: 'h', isBeyondSpec: true, platforms: ['linux'] },
+    logging_journald_runtime_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB', since: '0.1.0', platforms: ['linux'] },
+    logging_journald_system_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB', since: '0.1.0', platforms: ['linux'] },
+    os_auto_upgrade_type: { type: 'string', default: '', values: ['', 'all', 'security', 'disable', 'managed-all', 'managed-security'], since: '0.1.0', platforms: ['linux'] },
   },
   maintenance_window: {
     days: { type: 'strings', default: ["mon","tue","wed","thu","fri","sat","sun"], values: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'], minItems: 1, isBeyondSpec: true, expected: 'a list of mon, tue, wed, thu, fri, sat, sun', since: '0.1.0' },
     from: { type: 'string', pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, isBeyondSpec: true, expected: 'a time from 00:00 to 23:59, such as 02:30', since: '0.1.0' },
-    to: { type: 'string', pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, isBeyondSpec: true, expected: 'a time from 00:00 to 23:59, such as 02:30', since: '0.1.0' },
-    time_zone: { type: 'string', default: 'UTC', isBeyondSpec: true, expected: 'an IANA time zone, such as Europe/Berlin', since: '0.1.0' },
+    to: { type: 'string', isOptional: true, pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, isBeyondSpec: true, expected: 'a time from 00:00 to 23:59, such as 02:30', since: '0.1.0' },
+    duration_minutes: { type: 'integer', isOptional: true, min: 1, max: 10080, unit: 'min', isBeyondSpec: true, since: '0.1.0' },
+    time_zone: { type: 'string', default: 'UTC', isBeyondSpec: true, expected: 'an IANA time zone, such as Europe/Berlin, or "device"', since: '0.1.0' },
   },
 } as const satisfies Record<string, Section>;

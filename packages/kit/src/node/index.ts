@@ -3,6 +3,7 @@ export { isSystemClockSynchronized } from './clock-source.ts';
 export { isCertificateCode } from './tls/certificate-error.ts';
 export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
 export type { TrustedAuthority } from './tls/trusting-fetch.ts';
+export { fetchUnverified } from './tls/verified-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {

@@ -1,17 +1,8 @@
-import { Cell, type Clock, errorText, type Log, within } from '@platform/kit';
-import { encodeMessage, type Message, MessageReader, messageType } from './dbus-message.ts';
+import { Cell, type Clock, errorText, type Log } from '@platform/kit';
+import { BusError, busName, type Call, Connection, type Outcome } from './bus-connection.ts';
+import { type Message, messageType } from './dbus-message.ts';
 import type { DBusValue } from './dbus-values.ts';
 import { type ByteStream, type OpenStream, streamOpener } from './unix-stream.ts';
-
-/** `code`: the name of the error in D-Bus, for example org.freedesktop.DBus.Error.ServiceUnknown. */
-export class BusError extends Error {
-  readonly code: string;
-  constructor(code: string, text: string) {
-    super(text === '' ? code : text);
-    this.name = 'BusError';
-    this.code = code;
-  }
-}
 
 export interface Signal {
   path: string;
@@ -29,14 +20,24 @@ export interface SignalRule {
   arg0?: string;
 }
 
-export interface Call {
+/** A call that a service made. */
+export interface IncomingCall {
   path: string;
   interface: string;
   member: string;
-  signature?: string;
-  args?: readonly DBusValue[];
-  /** Default 10 s. */
-  limitMs?: number;
+  body: readonly DBusValue[];
+}
+
+export interface Reply {
+  signature: string;
+  body: readonly DBusValue[];
+}
+
+/** @throws BusError, whose code the caller gets */
+export type CallHandler = (call: IncomingCall) => Promise<Reply> | Reply;
+
+export interface OutgoingSignal extends Signal {
+  signature: string;
 }
 
 /** A service on the bus, by its well-known name. */
@@ -47,6 +48,10 @@ export interface Peer {
   call(call: Call): Promise<readonly DBusValue[]>;
   /** Signals of this service only, over reconnections, too. @returns a function that ends it */
   watch(rule: SignalRule, handler: (signal: Signal) => void): () => void;
+  /** Answers calls of this service only, one handler at a time. @returns a function that ends it */
+  answer(handler: CallHandler): () => void;
+  /** Sends a signal to this service alone; it is lost while there is none. */
+  tell(signal: OutgoingSignal): void;
 }
 
 export interface Bus {
@@ -55,9 +60,7 @@ export interface Bus {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const busName = 'org.freedesktop.DBus';
 const ofBus = { path: '/org/freedesktop/DBus', interface: busName };
-const defaultLimitMs = 10_000;
 const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;
 
@@ -83,85 +86,12 @@ interface Watch {
   handler: (signal: Signal) => void;
 }
 
-/** One connection, from the greeting to its end. */
-class Connection {
-  readonly #stream: ByteStream;
-  readonly #waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>();
-  readonly #onSignal: (message: Message) => void;
-  #serial = 0;
-
-  constructor(stream: ByteStream, onSignal: (message: Message) => void) {
-    this.#stream = stream;
-    this.#onSignal = onSignal;
-  }
-
-  /** Reads until the connection ends. `ready` is called after the authentication. */
-  async read(ready: () => void): Promise<void> {
-    const messages = new MessageReader();
-    let greeting: string | undefined = '';
-    this.#stream.send(
-      Buffer.from(`\0AUTH EXTERNAL ${Buffer.from(String(process.getuid?.() ?? 0)).toString('hex')}\r\n`),
-    );
-    try {
-      for await (const bytes of this.#stream.received) {
-        if (greeting === undefined) {
-          for (const message of messages.push(bytes)) this.#receive(message);
-          continue;
-        }
-        greeting += Buffer.from(bytes).toString('latin1');
-        if (greeting.length > 1000) throw new Error('the bus does not greet');
-        if (!greeting.endsWith('\r\n')) continue;
-        if (!greeting.startsWith('OK ')) throw new Error(`the bus refuses this process: ${greeting.trim()}`);
-        greeting = undefined;
-        this.#stream.send(Buffer.from('BEGIN\r\n'));
-        ready();
-      }
-    } finally {
-      this.#stream.close();
-      const error = new BusError(`${busName}.Error.Disconnected`, 'the connection to the bus has ended');
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
-    }
-  }
-
-  close(): void {
-    this.#stream.close();
-  }
-
-  async call(destination: string, call: Call, clock: Clock): Promise<readonly DBusValue[]> {
-    const { path, interface: of, member, signature = '', args = [], limitMs = defaultLimitMs } = call;
-    const serial = ++this.#serial;
-    const bytes = encodeMessage({
-      type: messageType.call,
-      serial,
-      destination,
-      path,
-      interface: of,
-      member,
-      signature,
-      body: args,
-    });
-    try {
-      const reply = await within(limitMs, { what: `${of}.${member}`, clock }, () => {
-        return new Promise<Message>((resolve, reject) => {
-          this.#waiting.set(serial, { resolve, reject });
-          this.#stream.send(bytes);
-        });
-      });
-      if (reply.type === messageType.reply) return reply.body;
-      const [text] = reply.body;
-      throw new BusError(reply.errorName ?? '', typeof text === 'string' ? text : '');
-    } finally {
-      this.#waiting.delete(serial);
-    }
-  }
-
-  #receive(message: Message): void {
-    if (message.type === messageType.signal) return this.#onSignal(message);
-    if (message.type !== messageType.reply && message.type !== messageType.error) return; // no process calls the agent
-    this.#waiting.get(message.replySerial ?? 0)?.resolve(message);
-  }
-}
+const failed = (code: string, text: string): Outcome => ({
+  type: messageType.error,
+  errorName: code,
+  signature: 's',
+  body: [text],
+});
 
 /** A client of the bus at an address list of D-Bus. Nothing happens before `run`. */
 export function createBus(of: { address: string; clock: Clock; log: Log }): Bus {
@@ -174,6 +104,8 @@ class ReconnectingBus implements Bus {
   readonly #log: Log;
   readonly #peers = new Map<string, Cell<string | undefined>>();
   readonly #watches = new Set<Watch>();
+  /** By the name of the service whose calls it answers. */
+  readonly #handlers = new Map<string, CallHandler>();
   #connection: Connection | undefined;
 
   constructor({ address, clock, log }: { address: string; clock: Clock; log: Log }) {
@@ -198,6 +130,16 @@ class ReconnectingBus implements Bus {
         return () => {
           if (this.#watches.delete(watch)) this.#match('RemoveMatch', watch);
         };
+      },
+      answer: (handler) => {
+        this.#handlers.set(name, handler);
+        return () => {
+          if (this.#handlers.get(name) === handler) this.#handlers.delete(name);
+        };
+      },
+      tell: (signal) => {
+        const destination = owner.get() ?? '';
+        if (destination !== '') this.#connection?.send({ type: messageType.signal, destination, ...signal });
       },
     };
   }
@@ -226,7 +168,10 @@ class ReconnectingBus implements Bus {
 
   async #once(open: OpenStream, signal: AbortSignal, connected: () => void): Promise<void> {
     const stream = await this.#open(open);
-    const connection = new Connection(stream, (message) => this.#dispatch(message));
+    const connection = new Connection(stream, {
+      signal: (message) => this.#dispatch(message),
+      call: (message) => this.#answer(message),
+    });
     const stop = (): void => connection.close();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
@@ -306,6 +251,20 @@ class ReconnectingBus implements Bus {
       if (rule.member !== undefined && rule.member !== member) continue;
       if (rule.arg0 !== undefined && rule.arg0 !== body[0]) continue;
       handler({ path, interface: of, member, body });
+    }
+  }
+
+  /** A call of any process; only the service that a handler is for gets more than an error. */
+  async #answer({ path = '', interface: of = '', member = '', sender = '', body }: Message): Promise<Outcome> {
+    const [name = ''] = [...this.#peers].find(([, owner]) => sender !== '' && owner.get() === sender) ?? [];
+    const handler = this.#handlers.get(name);
+    if (!handler) return failed(`${busName}.Error.AccessDenied`, 'this process answers no calls of yours');
+    try {
+      return { type: messageType.reply, ...(await handler({ path, interface: of, member, body })) };
+    } catch (error) {
+      if (error instanceof BusError) return failed(error.code, error.message);
+      this.#log.warn('a call of a service failed', { member, reason: errorText(error) });
+      return failed(`${busName}.Error.Failed`, 'the call failed');
     }
   }
 }

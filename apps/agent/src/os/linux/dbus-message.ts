@@ -2,6 +2,8 @@
 import { type DBusValue, ValueReader, ValueWriter, Variant } from './dbus-values.ts';
 
 export const messageType = { call: 1, reply: 2, error: 3, signal: 4 } as const;
+/** The caller waits for no reply. */
+const noReplyExpected = 1;
 /** Asks the bus to start no service for this call. */
 const noAutoStart = 2;
 
@@ -16,6 +18,8 @@ export interface Message {
   destination?: string;
   /** Set by the bus: a sender cannot pretend to be another one. */
   sender?: string;
+  /** The call was received, and its sender does not wait for a reply. */
+  isReplyUnwanted?: true;
   signature: string;
   body: readonly DBusValue[];
 }
@@ -100,6 +104,7 @@ function decodeMessage(bytes: Uint8Array): Message {
     ...named,
     type: bytes[1] ?? 0,
     serial: view.getUint32(8, isLittle),
+    ...((bytes[2] ?? 0) & noReplyExpected && { isReplyUnwanted: true as const }),
     signature,
     body: new ValueReader(bytes, bodyAt, isLittle).values(signature),
   };

@@ -9,6 +9,7 @@ import { thisHost } from '../host.ts';
 import { posixLines } from '../posix/lines.ts';
 import { outputRelay } from '../posix/output-relay.ts';
 import { httpProbe } from '../probe.ts';
+import { linuxHostFacts } from './host-facts.ts';
 import { joinRelay } from './presence-pipes.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
@@ -63,5 +64,6 @@ export function linuxDevice(of: {
     web: trace ? webBy(fetch, { trace, clock }) : systemWeb,
     probe: httpProbe(clock, trace),
     host,
+    ...(process.platform === 'linux' && { hostFacts: () => linuxHostFacts() }),
   };
 }

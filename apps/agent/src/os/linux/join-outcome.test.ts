@@ -58,6 +58,27 @@ const transcripts: readonly [name: string, JoinContext['security'], readonly Joi
     'client-certificate-refused',
   ],
   ['unreadable certificate', 'eap', [at(120, 9)], 'client-certificate-refused'],
+  [
+    'good authority, certificate of the machine refused without a reason',
+    'eap-tls',
+    [eap('remote certificate verification', 'success'), eap('completion', 'failure'), at(120, 7)],
+    'client-certificate-refused',
+  ],
+  [
+    'wrong authority, certificate of the machine not looked at',
+    'eap-tls',
+    [eap('remote certificate verification', 'self-signed certificate in certificate chain'), at(120, 7)],
+    'authentication-server-not-trusted',
+  ],
+  [
+    'another name of the server',
+    'eap',
+    [eap('remote certificate verification', 'Domain mismatch'), at(120, 7)],
+    'authentication-server-not-trusted',
+  ],
+  ['TLS without reports', 'eap-tls', [at(120, 7)], 'client-certificate-refused'],
+  ['TLS, access point gone', 'eap-tls', [at(120, 53)], 'not-found'],
+  ['no lease in an enterprise network', 'eap-tls', [eap('completion', 'success'), at(70), at(120, 5)], 'no-address'],
 ];
 
 for (const [name, security, events, expected] of transcripts) {
@@ -86,6 +107,26 @@ test('the detail names the reason in the words of the operating system', () => {
     result?.ok ? '' : result?.detail,
     'supplicant disconnected (8); EAP: remote TLS alert certificate expired',
   );
+});
+
+test('the detail of an enterprise network is the cause, not the end of the conversation', () => {
+  const events = [
+    eap('started', ''),
+    eap('remote certificate verification', 'self-signed certificate in certificate chain'),
+    eap('local TLS alert', 'unknown CA'),
+    eap('completion', 'failure'),
+    at(120, 7),
+  ];
+  const detail = (of: readonly JoinEvent[]): string => {
+    const result = joinOutcome(of, context('eap'));
+    return result?.ok === false ? result.detail : '';
+  };
+  assert.equal(
+    detail(events),
+    'no secrets (7); EAP: remote certificate verification self-signed certificate in certificate chain',
+  );
+  const refused = [eap('remote certificate verification', 'success'), eap('completion', 'failure'), at(120, 7)];
+  assert.equal(detail(refused), 'no secrets (7); EAP: completion failure');
 });
 
 test('an activation that NetworkManager refuses', () => {

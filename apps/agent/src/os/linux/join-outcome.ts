@@ -16,7 +16,8 @@ export interface JoinContext {
   active: string;
   /** Undefined: not known which one NetworkManager chose. */
   device: string | undefined;
-  security: 'open' | 'psk' | 'eap';
+  /** `eap`: with a password. */
+  security: 'open' | 'psk' | 'eap' | 'eap-tls';
 }
 
 const activeState = { activated: 2, deactivated: 4 } as const;
@@ -89,7 +90,7 @@ function failureOf(reason: number, events: readonly JoinEvent[], context: JoinCo
   if (addressReasons.includes(reason)) return 'no-address';
   if (reason === 64) return 'address-in-use';
   if (reason === 36 || reason === 3) return 'device-gone';
-  if (context.security === 'eap') return eapFailure(reason, events);
+  if (context.security === 'eap' || context.security === 'eap-tls') return eapFailure(reason, events, context);
   if (context.security === 'psk' && (reason === noSecrets || isRefusedPassword(events))) return 'wrong-password';
   if (reason === 53) return 'not-found';
   // The access point ended the association: with a password, the reason is nearly always the password.
@@ -115,7 +116,7 @@ function isRefusedPassword(events: readonly JoinEvent[]): boolean {
 
 const supplicantConfigFailed = 9;
 
-function eapFailure(reason: number, events: readonly JoinEvent[]): JoinFailure {
+function eapFailure(reason: number, events: readonly JoinEvent[], { security }: JoinContext): JoinFailure {
   const reports = events.filter((event) => event.is === 'eap');
   const has = (status: string, parameter: RegExp): boolean =>
     reports.some((report) => report.status === status && parameter.test(report.parameter));
@@ -124,16 +125,22 @@ function eapFailure(reason: number, events: readonly JoinEvent[]): JoinFailure {
   if (has('remote TLS alert', /certificate|unknown ca|access denied|decrypt|handshake failure/i))
     return 'client-certificate-refused';
   if (reason === supplicantConfigFailed) return 'client-certificate-refused';
-  if (reports.length > 0 || reason === noSecrets) return 'refused-by-authentication-server';
+  // The server accepts or refuses the proof of the machine: its password, or its certificate.
+  const refused = security === 'eap-tls' ? 'client-certificate-refused' : 'refused-by-authentication-server';
+  if (reports.length > 0 || reason === noSecrets) return refused;
   if (reason === 53) return 'not-found';
-  return supplicantReasons.includes(reason) ? 'refused-by-authentication-server' : 'failed';
+  return supplicantReasons.includes(reason) ? refused : 'failed';
 }
 
 function detailOf(text: string, events: readonly JoinEvent[]): string {
-  const eap = events.findLast((event) => event.is === 'eap');
+  const reports = events.filter((event) => event.is === 'eap');
+  // The end of the conversation says less than what led to it.
+  const eap =
+    reports.find(({ status, parameter }) => /verification|alert/.test(status) && parameter !== 'success') ??
+    reports.at(-1);
   const supplicant = events.findLast((event) => event.is === 'supplicant' && event.disconnectReason !== undefined);
   const more = [
-    ...(eap?.is === 'eap' ? [`EAP: ${eap.status} ${eap.parameter}`.trim()] : []),
+    ...(eap ? [`EAP: ${eap.status} ${eap.parameter}`.trim()] : []),
     ...(supplicant?.is === 'supplicant' ? [`802.11 reason ${supplicant.disconnectReason}`] : []),
   ];
   return [text, ...more].join('; ');

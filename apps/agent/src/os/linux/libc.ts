@@ -81,6 +81,46 @@ export async function streamConnector(): Promise<(address: string) => StreamFile
   };
 }
 
+const netlinkFamily = 16;
+const raw = 3;
+const generic = 16;
+const answerBytes = 64 * 1024;
+/** The kernel answers a list in parts; more than this many are an error. */
+const mostAnswers = 1_000;
+
+/** Sends a request to the kernel and returns its answers, one after the other, until `isLast`. @throws Error */
+export type KernelExchange = (request: Uint8Array, isLast: (answer: Uint8Array) => boolean) => readonly Uint8Array[];
+
+/** Generic netlink, by which the kernel configures its parts. The kernel answers during the call: nothing blocks. */
+export async function genericNetlink(): Promise<KernelExchange> {
+  const { dlopen, ptr } = await import('bun:ffi');
+  const { symbols: c } = dlopen('libc.so.6', {
+    socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+    send: { args: ['i32', 'ptr', 'u64', 'i32'], returns: 'i64' },
+    recv: { args: ['i32', 'ptr', 'u64', 'i32'], returns: 'i64' },
+    close: { args: ['i32'], returns: 'i32' },
+  });
+  return (request, isLast) => {
+    const socket = Number(c.socket(netlinkFamily, raw | closeOnExec, generic));
+    if (socket < 0) throw new Error('the kernel has no generic netlink');
+    try {
+      if (Number(c.send(socket, ptr(request), request.length, dontWait)) !== request.length)
+        throw new Error('the kernel does not take the request');
+      const answers: Uint8Array[] = [];
+      while (answers.length < mostAnswers) {
+        const answer = new Uint8Array(answerBytes);
+        const size = Number(c.recv(socket, ptr(answer), answer.length, dontWait));
+        if (size <= 0) throw new Error('the kernel does not answer');
+        answers.push(answer.subarray(0, size));
+        if (isLast(answer.subarray(0, size))) return answers;
+      }
+      throw new Error('the kernel answers without end');
+    } finally {
+      c.close(socket);
+    }
+  };
+}
+
 const setPipeSize = 1031;
 
 /** Enlarges the buffer of a pipe, so that a writer blocks later while the reader is not scheduled. */

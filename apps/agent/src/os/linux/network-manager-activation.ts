@@ -1,6 +1,7 @@
 import { Cell, changedOr, type Clock, errorText } from '@platform/kit';
 import type { JoinResult } from '../network-port.ts';
-import { BusError, type Peer, type Signal } from './bus.ts';
+import type { Peer, Signal } from './bus.ts';
+import { BusError } from './bus-connection.ts';
 import type { DBusValue } from './dbus-values.ts';
 import { numberIn, propertiesOf, textIn, textsIn } from './dbus-read.ts';
 import { type JoinContext, type JoinEvent, joinOutcome, outcomeAtLimit, refusedActivation } from './join-outcome.ts';

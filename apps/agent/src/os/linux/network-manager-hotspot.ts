@@ -1,18 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
-import type { Clock } from '@platform/kit';
+import { type Clock, errorText, type Log } from '@platform/kit';
 import type { ManagedFiles } from '../managed-files.ts';
 import type { Hotspot, HotspotResult } from '../network-port.ts';
 import type { ProcessInfo } from '../ports.ts';
 import type { Peer } from './bus.ts';
 import { numberIn } from './dbus-read.ts';
 import { freeSubnet, routesOf } from './free-subnet.ts';
+import { type Channel, hotspotChannel } from './hotspot-channel.ts';
 import { activate, type ActivationParts } from './network-manager-activation.ts';
-import { devicePaths, managerName, managerPath, type Objects, propertiesAt } from './network-manager-objects.ts';
+import {
+  devicePaths,
+  managerName,
+  managerPath,
+  type Objects,
+  propertiesAt,
+  visibleOf,
+} from './network-manager-objects.ts';
 import { hotspotSettings } from './network-manager-profiles.ts';
 import { switchOn } from './network-manager-radio.ts';
 import { datagramHolderOf } from './process-table.ts';
+import type { RadioRules } from './radio-rules.ts';
 
 /** What a hotspot uses of the machine besides NetworkManager. */
 export interface HotspotHost {
@@ -39,13 +48,17 @@ const dhcpPort = 67;
 const limitMs = 30_000;
 /** A DNS server that finds its port taken ends within some tenths of a second. */
 const settleMs = 1_500;
-const canBeAccessPoint = 0x40;
+const capability = { accessPoint: 0x40, bandsAreKnown: 0x100, has24: 0x200 } as const;
 const inMemory = 2;
 
 interface HotspotParts extends ActivationParts {
   clock: Clock;
+  log: Log;
   files: ManagedFiles;
   host: HotspotHost;
+  rules: RadioRules;
+  /** Receives the channel before the hotspot starts on it: it may become forbidden at any time. */
+  runsOn: (channel: Channel | undefined) => void;
   objects: () => Promise<Objects>;
 }
 
@@ -54,10 +67,18 @@ const noRadio = (detail: string): HotspotResult => ({ ok: false, reason: 'no-rad
 export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: AbortSignal): Promise<HotspotResult> {
   const radio = await readyRadio(of.interface, parts, signal);
   if (!('path' in radio)) return radio;
+  const channel = await channelFor(of, parts);
+  if (channel === 'none')
+    return {
+      ok: false,
+      reason: 'failed',
+      detail: `the rules in effect allow no channel for a hotspot on ${of.interface}`,
+    };
   // The radio keeps the address of an earlier hotspot for a moment.
   const subnet = freeSubnet(await parts.host.networks(of.interface));
   await parts.files.write(namesFile, namesText(of.isRedirecting, subnet.address));
-  const settings = hotspotSettings({ ...of, ...subnet, uuid: randomUUID() });
+  const band = channel?.band ?? (radio.has24 ? 'bg' : 'a');
+  const settings = hotspotSettings({ ...of, ...subnet, uuid: randomUUID(), band, channel: channel?.number });
   const [profile] = await parts.manager.call({
     path: `${managerPath}/Settings`,
     interface: `${managerName}.Settings`,
@@ -67,12 +88,26 @@ export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: Abo
   });
   if (typeof profile !== 'string') return { ok: false, reason: 'failed', detail: 'NetworkManager returned no profile' };
   const activation = { profile, device: radio.path, security: 'psk', limitMs, settleMs } as const;
+  parts.runsOn(channel);
   const result = await activate(activation, parts, signal);
   if (result.ok && !signal.aborted) return { ok: true, address: subnet.address };
   await removeProfile(parts.manager, profile);
   const holder = await portHolder(parts.host);
   if (holder) return { ok: false, reason: 'foreign', detail: holder };
   return { ok: false, reason: 'failed', detail: result.ok ? 'it was cancelled' : result.detail };
+}
+
+/** Undefined: the rules are not known, and NetworkManager chooses. */
+async function channelFor(of: Hotspot, { rules, objects, log }: HotspotParts): Promise<Channel | 'none' | undefined> {
+  try {
+    const channels = await rules.channels(of.interface);
+    if (channels.length === 0) return undefined;
+    const visible = visibleOf(await objects(), () => 0).filter((one) => one.interface === of.interface);
+    return hotspotChannel(channels, of.band, visible) ?? 'none';
+  } catch (error) {
+    log.debug('the rules of the radio cannot be read', { reason: errorText(error) });
+    return undefined;
+  }
 }
 
 const namesText = (isRedirecting: boolean, address: string): string =>
@@ -94,14 +129,15 @@ async function readyRadio(
   name: string,
   parts: HotspotParts,
   signal: AbortSignal,
-): Promise<HotspotResult | { path: string }> {
+): Promise<HotspotResult | { path: string; has24: boolean }> {
   const objects = await parts.objects();
   const path = devicePaths(objects).get(name);
   const wireless = propertiesAt(objects, path ?? '', 'Device.Wireless');
   if (path === undefined || wireless.size === 0) return noRadio(`there is no WiFi device ${name}`);
   const capabilities = numberIn(wireless, 'WirelessCapabilities');
-  if (capabilities !== 0 && (capabilities & canBeAccessPoint) === 0)
+  if (capabilities !== 0 && (capabilities & capability.accessPoint) === 0)
     return noRadio(`${name} cannot be an access point`);
   const problem = await switchOn(path, parts, signal);
-  return problem === undefined ? { path } : noRadio(problem);
+  if (problem !== undefined) return noRadio(problem);
+  return { path, has24: (capabilities & capability.bandsAreKnown) === 0 || (capabilities & capability.has24) !== 0 };
 }

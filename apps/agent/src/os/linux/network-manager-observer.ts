@@ -1,7 +1,8 @@
 import { uptime } from 'node:os';
 import { Cell, changedOr, type Clock, errorText, type Log } from '@platform/kit';
 import type { Connectivity, NetworkState, SavedProfile } from '../network-port.ts';
-import { BusError, type Peer } from './bus.ts';
+import type { Peer } from './bus.ts';
+import { BusError } from './bus-connection.ts';
 import { flagIn, numberIn, type Properties, propertiesOf, textIn } from './dbus-read.ts';
 import type { DBusValue } from './dbus-values.ts';
 import {

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Eap, NewProfile } from '../network-port.ts';
 import { type DBusValue, Variant } from './dbus-values.ts';
-import { profileSettings, savedProfile, type Settings, withoutMark, withPriority } from './network-manager-profiles.ts';
+import {
+  certificateFilesIn,
+  profileSettings,
+  savedProfile,
+  type Settings,
+  withoutMark,
+  withPriority,
+} from './network-manager-profiles.ts';
 
 const uuid = '11111111-2222-3333-4444-555555555555';
 const profile = (how: Partial<NewProfile>): NewProfile => ({
@@ -69,6 +76,7 @@ test('a static address with gateway, DNS and metric, on a cable', () => {
 
 const eap: Eap = {
   method: 'peap',
+  innerMethod: 'mschapv2',
   identity: 'me',
   anonymousIdentity: 'anonymous',
   password: 'secret',
@@ -96,6 +104,21 @@ for (const [name, of, expected] of [
     'TTLS with the authorities of the system',
     { ...eap, method: 'ttls', authority: '', serverName: '', anonymousIdentity: '' },
     { eap: ['ttls'], identity: 'me', 'system-ca-certs': true, 'phase2-auth': 'mschapv2', password: 'secret' },
+  ],
+  [
+    'TTLS with PAP',
+    { ...eap, method: 'ttls', innerMethod: 'pap', authority: '', serverName: '', anonymousIdentity: '' },
+    { eap: ['ttls'], identity: 'me', 'system-ca-certs': true, 'phase2-auth': 'pap', password: 'secret' },
+  ],
+  [
+    'TTLS with GTC, which is an EAP method in the tunnel',
+    { ...eap, method: 'ttls', innerMethod: 'gtc', authority: '', serverName: '', anonymousIdentity: '' },
+    { eap: ['ttls'], identity: 'me', 'system-ca-certs': true, 'phase2-autheap': 'gtc', password: 'secret' },
+  ],
+  [
+    'PEAP with GTC',
+    { ...eap, innerMethod: 'gtc', authority: '', serverName: '', anonymousIdentity: '' },
+    { eap: ['peap'], identity: 'me', 'system-ca-certs': true, 'phase2-auth': 'gtc', password: 'secret' },
   ],
   [
     'TLS',
@@ -141,6 +164,26 @@ const ofUser = (text: string): ReadonlyMap<string, DBusValue> =>
 for (const text of ['', '{', 'null', '7', '{"kind":"root"}', '{"kind":"additional"}', '{"kind":"additional","name":1}'])
   test(`the mark ${text || '(empty)'} is not one of this agent`, () =>
     assert.equal(savedProfile(ofUser(text)).mark, undefined));
+
+test('the files in which NetworkManager keeps certificates of a profile, and no others', () => {
+  const folder = '/etc/NetworkManager/system-connections';
+  const files = (path: string): readonly string[] => {
+    const section = new Map([['private-key', new Variant('ay', Buffer.from(path))]]);
+    return certificateFilesIn(new Map([['802-1x', section]]), uuid);
+  };
+  assert.deepEqual(files(`file://${folder}/${uuid}-private-key.pem\0`), [`${folder}/${uuid}-private-key.pem`]);
+  for (const other of [
+    `file://${folder}/22222222-private-key.pem\0`,
+    `file://${folder}/${uuid}-../../../etc/shadow.pem\0`,
+    `file:///home/me/${uuid}-private-key.pem\0`,
+    `x file://${folder}/${uuid}-private-key.pem\0`,
+    'file:///etc/ssl/me.pem\0',
+    '-----BEGIN PRIVATE KEY-----',
+    '',
+  ])
+    assert.deepEqual(files(other), [], other);
+  assert.deepEqual(certificateFilesIn(undefined, uuid), []);
+});
 
 test('values of other types are read as empty', () => {
   const odd = new Map<string, DBusValue>([

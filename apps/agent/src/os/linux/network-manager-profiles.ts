@@ -1,7 +1,7 @@
 // Profiles of NetworkManager: https://networkmanager.dev/docs/api/latest/ref-settings.html
 import type { Eap, NewProfile, ProfileMark, SavedProfile } from '../network-port.ts';
 import { type DBusValue, Variant } from './dbus-values.ts';
-import { bytesIn, flagIn, numberIn, type Properties, propertiesOf, sectionIn, textIn } from './dbus-read.ts';
+import { bytesIn, flagIn, numberIn, type Properties, propertiesOf, sectionIn, textIn, textsIn } from './dbus-read.ts';
 import { ssidText } from './network-manager-objects.ts';
 
 /** Sections with their properties, in the type a{sa{sv}}. */
@@ -107,7 +107,7 @@ function eapSection(eap: Eap): Section {
     'ca-cert': pem(eap.authority),
     'system-ca-certs': eap.authority === '' ? bool(true) : undefined,
     'domain-match': textOr(eap.serverName),
-    ...(!isTls && { 'phase2-auth': string('mschapv2'), password: string(eap.password) }),
+    ...(!isTls && { [innerKey(eap)]: string(eap.innerMethod), password: string(eap.password) }),
     ...(isTls && {
       'client-cert': pem(eap.clientCertificate),
       'private-key': pem(eap.clientKey),
@@ -116,6 +116,10 @@ function eapSection(eap: Eap): Section {
     }),
   };
 }
+
+/** TTLS has two kinds of inner methods; gtc is of the other kind. */
+const innerKey = ({ method, innerMethod }: Eap): string =>
+  method === 'ttls' && innerMethod === 'gtc' ? 'phase2-autheap' : 'phase2-auth';
 
 export function profileSettings(profile: NewProfile, uuid: string, seenAs: SeenAs): Settings {
   const metric = new Variant('x', BigInt(profile.routeMetric));
@@ -143,6 +147,9 @@ export function hotspotSettings(of: {
   password: string;
   address: string;
   prefix: number;
+  band: 'bg' | 'a';
+  /** Undefined: NetworkManager chooses. */
+  channel: number | undefined;
 }): Settings {
   return settings({
     connection: {
@@ -152,7 +159,12 @@ export function hotspotSettings(of: {
       'interface-name': string(of.interface),
       autoconnect: bool(false),
     },
-    [wifiType]: { ssid: bytes(Buffer.from(of.ssid)), mode: string('ap'), band: string('bg') },
+    [wifiType]: {
+      ssid: bytes(Buffer.from(of.ssid)),
+      mode: string('ap'),
+      band: string(of.band),
+      channel: of.channel === undefined ? undefined : new Variant('u', of.channel),
+    },
     '802-11-wireless-security': {
       'key-mgmt': string('wpa-psk'),
       psk: string(of.password),
@@ -212,6 +224,20 @@ export const ssidIn = (value: DBusValue | undefined): Uint8Array =>
 /** How the profile's network is secured, in the words of NetworkManager; empty: open. */
 export const keyManagementIn = (value: DBusValue | undefined): string =>
   textIn(sectionIn(propertiesOf(value), '802-11-wireless-security'), 'key-mgmt');
+
+/** How the profile signs in to an enterprise network; empty: it does not. */
+export const eapMethodIn = (value: DBusValue | undefined): string =>
+  textsIn(sectionIn(propertiesOf(value), '802-1x'), 'eap')[0] ?? '';
+
+/** Files in which NetworkManager keeps certificates and keys of this profile; not those that a user names in it. */
+export function certificateFilesIn(value: DBusValue | undefined, uuid: string): readonly string[] {
+  const section = sectionIn(propertiesOf(value), '802-1x');
+  const own = new RegExp(`^file://(/etc/NetworkManager/system-connections/${uuid}-[a-z-]+\\.(?:pem|der))\0?$`);
+  return ['ca-cert', 'client-cert', 'private-key'].flatMap((key) => {
+    const [, file] = own.exec(Buffer.from(bytesIn(section, key)).toString()) ?? [];
+    return file === undefined || uuid === '' ? [] : [file];
+  });
+}
 
 /**
  * The settings of a profile that was read, with changes. Undefined removes a property. NetworkManager keeps the secrets,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
 import { changedOr, type Clock, type Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
 import type { ManagedFiles } from '../managed-files.ts';
 import type {
   Checkpoint,
@@ -10,10 +12,15 @@ import type {
   Network,
   NewProfile,
 } from '../network-port.ts';
-import { type Bus, BusError, createBus, type Peer, systemBusAddress } from './bus.ts';
+import { type Bus, createBus, type Peer, systemBusAddress } from './bus.ts';
+import { BusError } from './bus-connection.ts';
+import { CertificateFiles, type KeyFiles } from './certificate-files.ts';
 import { bytesIn, numberIn } from './dbus-read.ts';
 import { Variant } from './dbus-values.ts';
+import { type Channel, mayStay } from './hotspot-channel.ts';
+import type { JoinContext } from './join-outcome.ts';
 import { activate, supplicantName } from './network-manager-activation.ts';
+import { restoreFiles, setPowerSave } from './network-manager-files.ts';
 import { hotspotHost, type HotspotHost, removeProfile, startHotspot } from './network-manager-hotspot.ts';
 import {
   accessPointsOf,
@@ -26,6 +33,8 @@ import {
 } from './network-manager-objects.ts';
 import { isChecking, NetworkManagerObserver, type ProfileRecord } from './network-manager-observer.ts';
 import {
+  certificateFilesIn,
+  eapMethodIn,
   keyManagementIn,
   profileSettings,
   type SeenAs,
@@ -37,6 +46,8 @@ import {
   withPriority,
 } from './network-manager-profiles.ts';
 import { switchOn } from './network-manager-radio.ts';
+import { kernelRadioRules, type RadioRules } from './radio-rules.ts';
+import { type WifiCountry, wifiCountry } from './wifi-country.ts';
 
 export interface NetworkManagerParts {
   bus: Bus;
@@ -44,19 +55,35 @@ export interface NetworkManagerParts {
   log: Log;
   files: ManagedFiles;
   host: HotspotHost;
+  rules: RadioRules;
+  country: WifiCountry;
+  /** For the files that NetworkManager leaves behind. */
+  keyFiles: KeyFiles;
   /** Tests the way to the internet where NetworkManager does not check it, or is absent. Never rejects. */
   probe: (signal: AbortSignal) => Promise<Connectivity>;
 }
 
+const keyFiles: KeyFiles = {
+  read: (file) => readFile(file).catch(() => undefined),
+  write: (file, bytes) => atomicWrite(file, bytes, { mode: 0o600 }),
+  remove: (file) => rm(file, { force: true }),
+};
+
 /** The network of this Linux machine. */
-export const linuxNetwork = (of: Omit<NetworkManagerParts, 'bus' | 'host'>): Network =>
-  networkManager({ ...of, host: hotspotHost, bus: createBus({ address: systemBusAddress(process.env), ...of }) });
+export function linuxNetwork(
+  of: Pick<NetworkManagerParts, 'clock' | 'log' | 'files' | 'probe'> & { root: string },
+): Network {
+  const rules = kernelRadioRules();
+  const bus = createBus({ address: systemBusAddress(process.env), ...of });
+  return networkManager({ ...of, host: hotspotHost, bus, rules, country: wifiCountry({ ...of, rules }), keyFiles });
+}
 
 export function networkManager(parts: NetworkManagerParts): Network {
   const manager = parts.bus.peer(managerName);
   const supplicant = parts.bus.peer(supplicantName);
   const observer = new NetworkManagerObserver({ manager, ...parts });
-  const all = { ...parts, manager, supplicant, observer };
+  const certificates = new CertificateFiles(parts.keyFiles);
+  const all = { ...parts, manager, supplicant, observer, certificates, hotspot: { channel: undefined } };
   return {
     state: observer.state,
     async run(signal) {
@@ -74,6 +101,9 @@ export function networkManager(parts: NetworkManagerParts): Network {
     stopHotspot: () => stopHotspot(all),
     checkpoint: async (seconds) => checkpoint(seconds, ready(all)),
     setPowerSave: async (isOn) => setPowerSave(isOn, ready(all)),
+    restoreFiles: () => restoreFiles(all),
+    setCountry: (country) => setCountry(country, all),
+    hotspotProblem: () => hotspotProblem(all),
   };
 }
 
@@ -81,6 +111,9 @@ interface All extends NetworkManagerParts {
   manager: Peer;
   supplicant: Peer;
   observer: NetworkManagerObserver;
+  certificates: CertificateFiles;
+  /** `channel`: of the running hotspot, as far as the agent chose it. */
+  hotspot: { channel: Channel | undefined };
 }
 
 function ready(all: All): All {
@@ -149,11 +182,16 @@ async function save(profile: NewProfile, uuid: string | undefined, all: All): Pr
   const { manager, observer } = all;
   const existing = uuid === undefined ? undefined : await observer.profile(uuid);
   if (existing) requireOurs(existing);
+  if (existing) await all.certificates.keep(certificateFilesIn(existing.value, existing.saved.uuid));
   const id = uuid ?? randomUUID();
   const settings = profileSettings(profile, id, await seenAs(profile.wifi?.ssid ?? '', all));
   if (existing) await update(existing.path, settings, all);
   else await manager.call({ ...ofSettings, member: 'AddConnection', signature: 'a{sa{sv}}', args: [settings] });
   await observer.observe();
+  const after = certificateFilesIn((await observer.profile(id))?.value, id);
+  const before = existing ? certificateFilesIn(existing.value, id) : [];
+  await all.certificates.discard(before.filter((file) => !after.includes(file)));
+  if (!existing) all.certificates.add(after);
   return id;
 }
 
@@ -190,11 +228,14 @@ async function change(uuid: string, all: All, changed: (value: ProfileRecord['va
   await all.observer.observe();
 }
 
-async function remove(uuid: string, { manager, observer }: All): Promise<void> {
+async function remove(uuid: string, { manager, observer, certificates }: All): Promise<void> {
   const record = await observer.profile(uuid);
   if (!record) return;
   requireOurs(record);
+  const files = certificateFilesIn(record.value, uuid);
+  await certificates.keep(files);
   await removeProfile(manager, record.path);
+  await certificates.discard(files);
   await observer.observe();
 }
 
@@ -249,9 +290,9 @@ async function joinOnce(
 }
 
 /** A profile of this agent that was saved before the radio saw how the access point is secured. */
-async function fitSecurity(record: ProfileRecord, all: All): Promise<'open' | 'psk' | 'eap'> {
+async function fitSecurity(record: ProfileRecord, all: All): Promise<JoinContext['security']> {
   const now = keyManagementIn(record.value);
-  if (now === 'wpa-eap') return 'eap';
+  if (now === 'wpa-eap') return eapMethodIn(record.value) === 'tls' ? 'eap-tls' : 'eap';
   if (now === '' || now === 'owe') return 'open';
   const { isOnlySae: needsSae } = await seenAs(record.saved.ssid, all);
   if (record.saved.mark && now === 'wpa-psk' && needsSae)
@@ -261,7 +302,8 @@ async function fitSecurity(record: ProfileRecord, all: All): Promise<'open' | 'p
 
 async function openHotspot(hotspot: Hotspot, all: All, signal: AbortSignal): Promise<HotspotResult> {
   await stopHotspot(all);
-  const result = await startHotspot(hotspot, { ...all, objects: () => all.observer.observe() }, signal);
+  const runsOn = (channel: Channel | undefined): void => void (all.hotspot.channel = channel);
+  const result = await startHotspot(hotspot, { ...all, runsOn, objects: () => all.observer.observe() }, signal);
   await all.observer.observe();
   return result;
 }
@@ -274,11 +316,27 @@ async function stopHotspot({ manager, observer }: All): Promise<void> {
   if (hotspots.length > 0) await observer.observe();
 }
 
+const wifiDevices = ({ observer }: All) => observer.state.get().devices.filter(({ type }) => type === 'wifi');
+
+function setCountry(country: string, all: All): Promise<string> {
+  const radios = wifiDevices(all);
+  const isConnected = radios.some(({ state, isHotspot }) => state === 'connected' && !isHotspot);
+  const names = radios.map(({ interface: name }) => name);
+  return all.country.set(country, names, isConnected);
+}
+
+async function hotspotProblem(all: All): Promise<string> {
+  const device = wifiDevices(all).find(({ isHotspot }) => isHotspot);
+  const { channel } = all.hotspot;
+  if (!device || !channel || mayStay(channel.frequencyMhz, await all.rules.channels(device.interface))) return '';
+  return `channel ${channel.number} (${channel.frequencyMhz} MHz) is not allowed any more`;
+}
+
 /** NMCheckpointCreateFlags: a rollback deletes new profiles and disconnects new devices. */
 const deleteNew = 2;
 const disconnectNew = 4;
 
-async function checkpoint(seconds: number, { manager, observer }: All): Promise<Checkpoint> {
+async function checkpoint(seconds: number, { manager, observer, certificates }: All): Promise<Checkpoint> {
   const [path] = await manager.call({
     ...ofManager,
     member: 'CheckpointCreate',
@@ -286,36 +344,24 @@ async function checkpoint(seconds: number, { manager, observer }: All): Promise<
     args: [[], Math.ceil(seconds), deleteNew | disconnectNew],
   });
   if (typeof path !== 'string') throw new BusError('', 'NetworkManager returned no checkpoint');
-  const end = async (member: 'CheckpointDestroy' | 'CheckpointRollback'): Promise<void> => {
-    await manager.call({ ...ofManager, member, signature: 'o', args: [path] });
+  certificates.open();
+  const end = async (member: 'CheckpointDestroy' | 'CheckpointRollback'): Promise<boolean> => {
+    if (member === 'CheckpointRollback') await certificates.rollBack();
+    const isThere = await manager.call({ ...ofManager, member, signature: 'o', args: [path] }).then(
+      () => true,
+      (error: unknown) => {
+        if (isGone(error)) return false;
+        throw error;
+      },
+    );
+    if (member === 'CheckpointDestroy') await (isThere ? certificates.confirm() : certificates.rollBack());
     for (const record of observer.records()) observer.forget(record.path);
     await observer.observe();
+    return isThere;
   };
-  return { confirm: () => end('CheckpointDestroy'), rollBack: () => end('CheckpointRollback') };
+  return { confirm: () => end('CheckpointDestroy'), rollBack: async () => void (await end('CheckpointRollback')) };
 }
 
-const powerSaveFile = '/etc/NetworkManager/conf.d/81-platform-wifi-powersave.conf';
-const powerSave = { off: 2, on: 3 } as const;
-/** Reads the configuration files again. */
-const reloadConfiguration = 1;
-
-async function setPowerSave(isOn: boolean | null, { manager, observer, files }: All): Promise<void> {
-  const text = `# Written by platform-agent.\n[connection]\nwifi.powersave = ${isOn === true ? powerSave.on : powerSave.off}\n`;
-  const isChanged =
-    isOn === null ? (await files.restore(powerSaveFile)) === 'restored' : await files.write(powerSaveFile, text);
-  if (!isChanged) return;
-  await manager.call({ ...ofManager, member: 'Reload', signature: 'u', args: [reloadConfiguration] });
-  const objects = await observer.observe();
-  const paths = devicePaths(objects);
-  for (const { interface: name, type, isHotspot, profile } of observer.state.get().devices) {
-    const record = observer.records().find(({ saved }) => saved.uuid === profile);
-    if (type !== 'wifi' || isHotspot || !record) continue;
-    // Only an activation applies it.
-    await manager.call({
-      ...ofManager,
-      member: 'ActivateConnection',
-      signature: 'ooo',
-      args: [record.path, paths.get(name) ?? '/', '/'],
-    });
-  }
-}
+/** NetworkManager has ended the checkpoint by itself. */
+const isGone = (error: unknown): boolean =>
+  error instanceof BusError && /\.(InvalidArguments|UnknownMethod|UnknownObject)$/.test(error.code);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, rename, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
@@ -31,6 +31,18 @@ test('each change of a file is reported: appended, truncated, replaced, created'
   await writeFile(folder.file('late'), 'x\n');
   await late.changed(none);
   late.close();
+});
+
+test('each file that is created in a watched folder is reported, also one that follows a removal', async () => {
+  await using folder = await tempFolder();
+  const watch = watchFile(folder.path, systemClock, 3_600_000);
+  for (let turn = 0; turn < 3; turn++) {
+    await writeFile(folder.file('touched'), '');
+    await watch.changed(none);
+    await rm(folder.file('touched'));
+    await watch.changed(none);
+  }
+  watch.close();
 });
 
 test('an idle file wakes its reader twice a minute, a missing one every few seconds; an abort ends the wait', async () => {

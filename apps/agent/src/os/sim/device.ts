@@ -2,7 +2,7 @@ import type { RestartStatus } from '@platform/contract/machine';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import type { Device, FileSystem, Host, Processes } from '../ports.ts';
+import type { Device, FileSystem, Host, HostFacts, Processes } from '../ports.ts';
 import { simLines } from './disk.ts';
 import { simFileSystem, type Fate, type Step } from './file-system.ts';
 import { SimFiles, type Survivors } from './files.ts';
@@ -22,6 +22,7 @@ export class SimDevice {
   resources: ResourceReport | undefined;
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
+  facts: HostFacts = {};
   /** Called before each step that changes the disk or starts a program. */
   fate: (step: Step) => Fate = () => 'ok';
   /** Wraps the agent's view of the disk. */
@@ -67,6 +68,7 @@ export class SimDevice {
       web: mortal(simWeb(this.releases, clock), life),
       probe: mortal({ restartStatus: async () => this.status, resourceReport: async () => this.resources }, life),
       host,
+      hostFacts: async () => this.facts,
     };
     return { device, clock, kill: () => void (life.isKilled = true) };
   }

@@ -78,6 +78,7 @@ export class SimFiles {
     const node = this.#file(bytes, mode);
     node.durable = bytes;
     for (const names of [this.#names, this.#durable]) names.set(name, node);
+    for (const wake of this.#watchers.get(name) ?? []) wake();
   }
 
   putLink(target: string, name: string): void {

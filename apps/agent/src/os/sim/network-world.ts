@@ -19,6 +19,8 @@ export interface SimAccessPoint {
   isOn: boolean;
   isHidden: boolean;
   hasDhcp: boolean;
+  /** Its router gives IPv6 addresses only. */
+  isIpv6Only: boolean;
   internet: Connectivity;
 }
 
@@ -32,6 +34,7 @@ export const simAccessPoint = (ssid: string): SimAccessPoint => ({
   isOn: true,
   isHidden: false,
   hasDhcp: true,
+  isIpv6Only: false,
   internet: 'full',
 });
 
@@ -96,11 +99,12 @@ export function failureOf(
   const point = accessPoints.find((one) => one.ssid === profile.ssid && one.isOn);
   if (!point) return 'not-found';
   if (point.password !== profile.psk) return 'wrong-password';
-  return point.hasDhcp || profile.address !== '' ? undefined : 'no-address';
+  return point.hasDhcp || point.isIpv6Only || profile.address !== '' ? undefined : 'no-address';
 }
 
 /** A static address leads to the internet only in the subnet of the router. */
 const subnet = '192.168.1.';
+export const simIpv6Address = '2001:db8::20/64';
 
 export function connectivityOf({ links, cables, accessPoints }: SimWorld): Connectivity {
   const [first] = [...links].toSorted(([, a], [, b]) => a.routeMetric - b.routeMetric);
@@ -108,7 +112,7 @@ export function connectivityOf({ links, cables, accessPoints }: SimWorld): Conne
   const [device, { ssid, address }] = first;
   const cable = cables.find((one) => one.interface === device);
   const source = cable ?? accessPoints.find((one) => one.ssid === ssid);
-  return address.startsWith(subnet) ? (source?.internet ?? 'none') : 'limited';
+  return address.startsWith(subnet) || address === simIpv6Address ? (source?.internet ?? 'none') : 'limited';
 }
 
 const unknownNetwork = { connectivity: 'unknown', devices: [], profiles: [], visible: [] } as const;

@@ -9,6 +9,7 @@ import type {
   Network,
   NetworkState,
   NewProfile,
+  RestoredFile,
   SavedProfile,
   VisibleNetwork,
 } from '../network-port.ts';
@@ -18,6 +19,7 @@ import {
   failureOf,
   observe,
   simAccessPoint,
+  simIpv6Address,
   type SimAccessPoint,
   type SimCable,
   type SimLink,
@@ -32,6 +34,7 @@ const noAddressMs = 45_000;
 const scanMs = 2_000;
 /** Until the kernel writes a new file to the disk. */
 const flushMs = 30_000;
+const countryMs = 200;
 
 /** The network of a simulated machine, with the access points and cables around it. */
 export class SimNetwork implements Network {
@@ -39,6 +42,14 @@ export class SimNetwork implements Network {
   /** Every name that the last hotspot answered led to the device. */
   isRedirecting = false;
   powerSave: boolean | null = null;
+  /** Files of the operating system that the agent wrote. */
+  readonly files = new Set<string>();
+  /** Whose rules the radios obey. */
+  country = '00';
+  /** Countries whose rules the kernel does not know. */
+  unknownCountries: readonly string[] = [];
+  /** Countries that forbid the channel of the hotspot. */
+  forbidding: readonly string[] = [];
   /** Program that holds port 53; empty: none. */
   foreignDnsServer = '';
   /** Joins that were started by `join`, in order, by SSID or interface. */
@@ -54,7 +65,9 @@ export class SimNetwork implements Network {
   #visible: readonly VisibleNetwork[] = [];
   #busy = new Set<string>();
   #hotspot: Hotspot | undefined;
+  #checkpoint = new AbortController();
   #uuids = 0;
+  #countryBefore: string | undefined;
 
   constructor(clock: Clock, { radios = ['wlan0'] }: { radios?: readonly string[] } = {}) {
     this.#clock = clock;
@@ -104,12 +117,14 @@ export class SimNetwork implements Network {
   /** The power fails: links and what is not on the disk yet are lost; then the machine boots. */
   cutPower(): void {
     const durable = this.#clock.now() - flushMs;
+    this.#checkpoint.abort();
     this.#profiles = this.#profiles.filter(({ savedAt }) => savedAt <= durable);
     this.#links = new Map();
     this.#visible = [];
     this.#busy = new Set();
     this.#hotspot = undefined;
     this.#isRunning = false;
+    this.country = '00';
     this.state.set({ ...observe(this.#world), manager: 'starting', version: '' });
   }
 
@@ -151,7 +166,7 @@ export class SimNetwork implements Network {
 
   async save(profile: NewProfile, uuid?: string): Promise<string> {
     this.#ready();
-    if (uuid !== undefined) this.#owned(uuid);
+    if (uuid !== undefined && this.#profiles.some((one) => one.uuid === uuid)) this.#owned(uuid);
     return this.#store(profile, profile.mark, uuid);
   }
 
@@ -195,6 +210,7 @@ export class SimNetwork implements Network {
     if (!this.#radios.includes(hotspot.interface))
       return { ok: false, reason: 'no-radio', detail: `there is no ${hotspot.interface}` };
     if (this.foreignDnsServer !== '') return { ok: false, reason: 'foreign', detail: this.foreignDnsServer };
+    this.files.add('hotspot names');
     await this.#clock.sleep(joinMs, signal);
     this.#unlink(hotspot.interface);
     this.#hotspot = hotspot;
@@ -212,22 +228,55 @@ export class SimNetwork implements Network {
   async checkpoint(seconds: number): Promise<Checkpoint> {
     this.#ready();
     const [profiles, links] = [this.#profiles, this.#links];
+    const known = new Set(profiles.map(({ uuid }) => uuid));
+    const used = new Set([...links.values()].map(({ profile }) => profile));
     const over = new AbortController();
+    this.#checkpoint = over;
     const rollBack = async (): Promise<void> => {
       if (over.signal.aborted) return;
       over.abort();
-      this.#profiles = profiles;
+      const others = this.#profiles.filter(({ uuid }) => known.has(uuid) && !used.has(uuid));
+      this.#profiles = [...others, ...profiles.filter(({ uuid }) => used.has(uuid))];
       this.#links = links;
       this.#changed();
     };
     void this.#clock.sleep(seconds * 1000, over.signal).then(rollBack);
-    return { rollBack, confirm: async () => over.abort() };
+    const confirm = async (): Promise<boolean> => {
+      const isRolledBack = over.signal.aborted;
+      over.abort();
+      return !isRolledBack;
+    };
+    return { rollBack, confirm };
   }
 
   async setPowerSave(isOn: boolean | null): Promise<void> {
     this.#ready();
     this.powerSave = isOn;
+    if (isOn === null) this.files.delete('power save');
+    else this.files.add('power save');
   }
+
+  async restoreFiles(): Promise<readonly RestoredFile[]> {
+    const restored = [...this.files].map((file) => ({ file, isRestored: true }));
+    this.files.clear();
+    this.powerSave = null;
+    return restored;
+  }
+
+  async setCountry(country: string): Promise<string> {
+    await this.#clock.sleep(countryMs);
+    if (this.#radios.length === 0) return '';
+    if (!this.unknownCountries.includes(country)) {
+      if (country !== '') this.#countryBefore ??= this.country;
+      this.country = country === '' ? (this.#countryBefore ?? this.country) : country;
+      if (country === '') this.#countryBefore = undefined;
+      return '';
+    }
+    return 'the kernel has no rules for this country';
+  }
+
+  hotspotProblem = async (): Promise<string> =>
+    this.#hotspot && this.forbidding.includes(this.country) ? 'channel 36 (5180 MHz) is not allowed any more' : '';
 
   // What NetworkManager does by itself
 
@@ -276,7 +325,9 @@ export class SimNetwork implements Network {
 
   #connect(device: string, { uuid, ssid, address, routeMetric }: SimProfile): void {
     const links = new Map(this.#links);
-    links.set(device, { profile: uuid, ssid, address: address || '192.168.1.20/24', routeMetric });
+    const isIpv6Only = this.#accessPoints.some((one) => one.ssid === ssid && one.isIpv6Only);
+    const given = isIpv6Only ? simIpv6Address : '192.168.1.20/24';
+    links.set(device, { profile: uuid, ssid, address: address || given, routeMetric });
     this.#links = links;
     this.#changed();
   }

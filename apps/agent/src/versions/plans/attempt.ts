@@ -1,3 +1,4 @@
+import type { RestartDecision } from '../../state/may-restart.ts';
 import type { Failure, UpdateAttempt } from '../../state/state.ts';
 import { isQuarantined, isSameContent } from '../../state/trial-file.ts';
 import { wantedId, type Goal, type Have } from './program-version.ts';
@@ -39,10 +40,10 @@ export interface About {
   /** Version of the program if it runs from outside versions/; empty: it does not. */
   elsewhere: string;
   /** Why the installed version does not run yet, as a clause. */
-  wait: string;
+  wait: RestartDecision | undefined;
 }
 
-const sentence = (clause: string): string => (clause === '' ? '' : ` ${clause[0]?.toUpperCase()}${clause.slice(1)}.`);
+const sentence = (clause = ''): string => (clause === '' ? '' : ` ${clause[0]?.toUpperCase()}${clause.slice(1)}.`);
 
 /** Why this version of the program `name` runs, in one or two sentences for display. */
 export function whyOf(
@@ -81,7 +82,7 @@ export function whyOf(
   }
   if (id !== null && linked === id) {
     if (running === null) return `${asked} is installed, as asked for, and starts next.`;
-    return `${runs} ${asked} is installed and is used from the next restart on.${sentence(wait)}`;
+    return `${runs} ${asked} is installed and is used from the next restart on.${sentence(wait?.reason)}`;
   }
   if (id !== null && have.versions.some((v) => v.id === id)) {
     if (!have.mayActivate)

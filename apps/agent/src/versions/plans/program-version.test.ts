@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RestartDecision } from '../../state/may-restart.ts';
 import { idOf, versionOf, type Release, type UpdateAttempt } from '../../state/state.ts';
 import type { Bad, Trial } from '../../state/trial-file.ts';
 import { nextAttempt, whyOf } from './attempt.ts';
@@ -297,7 +298,7 @@ const mine = release('customURL', '', {
   url: 'https://me:pw@builds.example/mine?token=t',
   wish: 'https://me:pw@builds.example/mine?token=t',
 });
-const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; wait?: string }][] = [
+const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; wait?: RestartDecision }][] = [
   [goal(undefined), have({}), 'No version of platform-server is installed.'],
   [goal(undefined), have({ linked: a, running: a }), '1.0.0 is used. The management server names no version.'],
   [goal(b11), have({ linked: b, running: b, versions: sized(b) }), '1.1.0 (stable) is used, as asked for.'],
@@ -341,8 +342,8 @@ const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; 
   [
     goal(b11),
     have({ linked: b, running: a, versions: sized(a, b) }),
-    '1.0.0 is used. 1.1.0 (stable) is installed and is used from the next restart on. The maintenance window is closed and opens on Fri 2026-01-02 02:00 UTC.',
-    { wait: 'the maintenance window is closed and opens on Fri 2026-01-02 02:00 UTC' },
+    '1.0.0 is used. 1.1.0 (stable) is installed and is used from the next restart on. It waits for the window Fri 02:00 UTC.',
+    { wait: { is: 'denied', reason: 'it waits for the window Fri 02:00 UTC', untilWall: 1 } },
   ],
   [
     goal(mine),
@@ -358,7 +359,7 @@ const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; 
 for (const [wanted, world, why, about] of whys) {
   test(`why: ${why}`, () =>
     assert.equal(
-      whyOf('platform-server', wanted, world, undefined, undefined, { urls, elsewhere: '', wait: '', ...about }),
+      whyOf('platform-server', wanted, world, undefined, undefined, { urls, elsewhere: '', wait: undefined, ...about }),
       why,
     ));
 }

@@ -1,4 +1,4 @@
-import type { AgentReport, NetworkReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { AgentReport, HostFacts, NetworkReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
 /** More than any agent of ours sends. */
 const mostLinks = 16;
@@ -11,9 +11,21 @@ const mostName = 64;
 const name = (value: string): string => value.slice(0, mostName);
 const text = (value: string): string => value.slice(0, mostText);
 
-/** The report as it is stored: what a machine says about its network is cut to limits, so that lists stay small. */
-export const boundedReport = (report: AgentReport): AgentReport =>
-  report.network ? { ...report, network: boundedNetwork(report.network) } : report;
+/** The report as it is stored: what a machine reports about its network and itself is cut to limits, so that lists stay small. */
+export const boundedReport = (report: AgentReport): AgentReport => ({
+  ...report,
+  ...(report.network && { network: boundedNetwork(report.network) }),
+  ...(report.facts && { facts: boundedFacts(report.facts) }),
+});
+
+const boundedFacts = (facts: HostFacts): HostFacts => ({
+  ...facts,
+  model: text(facts.model),
+  serial: text(facts.serial),
+  architecture: text(facts.architecture),
+  distribution: text(facts.distribution),
+  kernel: text(facts.kernel),
+});
 
 const boundedNetwork = (network: NetworkReport): NetworkReport => ({
   ...network,

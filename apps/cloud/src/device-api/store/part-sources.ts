@@ -11,6 +11,7 @@ export type PartSource = {
   agent: unknown;
   window: unknown;
   quarantineClearance: number;
+  systemUpgrades: number;
   /** A user requested a restart within the last hour, and the machine has not taken it yet. */
   isRestartWanted: boolean;
   /** A user requested a migration from another product's agent to ours, and it has not completed. */
@@ -21,7 +22,7 @@ export type PartSource = {
 /** @returns sources in the order of the IDs; undefined: no such part. */
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
   const { rows } = await sql<PartSource & { id: string }>`
-    select part.id, part.revision, part.quarantine_clearance, part.host,
+    select part.id, part.revision, part.quarantine_clearance, part.system_upgrades, part.host,
       coalesce(part.restart_requested_on > now() - make_interval(secs => ${restartLifeMs / 1000}), false) as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent,
       saved.config -> 'maintenance_window' as window
     from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision

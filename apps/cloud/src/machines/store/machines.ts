@@ -29,6 +29,7 @@ export type PartRow = {
   restartRequestedOn: number | null;
   quarantineClearance: number;
   quarantineClearedOn: number | null;
+  systemUpgradeRequestedOn: number | null;
   /** Null: no migration from another product's agent to ours was requested, or it has completed. */
   migrationRequestedOn: number | null;
   uninstalledOn: number | null;
@@ -148,6 +149,7 @@ export async function insertPart(db: Database, { sealingKey, ...part }: NewPart)
     reportedOn: null,
     restartRequestedOn: null,
     quarantineClearedOn: null,
+    systemUpgradeRequestedOn: null,
     migrationRequestedOn: null,
     uninstalledOn: null,
   };
@@ -264,6 +266,18 @@ export async function clearQuarantine(db: Database, partId: string): Promise<voi
     .set((eb) => ({
       quarantineClearance: eb('quarantineClearance', '+', 1),
       quarantineClearedOn: sql<number>`now()`,
+    }))
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
+}
+
+export async function requestSystemUpgrade(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set((eb) => ({
+      systemUpgrades: eb('systemUpgrades', '+', 1),
+      systemUpgradeRequestedOn: sql<number>`now()`,
     }))
     .where('id', '=', partId)
     .execute();

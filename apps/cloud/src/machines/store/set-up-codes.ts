@@ -1,6 +1,6 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
-import { newSetUpCode } from '@platform/contract/set-up-code';
+import { newSetUpCode, similarSetUpCodes } from '@platform/contract/set-up-code';
 import { hashSecret } from '../../access/secrets.ts';
 import { at, type Database } from '../../database/database.ts';
 
@@ -27,7 +27,9 @@ export async function replaceSetUpCode(
   await db
     .insertInto('setUpCode')
     .values({ partId, orgId, ...row })
-    .onConflict((conflict) => conflict.column('partId').doUpdateSet(row))
+    .onConflict((conflict) =>
+      conflict.column('partId').doUpdateSet({ ...row, replacedHash: sql<Buffer>`set_up_code.code_hash` }),
+    )
     .execute();
   return code;
 }
@@ -54,4 +56,71 @@ export async function redeemSetUpCode(
       from found where set_up_code.part_id = found.part_id
     returning set_up_code.part_id, set_up_code.org_id, found.is_first`.execute(db);
   return rows[0];
+}
+
+export type SetUpAttempt = {
+  time: number;
+  result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
+  address: string;
+  agentVersion: string;
+};
+
+const mostAttempts = 10;
+
+/** Stores an attempt, and drops older ones. */
+export async function noteSetUpAttempt(
+  db: Database,
+  { partId, orgId, now, ...attempt }: Omit<SetUpAttempt, 'time'> & { partId: string; orgId: string; now: number },
+): Promise<void> {
+  await db
+    .insertInto('setUpAttempt')
+    .values({ partId, orgId, ...attempt, time: at(now) })
+    .execute();
+  await sql`
+    delete from set_up_attempt where part_id = ${partId} and id <= (
+      select id from set_up_attempt where part_id = ${partId} order by id desc offset ${mostAttempts} limit 1)`.execute(
+    db,
+  );
+}
+
+/** Why a code was refused, and whose it is. Undefined: no part has such a code. @param now - ms since 1970. */
+export async function findRefused(
+  db: Database,
+  { code, now, key }: { code: string; now: number; key: Buffer },
+): Promise<{ partId: string; orgId: string; result: SetUpAttempt['result'] } | undefined> {
+  const own = hashOf(key, code);
+  const similar = similarSetUpCodes(code).map((one) => hashOf(key, one));
+  const { rows } = await sql<{ partId: string; orgId: string; result: SetUpAttempt['result'] }>`
+    select part_id, org_id,
+           case when code_hash = ${own} and expires_on <= ${at(now)} then 'expired'
+                when code_hash = ${own} then 'other device'
+                when replaced_hash = ${own} then 'replaced'
+                else 'similar' end as result
+      from set_up_code
+     where code_hash = ${own} or replaced_hash = ${own} or (code_hash = any(${similar}) and expires_on > ${at(now)})
+     order by code_hash = ${own} desc, replaced_hash = ${own} desc limit 1`.execute(db);
+  return rows[0];
+}
+
+/** The newest code of a part, and the attempts, newest first. */
+export async function readSetUp(
+  db: Database,
+  partId: string,
+): Promise<{
+  code: { createdOn: number; expiresOn: number; redeemedOn: number | null } | undefined;
+  attempts: SetUpAttempt[];
+}> {
+  const code = await db
+    .selectFrom('setUpCode')
+    .select(['createdOn', 'expiresOn', 'redeemedOn'])
+    .where('partId', '=', partId)
+    .executeTakeFirst();
+  const attempts = await db
+    .selectFrom('setUpAttempt')
+    .select(['time', 'result', 'address', 'agentVersion'])
+    .where('partId', '=', partId)
+    .orderBy('id', 'desc')
+    .limit(mostAttempts)
+    .execute();
+  return { code, attempts };
 }

@@ -25,12 +25,8 @@ export async function connectVerified(
   { url, floor, env, authorities: more }: ConnectionParts,
   signal: AbortSignal,
 ): Promise<{ socket: TLSSocket; chain: VerifiedChain }> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const port = Number(url.port || 443);
-  const proxy = proxyFor(url, env);
-  signal.throwIfAborted();
-  const plain = proxy ? await connectByProxy(proxy, { host, port }, signal) : await connected(host, port, signal);
-  const socket = await handshake(plain, host, signal);
+  const host = hostOf(url);
+  const socket = await connectUnverified({ url, env }, signal);
   try {
     const authorities = [...more, ...getCACertificates('default')].flatMap(readable);
     return { socket, chain: verifyChain({ sent: chainOf(socket), authorities, host, floor }) };
@@ -40,8 +36,23 @@ export async function connectVerified(
   }
 }
 
+/** Connects to whoever answers: nothing is known of the server. */
+export async function connectUnverified(
+  { url, env }: Pick<ConnectionParts, 'url' | 'env'>,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
+  const host = hostOf(url);
+  const port = Number(url.port || 443);
+  const proxy = proxyFor(url, env);
+  signal.throwIfAborted();
+  const plain = proxy ? await connectByProxy(proxy, { host, port }, signal) : await connected(host, port, signal);
+  return handshake(plain, host, signal);
+}
+
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
 function handshake(plain: Socket, host: string, signal: AbortSignal): Promise<TLSSocket> {
-  // Accepts any certificate here: the chain is verified before anything is sent.
+  // Accepts any certificate here: callers verify the chain before they send anything that is not public.
   const unverified = { rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
   const socket = connectTls({ socket: plain, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2', ...unverified });
   return opened(socket, 'secureConnect', signal);

@@ -1,5 +1,6 @@
 import { request, type IncomingMessage } from 'node:http';
-import { connectVerified, type ConnectionParts } from './connection.ts';
+import type { Socket } from 'node:net';
+import { connectUnverified, connectVerified, type ConnectionParts } from './connection.ts';
 import type { VerifiedChain } from './chain.ts';
 
 /**
@@ -17,10 +18,28 @@ export async function fetchVerified(
   }: Omit<ConnectionParts, 'url'> & { checkChain: (chain: VerifiedChain) => void },
 ): Promise<Response> {
   const url = new URL(sent.url);
-  const { signal } = sent;
-  const { socket, chain } = await connectVerified({ url, floor, env, authorities }, signal);
+  const { socket, chain } = await connectVerified({ url, floor, env, authorities }, sent.signal);
   try {
     checkChain(chain);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+  return exchange(sent, url, socket);
+}
+
+/**
+ * A fetch from whoever answers at an https URL. Send nothing secret, and trust the answer only if you know its hash.
+ * It follows no redirects and decompresses nothing.
+ */
+export async function fetchUnverified(sent: Request, env: ConnectionParts['env']): Promise<Response> {
+  const url = new URL(sent.url);
+  return exchange(sent, url, await connectUnverified({ url, env }, sent.signal));
+}
+
+async function exchange(sent: Request, url: URL, socket: Socket): Promise<Response> {
+  const { signal } = sent;
+  try {
     const body = sent.body ? new Uint8Array(await sent.arrayBuffer()) : undefined;
     const headers = Object.fromEntries(sent.headers);
     Object.assign(headers, { host: url.host, 'accept-encoding': 'identity', connection: 'close' });

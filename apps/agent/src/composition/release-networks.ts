@@ -1,0 +1,65 @@
+import path from 'node:path';
+import { createLog, changedOr, type Clock } from '@platform/kit';
+import { NetworkRelease, planRelease, type Released } from '../network/release.ts';
+import { linuxNetwork } from '../os/linux/network-manager.ts';
+import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
+import type { LinkDevice, Network } from '../os/network-port.ts';
+import type { Disk } from '../os/ports.ts';
+import { posixDisk } from '../os/posix/disk.ts';
+
+/** An agent that never managed networks has nothing to release. */
+const managedFile = 'state/manages-networks';
+const readyMs = 15_000;
+
+export async function noteManaged(disk: Disk): Promise<void> {
+  if ((await disk.read(managedFile)) === undefined) await disk.write(managedFile, new Uint8Array());
+}
+
+/** The networks of an agent that is being uninstalled. */
+export interface InstalledNetworks extends AsyncDisposable {
+  /** Names of the networks that `release` would remove, and the links that end with them. */
+  removable(): { names: readonly string[]; links: readonly LinkDevice[] };
+  /** @throws Error if NetworkManager does not answer */
+  release(isAllRemoved: boolean): Promise<Released>;
+}
+
+/** Undefined: the agent of this folder managed no networks, or NetworkManager does not run. */
+export async function installedNetworks(root: string, clock: Clock): Promise<InstalledNetworks | undefined> {
+  const disk = posixDisk(path.resolve(root));
+  if ((await disk.read(managedFile)) === undefined) return undefined;
+  const log = createLog({ name: 'uninstall', clock, level: 'error', sink: () => {} });
+  const files = managedFilesOnDisk(root);
+  const network = linuxNetwork({ root, clock, log, files, probe: async () => 'unknown' });
+  const stop = new AbortController();
+  const running = network.run(stop.signal);
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  await settled(network, clock);
+  if (network.state.get().manager !== 'ready') {
+    await close();
+    return undefined;
+  }
+  return {
+    removable: () => removableOf(network),
+    release: (isAllRemoved) => new NetworkRelease({ network, disk }).run({ isAllRemoved }),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function settled({ state }: Network, clock: Clock): Promise<void> {
+  const end = clock.now() + readyMs;
+  const never = new AbortController().signal;
+  while (state.get().manager === 'starting' && clock.now() < end)
+    await changedOr(state, end - clock.now(), clock, never);
+}
+
+function removableOf({ state }: Network): ReturnType<InstalledNetworks['removable']> {
+  const { removed } = planRelease(state.get(), true);
+  const uuids = new Set(removed.map(({ uuid }) => uuid));
+  return {
+    names: removed.map(({ name }) => name),
+    links: state.get().devices.filter(({ state: at, profile }) => at === 'connected' && uuids.has(profile)),
+  };
+}

@@ -1,0 +1,77 @@
+import path from 'node:path';
+import { Cell, setIfDifferent } from '@platform/kit';
+import { packageUnitTasks } from '../os/linux/package-unit.ts';
+import { applyJournald } from '../system/journald.ts';
+import { keepPart, type KeptPart, type SystemApplied } from '../system/keep.ts';
+import { systemGoalOf, type SystemGoal } from '../system/system-goal.ts';
+import { oneAfterTheOther, type SystemParts } from '../system/system-parts.ts';
+import { upgradeOnRequest } from '../system/upgrade-now.ts';
+import { applyUpgrades } from '../system/upgrades.ts';
+import { watchUpgrades } from '../system/watch-upgrades.ts';
+import type { AlwaysOn } from './always-on.ts';
+import { eachChange } from './sync-loops.ts';
+import { system } from './system.ts';
+
+/** Keeps the operating system as `system_configuration` asks, until the signal. */
+export async function manageSystem(of: AlwaysOn, signal: AbortSignal): Promise<void> {
+  const parts: SystemParts = {
+    managedFiles: of.managedFiles,
+    programs: system,
+    packages: packageUnitTasks(system, path.join(of.root, 'log', 'packages.log')),
+    disk: of.device.disk,
+    inTurn: oneAfterTheOther(),
+    task: new Cell(''),
+    prefix: '',
+    conditions: of.conditions,
+    clock: of.clock,
+    log: of.log.child('system'),
+  };
+  await keepSystem(of, parts, signal);
+}
+
+/** @param parts - the machine, apart from the rest of the agent: tests give a simulated one. */
+export async function keepSystem(
+  { wanted, system: applied, systemStatus }: Pick<AlwaysOn, 'wanted' | 'system' | 'systemStatus'>,
+  parts: SystemParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const goal = new Cell<SystemGoal>(systemGoalOf(wanted.get()));
+  const update = (): void => {
+    const next = systemGoalOf(wanted.get());
+    setIfDifferent(goal, next);
+  };
+  const nothing: SystemApplied = { revision: 0, failure: undefined };
+  const journald: KeptPart = {
+    name: 'journald',
+    goal,
+    applied: new Cell(nothing),
+    apply: (next) => applyJournald(next, parts),
+  };
+  const upgrades: KeptPart = {
+    name: 'upgrades',
+    goal,
+    applied: new Cell(nothing),
+    apply: (next, over) => applyUpgrades(next, parts, over),
+  };
+  const kept = [journald, upgrades];
+  const collect = (): void => {
+    const all = kept.map((part) => part.applied.get());
+    const revision = Math.min(...all.map((one) => one.revision));
+    applied.set({ revision, failure: all.find(({ failure }) => failure)?.failure });
+  };
+  const stop = new AbortController();
+  const until = AbortSignal.any([signal, stop.signal]);
+  const loops = [
+    eachChange(wanted, update, until),
+    ...kept.map((part) => keepPart(part, parts, until)),
+    ...kept.map((part) => eachChange(part.applied, collect, until)),
+    upgradeOnRequest(wanted, parts, until),
+    watchUpgrades(systemStatus, parts, until),
+  ];
+  try {
+    await Promise.all(loops);
+  } finally {
+    stop.abort(); // one loop failed: the others end before they are started again
+    await Promise.allSettled(loops);
+  }
+}

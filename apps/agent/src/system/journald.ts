@@ -1,0 +1,37 @@
+import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { journaldFile, journaldText } from './journald-limits.ts';
+import { applyFiles } from './system-files.ts';
+import type { SystemGoal } from './system-goal.ts';
+import type { SystemParts } from './system-parts.ts';
+
+const stateFile = 'state/journald.json';
+const unit = 'systemd-journald.service';
+
+/** Brings the limits of journald to the goal, and restarts it only if they changed. */
+export async function applyJournald({ system, isPreliminary }: SystemGoal, parts: SystemParts): Promise<void> {
+  const { value: loaded } = await readChecked(parts.disk, stateFile, loadedOf);
+  if (isPreliminary && (loaded !== undefined || !system)) return;
+  const text = journaldText(system);
+  const changed = await applyFiles([{ file: journaldFile, text }], parts);
+  // Stored, so that a restart that failed is made up for.
+  if (changed.length === 0 && (loaded ?? '') === (text ?? '')) return;
+  const { programs, disk, log } = parts;
+  if (await isMissing(parts)) throw new Error('this machine has no systemd-journald');
+  // journald keeps its sockets and the streams of all programs over a restart: no line is lost.
+  const { code, text: output } = await programs.run('systemctl', 'restart', unit);
+  if (code !== 0) throw new Error(`systemd-journald could not be restarted: ${output.slice(-300)}`);
+  await writeChecked(disk, stateFile, { loaded: text ?? '' });
+  log.info('journald was restarted with other limits', { limits: text ?? 'its own' });
+}
+
+async function isMissing({ programs }: SystemParts): Promise<boolean> {
+  const { code, text } = await programs.run('systemctl', 'show', '-p', 'LoadState', '--value', unit);
+  return code !== 0 || text.trim() === 'not-found';
+}
+
+/** The text of the drop-in that journald was last restarted with; empty: none. */
+function loadedOf(value: unknown): string {
+  const { loaded } = value as { loaded?: unknown };
+  if (typeof loaded !== 'string') throw new Error('it names no limits');
+  return loaded;
+}

@@ -1,0 +1,17 @@
+import type { SystemSettings, Wanted } from '../state/state.ts';
+
+/** What the configuration asks of the operating system. */
+export interface SystemGoal {
+  /** Revision of the configuration; 0: none yet. */
+  revision: number;
+  /** Only the manufacturer's defaults are known: what an earlier configuration asked for stays. */
+  isPreliminary: boolean;
+  /** Undefined: nothing, so the state before this agent is restored. */
+  system: SystemSettings | undefined;
+}
+
+export const systemGoalOf = ({ settings, revision, isFresh }: Wanted): SystemGoal => ({
+  revision,
+  isPreliminary: revision === 0 && !isFresh,
+  system: settings.isSystemDisabled ? undefined : settings.system,
+});

@@ -1,0 +1,47 @@
+import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { formatBytes } from '@platform/kit';
+
+/** The hardware and the operating system of a machine with their wire names; null: not reported. */
+export function factsJson({ report }: Machine): Record<string, unknown> | null {
+  const facts = report?.facts;
+  if (!facts) return null;
+  const { disk } = facts;
+  return {
+    model: facts.model || null,
+    serial: facts.serial || null,
+    architecture: facts.architecture || null,
+    distribution: facts.distribution || null,
+    kernel: facts.kernel || null,
+    memory_bytes: facts.memoryBytes === undefined ? null : Number(facts.memoryBytes),
+    disk: disk
+      ? {
+          size_bytes: Number(disk.sizeBytes),
+          free_bytes: Number(disk.freeBytes),
+          wear_percent: disk.wearPercent ?? null,
+        }
+      : null,
+    temperature_celsius: facts.temperatureCelsius ?? null,
+    uptime_seconds: facts.uptime ? Number(facts.uptime.seconds) : null,
+  };
+}
+
+/** One fact a line group: hardware, system, disk. Empty: not reported. */
+export function factsText({ report }: Machine): string {
+  const facts = report?.facts;
+  if (!facts) return '';
+  const { disk, memoryBytes, temperatureCelsius: celsius } = facts;
+  const wear = disk?.wearPercent === undefined ? '' : `, ${disk.wearPercent} % worn`;
+  const lines = [
+    [facts.model, facts.serial && `serial ${facts.serial}`, facts.architecture],
+    [facts.distribution, facts.kernel && `kernel ${facts.kernel}`],
+    [
+      memoryBytes !== undefined && `${formatBytes(memoryBytes)} of memory`,
+      disk && `disk ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free${wear}`,
+      celsius !== undefined && `${celsius.toFixed(1)} °C`,
+    ],
+  ];
+  return lines
+    .map((line) => line.filter(Boolean).join(', '))
+    .filter(Boolean)
+    .join('\n');
+}

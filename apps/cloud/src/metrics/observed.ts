@@ -1,0 +1,96 @@
+// What is measured when the metrics are read.
+import { statfs } from 'node:fs/promises';
+import { sql } from 'kysely';
+import { Gauge, type OpenMetricsContentType, type Registry } from 'prom-client';
+import type { Clock } from '@platform/kit';
+import type { Database, PoolState } from '../database/database.ts';
+import { refreshed } from '../database/refreshed.ts';
+import { isUninstalled, type Online } from '../machines/rules/online.ts';
+import type { Presence } from '../machines/presence.ts';
+
+export type Observed = {
+  db: Database;
+  pool: () => PoolState;
+  presence: Presence;
+  /** Checks that are held now. */
+  held: () => number;
+  dataFolder: string;
+  /** ms since 1970; undefined: no TLS. */
+  certificateEnds: () => number | undefined;
+  clock: Clock;
+  stop: AbortSignal;
+};
+
+type Sample = { labels?: Record<string, string>; value: number };
+
+/** Adds gauges to the registry. One that cannot be measured is left out, and the others stay. */
+export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observed): void {
+  const gauge = (name: string, help: string, labelNames: string[], read: () => readonly Sample[] | Promise<Sample[]>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        this.reset();
+        const samples = await Promise.resolve(read()).catch(() => []);
+        for (const { labels = {}, value } of samples) this.set(labels, value);
+      },
+    });
+  const machines = refreshed(() => countMachines(of), of.clock, of.stop);
+  const jobs = refreshed(() => readJobs(of), of.clock, of.stop);
+  gauge('platform_machines', 'Machines by their state.', ['state'], machines);
+  gauge('platform_jobs', 'Training jobs by their status.', ['status'], async () => (await jobs()).counts);
+  gauge('platform_oldest_pending_job_seconds', 'Age of the oldest job that waits; 0: none waits.', [], async () => [
+    { value: (await jobs()).oldestMs / 1_000 },
+  ]);
+  gauge('platform_held_checks', 'Checks of machines that wait for a change.', [], () => [{ value: of.held() }]);
+  gauge('platform_database_connections', 'Connections to the database, and calls that wait for one.', ['state'], () => {
+    const { open, idle, waiting } = of.pool();
+    return Object.entries({ used: open - idle, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }));
+  });
+  gauge('platform_data_disk_bytes', 'File system of the data folder; free: for this user.', ['kind'], async () => {
+    const { bsize, bavail, blocks } = await statfs(of.dataFolder);
+    return [
+      { labels: { kind: 'free' }, value: bsize * bavail },
+      { labels: { kind: 'size' }, value: bsize * blocks },
+    ];
+  });
+  gauge('platform_certificate_end_timestamp_seconds', 'End of the TLS certificate in use.', [], () => {
+    const ends = of.certificateEnds();
+    return ends === undefined ? [] : [{ value: ends / 1_000 }];
+  });
+}
+
+async function countMachines({ db, presence }: Observed): Promise<Sample[]> {
+  const parts = await db
+    .selectFrom('part')
+    .select(['id', 'lastSeen', 'uninstalledOn'])
+    .where('isMain', '=', true)
+    .execute();
+  const counts = new Map<Online | 'uninstalled', number>([
+    ['online', 0],
+    ['offline', 0],
+    ['awaiting setup', 0],
+    ['uninstalled', 0],
+  ]);
+  for (const { id, lastSeen, uninstalledOn } of parts) {
+    const isGone = isUninstalled(uninstalledOn, presence.lastSeen(id, lastSeen));
+    const state = isGone ? 'uninstalled' : presence.online(id, lastSeen);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return [...counts].map(([state, value]) => ({ labels: { state: state.replace(' ', '_') }, value }));
+}
+
+async function readJobs({ db, clock }: Observed): Promise<{ counts: Sample[]; oldestMs: number }> {
+  const rows = await db
+    .selectFrom('trainingJob')
+    .select(['status', sql<number>`count(*)`.as('count'), sql<number | null>`min(created_on)`.as('oldest')])
+    .groupBy('status')
+    .execute();
+  const oldest = rows.find(({ status }) => status === 'pending')?.oldest ?? null;
+  return {
+    counts: rows.map(({ status, count }) => ({ labels: { status }, value: Number(count) })),
+    oldestMs: oldest === null ? 0 : Math.max(0, clock.wall() - oldest),
+  };
+}
