@@ -130,7 +130,9 @@ test('a program that goes into the background is seen as one, and what left its 
   await using folder = await tempFolder();
   await mkdir(folder.file('log'));
   const processes = linuxProcesses(folder.path, { name: 'TEST_MARK', value: folder.path }, systemClock);
-  const script = '#!/bin/sh\nsetsid sleep 1000 >/dev/null 2>&1 &\necho $! > pid\nexit 0\n';
+  // Until its background process has become sleep, it is another copy of the shell.
+  const becomesSleep = 'until grep -qx sleep /proc/$!/comm; do :; done';
+  const script = `#!/bin/sh\nsetsid sleep 1000 >/dev/null 2>&1 &\necho $! > pid\n${becomesSleep}\nexit 0\n`;
   await writeFile(folder.file('daemon'), script, { mode: 0o755 });
   const { exited } = await processes.start({ program: 'daemon', args: [], env: {}, ...out });
   const exit = await exited;
