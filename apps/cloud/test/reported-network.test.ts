@@ -39,7 +39,13 @@ test('a machine that reports a huge network is cut to the limits', async () => {
     why: long,
     next: long,
     hotspotSsid: long,
-    links: many(30, { interface: long, ssid: long, signalPercent: 4_000_000_000, addresses: many(10, long) }),
+    links: many(30, {
+      interface: long,
+      ssid: long,
+      why: long,
+      signalPercent: 4_000_000_000,
+      addresses: many(10, long),
+    }),
     attempts: many(100, { network: long, interface: long, reason: long }),
   };
   await agent.deviceAgentConfig({ id: partId, hostInfo, report: { network } });
@@ -52,11 +58,12 @@ test('a machine that reports a huge network is cut to the limits', async () => {
     [
       link?.interface.length,
       link?.ssid.length,
+      link?.why.length,
       link?.signalPercent,
       link?.addresses.length,
       link?.addresses[0]?.length,
     ],
-    [64, 64, 100, 8, 64],
+    [64, 64, 500, 100, 8, 64],
   );
   assert.deepEqual([found.attempts[0]?.network.length, found.attempts[0]?.reason.length], [64, 500]);
 });

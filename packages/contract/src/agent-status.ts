@@ -102,6 +102,10 @@ export interface NetworkStatusReport {
     addresses: string[];
     has_default_route: boolean;
     is_hotspot: boolean;
+    /** When the agent saw this state or network begin; at the earliest its own start. Absent: the agent is older. */
+    since?: string | null;
+    /** Empty: not known. */
+    why?: string;
   }[];
   /** Empty: the hotspot does not run. */
   hotspot_ssid: string;

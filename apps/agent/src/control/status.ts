@@ -142,6 +142,8 @@ const networkOf = (
     addresses: [...link.addresses],
     has_default_route: link.hasDefaultRoute,
     is_hotspot: link.isHotspot,
+    since: sinceText(link.sinceWall),
+    why: link.why,
   })),
   hotspot_ssid: of.hotspotSsid,
   attempts: of.attempts.map(({ network, interface: device, wall, result, text }) => ({

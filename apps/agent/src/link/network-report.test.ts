@@ -6,13 +6,13 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { NetworkLinkState, NetworkMode, NetworkReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
+import type { LinkStatus } from '../network/link-history.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
-import type { LinkDevice } from '../os/network-port.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
 import { networkReport } from './network-report.ts';
 import { report, type ReportParts } from './report.ts';
 
-const wifi: LinkDevice = {
+const wifi: LinkStatus = {
   interface: 'wlan0',
   type: 'wifi',
   state: 'connected',
@@ -23,8 +23,10 @@ const wifi: LinkDevice = {
   gateway: '192.168.1.1',
   signalPercent: 63,
   hasDefaultRoute: true,
+  sinceWall: 1_794_999_000_000,
+  why: 'entered when the machine was set up, priority 0',
 };
-const bridge = (n: number): LinkDevice => ({
+const bridge = (n: number): LinkStatus => ({
   ...wifi,
   interface: `veth${n}`,
   type: 'other',
@@ -70,9 +72,10 @@ test('a report survives the wire: the link in use first, at most eight, signal i
   assert.equal(sent.links.length, 8);
   const [first] = sent.links;
   assert.deepEqual(
-    [first?.interface, first?.ssid, first?.state, first?.signalPercent],
-    ['wlan0', 'Café', NetworkLinkState.CONNECTED, 65],
+    [first?.interface, first?.ssid, first?.state, first?.signalPercent, first?.why],
+    ['wlan0', 'Café', NetworkLinkState.CONNECTED, 65, wifi.why],
   );
+  assert.equal(timestampMs(first!.since!), wifi.sinceWall);
   assert.deepEqual(
     sent.attempts.map(({ network }) => network),
     Array.from({ length: 10 }, (_, n) => `net${n}`),
@@ -82,6 +85,7 @@ test('a report survives the wire: the link in use first, at most eight, signal i
 test('a time that is unknown is left out', () => {
   const init = networkReport({ ...online, attempts: [attempt(1)] }, () => undefined);
   assert.equal(init.since, undefined);
+  assert.equal(init.links?.[0]?.since, undefined);
   assert.equal(init.attempts?.[0]?.time, undefined);
 });
 

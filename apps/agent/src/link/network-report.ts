@@ -3,8 +3,8 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { NetworkReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { attemptResults, connectivities, linkStates, linkTypes, networkModes } from '@platform/contract/network-states';
+import type { LinkStatus } from '../network/link-history.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
-import type { LinkDevice } from '../os/network-port.ts';
 
 /** A host with containers has one device for each of them. */
 const mostLinks = 8;
@@ -15,13 +15,13 @@ const signalStep = 5;
 
 const timeField = (wall: number | undefined) => (wall === undefined ? undefined : timestampFromMs(Math.round(wall)));
 
-const rank = (link: LinkDevice): number =>
+const rank = (link: LinkStatus): number =>
   (link.hasDefaultRoute ? 8 : 0) + (link.state === 'connected' ? 4 : 0) + (link.type === 'other' ? 0 : 2);
 
-const shownLinks = (links: readonly LinkDevice[]): readonly LinkDevice[] =>
+const shownLinks = (links: readonly LinkStatus[]): readonly LinkStatus[] =>
   links.toSorted((a, b) => rank(b) - rank(a)).slice(0, mostLinks);
 
-const linkOf = (link: LinkDevice) => ({
+const linkOf = (link: LinkStatus, since: ReturnType<typeof timeField>) => ({
   interface: link.interface,
   type: linkTypes[link.type].wire,
   state: linkStates[link.state].wire,
@@ -30,6 +30,8 @@ const linkOf = (link: LinkDevice) => ({
   addresses: link.addresses.slice(0, mostAddresses),
   hasDefaultRoute: link.hasDefaultRoute,
   isHotspot: link.isHotspot,
+  ...(since && { since }),
+  why: link.why,
 });
 
 /** @param sinceOf - converts a stored time by the current clock; undefined: unknown. */
@@ -48,7 +50,7 @@ export function networkReport(
     hasLink: status.hasLink,
     connectivity: connectivities[status.connectivity].wire,
     isCloudReached: status.isCloudReached,
-    links: shownLinks(status.links).map(linkOf),
+    links: shownLinks(status.links).map((link) => linkOf(link, timeField(sinceOf(link.sinceWall)))),
     hotspotSsid: status.hotspotSsid,
     attempts: status.attempts.slice(0, mostAttempts).map(({ network, interface: device, wall, result, text }) => {
       const time = timeField(sinceOf(wall));

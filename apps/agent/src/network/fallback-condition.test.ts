@@ -27,6 +27,8 @@ const status = (isOnFallback: boolean): NetworkStatus => ({
       gateway: '',
       signalPercent: 0,
       hasDefaultRoute: true,
+      sinceWall: 0,
+      why: '',
     },
   ],
   hotspotSsid: '',

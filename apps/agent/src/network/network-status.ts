@@ -1,4 +1,5 @@
-import type { Connectivity, JoinFailure, LinkDevice } from '../os/network-port.ts';
+import type { Connectivity, JoinFailure } from '../os/network-port.ts';
+import type { LinkStatus } from './link-history.ts';
 
 /** What the agent does with the network, for the status, the report and the log. Instants: ms since 1970. */
 export interface NetworkStatus {
@@ -13,7 +14,7 @@ export interface NetworkStatus {
   hasLink: boolean;
   connectivity: Connectivity;
   isCloudReached: boolean;
-  links: readonly LinkDevice[];
+  links: readonly LinkStatus[];
   /** SSID of the hotspot while it runs; empty: it does not. */
   hotspotSsid: string;
   /** The last ten, newest first. */

@@ -17,6 +17,7 @@ import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.t
 import { EnteredNetworks } from './entered-network.ts';
 import { watchForceFile } from './forced.ts';
 import { HotspotWithEndpoints } from './hotspot.ts';
+import { LinkHistory } from './link-history.ts';
 import { hotspotSsid, machineSettings, modeOf, type NetworkSettings } from './network-settings.ts';
 import { isIpv6Only } from './network-notes.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
@@ -76,6 +77,7 @@ export class Provisioning {
   #sinceWall: number;
   #nearby: readonly VisibleNetwork[] = [];
   #attempts: readonly NetworkAttempt[] = [];
+  readonly #links = new LinkHistory();
   readonly #release: NetworkRelease;
   #released: Released = nothingReleased;
   #enteredSsid = '';
@@ -462,6 +464,7 @@ export class Provisioning {
     const next = statusOf({
       machine: this.#machine,
       network: network.state.get(),
+      links: this.#links.note(network.state.get(), this.#attempts, clock.wall()),
       isCloudReached: isReached.get(),
       hotspotSsid: this.#hotspotSsid(),
       radio: { used: this.#radio(), expected: settings.get().config.hotspot_interface || this.#lastRadio },

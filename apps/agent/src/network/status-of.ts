@@ -3,6 +3,7 @@ import { moves } from '../machines/provisioning-moves.ts';
 import type { State } from '../machines/provisioning-state.ts';
 import { spacingMs } from '../machines/reboot-spacing.ts';
 import type { LinkDevice, NetworkState } from '../os/network-port.ts';
+import type { LinkStatus } from './link-history.ts';
 import { networkNotes } from './network-notes.ts';
 import { linksOf } from './observation.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
@@ -23,6 +24,8 @@ const modes: Readonly<Record<State['at'], NetworkStatus['mode']>> = {
 export interface StatusSource {
   machine: State;
   network: NetworkState;
+  /** The devices of `network`, with what is remembered of them. */
+  links: readonly LinkStatus[];
   isCloudReached: boolean;
   hotspotSsid: string;
   /** See networkNotes. */
@@ -49,7 +52,7 @@ export function statusOf(of: StatusSource): NetworkStatus {
     hasLink: links.length > 0,
     connectivity: network.connectivity,
     isCloudReached,
-    links: network.devices,
+    links: of.links,
     hotspotSsid: machine.at === 'hotspot' || machine.at === 'closing' ? of.hotspotSsid : '',
     attempts,
     notes: networkNotes(network, of.radio.used, of.radio.expected),

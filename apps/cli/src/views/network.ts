@@ -37,6 +37,8 @@ export function networkJson({ report }: Machine): Record<string, unknown> | null
       addresses: link.addresses,
       has_default_route: link.hasDefaultRoute,
       is_hotspot: link.isHotspot,
+      since: isoTime(link.since),
+      why: link.why,
     })),
     attempts: network.attempts.map(({ network: name, interface: device, time, result, reason }) => ({
       network: name,
@@ -67,6 +69,7 @@ export function networkText({ report }: Machine, nowMs: number): string {
       textOfState(networkModes, network.mode) ?? 'not reported',
       ...(link ? [linkText(link)] : ['no link in use']),
       textOfState(connectivities, network.connectivity) ?? 'not reported',
+      ...(network.hotspotSsid === '' ? [] : [`hotspot ${network.hotspotSsid}`]),
       ...(network.isOnFallback ? ['a network of lower priority'] : []),
       ...(network.since ? [`since ${ago(network.since, nowMs)}`] : []),
     ].join(', '),

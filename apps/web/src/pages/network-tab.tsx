@@ -73,6 +73,14 @@ const State = ({ network, reportedOn }: { network: NetworkView; reportedOn: numb
           <dt>Why</dt>
           <dd>{network.why || '–'}</dd>
         </div>
+        {network.hotspot !== '' && (
+          <div>
+            <dt>Hotspot</dt>
+            <dd>
+              <bdi>{network.hotspot}</bdi>
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Next</dt>
           <dd>
@@ -113,7 +121,10 @@ const LinkTable = ({ links }: { links: readonly LinkView[] }) => (
             </span>
           </td>
           <td data-label="State">
-            <Badge state={link.state} />
+            <div>
+              <Badge state={link.state} /> {link.since !== undefined && <Ago at={link.since} />}
+              {link.why !== '' && <div className="small soft break">{link.why}</div>}
+            </div>
           </td>
           <td data-label="Network" className="break">
             <bdi>{link.network || '–'}</bdi>

@@ -26,6 +26,7 @@ test('state, signal, address and attempts of a machine in the field', () => {
     nextTime: timestampFromMs(65_000),
     connectivity: NetworkConnectivity.FULL,
     isOnFallback: true,
+    hotspotSsid: 'barn-7',
     links: [
       {
         interface: 'wlan0',
@@ -35,6 +36,8 @@ test('state, signal, address and attempts of a machine in the field', () => {
         signalPercent: 65,
         addresses: ['10.0.0.7/24'],
         hasDefaultRoute: true,
+        since: timestampFromMs(3_000),
+        why: 'additional network Barn, priority 5',
       },
       { interface: 'eth0', type: NetworkLinkType.WIRED, state: NetworkLinkState.UNAVAILABLE, signalPercent: 0 },
       { interface: 'wlan1', type: NetworkLinkType.WIFI, state: 99 as NetworkLinkState, isHotspot: true },
@@ -48,15 +51,23 @@ test('state, signal, address and attempts of a machine in the field', () => {
   const view = networkView(report);
   assert.ok(view);
   assert.deepEqual(
-    [view.mode, view.since, view.next, view.nextTime, view.internet.tone, view.isOnFallback],
-    [{ tone: 'good', text: 'Normal' }, 5_000, 'Tries Office again.', 65_000, 'good', true],
+    [view.mode, view.since, view.next, view.nextTime, view.internet.tone, view.isOnFallback, view.hotspot],
+    [{ tone: 'good', text: 'Normal' }, 5_000, 'Tries Office again.', 65_000, 'good', true, 'barn-7'],
   );
   assert.deepEqual(
-    view.links.map((link) => [link.interface, link.type, link.state.text, link.signal, link.isInUse]),
+    view.links.map((link) => [
+      link.interface,
+      link.type,
+      link.state.text,
+      link.signal,
+      link.isInUse,
+      link.since,
+      link.why,
+    ]),
     [
-      ['wlan0', 'WiFi', 'Connected', '65 %', true],
-      ['eth0', 'wired', 'No cable or radio off', '', false],
-      ['wlan1', 'hotspot', 'Not reported', '', false],
+      ['wlan0', 'WiFi', 'Connected', '65 %', true, 3_000, 'additional network Barn, priority 5'],
+      ['eth0', 'wired', 'No cable or radio off', '', false, undefined, ''],
+      ['wlan1', 'hotspot', 'Not reported', '', false, undefined, ''],
     ],
   );
   assert.deepEqual(

@@ -20,6 +20,8 @@ export interface NetworkView {
   next: string;
   nextTime: number | undefined;
   internet: StatusLabel;
+  /** SSID of the hotspot while it runs; empty: it does not. */
+  hotspot: string;
   /** Online only by a network of lower priority than another configured one. */
   isOnFallback: boolean;
   links: readonly LinkView[];
@@ -39,6 +41,10 @@ export interface LinkView {
   addresses: readonly string[];
   isInUse: boolean;
   isHotspot: boolean;
+  /** ms since 1970; undefined: not reported. */
+  since: number | undefined;
+  /** Empty: not reported. */
+  why: string;
 }
 
 export interface AttemptView {
@@ -80,6 +86,8 @@ const linkView = (link: NetworkLink): LinkView => ({
   addresses: link.addresses,
   isInUse: link.hasDefaultRoute,
   isHotspot: link.isHotspot,
+  since: msOf(link.since),
+  why: link.why,
 });
 
 const attemptView = ({ network, interface: device, time, result, reason }: NetworkAttempt): AttemptView => ({
@@ -98,6 +106,7 @@ export const networkView = (report: NetworkReport | undefined): NetworkView | un
     next: report.next,
     nextTime: msOf(report.nextTime),
     internet: labelOf(textOfState(connectivities, report.connectivity), internetTones[report.connectivity]),
+    hotspot: report.hotspotSsid,
     isOnFallback: report.isOnFallback,
     links: report.links.map(linkView),
     attempts: report.attempts.map(attemptView),

@@ -36,6 +36,7 @@ const boundedNetwork = (network: NetworkReport): NetworkReport => ({
     ...link,
     interface: name(link.interface),
     ssid: name(link.ssid),
+    why: text(link.why),
     signalPercent: Math.min(100, link.signalPercent),
     addresses: link.addresses.slice(0, mostAddresses).map(name),
   })),
