@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
+import { markedProfiles } from '../src/composition/release-networks.ts';
 import { createBus } from '../src/os/linux/bus.ts';
 import { networkManager } from '../src/os/linux/network-manager.ts';
 import { wifiProfile } from './network-contract.ts';
@@ -103,4 +104,14 @@ test('uninstall --networks over the link that it removes needs --yes, and withou
   const forced = await at.uninstall(['--networks', '--yes'], over);
   assert.equal(forced.code, 0, forced.stderr);
   assert.deepEqual(await at.profiles(), ['theirs: of the system']);
+});
+
+test('without NetworkManager the profiles of the agent are found in its folder', async () => {
+  await using folder = await tempFolder();
+  const mark = '\n[user]\norg.platform.mark={"kind":"provisioned"}\n';
+  await writeFile(folder.file('Home.nmconnection'), `[connection]\nid=Home\n${mark}`);
+  await writeFile(folder.file('Cabin.nmconnection'), `[connection]\nid=Cabin\n${mark}`);
+  await writeFile(folder.file('theirs.nmconnection'), '[connection]\nid=theirs\n');
+  assert.deepEqual(await markedProfiles(folder.path), ['Cabin', 'Home']);
+  assert.deepEqual(await markedProfiles(folder.file('none')), []);
 });

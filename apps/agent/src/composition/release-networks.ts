@@ -1,7 +1,9 @@
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog, changedOr, type Clock } from '@platform/kit';
-import { NetworkRelease, planRelease, type Released } from '../network/release.ts';
+import { NetworkRelease, nothingReleased, planRelease, type Released } from '../network/release.ts';
 import { linuxNetwork } from '../os/linux/network-manager.ts';
+import { markKey } from '../os/linux/network-manager-profiles.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import type { LinkDevice, Network } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
@@ -10,6 +12,8 @@ import { posixDisk } from '../os/posix/disk.ts';
 /** An agent that never managed networks has nothing to release. */
 const managedFile = 'state/manages-networks';
 const readyMs = 15_000;
+/** Where NetworkManager stores profiles. */
+const profileFolder = '/etc/NetworkManager/system-connections';
 
 export async function noteManaged(disk: Disk): Promise<void> {
   if ((await disk.read(managedFile)) === undefined) await disk.write(managedFile, new Uint8Array());
@@ -23,7 +27,7 @@ export interface InstalledNetworks extends AsyncDisposable {
   release(isAllRemoved: boolean): Promise<Released>;
 }
 
-/** Undefined: the agent of this folder managed no networks, or NetworkManager does not run. */
+/** Undefined: the agent of this folder managed no networks. Without NetworkManager `release` says what stays. */
 export async function installedNetworks(root: string, clock: Clock): Promise<InstalledNetworks | undefined> {
   const disk = posixDisk(path.resolve(root));
   if ((await disk.read(managedFile)) === undefined) return undefined;
@@ -39,13 +43,37 @@ export async function installedNetworks(root: string, clock: Clock): Promise<Ins
   await settled(network, clock);
   if (network.state.get().manager !== 'ready') {
     await close();
-    return undefined;
+    return {
+      removable: () => ({ names: [], links: [] }),
+      release: releaseWithoutManager,
+      [Symbol.asyncDispose]: async () => {},
+    };
   }
   return {
     removable: () => removableOf(network),
     release: (isAllRemoved) => new NetworkRelease({ network, disk }).run({ isAllRemoved }),
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Names of the saved profiles that carry the mark of this agent, for when NetworkManager does not run. */
+export async function markedProfiles(folder: string): Promise<readonly string[]> {
+  const files = await readdir(folder).catch(() => []);
+  const marked = await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(path.join(folder, file), 'utf8').catch(() => '');
+      return text.includes(markKey) ? [path.basename(file, '.nmconnection')] : [];
+    }),
+  );
+  return marked.flat().toSorted();
+}
+
+async function releaseWithoutManager(): Promise<Released> {
+  const names = await markedProfiles(profileFolder);
+  if (names.length === 0) return nothingReleased;
+  throw new Error(
+    `NetworkManager does not run, so ${names.join(', ')} stay as they are: start it, then "nmcli connection delete NAME" removes one`,
+  );
 }
 
 async function settled({ state }: Network, clock: Clock): Promise<void> {

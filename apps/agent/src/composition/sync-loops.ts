@@ -2,6 +2,7 @@ import { Cell, type Clock, type Log } from '@platform/kit';
 import type { DeviceTime } from '../clock/device-time.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
+import { countArrivals } from '../link/arrivals.ts';
 import type { Cloud } from '../link/cloud.ts';
 import { poll, pollRestart, logConnection, type RestartNotice } from '../link/poll.ts';
 import { report } from '../link/report.ts';
@@ -56,16 +57,19 @@ export interface Link {
 
 /** The loops that request the configuration and restarts. */
 export function requestLoops(
-  { cloud, configReceiver, actual, restarts, isReached, conditions, clock, log, local, random }: Link,
+  { cloud, configReceiver, actual, restarts, isReached, conditions, network, clock, log, local, random }: Link,
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
   const restartNotice = new Cell<RestartNotice | undefined>(undefined);
   const request = () => requestOf(self, actual.get(), clock.now());
-  const polling = { cloud, configReceiver, request, isReached, restartNotice, clock, log: local, passes: log, random };
-  const restart = { cloud, restarts, actual, isReached, restartNotice, clock, log: log.child('restart'), random };
+  const arrivals = new Cell(0);
+  const shared = { cloud, isReached, restartNotice, clock, random };
+  const polling = { ...shared, configReceiver, request, arrivals, log: local, passes: log };
+  const restart = { ...shared, restarts, actual, log: log.child('restart') };
   return [
     { name: 'poll', work: poll(polling, signal) },
+    ...(network ? [{ name: 'arrivals', work: countArrivals({ network, arrivals, clock }, signal) }] : []),
     { name: 'restart', work: pollRestart(restart, signal) },
     { name: 'connection', work: logConnection(isReached, { conditions, clock, log }, signal) },
   ];

@@ -11,6 +11,7 @@ import {
   type Clock,
   type Log,
 } from '@platform/kit';
+import { unlessArrival } from './arrivals.ts';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Actual } from '../state/state.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
@@ -38,6 +39,8 @@ export interface PollParts {
   configReceiver: ConfigReceiver;
   request: () => RequestParts;
   isReached: Cell<boolean>;
+  /** Counts the networks that this machine has come to. */
+  arrivals: Cell<number>;
   restartNotice: Cell<RestartNotice | undefined>;
   clock: Clock;
   log: Log;
@@ -51,41 +54,68 @@ interface CheckResult {
   restart?: string | undefined;
   /** Until the next check. */
   pauseMs: number;
+  /** The server asked for this pause. */
+  isAsked?: boolean;
 }
 
-/** Polls the configuration until `signal`; the server holds each long poll until something changes. */
+/**
+ * Polls the configuration until `signal`; the server holds each long poll until something changes. When this machine
+ * comes to a network, the next check is made at once: a held one may wait for an answer over the network before.
+ */
 export async function poll(parts: PollParts, signal: AbortSignal): Promise<void> {
-  const { isReached, clock, log, passes, random } = parts;
-  let failures = 0;
-  let waitMs = 0;
+  const { arrivals, clock, passes, random } = parts;
+  const turn: Turn = { failures: 0, waitMs: 0 };
   while (!signal.aborted) {
     const began = clock.now();
-    const wasReached = isReached.get();
-    let result: CheckResult;
-    try {
-      result = await check(parts, waitMs, signal);
-      failures = 0;
-      waitMs = longestHoldMs;
-    } catch (error) {
-      if (signal.aborted) return;
-      waitMs = 0;
-      if (isRefused(error) && failures === 0) {
-        log.error('the cloud refuses this machine: check its credentials file', { error });
-      } else {
-        log.debug('the cloud gave no configuration', { error: errorText(error) });
-      }
-      failures++;
-      const askedMs = askedPauseMs(error, clock);
-      result = { isNews: false, pauseMs: pauseAfterFailure({ failures, wasReached, askedMs, random }) };
-    }
-    const { isNews, restart, pauseMs } = result;
+    const arrived = arrivals.get();
+    const result = await unlessArrival(arrivals, (over) => checked(parts, turn, over), signal).catch(() => undefined);
+    if (signal.aborted) return;
+    const { isNews = false, restart, pauseMs = 0, isAsked = false } = result ?? {};
     passes.debug('pass', {
       by: 'poll',
-      observed: { isAnswered: failures === 0, failures, isNews, restart },
+      observed: { isAnswered: result !== undefined && turn.failures === 0, failures: turn.failures, isNews, restart },
       ms: Math.round(clock.now() - began),
       pauseMs: Math.round(Math.max(0, pauseMs)),
     });
-    if (pauseMs > 0) await clock.sleep(pauseMs, signal);
+    if (pauseMs > 0 && isAsked) await clock.sleep(pauseMs, signal);
+    else if (pauseMs > 0 && arrivals.get() === arrived) await changedOr(arrivals, pauseMs, clock, signal);
+    if (arrivals.get() === arrived) continue;
+    turn.failures = 0;
+    turn.waitMs = 0;
+    await clock.sleep(random() * longestSpreadMs, signal);
+  }
+}
+
+/** Many machines of one site come online together. */
+const longestSpreadMs = 2_000;
+
+interface Turn {
+  failures: number;
+  /** How long the server may hold the next check. */
+  waitMs: number;
+}
+
+/** One check, with what follows from a failure. Throws only when it is ended by `signal`. */
+async function checked(parts: PollParts, turn: Turn, signal: AbortSignal): Promise<CheckResult> {
+  const { isReached, clock, log, random } = parts;
+  const wasReached = isReached.get();
+  try {
+    const result = await check(parts, turn.waitMs, signal);
+    turn.failures = 0;
+    turn.waitMs = longestHoldMs;
+    return result;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    turn.waitMs = 0;
+    if (isRefused(error) && turn.failures === 0) {
+      log.error('the cloud refuses this machine: check its credentials file', { error });
+    } else {
+      log.debug('the cloud gave no configuration', { error: errorText(error) });
+    }
+    turn.failures++;
+    const askedMs = askedPauseMs(error, clock);
+    const pauseMs = pauseAfterFailure({ failures: turn.failures, wasReached, askedMs, random });
+    return { isNews: false, pauseMs, isAsked: askedMs !== undefined };
   }
 }
 
@@ -113,7 +143,7 @@ async function check(
     pauseMs: Math.max(askedMs, standardPauseMs),
     random,
   });
-  return { isNews, restart: restartStates[answer.restart], pauseMs };
+  return { isNews, restart: restartStates[answer.restart], pauseMs, isAsked: askedMs > 0 };
 }
 
 function noteRestart(notice: Cell<RestartNotice | undefined>, restart: RestartWish, isWoken: boolean): void {

@@ -9,7 +9,8 @@ export type Settings = ReadonlyMap<string, ReadonlyMap<string, Variant>>;
 type Section = Readonly<Record<string, Variant | undefined>>;
 
 /** Key in the user data of a profile that this agent made; NetworkManager demands the dots. */
-const markKey = 'org.platform.mark';
+/** Key of the mark in the user data of a profile, also in its file. */
+export const markKey = 'org.platform.mark';
 const wifiType = '802-11-wireless';
 const wiredType = '802-3-ethernet';
 
