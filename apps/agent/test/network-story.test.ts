@@ -1,6 +1,7 @@
 // Stories of a machine whose network comes, goes and is entered by its owner.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setCondition } from '../src/health/condition-set.ts';
 import { minute, NetworkWorld } from './network-world.ts';
 
 test('a fresh device opens its hotspot, and its owner brings it online', async () => {
@@ -50,6 +51,28 @@ test('a fresh device looks around before its radio becomes the hotspot: the page
     world.view?.get().networks.map(({ ssid }) => ssid),
     ['Home'],
   );
+  await world.stop();
+});
+
+test('a set-up code with a wrong address: the hotspot is back after a minute with the reason, once, then by turns', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.network.setAccessPoint('Home');
+  world.start();
+  assert.ok(await world.until(() => world.view !== undefined, 2), 'portal');
+  assert.equal(await world.enter('Home', 'password1'), 'ok');
+  assert.ok(await world.until(() => world.joined === 'Home', 1), 'joined');
+  world.pendingCode.set({ code: 'ABCDEFGH' });
+  const message = 'The set-up code is not redeemed at https://example.test yet: the name is not known.';
+  const remedy = 'Correct the address.';
+  setCondition(world.conditions, { code: 'SET_UP_CODE_WAITS', severity: 'warning', message, remedy });
+  await world.pass(0.9);
+  assert.equal(world.hotspot, '');
+  assert.ok(await world.until(() => world.view !== undefined, 0.5), 'the hotspot');
+  assert.equal(world.view?.get().credentialsProblem, `${message} ${remedy}`);
+  assert.ok(await world.until(() => world.joined === 'Home', 12), 'the network again');
+  await world.pass(5);
+  assert.equal(world.joined, 'Home');
   await world.stop();
 });
 

@@ -5,6 +5,7 @@ import type { ConditionSet } from '../src/health/condition-set.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import type { Credentials } from '../src/machines/provisioning-state.ts';
 import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
+import { followCredentialsProblem, noProblem } from '../src/network/credentials-problem.ts';
 import { keepCountry } from '../src/network/country.ts';
 import type { BluetoothWanted } from '../src/network/bluetooth-wanted.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
@@ -25,6 +26,8 @@ export class NetworkWorld {
   readonly network: SimNetwork;
   readonly settings = new Cell<NetworkSettings>(settingsFor({}));
   readonly credentials = new Cell<Credentials>('given');
+  /** The set-up code that a user entered and that is not redeemed. */
+  readonly pendingCode = new Cell<object | undefined>(undefined);
   readonly isReached = new Cell(false);
   readonly isChanging = new Cell(false);
   readonly isOfflineByHotspot = new Cell(false);
@@ -71,12 +74,14 @@ export class NetworkWorld {
       sink: ({ level, message, fields }) => this.transcript.push(`${level} ${message} ${JSON.stringify(fields)}`),
     });
     this.#stop = new AbortController();
+    const credentialsProblem = noProblem();
     this.provisioning = new Provisioning({
       network: this.network,
       endpoints: this.#endpoints(),
       bluetooth: this.bluetooth,
       settings: this.settings,
       credentials: this.credentials,
+      credentialsProblem,
       takeCredentials: async () => {
         if (this.credentials.get() === 'given')
           return { ok: false, code: 'OTHER_CREDENTIALS', text: 'This machine has other credentials.' };
@@ -117,6 +122,17 @@ export class NetworkWorld {
       provisioning.run(this.#stop.signal),
       keepAdditionalNetworks(networks, this.#stop.signal),
       keepCountry(country, this.#stop.signal),
+      followCredentialsProblem(
+        {
+          problem: credentialsProblem,
+          conditions: this.conditions,
+          found: new Cell<object | undefined>(undefined),
+          pendingCode: this.pendingCode,
+          network: this.status,
+          clock,
+        },
+        this.#stop.signal,
+      ),
     ];
     this.#running = Promise.all(running).then(() => undefined);
   }

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { Cell, createLog } from '@platform/kit';
 import { spawnGroup, stderrSink, systemClock as clock } from '@platform/kit/node';
 import { fileDisk } from '../src/os/file-disk.ts';
-import { credentialsProblemIn } from '../src/composition/network.ts';
 import { eachChange } from '../src/composition/sync-loops.ts';
 import { system, watchSmallFile } from '../src/composition/system.ts';
 import type { Condition } from '../src/health/conditions.ts';
@@ -18,7 +17,7 @@ import { childEndpoints } from '../src/network/endpoints.ts';
 import type { ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
 import type { NetworkSettings } from '../src/network/network-settings.ts';
 import type { NetworkStatus } from '../src/network/network-status.ts';
-import type { CredentialsProblem } from '../src/network/credentials-problem.ts';
+import { followCredentialsProblem, noProblem } from '../src/network/credentials-problem.ts';
 import { Provisioning } from '../src/network/provisioning.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { SimNetwork } from '../src/os/sim/network.ts';
@@ -72,11 +71,9 @@ const endpoints: ProvisioningEndpoints = {
 const network = new SimNetwork(clock);
 network.setAccessPoint('Farm House');
 const given = new Cell<Given>('none');
-const credentialsProblem = new Cell<CredentialsProblem>({ text: '', isFinal: false });
+const credentialsProblem = noProblem();
 const update = (): void => {
   given.set(credentials.found.get() ? 'given' : 'none');
-  const problem = credentialsProblemIn(conditions.get());
-  if (problem.text !== credentialsProblem.get().text) credentialsProblem.set(problem);
 };
 const status = new Cell<NetworkStatus | undefined>(undefined);
 const provisioning = new Provisioning({
@@ -100,12 +97,15 @@ const provisioning = new Provisioning({
   clock,
   log,
 });
+const { found, pendingCode } = credentials;
+const problemParts = { problem: credentialsProblem, conditions, found, pendingCode };
 const show = (): void => void process.stdout.write(`${JSON.stringify({ mode: status.get()?.mode ?? '' })}\n`);
 process.stdout.write(`${JSON.stringify({ portal: `http://127.0.0.1:${ports.portal}` })}\n`);
 await Promise.all([
   provisioning.run(stop.signal),
   credentials.redeem(stop.signal),
-  ...[conditions, credentials.found].map((cell) => eachChange(cell, update, stop.signal)),
+  followCredentialsProblem({ ...problemParts, network: status, clock }, stop.signal),
+  eachChange(credentials.found, update, stop.signal),
   eachChange(status, show, stop.signal),
 ]);
 await agent.stop({ termMs: 10_000 });

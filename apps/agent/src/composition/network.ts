@@ -5,9 +5,8 @@ import { keepAdditionalNetworks } from '../network/additional-networks.ts';
 import { forceFolder } from '../network/forced.ts';
 import { keepCountry } from '../network/country.ts';
 import { networkSettingsOf, type NetworkSettings } from '../network/network-settings.ts';
-import type { CredentialsProblem } from '../network/credentials-problem.ts';
+import { followCredentialsProblem, noProblem, type CredentialsProblem } from '../network/credentials-problem.ts';
 import { Provisioning } from '../network/provisioning.ts';
-import type { Condition } from '../health/conditions.ts';
 import type { Credentials } from '../machines/provisioning-state.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { linuxNetwork } from '../os/linux/network-manager.ts';
@@ -20,14 +19,6 @@ import { eachChange } from './sync-loops.ts';
 import { system, watchSmallFile } from './system.ts';
 
 const contactMs = 10_000;
-const noCredentialsProblem: CredentialsProblem = { text: '', isFinal: false };
-
-/** What became of the set-up code that a user entered. */
-export function credentialsProblemIn(conditions: readonly Condition[]): CredentialsProblem {
-  const refused = conditions.find(({ code }) => code === 'SET_UP_CODE_INVALID');
-  const found = refused ?? conditions.find(({ code }) => code === 'SET_UP_CODE_WAITS');
-  return found ? { text: `${found.message} ${found.remedy}`, isFinal: refused !== undefined } : noCredentialsProblem;
-}
 
 /** The NetworkManager of this machine. */
 const networkOf = (of: AlwaysOn): Network =>
@@ -108,7 +99,7 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
 }
 
 /** Credentials and settings as the network part sees them. */
-function inputsOf({ credentials, wanted, conditions }: AlwaysOn): {
+function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn): {
   credentials: Cell<Credentials>;
   settings: Cell<NetworkSettings>;
   credentialsProblem: Cell<CredentialsProblem>;
@@ -116,7 +107,7 @@ function inputsOf({ credentials, wanted, conditions }: AlwaysOn): {
   follow: (until: AbortSignal) => Promise<void>[];
 } {
   const given = new Cell<Credentials>('none');
-  const credentialsProblem = new Cell<CredentialsProblem>(noCredentialsProblem);
+  const credentialsProblem = noProblem();
   const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
   const update = (): void => {
     const found = credentials.found.get() !== undefined;
@@ -124,15 +115,12 @@ function inputsOf({ credentials, wanted, conditions }: AlwaysOn): {
     const next = withUsableNetworks(networkSettingsOf(wanted.get(), found), conditions);
     setIfDifferent(settings, next);
   };
-  const updateProblem = (): void => {
-    const problem = credentials.found.get() ? noCredentialsProblem : credentialsProblemIn(conditions.get());
-    if (problem.text !== credentialsProblem.get().text) credentialsProblem.set(problem);
-  };
+  const { found, pendingCode } = credentials;
+  const problemParts = { problem: credentialsProblem, conditions, found, pendingCode, network, clock };
   update();
-  updateProblem();
   const follow = (until: AbortSignal): Promise<void>[] => [
     ...[wanted, credentials.found, credentials.hasCredentials].map((cell) => eachChange(cell, update, until)),
-    ...[credentials.found, conditions].map((cell) => eachChange(cell, updateProblem, until)),
+    followCredentialsProblem(problemParts, until),
   ];
   return { credentials: given, settings, credentialsProblem, follow };
 }

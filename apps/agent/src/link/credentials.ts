@@ -47,6 +47,7 @@ export const markOf = (credentials: MachineCredentials): string =>
 export class Credentials {
   readonly #parts: CredentialsParts;
   readonly #found = new Cell<FoundCredentials | undefined>(undefined);
+  readonly #noCode = new Cell<object | undefined>(undefined);
   readonly #has = new Cell(false);
   #isRefused = false;
   #logged = '';
@@ -71,6 +72,11 @@ export class Credentials {
    */
   get hasCredentials(): Cell<boolean> {
     return this.#has;
+  }
+
+  /** The set-up code that is not redeemed yet; another object is another code. */
+  get pendingCode(): Cell<object | undefined> {
+    return this.#parts.setUpCode?.pending ?? this.#noCode;
   }
 
   /** Records whether the management server refused a call with the credentials in use. */

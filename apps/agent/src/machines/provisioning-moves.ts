@@ -51,7 +51,11 @@ export const moves = {
   openedOffline: move(['offline'], 'opening', 'the machine was offline for offline_before_starting_hotspot_minutes'),
   openedFresh: move(['offline'], 'opening', 'the machine has no credentials and knows no network'),
   openedUnconfigured: move(['online'], 'opening', 'the machine has no credentials'),
-  openedRefused: move(['online'], 'opening', 'the management server refused the set-up code that a user entered'),
+  openedRefused: move(
+    ['online'],
+    'opening',
+    'the set-up code that a user entered was refused, or waits for its server',
+  ),
   openedForced: move(['online', 'offline'], 'opening', 'provisioning was forced'),
   openedAfterFailure: move(['joining'], 'opening', 'the network that was entered could not be used'),
   openedAgain: move(['joining', 'searching'], 'opening', 'no known network could be used'),

@@ -68,9 +68,9 @@ export type Event =
   /** The network changed, or a scan ended. */
   | { is: 'observed'; seen: Observation }
   | { is: 'credentials'; credentials: Credentials }
-  /** The machine has no credentials, because those that a user entered cannot be used. */
+  /** A set-up code was refused, or has waited for its server for too long. */
   | { is: 'codeRefused' }
-  /** The refused code is gone. With a fast link, a new code is refused before its submission is taken up. */
+  /** That code is gone. With a fast link, a new code is refused before its submission is taken up. */
   | { is: 'codeReplaced' }
   | { is: 'settings'; settings: Settings }
   /** A user did something at an endpoint. */
@@ -138,7 +138,7 @@ export interface Memory {
   offlineSince: number | null;
   /** -Infinity: never. */
   userAt: number;
-  /** A set-up code was refused, and the hotspot was not opened since. */
+  /** A set-up code was refused or waits for too long, and the hotspot was not opened since. */
   isCodeRefused: boolean;
   /** Provisioning was forced, until then. */
   forcedUntil: number | null;

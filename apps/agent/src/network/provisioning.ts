@@ -157,7 +157,7 @@ export class Provisioning {
   async #observe(signal: AbortSignal): Promise<void> {
     const { network, isReached, isChanging, credentials, credentialsProblem = noProblem() } = this.#parts;
     let given = credentials.get();
-    let refused: CredentialsProblem | undefined;
+    let refused: object | undefined;
     while (!signal.aborted) {
       const seen = observationOf(network.state.get(), this.#radio(), isReached.get());
       const text = JSON.stringify(seen);
@@ -169,7 +169,7 @@ export class Provisioning {
         given = credentials.get();
         this.#inbox.push({ is: 'credentials', credentials: given });
       }
-      const refusal = credentialsProblem.get().isFinal ? credentialsProblem.get() : undefined;
+      const refusal = credentialsProblem.get().about;
       if (refusal !== refused) this.#inbox.push({ is: refusal ? 'codeRefused' : 'codeReplaced' });
       refused = refusal;
       this.#refresh();
