@@ -29,6 +29,7 @@ const network = () => ({
   connectivity: NetworkConnectivity.FULL,
   isCloudReached: true,
   isOnFallback: true,
+  hotspotSsid: 'press-setup',
   links: [
     {
       ...wifi,
@@ -37,8 +38,10 @@ const network = () => ({
       signalPercent: 65,
       addresses: ['192.168.178.120/24', 'fd00:1234:5678:9abc:def0:1234:5678:9abc/64'],
       hasDefaultRoute: true,
+      since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
+      why: 'additional network barn-behind-the-gate, priority 5',
     },
-    { type: NetworkLinkType.WIRED, interface: 'enp0s31f6', state: NetworkLinkState.UNAVAILABLE },
+    { type: NetworkLinkType.WIRED, interface: 'enp0s31f6', state: NetworkLinkState.UNAVAILABLE, why: 'no cable is plugged in' },
   ],
   attempts: Array.from({ length: 10 }, (_, n) => ({
     network: n % 3 === 2 ? 'Barn' : 'Office',
@@ -87,10 +90,14 @@ test('the page of a machine shows its network, what is tried next and why attemp
       const state = page.getByRole('region', { name: 'State of the network' });
       await state.getByText('lower priority', { exact: true }).waitFor();
       await state.getByText('5 min ago').waitFor();
+      await state.getByText('press-setup').waitFor();
       await state.getByText(/Tries Office again\. *\((?:in 9|in 10) min/).waitFor();
       const links = page.getByRole('region', { name: 'Links' });
       await links.getByText('65 %').waitFor();
       await links.getByText('192.168.178.120/24').waitFor();
+      await links.getByText('3 h ago').waitFor();
+      await links.getByText('additional network barn-behind-the-gate, priority 5').waitFor();
+      await links.getByText('no cable is plugged in').waitFor();
       const attempts = page.getByRole('region', { name: 'Last attempts' });
       await attempts.getByText('The router refuses the password of Office.').first().waitFor();
       assert.equal(await attempts.getByRole('row').count(), 11);
