@@ -41,7 +41,12 @@ const network = () => ({
       since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
       why: 'additional network barn-behind-the-gate, priority 5',
     },
-    { type: NetworkLinkType.WIRED, interface: 'enp0s31f6', state: NetworkLinkState.UNAVAILABLE, why: 'no cable is plugged in' },
+    {
+      type: NetworkLinkType.WIRED,
+      interface: 'enp0s31f6',
+      state: NetworkLinkState.UNAVAILABLE,
+      why: 'no cable is plugged in',
+    },
   ],
   attempts: Array.from({ length: 10 }, (_, n) => ({
     network: n % 3 === 2 ? 'Barn' : 'Office',
