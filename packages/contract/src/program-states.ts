@@ -1,7 +1,7 @@
 // States of a machine's programs and of its configuration: the agent's name (on disk and in `status --json`), the number
 // on the wire, and the text for users.
 import type { AgentStatus, ProgramReport, SliceReport } from './agent-status.ts';
-import { ServerState, SliceState, UpdateState } from './gen/platform/fleet/v1/fleet_pb.ts';
+import { BootReason, ServerState, SliceState, UpdateState } from './gen/platform/fleet/v1/fleet_pb.ts';
 
 export type ServerStateName = AgentStatus['server']['at'];
 export type UpdateStateName = NonNullable<ProgramReport['last_update']>['state'];
@@ -41,6 +41,14 @@ export const sliceStates: Readonly<Record<SliceStateName, StateRow<SliceState>>>
   'no effect': { wire: SliceState.NO_EFFECT, text: 'no effect here' },
   'not reported': { wire: SliceState.NOT_REPORTED, text: 'not reported' },
 };
+
+/** Why a machine was started the last time. */
+export const bootReasons = {
+  ordered: { wire: BootReason.ORDERED, text: 'ordered restart' },
+  'power-lost': { wire: BootReason.POWER_LOST, text: 'power lost or reset' },
+  watchdog: { wire: BootReason.WATCHDOG, text: 'reset by the watchdog' },
+  'kernel-panic': { wire: BootReason.KERNEL_PANIC, text: 'kernel panic' },
+} as const satisfies Record<string, StateRow<BootReason>>;
 
 /** The text of a state on the wire; undefined: not reported, or of a newer version. */
 export const textOfState = <Wire>(

@@ -4,7 +4,7 @@ import type { MachineCredentials } from '@platform/contract/machine';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
-import type { Device } from '../os/ports.ts';
+import type { BootReason, Device } from '../os/ports.ts';
 import type { Actual, Wanted } from '../state/state.ts';
 import { connectCloud, type Cloud } from '../link/cloud.ts';
 import { DebugBudget } from '../logs/debug-budget.ts';
@@ -95,12 +95,12 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const applySettings = settingsApplier({ wanted, actual, level, writer });
   applySettings();
   if (spool.problems.length > 0) reportDamage(spool.problems, conditions, log, clock);
-  const run = await beginRun(parts.version, { disk, runHistory: parts.runHistory, clock, log });
+  const run = await beginRun(parts.version, { ...device, runHistory: parts.runHistory, clock, log });
   const { refused = () => {} } = parts;
   const cloud = connectCloud(parts.transport, parts.credentials, clock, { isReached, conditions, refused });
   parts.lines.set(enter);
   const sinceOf = (noted: number): number | undefined => history.since(noted);
-  const link = { ...parts, hostFacts: device.hostFacts, cloud, configReceiver, clock, log, local };
+  const link = { ...parts, hostFacts: factsOf(device, run.bootReason), cloud, configReceiver, clock, log, local };
   return {
     log,
     local,
@@ -194,6 +194,10 @@ function useHeardTime(heardTime: Cell<HeardTime | undefined>, time: DeviceTime, 
 }
 
 const drainMs = 3_000;
+
+function factsOf({ hostFacts }: Device, bootReason: BootReason | undefined): Device['hostFacts'] {
+  return hostFacts && (async () => ({ ...(await hostFacts()), ...(bootReason && { bootReason }) }));
+}
 
 async function drained(spool: Spool, isReached: Cell<boolean>, clock: Clock): Promise<void> {
   const end = clock.now() + drainMs;

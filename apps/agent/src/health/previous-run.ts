@@ -1,5 +1,5 @@
 import { errorText, type Clock, type Log } from '@platform/kit';
-import type { Disk } from '../os/ports.ts';
+import type { BootReason, Device, Disk } from '../os/ports.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
 
 const file = 'state/run.json';
@@ -34,33 +34,49 @@ interface Run {
   /** ms since 1970. */
   started: number;
   has_ended: boolean;
+  /** Why this boot began; empty: not known. */
+  boot_reason: BootReason | '';
 }
 
+const bootReasons: readonly unknown[] = ['ordered', 'power-lost', 'watchdog', 'kernel-panic'] satisfies BootReason[];
+
 const runOf = (value: unknown): Run => {
-  const { version, boot_id, started, has_ended } = value as Partial<Record<keyof Run, unknown>>;
+  const { version, boot_id, started, has_ended, boot_reason } = value as Partial<Record<keyof Run, unknown>>;
   if (Number.isNaN(new Date(Number(started)).getTime())) throw new Error('"started" is no time'); // another format
   return {
     version: String(version),
     boot_id: String(boot_id ?? ''),
     started: Number(started),
     has_ended: has_ended === true,
+    boot_reason: bootReasons.includes(boot_reason) ? (boot_reason as BootReason) : '',
   };
 };
+
+interface RunParts {
+  disk: Disk;
+  runHistory: RunHistory;
+  resetCause?: Device['resetCause'];
+  clock: Clock;
+  log: Log;
+}
 
 /**
  * Logs how the previous agent ended unless it ended cleanly, and records this run. Never throws.
  *
- * @returns `crashed`: version of the previous agent, if it crashed or was killed while the machine stayed up.
+ * @returns `crashed`: version of the previous agent, if it crashed or was killed while the machine stayed up;
+ *   `bootReason`: why this boot began, undefined: not known.
  */
 export async function beginRun(
   version: string,
-  { disk, runHistory, clock, log }: { disk: Disk; runHistory: RunHistory; clock: Clock; log: Log },
-): Promise<{ crashed: string | undefined; end: () => Promise<void> }> {
+  { disk, runHistory, resetCause, clock, log }: RunParts,
+): Promise<{ crashed: string | undefined; bootReason: BootReason | undefined; end: () => Promise<void> }> {
   const { value: before } = await readChecked(disk, file, runOf);
-  const run: Run = { version, boot_id: runHistory.bootId, started: Math.round(clock.wall()), has_ended: false };
   // Other code reports a full disk. An outdated record would be wrong, so it is removed.
   const write = (state: Run) => writeChecked(disk, file, state).catch(() => forgetChecked(disk, file));
   const isReboot = before !== undefined && before.boot_id !== '' && before.boot_id !== runHistory.bootId;
+  const bootReason = before && isReboot ? await bootReasonAfter(before, resetCause) : (before?.boot_reason ?? '');
+  const started = Math.round(clock.wall());
+  const run: Run = { version, boot_id: runHistory.bootId, started, has_ended: false, boot_reason: bootReason };
   if (before && !before.has_ended) {
     const { words: lastWords } = await runHistory
       .previousRun()
@@ -74,5 +90,11 @@ export async function beginRun(
   }
   await write(run);
   const crashed = before && !before.has_ended && !isReboot ? before.version : undefined;
-  return { crashed, end: () => write({ ...run, has_ended: true }) };
+  return { crashed, bootReason: bootReason || undefined, end: () => write({ ...run, has_ended: true }) };
+}
+
+/** @param before - the last run of the boot before: only an ordered shutdown ends it in order */
+async function bootReasonAfter(before: Run, resetCause: Device['resetCause']): Promise<BootReason> {
+  const recorded = await resetCause?.(before.started).catch(() => undefined);
+  return recorded ?? (before.has_ended ? 'ordered' : 'power-lost');
 }

@@ -274,6 +274,12 @@ export interface DiskFacts {
 }
 
 /** The hardware and the operating system of this machine. What it does not report is left out. */
+/** What reset a machine, as its kernel or hardware recorded it. */
+export type ResetCause = 'watchdog' | 'kernel-panic';
+
+/** How the boot before this one ended. `power-lost`: without a record, so it may also have been a reset. */
+export type BootReason = 'ordered' | 'power-lost' | ResetCause;
+
 export interface HostFacts {
   model?: string;
   serial?: string;
@@ -284,6 +290,7 @@ export interface HostFacts {
   disk?: DiskFacts;
   temperatureCelsius?: number;
   uptimeSeconds?: number;
+  bootReason?: BootReason;
 }
 
 /** Everything that the agent uses of its machine. */
@@ -297,4 +304,6 @@ export interface Device {
   host: Host;
   /** Left out: this platform does not report them. */
   hostFacts?: () => Promise<HostFacts>;
+  /** What reset this machine before this boot; `since`: ms since 1970, in the boot before. Left out: not known here. */
+  resetCause?: (since: number) => Promise<ResetCause | undefined>;
 }

@@ -1,5 +1,7 @@
-import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { BootReasonSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { bootReasons, textOfState } from '@platform/contract/program-states';
 import { formatBytes } from '@platform/kit';
+import { enumName } from '../output.ts';
 
 /** The hardware and the operating system of a machine with their wire names; null: not reported. */
 export function factsJson({ report }: Machine): Record<string, unknown> | null {
@@ -22,6 +24,7 @@ export function factsJson({ report }: Machine): Record<string, unknown> | null {
       : null,
     temperature_celsius: facts.temperatureCelsius ?? null,
     uptime_seconds: facts.uptime ? Number(facts.uptime.seconds) : null,
+    boot_reason: facts.bootReason ? enumName(BootReasonSchema, facts.bootReason) : null,
   };
 }
 
@@ -31,6 +34,7 @@ export function factsText({ report }: Machine): string {
   if (!facts) return '';
   const { disk, memoryBytes, temperatureCelsius: celsius } = facts;
   const wear = disk?.wearPercent === undefined ? '' : `, ${disk.wearPercent} % worn`;
+  const boot = textOfState(bootReasons, facts.bootReason);
   const lines = [
     [facts.model, facts.serial && `serial ${facts.serial}`, facts.architecture],
     [facts.distribution, facts.kernel && `kernel ${facts.kernel}`],
@@ -38,6 +42,7 @@ export function factsText({ report }: Machine): string {
       memoryBytes !== undefined && `${formatBytes(memoryBytes)} of memory`,
       disk && `disk ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free${wear}`,
       celsius !== undefined && `${celsius.toFixed(1)} °C`,
+      boot !== undefined && `last start: ${boot}`,
     ],
   ];
   return lines

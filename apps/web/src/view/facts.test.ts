@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { MachineSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { BootReason, MachineSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { bootedAt, factRows } from './facts.ts';
 
 test('the card of a machine leaves out what it does not report', () => {
   assert.deepEqual(factRows(create(MachineSchema, { report: {} })), []);
-  const machine = create(MachineSchema, { report: { facts: { kernel: '6.1.0', temperatureCelsius: 0 } } });
+  const machine = create(MachineSchema, {
+    report: { facts: { kernel: '6.1.0', temperatureCelsius: 0, bootReason: BootReason.WATCHDOG } },
+  });
   assert.deepEqual(factRows(machine), [
     ['Kernel', '6.1.0'],
     ['Temperature', '0.0 °C'],
+    ['Last start', 'reset by the watchdog'],
   ]);
   assert.equal(bootedAt(machine), undefined);
 });

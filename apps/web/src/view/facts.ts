@@ -1,4 +1,5 @@
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { bootReasons, textOfState } from '@platform/contract/program-states';
 import { bytes } from './quantities.ts';
 
 /** The hardware and the operating system of a machine as labels and values; what it does not report is left out. */
@@ -16,6 +17,7 @@ export function factRows({ report }: Machine): readonly (readonly [label: string
     ['Memory', memoryBytes === undefined ? '' : bytes(memoryBytes)],
     ['Disk', disk ? `${bytes(disk.freeBytes)} of ${bytes(disk.sizeBytes)} free${wear}` : ''],
     ['Temperature', celsius === undefined ? '' : `${celsius.toFixed(1)} °C`],
+    ['Last start', textOfState(bootReasons, facts.bootReason) ?? ''],
   ] as const;
   return rows.filter(([, value]) => value !== '');
 }

@@ -10,6 +10,7 @@ import { posixLines } from '../posix/lines.ts';
 import { outputRelay } from '../posix/output-relay.ts';
 import { httpProbe } from '../probe.ts';
 import { linuxHostFacts } from './host-facts.ts';
+import { linuxResetCause } from './reset-cause.ts';
 import { joinRelay } from './presence-pipes.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
@@ -64,6 +65,9 @@ export function linuxDevice(of: {
     web: trace ? webBy(fetch, { trace, clock }) : systemWeb,
     probe: httpProbe(clock, trace),
     host,
-    ...(process.platform === 'linux' && { hostFacts: () => linuxHostFacts() }),
+    ...(process.platform === 'linux' && {
+      hostFacts: () => linuxHostFacts(),
+      resetCause: (since: number) => linuxResetCause(since),
+    }),
   };
 }
