@@ -67,7 +67,7 @@ export type SetUpAttempt = {
 
 const mostAttempts = 10;
 
-/** Stores an attempt, and drops older ones. */
+/** Stores an attempt, and drops older ones. Refused ones are stored after the answer, so not always in their order. */
 export async function noteSetUpAttempt(
   db: Database,
   { partId, orgId, now, ...attempt }: Omit<SetUpAttempt, 'time'> & { partId: string; orgId: string; now: number },
@@ -77,10 +77,9 @@ export async function noteSetUpAttempt(
     .values({ partId, orgId, ...attempt, time: at(now) })
     .execute();
   await sql`
-    delete from set_up_attempt where part_id = ${partId} and id <= (
-      select id from set_up_attempt where part_id = ${partId} order by id desc offset ${mostAttempts} limit 1)`.execute(
-    db,
-  );
+    delete from set_up_attempt where part_id = ${partId} and (time, id) <= (
+      select time, id from set_up_attempt where part_id = ${partId}
+       order by time desc, id desc offset ${mostAttempts} limit 1)`.execute(db);
 }
 
 /** Why a code was refused, and whose it is. Undefined: no part has such a code. @param now - ms since 1970. */
@@ -119,6 +118,7 @@ export async function readSetUp(
     .selectFrom('setUpAttempt')
     .select(['time', 'result', 'address', 'agentVersion'])
     .where('partId', '=', partId)
+    .orderBy('time', 'desc')
     .orderBy('id', 'desc')
     .limit(mostAttempts)
     .execute();
