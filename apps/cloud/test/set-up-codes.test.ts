@@ -9,6 +9,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { agentVersionHeader, codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
 import { systemClock } from '@platform/kit/node';
+import { noteSetUpAttempt, readSetUp } from '../src/machines/store/set-up-codes.ts';
 import { testServer } from './server.ts';
 
 const newDevice = (): string => randomBytes(32).toString('base64url');
@@ -155,6 +156,28 @@ test('what came of a code: each attempt that concerns it, from where, and by whi
   const isOver = async () => (await seen())[0]?.includes('203.0.114.11');
   while (!(await isOver())) await systemClock.sleep(20);
   assert.equal((await seen()).length, 10);
+});
+
+test('attempts are listed in the order in which they were made, also if they are stored in another one', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const { orgId } = on;
+  const minute = 60_000;
+  const note = (n: number) =>
+    noteSetUpAttempt(on.db, ({
+	partId,
+	orgId,
+	result: 'expired',
+	agentVersion: '',
+	address: `203.0.113.${n}`,
+	now: 1795e9 + n * minute
+}));
+  for (const n of [2, 1, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]) await note(n);
+  const { attempts } = await readSetUp(on.db, partId);
+  assert.deepEqual(
+    attempts.map(({ address }) => address),
+    [12, 11, 10, 9, 8, 7, 6, 5, 4, 3].map((n) => `203.0.113.${n}`),
+  );
 });
 
 test('a code of no machine is a hint for callers of the same network only', async () => {
