@@ -164,14 +164,14 @@ test('attempts are listed in the order in which they were made, also if they are
   const { orgId } = on;
   const minute = 60_000;
   const note = (n: number) =>
-    noteSetUpAttempt(on.db, ({
-	partId,
-	orgId,
-	result: 'expired',
-	agentVersion: '',
-	address: `203.0.113.${n}`,
-	now: 1795e9 + n * minute
-}));
+    noteSetUpAttempt(on.db, {
+      partId,
+      orgId,
+      result: 'expired',
+      agentVersion: '',
+      address: `203.0.113.${n}`,
+      now: 1795e9 + n * minute,
+    });
   for (const n of [2, 1, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]) await note(n);
   const { attempts } = await readSetUp(on.db, partId);
   assert.deepEqual(
