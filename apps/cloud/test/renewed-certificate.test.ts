@@ -95,7 +95,7 @@ test('a renewed pair is in use within a minute, for new connections; one that ca
     assert.equal(renewals.count, 0);
 
     await put(folder, second, second);
-    await look(() => inUse.problem() === undefined);
+    await look(() => renewals.count === 1 && inUse.problem() === undefined);
     assert.equal((await shown(port.port)).name, 'second h2');
     assert.equal((await shown(port.port, { maxVersion: 'TLSv1.2' })).name, 'second h2');
     await assert.rejects(shown(port.port, { maxVersion: 'TLSv1.1' }), 'TLS 1.2 is the least, before and after');
@@ -107,7 +107,7 @@ test('a renewed pair is in use within a minute, for new connections; one that ca
       assert.equal((await shown(port.port)).name, 'second h2');
     }
     await put(folder, third, third);
-    await look(() => inUse.problem() === undefined);
+    await look(() => renewals.count === 2 && inUse.problem() === undefined);
     assert.equal((await shown(port.port)).name, 'third h2');
     assert.equal(renewals.count, 2);
     before.socket.destroy();
