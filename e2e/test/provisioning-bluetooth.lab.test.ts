@@ -9,7 +9,7 @@ import { eventually } from '../lab/machine.ts';
 import { home } from '../lab/radio.ts';
 import { keep, timed } from '../lab/results.ts';
 
-const record = '/root/radio.snoop';
+const record = '/var/tmp/radio.snoop';
 const wrong = 'not-the-password';
 
 test('a device is provisioned over Bluetooth, and a listener learns nothing', { timeout: 2_400_000 }, async () => {

@@ -59,3 +59,14 @@ export async function changedOr(cell: Cell<unknown>, ms: number, clock: Clock, s
   signal.removeEventListener('abort', stop);
   stop();
 }
+
+/** Resolves when one of the cells changes or `signal` aborts; leaves no listener behind. */
+export async function anyChanged(cells: readonly Cell<unknown>[], signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const done = new AbortController();
+  const stop = () => done.abort();
+  signal.addEventListener('abort', stop, { once: true });
+  await Promise.race(cells.map((cell) => cell.changed(done.signal)));
+  signal.removeEventListener('abort', stop);
+  stop();
+}

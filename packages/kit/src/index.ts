@@ -1,5 +1,5 @@
 export { type Clock, within, TimeoutError } from './clock.ts';
-export { Cell, changedOr, setIfDifferent } from './cell.ts';
+export { anyChanged, Cell, changedOr, setIfDifferent } from './cell.ts';
 export { Inbox } from './inbox.ts';
 export { converge, type Reconciler } from './converge.ts';
 export { run, type Machine } from './machine.ts';

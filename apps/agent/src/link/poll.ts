@@ -1,6 +1,7 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
+  anyChanged,
   changedOr,
   errorText,
   isEarly,
@@ -167,7 +168,7 @@ export async function logConnection(
   let since = clock.now();
   let was: boolean | undefined;
   let loggedCode = '';
-  for (; !signal.aborted; await eitherChanged(isReached, conditions, signal)) {
+  for (; !signal.aborted; await anyChanged([isReached, conditions], signal)) {
     const is = isReached.get();
     const condition = conditions.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
     if (was === undefined && !is && !condition) continue; // no request has finished yet
@@ -185,13 +186,6 @@ export async function logConnection(
     was = is;
     loggedCode = code === '' && !is ? loggedCode : code;
   }
-}
-
-async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSignal): Promise<void> {
-  const turn = new AbortController();
-  const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([a.changed(over), b.changed(over)]);
-  turn.abort();
 }
 
 /**

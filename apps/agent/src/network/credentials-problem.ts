@@ -1,4 +1,4 @@
-import { Cell, type Clock } from '@platform/kit';
+import { anyChanged, Cell, type Clock } from '@platform/kit';
 import type { ConditionSet } from '../health/condition-set.ts';
 import type { NetworkStatus } from './network-status.ts';
 import { watchWaitingCode } from './waiting-code.ts';
@@ -33,10 +33,7 @@ export async function followCredentialsProblem(of: ProblemParts, signal: AbortSi
     while (!signal.aborted) {
       const [next, before] = [problemIn(of, stuck.get()), problem.get()];
       if (next.text !== before.text || next.about !== before.about) problem.set(next);
-      const turn = new AbortController();
-      const over = AbortSignal.any([turn.signal, signal]);
-      await Promise.race([conditions, found, stuck].map((cell: Cell<unknown>) => cell.changed(over)));
-      turn.abort();
+      await anyChanged([conditions, found, stuck], signal);
     }
   };
   await Promise.all([follow(), watchWaitingCode({ pending, network, stuck, clock }, signal)]);

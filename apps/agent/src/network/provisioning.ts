@@ -1,4 +1,4 @@
-import { Cell, changedOr, errorText, Inbox, run, setIfDifferent, within } from '@platform/kit';
+import { anyChanged, Cell, changedOr, errorText, Inbox, run, setIfDifferent, within } from '@platform/kit';
 import type { Clock, Log, Machine } from '@platform/kit';
 import type { JoinAnswer } from '../machines/network-rules.ts';
 import { deadline, initial, step } from '../machines/provisioning.ts';
@@ -173,14 +173,7 @@ export class Provisioning {
       if (refusal !== refused) this.#inbox.push({ is: refusal ? 'codeRefused' : 'codeReplaced' });
       refused = refusal;
       this.#refresh();
-      const turn = new AbortController();
-      const over = AbortSignal.any([turn.signal, signal]);
-      await Promise.race(
-        [network.state, isReached, isChanging, credentials, credentialsProblem, this.#joins].map((cell) =>
-          cell.changed(over),
-        ),
-      );
-      turn.abort();
+      await anyChanged([network.state, isReached, isChanging, credentials, credentialsProblem, this.#joins], signal);
     }
   }
 
