@@ -1,7 +1,7 @@
 // Builds everything that the platform needs to start from a checkout: the web app, the release files of machine server
 // and agent, and the agent for Node. Skips each build whose sources are unchanged.
 // Prints one JSON line on stdout: {"web": folder, "releases": [{name, version, platform, file, sha256, size}], "agent": file}.
-// With --platform P --out FOLDER: only the release files of that platform, in that folder.
+// With --platform P --out FOLDER: only the release files of that platform, in that folder. With --web: only the web app.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -95,7 +95,10 @@ function developmentVersion(app: string): string {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { platform: { type: 'string' }, out: { type: 'string' } } });
+  const { values } = parseArgs({
+    options: { platform: { type: 'string' }, out: { type: 'string' }, web: { type: 'boolean' } },
+  });
+  if (values.web) return void process.stdout.write(`${JSON.stringify({ web: await buildWeb() })}\n`);
   if (values.platform !== undefined) {
     const where = ['--platform', values.platform, ...(values.out === undefined ? [] : ['--out', values.out])];
     const server = await release('platform-server', developmentVersion('machine-server'), ...where);

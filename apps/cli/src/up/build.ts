@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { readArchive, type ReleaseFile } from '../archive.ts';
 import { checkout } from '../data-folder.ts';
-import type { ReleaseFile } from './story.ts';
 
 export interface Built {
   readonly web: string;
@@ -12,8 +12,10 @@ export interface Built {
   readonly agent: string;
 }
 
-/** Builds what a start from a checkout needs; skips unchanged parts. */
+/** Builds what a start from a checkout needs; skips unchanged parts. An unpacked archive of the server has it all. */
 export async function build(onNote: (note: string) => void): Promise<Built> {
+  const archive = readArchive();
+  if (archive) return { web: archive.web, releases: archive.releases, agent: archive.agent };
   const child = spawn(process.execPath, [path.join(checkout, 'tools', 'build.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

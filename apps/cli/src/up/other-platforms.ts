@@ -4,9 +4,10 @@ import type { PlatformClient } from '@platform/client';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { platformSegment, releasePlatforms, type ReleasePlatform } from '@platform/contract/target-path';
 import { errorText } from '@platform/kit';
+import { readArchive, type ReleaseFile } from '../archive.ts';
 import { checkout } from '../data-folder.ts';
 import { ChildFailed, type Children } from './children.ts';
-import type { ReleaseFile, StoryWorld } from './story.ts';
+import type { StoryWorld } from './story.ts';
 
 /** What the release for other platforms needs. */
 export interface OtherPlatforms {
@@ -29,7 +30,9 @@ export async function releaseOtherPlatforms(of: OtherPlatforms): Promise<void> {
   const { client, releases, signal, record, say } = of;
   const done: string[] = [];
   try {
-    for (const platform of missingPlatforms(releases, await client.releaseClient.listReleases(''))) {
+    // An archive has no compiler: it holds the programs that it releases.
+    const missing = readArchive() ? [] : missingPlatforms(releases, await client.releaseClient.listReleases(''));
+    for (const platform of missing) {
       if (signal.aborted) return;
       record('release: other platform begins', { platform });
       const problem = await releaseFor(platform, of);

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
+import { readProgram } from '../archive.ts';
 import { renewDocuments, submitSigned } from '../releases/sign.ts';
 import type { StoryWorld } from './story.ts';
 
@@ -21,7 +21,7 @@ export async function publishReleases({
   for (const { name, version, platform, file, size, sha256 } of releases) {
     const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
     if (found?.channels.includes('stable') && found.target !== '') continue;
-    if (!found) await client.releaseClient.putBlob(await readFile(file));
+    if (!found) await client.releaseClient.putBlob(readProgram(file));
     // A version is immutable: sign the bytes that an earlier checkout published under this number.
     const stored = found
       ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }

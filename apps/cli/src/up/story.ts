@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { PlatformApiError, type PlatformClient } from '@platform/client';
 import { errorText, type Clock } from '@platform/kit';
+import type { ReleaseFile } from '../archive.ts';
 import type { MachineFolder } from './folders.ts';
 import type { Progress } from './progress.ts';
 
@@ -17,15 +18,6 @@ export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
   full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'auto', mustBeRight: 0.8 },
   small: { objects: 4, trainPerObject: 10, testPerObject: 5, recipe: 'probe', mustBeRight: 0.5 },
 };
-
-export interface ReleaseFile {
-  readonly name: 'platform-server' | 'platform-agent';
-  readonly version: string;
-  readonly platform: string;
-  readonly file: string;
-  readonly sha256: string;
-  readonly size: number;
-}
 
 /**
  * Environment of the steps. Every step checks the state first and does only what is missing, so it can be repeated
