@@ -5,7 +5,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { compile } from './release/compile.ts';
+import { describe } from './release/contents.ts';
 import { hostPlatform, platforms } from './release/platforms.ts';
 import { programs } from './release/programs.ts';
 import { runtimeFor } from './release/runtimes.ts';
@@ -28,6 +30,21 @@ function release(...args: string[]): { status: number | null; made: Made[]; stde
 }
 
 const hashOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+interface Sbom {
+  readonly text: string;
+  readonly metadata: { readonly component: { readonly hashes: readonly { readonly content: string }[] } };
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly hashes?: readonly { readonly content: string }[];
+  }[];
+}
+
+function readSbom(file: string): Sbom {
+  const text = readFileSync(`${file}.sbom.cdx.json`, 'utf8');
+  return { ...(JSON.parse(text) as Omit<Sbom, 'text'>), text };
+}
 
 /** Creates a second checkout: copies the sources and links third-party packages. */
 function otherCheckout(folder: string): void {
@@ -85,9 +102,54 @@ test('the same sources give the same bytes in another folder, for every platform
         const target = path.join(folder, 'made here', platform.target, 'any-name');
         const version = made[0]?.version ?? '';
         const bun = runtimeFor(hostPlatform()!);
-        compile({ program, version, platform, fault: undefined }, { sources: folder, bun }, target);
-        assert.equal(hashOf(target), made[0]?.sha256, `${program.name} for ${platform.name} ${stderr}`);
+        const of = { program, version, platform, fault: undefined };
+        const inputs = compile(of, { sources: folder, bun }, target);
+        const sha256 = hashOf(target);
+        assert.equal(sha256, made[0]?.sha256, `${program.name} for ${platform.name} ${stderr}`);
+        const described = describe({ ...of, sha256 }, inputs, folder);
+        const file = made[0]?.file ?? '';
+        assert.equal(described.sbom, readFileSync(`${file}.sbom.cdx.json`, 'utf8'));
+        assert.equal(described.licenses, readFileSync(`${file}.licenses.txt`, 'utf8'));
         rmSync(target);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('the SBOM of each program lists each package that its source map names, and the runtime and embedded files', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'platform-sbom-'));
+  try {
+    for (const program of Object.values(programs)) {
+      const { made, stderr } = release(program.name, '--platform', 'all');
+      const entry = path.join('apps', program.app, program.entry);
+      const external = Object.keys(program.files).flatMap((file) => ['--external', file]);
+      const args = ['build', '--target=bun', '--sourcemap=external', '--outdir', folder, ...external, entry];
+      const done = spawnSync(runtimeFor(hostPlatform()!), args, { cwd: root, encoding: 'utf8' });
+      assert.equal(done.status, 0, done.stderr);
+      const map = readFileSync(path.join(folder, path.basename(entry, '.ts') + '.js.map'), 'utf8');
+      const { sources } = JSON.parse(map) as { sources: string[] };
+      const bundled = new Set(
+        sources.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path.resolve(folder, file))?.[0] ?? []),
+      );
+      assert.ok(bundled.size >= 10, `${bundled.size} ${stderr}`);
+      for (const { file, sha256, platform } of made) {
+        const sbom = readSbom(file);
+        assert.equal(sbom.metadata.component.hashes[0]?.content, sha256);
+        assert.deepEqual(await new Validation.JsonStrictValidator(Spec.Spec1dot6.version).validate(sbom.text), null);
+        const listed = new Set(sbom.components.map(({ name, version }) => `${name} ${version}`));
+        const licenses = readFileSync(`${file}.licenses.txt`, 'utf8');
+        const expected = [...bundled].map((at) => readFileSync(path.join(at, 'package.json'), 'utf8'));
+        for (const { name, version } of expected.map((text) => JSON.parse(text) as Record<string, string>)) {
+          assert.ok(listed.delete(`${name} ${version}`), `${name} ${version} is missing from the SBOM of ${file}`);
+          assert.ok(licenses.includes(`\n${name} ${version}: `), `${name} ${version} is missing from the licenses`);
+        }
+        const runtime = platforms.find((one) => one.name === platform)!;
+        const others = [runtime.runtime, ...Object.values(program.files).map((name) => path.basename(name))];
+        assert.deepEqual([...listed].map((line) => line.split(' ')[0]).toSorted(), others.toSorted());
+        const hashed = sbom.components.find(({ name }) => name === runtime.runtime);
+        assert.equal(hashed?.hashes?.[0]?.content, hashOf(runtimeFor(runtime)));
       }
     }
   } finally {

@@ -1,6 +1,7 @@
 // Builds the programs that machines download:
 //   node tools/release.ts platform-agent|platform-server [--release-version V] [--platform P|all] [--out FOLDER]
-//     <out>/<program>-<version>-<platform>, one executable file, with .sha256 and .json (name, version, platform, sha256, size)
+//     <out>/<program>-<version>-<platform>, one executable file, with .sha256, .json (name, version, platform, sha256, size),
+//     .sbom.cdx.json (what it contains, CycloneDX) and .licenses.txt
 //   node tools/release.ts agent-bundle                            <out>/platform-agent.mjs, the agent for Node
 //   node tools/release.ts agent-on-node                           the same with Node inside, one file; never shipped
 // --platform: linux/amd64, linux/arm64, windows/amd64 or all; default: this machine's platform.
@@ -14,6 +15,7 @@ import { parseArgs } from 'node:util';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { platformSegment } from '@platform/contract/target-path';
 import { bundleForNode, compile, type Build } from './release/compile.ts';
+import { describe } from './release/contents.ts';
 import { compileOnNode } from './release/on-node.ts';
 import { hostPlatform, platforms, type Platform } from './release/platforms.ts';
 import { faults, programs, type Fault, type Program } from './release/programs.ts';
@@ -40,6 +42,8 @@ function fingerprint(app: string, ...how: readonly unknown[]): string {
     'tools/bun/package-lock.json',
     'tools/release.ts',
     'tools/release/*.ts',
+    'LICENSE',
+    'NOTICE',
   ];
   const files = globSync(patterns, {
     cwd: root,
@@ -57,6 +61,7 @@ function fingerprint(app: string, ...how: readonly unknown[]): string {
 /** Runs `make` unless `target` was built from the same sources before. */
 function unlessFresh(wanted: string, target: string, make: () => void): void {
   const stamp = `${target}.stamp`;
+  // The stamp is written last: with it, all files are there.
   if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   process.stderr.write(`Building ${path.relative(root, target)} …\n`);
   rmSync(stamp, { force: true });
@@ -69,12 +74,15 @@ function releaseOne(of: Build, out: string): object {
   const fileName = `${program.name}-${version}-${platformSegment(platform.name)}${platform.suffix}`;
   const file = path.join(out, fileName);
   unlessFresh(fingerprint(program.app, program, version, platform, fault), file, () => {
-    compile(of, { sources: root, bun: runtimeFor(ownPlatform()) }, file);
+    const inputs = compile(of, { sources: root, bun: runtimeFor(ownPlatform()) }, file);
     const bytes = readFileSync(file);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     writeFileSync(`${file}.sha256`, `${sha256}  ${fileName}\n`);
     const about = { name: program.name, version, platform: platform.name, sha256, size: bytes.length };
     writeFileSync(`${file}.json`, `${JSON.stringify(about)}\n`);
+    const { sbom, licenses } = describe({ ...of, sha256 }, inputs, root);
+    writeFileSync(`${file}.sbom.cdx.json`, sbom);
+    writeFileSync(`${file}.licenses.txt`, licenses);
   });
   return { ...(JSON.parse(readFileSync(`${file}.json`, 'utf8')) as object), file };
 }

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import path from 'node:path';
 import type { Platform } from './platforms.ts';
 import type { Fault, Program } from './programs.ts';
@@ -36,13 +45,17 @@ function runBun(bun: string, args: readonly string[], cwd: string, home: string)
   throw new Error(`bun ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`);
 }
 
-/** Bundles all modules of a program into one JavaScript file; its bytes do not depend on the folder of the sources. */
+/**
+ * Bundles all modules of a program into one JavaScript file; its bytes do not depend on the folder of the sources.
+ *
+ * @returns its input files, relative to the folder of the sources.
+ */
 export function bundle(
   { program, version, fault }: Pick<Build, 'program' | 'version' | 'fault'>,
   { sources, bun }: Place,
   out: string,
   { runtime, format }: { runtime: 'bun' | 'node'; format: 'esm' | 'cjs' },
-): void {
+): string[] {
   const folder = path.dirname(out);
   const args = ['build', `--target=${runtime}`, '--minify', `--format=${format}`];
   for (const file of Object.keys(program.files)) args.push('--external', file);
@@ -50,19 +63,24 @@ export function bundle(
   const constants = { PLATFORM_RELEASE_VERSION: version, ...(fault !== undefined && { PLATFORM_TEST_FAULT: fault }) };
   for (const [name, value] of Object.entries(constants)) args.push('--define', `${name}=${JSON.stringify(value)}`);
   args.push(path.join('apps', program.app, program.entry), '--outdir', folder, '--entry-naming', path.basename(out));
-  runBun(bun, args, sources, folder);
+  const list = `${out}.inputs.json`;
+  runBun(bun, [...args, `--metafile=${list}`], sources, folder);
+  const { inputs } = JSON.parse(readFileSync(list, 'utf8')) as { inputs: Readonly<Record<string, unknown>> };
+  return Object.keys(inputs);
 }
 
 /**
  * Builds one executable file. It bundles first and compiles in an otherwise empty folder, under constant names: the
  * compiler embeds file names, and the build must be reproducible.
+ *
+ * @returns the input files of its bundle, relative to the folder of the sources.
  */
-export function compile(of: Build, place: Place, target: string): void {
+export function compile(of: Build, place: Place, target: string): string[] {
   const parent = path.dirname(target);
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(path.join(parent, '.build-'));
   try {
-    bundle(of, place, path.join(folder, 'program.js'), { runtime: 'bun', format: 'esm' });
+    const inputs = bundle(of, place, path.join(folder, 'program.js'), { runtime: 'bun', format: 'esm' });
     for (const [name, file] of Object.entries(of.program.files)) {
       const copy = path.join(folder, 'node_modules', name);
       mkdirSync(path.dirname(copy), { recursive: true });
@@ -77,6 +95,7 @@ export function compile(of: Build, place: Place, target: string): void {
     chmodSync(made, 0o755);
     appendFileSync(made, `\n${buildNote(of)}\n`);
     renameSync(made, target);
+    return inputs;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
