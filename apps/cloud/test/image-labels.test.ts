@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { parseDatasetLine } from '@platform/contract/job';
+import { readBlob } from '../src/blobs/blob-store.ts';
 import { separateCaptureTags } from '../src/data/store/capture-tags.ts';
 import { dataServiceFor, dataset, upload } from './captured-uploads.ts';
 import { submission } from './training-data.ts';
@@ -50,7 +52,11 @@ test('capture tags and split: tags are not labels; a tag that a user adds is one
     await Promise.all([labelled, unlabelled, cups, { tags: ['cup'] }].map((one) => countOf(server, datasetId, one))),
     [0n, 1n, 0n, 1n],
   );
-  const byOwner = await upload(server, { who: 'owner', tags: ['mug', 'split:train'], datasetIds: [datasetId] });
+  const byOwner = await upload(server, {
+    who: 'owner',
+    tags: ['mug', 'split:train', 'group:left'],
+    datasetIds: [datasetId],
+  });
   assert.deepEqual((await image(server, byOwner)).labels, ['mug']);
   assert.deepEqual((await client.tagsByFilter({ filter: { datasetId }, labelsOnly: true })).tags, ['mug']);
 
@@ -76,6 +82,29 @@ test('a model is not trained on capture tags', async () => {
   for (let n = 0; n < 20; n++) await upload(server, { at: n, tags: [n % 2 ? 'a' : 'b'], datasetIds: [datasetId] });
   const submit = server.client(MLTrainingService, 'owner').submitTrainingJob(submission(server, datasetId));
   assert.equal(await outcome(submit), '9 DATASET_EMPTY');
+});
+
+test('group: tags keep images together, stand in the manifest, and the log names a label that is not in the test', async () => {
+  await using server = await trainingServer();
+  const client = server.client(MLTrainingService, 'owner');
+  const datasetIds = [await dataset(server, 'd')];
+  for (let n = 0; n < 12; n++) {
+    await upload(server, { who: 'owner', tags: ['a', `group:${n % 2 ? 'left' : 'right'}`], datasetIds });
+    await upload(server, { who: 'owner', tags: ['b', `group:tray ${n % 4}`], datasetIds });
+  }
+  const { id } = await client.submitTrainingJob(submission(server, datasetIds[0] ?? ''));
+  const version = await server.db.selectFrom('datasetVersion').select('manifestSha256').executeTakeFirstOrThrow();
+  const text = (await readBlob(server.blobs, version.manifestSha256)).toString().trim();
+  const lines = text.split('\n').map((line) => parseDatasetLine(JSON.parse(line)));
+  const splitsOf = (group: string) => new Set(lines.filter((line) => line.group === group).map(({ split }) => split));
+  for (const group of ['left', 'right']) assert.deepEqual([...splitsOf(group)], ['train'], group);
+  const trays = [0, 1, 2, 3].flatMap((n) => [...splitsOf(`tray ${n}`)]);
+  assert.deepEqual(trays.toSorted(), ['test', 'train', 'train', 'validation']);
+  const { logs } = await client.getTrainingJobLogs({ id });
+  assert.match(
+    logs.map(({ message }) => message).join('\n'),
+    /No image of "a" is in the test: its images are in 2 groups/,
+  );
 });
 
 test('rows of older versions: the capture’s own hash separates its tags from later labels', async () => {

@@ -145,6 +145,8 @@ export interface DatasetLine {
   organization_id?: string;
   robot_id?: string;
   location_id?: string;
+  /** NAME of the tag `group:NAME`: images of one group show the same object or scene and stay in one split. */
+  group?: string;
 }
 
 interface EventHead {
@@ -349,7 +351,7 @@ export function parseDatasetLine(value: unknown): DatasetLine {
     timestamp: textOrEmpty(from, 'timestamp'),
     part_id: textOrEmpty(from, 'part_id'),
     component_name: textOrEmpty(from, 'component_name'),
-    ...optional(from, ['binary_data_id', 'organization_id', 'robot_id', 'location_id']),
+    ...optional(from, ['binary_data_id', 'organization_id', 'robot_id', 'location_id', 'group']),
   };
 }
 

@@ -150,7 +150,7 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
       changedOn: at(now),
     };
     const row = await insertJob(trx, values, by);
-    const notes = advice(kind, frozen.counts, frozen.found).map((message, index) => ({
+    const notes = [...advice(kind, frozen.counts, frozen.found), ...frozen.notes].map((message, index) => ({
       sequence: index + 1,
       time: now,
       level: 'warn',

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { type JobKind, parseDatasetLine, type Split } from '@platform/contract/job';
 import { seededRandom } from '@platform/kit/testing';
 import { advice, chosenSplit, type Labelled, labelsOf, tally, type TallyResult } from './dataset-rules.ts';
-import { assignSplits } from './dataset-split.ts';
+import { assignSplits, groupAdvice } from './dataset-split.ts';
 import { goTime, manifestLine, parseBinaryDataId, type DatasetImage } from './manifest.ts';
 
 const sha = (n: number): string => n.toString(16).padStart(64, '0').split('').toReversed().join('');
@@ -185,6 +185,59 @@ test('split: equal files stay together, also against their tags', () => {
   assert.deepEqual(splits.slice(0, 40), splits.slice(40));
   const torn = [...some(1, ['a', 'split:train']), ...some(1, ['a', 'split:test']), ...some(1, ['a'])];
   assert.deepEqual(splitsOf(single, torn, ['a'], 1), ['train', 'train', 'train']);
+});
+
+/** `size` images of each group, numbered from `from`. */
+const grouped = (label: string, groups: readonly string[], size: number, from = 0): Labelled[] =>
+  groups.flatMap((group, at) => some(size, [label, `group:${group}`], from + at * size));
+
+test('split: the images of a group stay together, in every kind', () => {
+  const names = Array.from({ length: 20 }, (_, n) => `cup ${n}`);
+  const images = [...grouped('cup', names, 4), ...grouped('mug', ['m1', 'm2', 'm3'], 10, 100)];
+  for (const kind of [single, multi] as const) {
+    const splits = splitsOf(kind, images, ['cup', 'mug']);
+    for (let at = 0; at < 80; at += 4)
+      assert.equal(new Set(splits.slice(at, at + 4)).size, 1, `${kind}, group ${at / 4}`);
+    assert.equal(count(splits.slice(0, 80)), '56/12/12', kind);
+    // Three groups: one for each split, though each is a third of the images.
+    assert.equal(count(splits.slice(80)), '10/10/10', kind);
+    const back = images.map((image, at) => [image, splits[at]] as const).toReversed();
+    const shown = back.map(([image]) => image);
+    assert.deepEqual(
+      splitsOf(kind, shown, ['cup', 'mug']),
+      back.map(([, split]) => split),
+      'order does not matter',
+    );
+  }
+});
+
+test('split: groups that share a file are one; the first split tag of a group counts for all of it', () => {
+  const shared = { ...some(1, ['a', 'group:right'], 2)[0] } as Labelled;
+  const images = [...grouped('a', ['left'], 3), shared, ...grouped('a', ['right'], 3, 10), ...some(60, ['a'], 100)];
+  assert.equal(new Set(splitsOf(single, images, ['a']).slice(0, 7)).size, 1);
+  const chosen = [...some(1, ['a', 'group:x', 'split:test']), ...some(4, ['a', 'group:x'], 5), ...some(20, ['a'], 50)];
+  assert.deepEqual(splitsOf(single, chosen, ['a']).slice(0, 5), Array(5).fill('test'));
+});
+
+test('split: a label of two groups is for training, and users read that its score means nothing', () => {
+  const images = [...grouped('cup', ['a', 'b'], 10), ...some(40, ['mug'], 50)];
+  const counted = tally(single, ['cup', 'mug']);
+  const examples = images.map((one) => counted.add(one));
+  const splits = assignSplits(single, examples, 1);
+  assert.equal(count(splits.slice(0, 20)), '20/0/0');
+  assert.deepEqual(groupAdvice(examples, splits), [
+    'No image of "cup" is in the test: its images are in 2 groups, and a group stays in one split. The score says nothing about this label; add images of other groups.',
+  ]);
+  const plain = some(40, ['mug'], 50).map((one) => counted.add(one));
+  assert.deepEqual(groupAdvice(plain, assignSplits(single, plain, 1)), []);
+});
+
+test('a group: tag is not a label and stands in the manifest', () => {
+  const tags = ['b', 'group:line 3', 'group:', 'groups'];
+  assert.deepEqual(labelsOf({ tags, captureTags: [], classifications: [{ label: 'group:x' }] }), ['b', 'groups']);
+  const line = parseDatasetLine(JSON.parse(manifestLine(image(1, { tags }), 'train')));
+  assert.equal(line.group, 'line 3');
+  assert.ok(!('group' in parseDatasetLine(JSON.parse(manifestLine(image(1), 'train')))));
 });
 
 test('split: one or two of a label are for training', () => {

@@ -27,6 +27,8 @@ export interface Example {
   readonly labels: readonly string[];
   /** The split that its owner chose. */
   readonly chosen: Split | undefined;
+  /** Images of one group show the same object or scene; they stay in one split. */
+  readonly group: string | undefined;
 }
 
 const splitTags = new Map<string, Split>(splits.map((split) => [`split:${split}`, split]));
@@ -42,18 +44,28 @@ export function chosenSplit(tags: readonly string[]): Split | undefined {
   return undefined;
 }
 
+/** Prefix of tags that name a group and are not labels. */
+export const groupTagPrefix = 'group:';
+/** The group that a user named by a tag `group:NAME`; the first one counts. */
+export function groupOf(tags: readonly string[]): string | undefined {
+  const tag = tags.find((one) => one.startsWith(groupTagPrefix) && one.length > groupTagPrefix.length);
+  return tag?.slice(groupTagPrefix.length);
+}
+/** Whether a tag directs the split and is not a label. */
+const isSplitTag = (tag: string): boolean => splitTags.has(tag) || tag.startsWith(groupTagPrefix);
+
 const sortedOnce = (labels: readonly string[]): string[] =>
   labels.length < 2 ? [...labels] : [...new Set(labels)].toSorted();
 
-/** The tags that are labels: neither capture tags nor `split:` tags. */
+/** The tags that are labels: neither capture tags nor `split:` and `group:` tags. */
 export const labelTags = ({ tags, captureTags }: Pick<Labelled, 'tags' | 'captureTags'>): string[] =>
-  tags.filter((tag) => !splitTags.has(tag) && !captureTags.includes(tag));
+  tags.filter((tag) => !isSplitTag(tag) && !captureTags.includes(tag));
 
 /** Label tags and classifications. Sorted, each once. */
 export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classifications'>): string[] =>
   sortedOnce([
     ...labelTags(image),
-    ...image.classifications.map(({ label }) => label).filter((label) => !splitTags.has(label)),
+    ...image.classifications.map(({ label }) => label).filter((label) => !isSplitTag(label)),
   ]);
 
 /** Labels of an image for a kind of job; scripts get all labels. */
@@ -122,7 +134,12 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
         for (const { label } of image.boxes) if (wanted?.has(label)) count(label, 1);
       } else if (facts?.labelsPerImage === 'one' && labels.length > 1) seen.ambiguous++;
       else for (const label of labels) count(label, 1);
-      return { sha256: image.sha256, labels: shared(labels), chosen: chosenSplit(image.tags) };
+      return {
+        sha256: image.sha256,
+        labels: shared(labels),
+        chosen: chosenSplit(image.tags),
+        group: groupOf(image.tags),
+      };
     },
     result() {
       const absent = [...perLabel.keys()].filter((label) => perLabel.get(label) === 0);

@@ -1,6 +1,6 @@
 import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job';
 import { isUuid } from '@platform/contract/names';
-import { labelsOf, type Labelled } from './dataset-rules.ts';
+import { groupOf, labelsOf, type Labelled } from './dataset-rules.ts';
 
 /** A stored image with all data that a line of a manifest contains. */
 export interface DatasetImage extends Labelled {
@@ -45,6 +45,7 @@ export function parseBinaryDataId(text: string): { orgId: string; locationId: st
 export const manifestLine = (image: DatasetImage, split: Split): string => `${JSON.stringify(lineOf(image, split))}\n`;
 
 function lineOf(image: DatasetImage, split: Split): DatasetLine {
+  const group = groupOf(image.tags);
   const fileName = image.fileName || `${image.id}${image.fileExt}`;
   return {
     image_path: fileName,
@@ -61,6 +62,7 @@ function lineOf(image: DatasetImage, split: Split): DatasetLine {
     organization_id: image.orgId,
     ...(image.machineId ? { robot_id: image.machineId } : {}),
     ...(image.locationId ? { location_id: image.locationId } : {}),
+    ...(group === undefined ? {} : { group }),
   };
 }
 

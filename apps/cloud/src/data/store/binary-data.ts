@@ -4,7 +4,7 @@ import { type Database, atUs } from '../../database/database.ts';
 import type { Tables } from '../../database/schema.ts';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import { splitTagNames } from '../rules/dataset-rules.ts';
+import { groupTagPrefix, splitTagNames } from '../rules/dataset-rules.ts';
 import type { DatasetImage } from '../rules/manifest.ts';
 
 /** A datum with all of its metadata. Times in µs since 1970, because clients send and compare µs. */
@@ -156,11 +156,12 @@ function withTags(tags: TagsCondition): RawBuilder<boolean> {
   return tags.is === 'tagged' ? sql`cardinality(binary_data.tags) > 0` : sql`cardinality(binary_data.tags) = 0`;
 }
 
-const isLabelTag = sql`tag <> all(coalesce(binary_data.capture_tags, '{}')) and tag <> all(${splitTagNames}::text[])`;
+const isLabelTag = sql`tag <> all(coalesce(binary_data.capture_tags, '{}')) and tag <> all(${splitTagNames}::text[])
+  and not starts_with(tag, ${groupTagPrefix})`;
 /** Every label of an image, one row each, like `labelsOf` of the rules. */
 const labelRows = sql`select tag as label from unnest(binary_data.tags) tag where ${isLabelTag}
   union all select c.label from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id
-    and c.label <> all(${splitTagNames}::text[])`;
+    and c.label <> all(${splitTagNames}::text[]) and not starts_with(c.label, ${groupTagPrefix})`;
 
 function withLabels(tags: TagsCondition): RawBuilder<boolean> {
   if (tags.is === 'one-of')

@@ -7,7 +7,7 @@ import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
 import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
-import { assignSplits } from '../rules/dataset-split.ts';
+import { assignSplits, groupAdvice } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
@@ -21,6 +21,8 @@ export type Frozen = {
   counts: LabelCounts;
   found: FoundLabels;
   splits: Readonly<Record<Split, number>>;
+  /** What groups of images do to the split, for users. */
+  notes: readonly string[];
 };
 
 /**
@@ -56,7 +58,8 @@ export async function freeze(
       const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
       for (const split of splits) perSplit[split]++;
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      return { manifest, counts: result.counts, found: counted.found(), splits: perSplit };
+      const notes = groupAdvice(examples, splits);
+      return { manifest, counts: result.counts, found: counted.found(), splits: perSplit, notes };
     });
 }
 
