@@ -17,9 +17,10 @@ export function isReachable(folder: string): boolean {
 
 /**
  * Default data folder: `.platform` in the checkout. Root runs the database and the demo machine as other users. If they
- * cannot enter the checkout (mode 700), it is a folder below /var/lib.
+ * cannot enter the checkout (mode 700), it is a folder below /var/lib. An installed server has a folder of its own.
  */
 export function defaultDataFolder(): string {
+  if (checkout.startsWith('/opt/platform-management/')) return '/var/lib/platform-management';
   if (isRoot() && !isReachable(checkout)) return '/var/lib/platform';
   return path.join(checkout, '.platform');
 }

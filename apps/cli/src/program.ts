@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addCompletion, type NamesOf } from './completion.ts';
+import { adminCommands } from './commands/admin.ts';
 import { auditCommands } from './commands/audit.ts';
 import { configCommands } from './commands/config.ts';
 import { datasetCommands } from './commands/dataset.ts';
@@ -66,6 +67,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
   auditCommands(program, run);
   usageCommand(program, run);
   releaseCommands(program, run);
+  adminCommands(program, run);
   const upCommand = program
     .command('up')
     .description('start management server, demo machine and runner here, and show them working (npm start)')

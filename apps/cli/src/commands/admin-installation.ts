@@ -1,0 +1,145 @@
+import { Option, type Command } from 'commander';
+import { PlatformError } from '@platform/contract/errors';
+import { confirmed } from '../confirm.ts';
+import { alone, install, type Installed, rollback } from '../installation/install.ts';
+import { places, requireHost } from '../installation/places.ts';
+import { maintain } from '../installation/publish.ts';
+import type { SettingFlags } from '../installation/settings.ts';
+import { currentVersion } from '../installation/state.ts';
+import { resumeSwitch } from '../installation/switch.ts';
+import { uninstall } from '../installation/uninstall.ts';
+import { ownArchive, unpack } from '../installation/versions.ts';
+import type { Output } from '../output.ts';
+import type { Run } from '../run.ts';
+
+const readyOption = (): Option =>
+  new Option('--ready-within <seconds>', 'time limit for the first health check of a version')
+    .default(300)
+    .argParser(seconds);
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new PlatformError('INVALID_ARGUMENT', { field: '--ready-within', value: text, limit: 'seconds above 0' });
+}
+
+interface Flags extends SettingFlags {
+  readonly readyWithin: number;
+}
+
+export function installationCommands(admin: Command, run: Run): void {
+  installCommand(admin, run);
+  upgradeCommand(admin, run);
+  rollbackCommand(admin, run);
+  uninstallCommand(admin, run);
+  unitCommands(admin, run);
+}
+
+function installCommand(admin: Command, run: Run): void {
+  admin
+    .command('install-service')
+    .description(
+      `install this archive below ${places.programs} as a service, or upgrade to it; repeat it to change settings`,
+    )
+    .option(
+      '--public-url <url>',
+      'URL by which users and machines reach the server (default: the name in the certificate)',
+    )
+    .option('--tls-cert <file>', 'certificate with its chain (PEM); a renewed one is noticed within an hour')
+    .option('--tls-key <file>', 'its private key (PEM)')
+    .option('--tls-authority <file>', 'certificate of your own authority (PEM), where --tls-cert does not end with it')
+    .option('--host <address>', 'address to listen on (default: all with a certificate, else 127.0.0.1)')
+    .option('--port <number>', 'port (default: 443 with a certificate, else 8080)')
+    .option('--trusted-proxy <networks>', 'addresses of proxies in front of the server, with commas')
+    .option('--allow-plaintext', 'serve other hosts without TLS: for a TLS proxy on another host')
+    .option('--org-name <name>', 'name of the organization that the first start creates')
+    .addOption(readyOption())
+    .action(
+      run(async ({ output }, flags: Flags) => {
+        const say = output.note;
+        report(await alone(() => install(ownArchive(), { flags, readyWithinS: flags.readyWithin, say })), output);
+      }),
+    );
+}
+
+function upgradeCommand(admin: Command, run: Run): void {
+  admin
+    .command('upgrade <archive>')
+    .description('upgrade the installed server to an archive (.tar.gz); it is reverted if it is not ready in time')
+    .addOption(readyOption())
+    .action(
+      run(async ({ output }, file: string, flags: Flags) => {
+        const installed = await alone(async () => {
+          if (currentVersion() === undefined) throw new PlatformError('NOT_INSTALLED', {});
+          return install(unpack(file), { flags: {}, readyWithinS: flags.readyWithin, say: output.note });
+        });
+        report(installed, output);
+      }),
+    );
+}
+
+function report({ version, changed, warnings, signInUrl }: Installed, output: Output): void {
+  if (signInUrl !== undefined) output.secret();
+  output.json({ version, changed, warnings, sign_in_url: signInUrl });
+  output.text(
+    changed.length === 0
+      ? `Version ${version} is installed. Nothing changed.`
+      : `Version ${version} is installed and ready.`,
+  );
+  for (const one of changed) output.text(`  changed: ${one}`);
+  for (const warning of warnings) output.note(`Warning: ${warning}`);
+  if (signInUrl !== undefined) output.text(`\nSign in with this link, once, within a day:\n\n  ${signInUrl}`);
+}
+
+function rollbackCommand(admin: Command, run: Run): void {
+  admin
+    .command('rollback')
+    .description('return to the version before')
+    .option(
+      '--discard-changes-since <time>',
+      'give up what was written since then, where the version before cannot read it',
+    )
+    .addOption(readyOption())
+    .action(
+      run(async ({ output }, flags: Flags & { discardChangesSince?: string }) => {
+        const { discardChangesSince: discard, readyWithin: readyWithinS } = flags;
+        const version = await alone(() => rollback({ discard, readyWithinS, say: output.note }));
+        output.json({ version });
+        output.text(`Version ${version} is in use again.`);
+      }),
+    );
+}
+
+function uninstallCommand(admin: Command, run: Run): void {
+  admin
+    .command('uninstall-service')
+    .description('remove programs and units; settings and data stay')
+    .option('--delete-data', `delete ${places.settings} and ${places.data}, too: all machines, images and models`)
+    .option('--yes', 'do not ask')
+    .action(
+      run(async ({ output }, flags: { deleteData?: boolean; yes?: boolean }) => {
+        const deletesData = flags.deleteData === true;
+        requireHost();
+        if (deletesData && !(await confirmed(`Delete all data in ${places.data}?`, flags))) return;
+        await alone(async () => uninstall(deletesData));
+        output.json({ uninstalled: true, data: deletesData ? 'deleted' : 'kept' });
+        output.text(
+          deletesData
+            ? 'Programs, settings and data are removed.'
+            : `Programs are removed. Settings are in ${places.settings}, data in ${places.data}.`,
+        );
+      }),
+    );
+}
+
+/** What the units run. */
+function unitCommands(admin: Command, run: Run): void {
+  admin
+    .command('maintain', { hidden: true })
+    .description('install a renewed certificate, publish agent and machine server')
+    .action(run(async ({ output }) => (requireHost(), maintain(output.note))));
+  admin
+    .command('resume-switch', { hidden: true })
+    .description('continue a switch to another version')
+    .action(run(async ({ output }) => (requireHost(), resumeSwitch(output.note))));
+}

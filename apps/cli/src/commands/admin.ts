@@ -1,0 +1,9 @@
+import type { Command } from 'commander';
+import type { Run } from '../run.ts';
+import { installationCommands } from './admin-installation.ts';
+
+/** Commands for the host of the management server itself; they need no API key. */
+export function adminCommands(program: Command, run: Run): void {
+  const admin = program.command('admin').description('the management server on this host: install, upgrade, maintain');
+  installationCommands(admin, run);
+}

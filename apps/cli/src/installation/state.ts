@@ -1,0 +1,83 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { atomicWrite, readJson } from '@platform/kit/node';
+import { places } from './places.ts';
+import { flush, targetOf } from './system.ts';
+
+/** A switch to another version in progress. */
+export interface Switch {
+  /** Null: the first installation. */
+  readonly from: string | null;
+  readonly to: string;
+  /** prepare: the older version is in use. trial: the newer one, not yet proven. revert: back to the older one. */
+  readonly stage: 'prepare' | 'trial' | 'revert';
+  /** Whether the older version cannot read what the newer one writes. */
+  readonly hasNewSchema: boolean;
+  /** A snapshot whose data the version needs: a return to the version before. */
+  readonly restore: string | null;
+  readonly readyWithinS: number;
+  /** ms since 1970. */
+  readonly startedAt: number;
+}
+
+export interface Outcome {
+  readonly to: string;
+  readonly startedAt: number;
+  readonly outcome: 'done' | 'reverted' | 'failed';
+  readonly reason: string;
+}
+
+/** The version before the current one. */
+export interface Previous {
+  readonly version: string;
+  /** Its data as they were at the switch. Null: it has none, or the database is elsewhere. */
+  readonly snapshot: string | null;
+  /** ms since 1970. */
+  readonly switchedAt: number;
+}
+
+const file = (name: string): string => path.join(places.state, `${name}.json`);
+const read = async <T>(name: string): Promise<T | undefined> => (await readJson(file(name))) as T | undefined;
+const write = async (name: string, value: object): Promise<void> => {
+  mkdirSync(places.state, { recursive: true, mode: 0o700 });
+  await atomicWrite(file(name), `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600 });
+};
+
+export const readSwitch = (): Promise<Switch | undefined> => read<Switch>('switch');
+export const writeSwitch = (value: Switch): Promise<void> => write('switch', value);
+export const readOutcome = (): Promise<Outcome | undefined> => read<Outcome>('last-switch');
+export const readPrevious = (): Promise<Previous | undefined> => read<Previous>('previous');
+export const writePrevious = (value: Previous): Promise<void> => write('previous', value);
+
+/** The outcome is on the disk before the switch is forgotten. */
+export async function endSwitch(outcome: Outcome): Promise<void> {
+  await write('last-switch', outcome);
+  rmSync(file('switch'), { force: true });
+  flush(places.state);
+}
+
+/** While this file exists, the data are incomplete and the server must not start. */
+export const restoring = path.join(places.state, 'restoring');
+
+export const versionFolder = (version: string): string => path.join(places.programs, version);
+export const currentLink = path.join(places.programs, 'current');
+export const provenLink = path.join(places.programs, 'proven');
+
+/** The version in use; undefined: none is installed. */
+export const currentVersion = (): string | undefined => targetOf(currentLink);
+
+/** The migrations of the database that a version knows. */
+export function schemaOf(version: string): string {
+  const folder = path.join(versionFolder(version), 'apps/cloud/src/database/migrations');
+  const { postgres } = JSON.parse(readFileSync(path.join(versionFolder(version), 'release.json'), 'utf8')) as {
+    postgres: string;
+  };
+  return [`postgres ${postgres.split('.')[0]}`, ...readdirSync(folder).toSorted()].join('\n');
+}
+
+export const installedVersions = (): string[] =>
+  existsSync(places.programs)
+    ? readdirSync(places.programs, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && /^\d/.test(entry.name))
+        .map(({ name }) => name)
+    : [];
