@@ -82,6 +82,20 @@ export interface ModelFile {
   max_difference: number | null;
 }
 
+/** What the held-out images have in common with the training images. */
+export interface HeldOutReport {
+  /** `group`: images of one `group:` tag stay in one split. */
+  split_by: 'image' | 'group';
+  /** Groups of the held-out images, and those of them that training images have, too. */
+  groups: number;
+  shared_groups: number;
+  /** Held-out images that are nearly the same as a training image, with up to three examples. */
+  near_copies: number;
+  examples: { image: string; like: string }[];
+  /** Every training image is nearly the same as the first. */
+  all_alike: boolean;
+}
+
 interface EvaluationHead {
   format: 1;
   labels: string[];
@@ -109,6 +123,8 @@ interface EvaluationHead {
   device: { name: 'cpu' | 'cuda'; reason: string };
   /** Suggestions: classes with few images, imbalance … */
   advice: string[];
+  /** Absent in files of earlier trainers and of scripts. */
+  held_out?: HeldOutReport;
 }
 
 export interface Evaluation extends EvaluationHead, Score {

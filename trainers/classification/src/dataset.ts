@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { unitOf } from '@platform/trainer-engine/held-out';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 /** One label per image, or any number of labels. */
@@ -77,8 +78,8 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
 const validationPart = 8;
 
 /**
- * Moves 1/8 of each class from training to validation, at least one image if the class has three. It moves by content,
- * so that equal images stay in one split. It starts with rare classes, because an image with several labels serves each
+ * Moves 1/8 of each class from training to validation, at least one image if the class has three. It moves by group and
+ * by content, so that images of a group and equal images stay in one split. It starts with rare classes, because an image with several labels serves each
  * of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
@@ -87,17 +88,17 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
   const members = new Map<number, Set<string>>();
   for (const { line, classes } of examples) {
     if (line.split !== 'train') continue;
-    for (const label of classes) members.set(label, (members.get(label) ?? new Set()).add(line.sha256));
+    for (const label of classes) members.set(label, (members.get(label) ?? new Set()).add(unitOf(line)));
   }
   for (const [, found] of [...members].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
-    const images = [...found].toSorted();
-    const share = images.length < 3 ? 0 : Math.max(1, Math.floor(images.length / validationPart));
-    const already = images.filter((sha256) => moved.has(sha256)).length;
-    const left = images.filter((sha256) => !moved.has(sha256));
-    for (const sha256 of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(sha256);
+    const units = [...found].toSorted();
+    const share = units.length < 3 ? 0 : Math.max(1, Math.floor(units.length / validationPart));
+    const already = units.filter((unit) => moved.has(unit)).length;
+    const left = units.filter((unit) => !moved.has(unit));
+    for (const unit of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(unit);
   }
   return examples.map((one) =>
-    one.line.split === 'train' && moved.has(one.line.sha256)
+    one.line.split === 'train' && moved.has(unitOf(one.line))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

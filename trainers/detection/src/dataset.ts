@@ -2,6 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { unitOf } from '@platform/trainer-engine/held-out';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 
@@ -96,8 +97,8 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
 }
 
 /**
- * Moves 1/6 of the training images to validation, from images with and without boxes alike. It moves by content, so
- * that equal images stay in one split.
+ * Moves 1/6 of the training images to validation, from images with and without boxes alike. It moves by group and by
+ * content, so that images of a group and equal images stay in one split.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
@@ -105,12 +106,12 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
   const training = ofSplit(examples, 'train');
   for (const isEmpty of [false, true]) {
     const group = training.filter(({ boxes }) => (boxes.length === 0) === isEmpty);
-    const images = [...new Set(group.map(({ line }) => line.sha256))].toSorted();
-    const share = images.length < 2 ? 0 : Math.max(1, Math.floor(images.length / 6));
-    for (const sha256 of shuffled(images, random).slice(0, share)) moved.add(sha256);
+    const units = [...new Set(group.map(({ line }) => unitOf(line)))].toSorted();
+    const share = units.length < 2 ? 0 : Math.max(1, Math.floor(units.length / 6));
+    for (const unit of shuffled(units, random).slice(0, share)) moved.add(unit);
   }
   return examples.map((one) =>
-    one.line.split === 'train' && moved.has(one.line.sha256)
+    one.line.split === 'train' && moved.has(unitOf(one.line))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

@@ -8,6 +8,7 @@ import { renderCurves } from './curves.ts';
 import type { CurvePoint } from './curves.ts';
 import type { Device } from './device.ts';
 import type { Skipped } from './dataset-images.ts';
+import { describeHeldOut, heldOutSentences } from './held-out.ts';
 import { section, table } from './markdown.ts';
 import type { ModelsOnDisk } from './model-file.ts';
 import { round } from './progress.ts';
@@ -28,21 +29,22 @@ const tfliteBy =
   'the interpreter of the trainer, which checks the file (JavaScript, one thread); LiteRT took 1/200 of it on the same processor';
 
 /** Data of a measured training. */
-export interface ReportInput {
+export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLine }> {
   training: Pick<Training, 'job'>;
   device: Device;
   side: number;
   prepared: {
     labels: readonly string[];
-    train: readonly unknown[];
+    train: readonly S[];
     validation: readonly unknown[];
     test: readonly unknown[];
     skipped: readonly Skipped[];
+    pixels(sample: S): Uint8Array;
   };
   trained: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
   exported: ModelsOnDisk;
   measured: {
-    heldOut: readonly unknown[];
+    heldOut: readonly S[];
     medianMs: number;
     maxDifference: number;
     /** Undefined without a TensorFlow Lite file. */
@@ -57,7 +59,7 @@ export interface ReportInput {
   seconds: number;
 }
 
-export function evaluationHead(course: ReportInput): EvaluationHead {
+export function evaluationHead<S extends { line: DatasetLine }>(course: ReportInput<S>): EvaluationHead {
   const { training, device, side, prepared, trained, exported, measured, pretrained } = course;
   const { labels, train, validation, test, skipped } = prepared;
   const model = { ...exported.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
@@ -71,6 +73,7 @@ export function evaluationHead(course: ReportInput): EvaluationHead {
         },
       ]
     : [];
+  const heldOut = describeHeldOut(train, measured.heldOut, side, (sample) => prepared.pixels(sample));
   return {
     format: 1,
     labels: [...labels],
@@ -90,7 +93,8 @@ export function evaluationHead(course: ReportInput): EvaluationHead {
     versions: versions(),
     machine: machine(),
     device: { name: device.name, reason: device.reason },
-    advice: course.advice,
+    advice: [...heldOutSentences(heldOut, measured.heldOut.length).warnings, ...course.advice],
+    held_out: heldOut,
   };
 }
 
@@ -146,6 +150,7 @@ export function trainingSection(
   { epochs, counts, limits }: { epochs: number; counts: string; limits: readonly string[] },
 ): string[] {
   const { seed, seconds, device, machine: computer, pretrained, advice, skipped } = evaluation;
+  const { held_out: heldOut, count } = evaluation;
   const made = Object.entries(evaluation.versions).map(([name, version]) => `${name} ${version}`);
   return [
     '',
@@ -153,6 +158,7 @@ export function trainingSection(
     `![Loss and score by epoch](${modelFiles.curves})`,
     '',
     `- ${counts}`,
+    ...(heldOut ? [`- ${heldOutSentences(heldOut, count).split}`] : []),
     `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${computer.peak_rss_mib} MiB.`,
     `- Pretrained weights sha256 ${pretrained.sha256}; ${made.join(', ')}.`,
     ...section('Limits', limits),
