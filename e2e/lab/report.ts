@@ -1,4 +1,4 @@
-// node e2e/lab/report.ts: writes docs/measurements/lab.md, provisioning.md and arm64.md from the saved results of
+// node e2e/lab/report.ts: writes docs/measurements/lab.md, provisioning.md, operations.md and arm64.md from the saved results of
 // `npm run test:lab` and `npm run test:nightly`. A document without results stays as it is.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,6 +16,11 @@ Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
 Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
 
 The device is a virtual machine (Debian 12, systemd, NetworkManager 1.42, the compiled agent) in an emulated processor, many times slower than a real one. Home router, second access point and phone are simulated radios (mac80211_hwsim) of the same machine. The manufacturer's defaults are one minute each for offline_before_starting_hotspot_minutes, retry_connection_timeout_minutes and user_idle_minutes. No time makes a test fail. \`commit\` is the checkout that was measured (a plus sign: with changed files), of older rows the one that recorded them.`,
+  operations: `# Operation of a server, measured
+
+Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
+
+Proxies, containers and commands of the [pages on operation](../operations/README.md), with the real programs of Debian 12. No time makes a test fail.`,
   arm64: `# The agent on arm64, measured
 
 Written by \`node e2e/lab/report.ts\` from the last \`npm run test:nightly\`. HOSTS
@@ -51,14 +56,15 @@ const proofOf = ({ scenario }: Result): string =>
 
 const all = await newestResults();
 const documentOf = ({ where }: Result): keyof typeof intro =>
-  where === 'radios' ? 'provisioning' : where === 'arm64' ? 'arm64' : 'lab';
-const { lab = [], provisioning = [], arm64 = [] } = Object.groupBy(all, documentOf);
+  where === 'radios' ? 'provisioning' : where === 'arm64' || where === 'operations' ? where : 'lab';
+const { lab = [], provisioning = [], arm64 = [], operations = [] } = Object.groupBy(all, documentOf);
 await write('lab', lab);
 await write(
   'provisioning',
   provisioning.toSorted((a, b) => proofOf(a).localeCompare(proofOf(b))),
 );
 await write('arm64', arm64);
+await write('operations', operations);
 
 async function write(name: keyof typeof intro, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;

@@ -2,91 +2,24 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import { createClient, type Transport } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
+import { createClient } from '@connectrpc/connect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService, type TailRobotPartLogsResponse } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
-import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { longestHoldMs } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
-import { issue, tempFolder, type TempFolder } from '@platform/kit/testing';
+import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { launchBrowser } from '../src/browser.ts';
-import { type CloudReady, startCloud } from '../src/cloud-process.ts';
+import type { CloudReady } from '../src/cloud-process.ts';
 import { watchComplaints } from '../src/page-checks.ts';
-import { documentedConfig, type Proxy, proxyHost as host, startProxy } from '../src/proxies.ts';
-
-const day = 86_400_000;
-const validity = { from: Date.now() - day, to: Date.now() + day };
-const authority = issue({ name: 'Authority of a test', ...validity, authority: true });
-const site = issue({ name: host, ...validity, by: authority, dns: [host] });
-
-type Curl = (...args: string[]) => Promise<string>;
-type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };
-
-interface Front {
-  readonly base: string;
-  readonly folder: TempFolder;
-  readonly curl: Curl;
-}
-
-const nodeOptions = {
-  ca: authority.cert,
-  lookup: (_: string, __: unknown, found: (error: null, addresses: never) => void) =>
-    found(null, [{ address: '127.0.0.1', family: 4 }] as never),
-};
-
-const grpc = (baseUrl: string): Transport => createGrpcTransport({ baseUrl, nodeOptions });
-/** The protocols of our clients and of other clients. */
-const protocols: Record<string, (baseUrl: string) => Transport> = {
-  'Connect over HTTP/1.1': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1', nodeOptions }),
-  'Connect over HTTP/2': (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '2', nodeOptions }),
-  gRPC: grpc,
-};
-
-async function signIn(transport: Transport, { type, entity, payload }: Credentials) {
-  const auth = createClient(AuthService, transport);
-  const { accessToken } = await auth.authenticate({ entity, credentials: { type, payload } });
-  return { headers: { authorization: `Bearer ${accessToken}` } };
-}
-
-async function inFront(
-  name: 'nginx' | 'caddy',
-  work: (front: Front, cloud: CloudReady) => Promise<void>,
-): Promise<void> {
-  await using folder = await tempFolder();
-  await writeFile(folder.file('cert.pem'), `${site.cert}${authority.cert}`);
-  await writeFile(folder.file('key.pem'), site.key);
-  await writeFile(folder.file('authority.pem'), authority.cert);
-  await using cloud = await startCloud('--trusted-proxy', '127.0.0.1');
-  const proxy: Proxy = await startProxy(name, folder, cloud.ready.port);
-  try {
-    const base = `https://${host}:${proxy.port}`;
-    const curl: Curl = async (...args) => {
-      const known = ['--cacert', folder.file('authority.pem'), '--resolve', `${host}:${proxy.port}:127.0.0.1`];
-      return (await promisify(execFile)('curl', ['-sS', ...known, ...args])).stdout;
-    };
-    for (let isUp = ''; isUp !== 'ok\n'; isUp = await curl(`${base}/livez`).catch(() => ''))
-      await systemClock.sleep(50);
-    await work({ base, folder, curl }, cloud.ready);
-  } catch (error) {
-    throw new Error(await proxy.log(), { cause: error });
-  } finally {
-    await proxy.group.stop({ termMs: 5_000 });
-  }
-}
-
-const ownerOf = ({ api_key_id: entity, api_key: payload }: CloudReady): Credentials => ({
-  type: 'api-key',
-  entity,
-  payload,
-});
+import { documentedConfig, proxyHost as host } from '../src/proxies.ts';
+import { type Front, grpc, inFront, newMachine, ownerOf, protocols, signIn } from '../src/proxy-front.ts';
+import { checkout } from '../src/up-process.ts';
 
 async function scriptsAndFiles({ base, folder, curl }: Front, cloud: CloudReady): Promise<void> {
   const forged = ['x-forwarded-host: evil.example', 'x-forwarded-proto: http', 'x-forwarded-for: 203.0.113.9'];
@@ -125,14 +58,8 @@ async function scriptsAndFiles({ base, folder, curl }: Front, cloud: CloudReady)
 async function pollsAndStreams(front: Front, cloud: CloudReady): Promise<void> {
   for (const [name, open] of Object.entries(protocols)) {
     const transport = open(front.base);
-    const owner = await signIn(transport, ownerOf(cloud));
-    const fleet = createClient(FleetService, transport);
-    const { machine, credentialsJson } = await fleet.createMachine({ organizationId: cloud.org_id, name }, owner);
-    const partId = machine?.partId ?? '';
-    const { cloud: part } = JSON.parse(credentialsJson) as { cloud: { app_address: string; secret: string } };
-    assert.equal(part.app_address, front.base);
-    const own = await signIn(transport, { type: 'robot-secret', entity: partId, payload: part.secret });
-
+    const { partId, owner, own, fleet, appAddress } = await newMachine(transport, cloud, name);
+    assert.equal(appAddress, front.base);
     const agent = createClient(AgentDeviceService, transport);
     const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
     const first = await agent.deviceAgentConfig({ id: partId, hostInfo }, own);
@@ -178,12 +105,7 @@ async function pollsAndStreams(front: Front, cloud: CloudReady): Promise<void> {
 
 async function pages({ base }: Front, cloud: CloudReady): Promise<void> {
   const transport = grpc(base);
-  const owner = await signIn(transport, ownerOf(cloud));
-  const fleet = createClient(FleetService, transport);
-  const { machine, credentialsJson } = await fleet.createMachine({ organizationId: cloud.org_id, name: 'barn' }, owner);
-  const { id = '', partId = '' } = machine ?? {};
-  const { cloud: part } = JSON.parse(credentialsJson) as { cloud: { secret: string } };
-  const own = await signIn(transport, { type: 'robot-secret', entity: partId, payload: part.secret });
+  const { id, partId, owner, own } = await newMachine(transport, cloud, 'barn');
   const robot = createClient(RobotService, transport);
   const line = (message: string) => robot.log({ id: partId, logs: [{ message, bootId: 'boot' }] }, own);
   await line('first line');
@@ -212,7 +134,60 @@ async function pages({ base }: Front, cloud: CloudReady): Promise<void> {
   }
 }
 
-for (const name of ['nginx', 'caddy'] as const)
+/** A supervised agent on this host that finds the public name at the proxy and trusts its credentials file alone. */
+async function startAgent({ folder }: Front, credentialsJson: string): Promise<ProcessGroup> {
+  await writeFile(folder.file('barn.json'), credentialsJson, { mode: 0o600 });
+  await writeFile(folder.file('hosts'), `127.0.0.1 localhost ${host}\n`);
+  const { stdout } = await promisify(execFile)(process.execPath, [path.join(checkout, 'tools', 'build.ts')]);
+  const { agent } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { agent: { file: string } };
+  const program = `mount --bind "$0" /etc/hosts && exec "$@"`;
+  const options = ['--config', folder.file('barn.json'), '--root', folder.file('root')];
+  return spawnGroup({
+    command: 'unshare',
+    args: ['--mount', 'sh', '-c', program, folder.file('hosts'), process.execPath, agent.file, ...options],
+    env: { PATH: '/usr/bin:/bin', HOME: folder.path },
+    logFile: folder.file('agent.log'),
+  });
+}
+
+/** A machine takes changes after the proxy has read a renewed certificate, and after a restart of the proxy. */
+async function renewalAndRestart(front: Front, cloud: CloudReady): Promise<void> {
+  const transport = protocols['Connect over HTTP/1.1']!(front.base);
+  const { id, partId, owner, fleet, credentialsJson } = await newMachine(transport, cloud, 'barn');
+  const shown = async () =>
+    (await front.curl('-w', '%{certs}', '-o', '/dev/null', `${front.base}/livez`)).slice(0, 2_000);
+  const configure = async (minutes: number) => {
+    const configJson = JSON.stringify({ agent: { advanced_settings: { wait_for_update_check: minutes > 0 } } });
+    return (await fleet.saveConfig({ partId, configJson }, owner)).revision;
+  };
+  const applied = async (revision: bigint) => {
+    for (let seen = 0n; seen !== revision; await systemClock.sleep(50))
+      seen = (await fleet.getMachine({ id }, owner)).machine?.report?.appliedRevision ?? 0n;
+  };
+  const agent = await startAgent(front, credentialsJson);
+  try {
+    await applied(await configure(1));
+    const app = createClient(AppService, transport);
+    const stop = new AbortController();
+    const stream = app.tailRobotPartLogs({ id: partId, errorsOnly: false }, { ...owner, signal: stop.signal });
+    await stream[Symbol.asyncIterator]().next();
+    const before = await shown();
+    await front.renewCertificate();
+    await front.proxy.reload(); // does not wait for the stream
+    stop.abort();
+    while ((await shown()) === before) await systemClock.sleep(50);
+    await applied(await configure(0));
+    await front.proxy.restart();
+    while ((await front.curl(`${front.base}/livez`).catch(() => '')) !== 'ok\n') await systemClock.sleep(50);
+    await applied(await configure(1));
+  } catch (error) {
+    throw new Error(await readFile(front.folder.file('agent.log'), 'utf8'), { cause: error });
+  } finally {
+    await agent.stop({ termMs: 60_000 });
+  }
+}
+
+for (const name of ['nginx', 'caddy'] as const) {
   test(`${name} in front: install line, sign-in, uploads, held checks, streams and pages, by the public name; what a client claims does not count`, () =>
     inFront(name, async (front, cloud) => {
       await scriptsAndFiles(front, cloud);
@@ -220,10 +195,14 @@ for (const name of ['nginx', 'caddy'] as const)
       await pages(front, cloud);
     }));
 
+  test(`${name} in front: a renewed certificate and a restart of the proxy, while a machine waits for changes`, () =>
+    inFront(name, renewalAndRestart));
+}
+
 test('the documented time-outs of nginx are longer than a check is held', async () => {
-  const seconds = [...(await documentedConfig('nginx.conf')).matchAll(/_read_timeout (\d+)s;/g)].map(([, n]) =>
-    Number(n),
-  );
+  const seconds = [
+    ...(await documentedConfig('/etc/nginx/conf.d/platform.conf')).matchAll(/_read_timeout (\d+)s;/g),
+  ].map(([, n]) => Number(n));
   assert.equal(seconds.length, 2);
   assert.ok(seconds.every((one) => one * 1_000 > longestHoldMs));
 });
