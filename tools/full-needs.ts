@@ -13,6 +13,7 @@ const programs: Readonly<Record<string, string>> = {
   '/usr/bin/fish': 'fish',
   '/usr/sbin/nginx': 'nginx',
   '/usr/bin/caddy': 'caddy',
+  '/usr/bin/docker-compose': 'docker-compose',
   '/usr/bin/python3': 'python3',
   '/usr/bin/shellcheck': 'shellcheck',
   '/usr/bin/zsh': 'zsh',

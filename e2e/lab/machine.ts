@@ -32,6 +32,12 @@ export interface LabMachine extends AsyncDisposable {
   link(isIn: boolean): Promise<void>;
 }
 
+/** A container that gets packages of Debian. */
+export interface Container extends LabMachine {
+  /** Installs packages without starting their services, from the archive that this host uses. */
+  install(...packages: string[]): Promise<void>;
+}
+
 /** A container whose /opt/platform is on a disk that loses unflushed writes: simulates a power cut within a second. */
 export interface CuttableContainer extends LabMachine {
   /** Cuts the power now. Loses all unflushed blocks, or every second one by the seed. @returns the lost blocks */
@@ -87,7 +93,7 @@ const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('he
  * build-image.sh.
  * @param plainPort - the target of its port 80.
  */
-export const container = (serverPort: number, plainPort = serverPort): Promise<LabMachine> =>
+export const container = (serverPort: number, plainPort = serverPort): Promise<Container> =>
   startContainer({ 80: plainPort, 443: serverPort }, undefined);
 
 /** The same, with its own disk below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
@@ -135,7 +141,7 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
 /** Port of app.platform.test → port of this host. */
 type ForwardedPorts = Readonly<Record<80 | 443, number>>;
 
-async function startContainer(ports: ForwardedPorts, bind: string | undefined): Promise<LabMachine> {
+async function startContainer(ports: ForwardedPorts, bind: string | undefined): Promise<Container> {
   const name = newName('ct');
   const script = path.join(lab, 'ct.sh');
   const env = { ...process.env, ...(bind !== undefined && { LAB_BIND: bind }) };
@@ -149,6 +155,7 @@ async function startContainer(ports: ForwardedPorts, bind: string | undefined): 
     exec,
     must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
     push: async (folder, ...files) => void (await ct('push', folder, ...files)),
+    install: async (...packages) => void (packages.length > 0 && (await ct('packages', ...packages))),
     kill: async () => {
       await forwarding[Symbol.asyncDispose]();
       await ct('kill');

@@ -1,0 +1,57 @@
+// The pages on operation, command by command, on a bare Debian with systemd: in the order of their index, on one machine,
+// or on a fresh one where the page says so (<!-- machine: fresh -->).
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { serverArchive } from '../lab/container.ts';
+import { type Container, container } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
+import { blocksOf } from '../src/page-blocks.ts';
+import { packagesOf, runPage } from '../src/page-run.ts';
+import { checkout } from '../src/up-process.ts';
+
+const folder = path.join(checkout, 'docs', 'operations');
+const readPage = (name: string): Promise<string> => readFile(path.join(folder, name), 'utf8');
+/** Names by which the pages call the server. */
+const names = ['platform.example.com', 'server.example'];
+
+/** A machine with the archive of the server in the user's folder, and without a network. */
+async function freshMachine(archive: string): Promise<Container> {
+  const machine = await container(9);
+  await machine.install('sudo', 'curl', 'openssl', 'ca-certificates');
+  await machine.must(`echo '127.0.0.1 ${names.join(' ')}' >> /etc/hosts`);
+  await machine.push('/root', archive);
+  return machine;
+}
+
+test('the commands of the pages on operation', { timeout: 3_600_000 }, async (t) => {
+  const archive = await serverArchive();
+  const index = await readPage('README.md');
+  const listed = [...index.matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map(([, name = '']) => name);
+  const only = process.env['PLATFORM_LAB_PAGES']?.split(',');
+  const pages = listed.filter((name) => only?.includes(name) ?? true);
+  assert.ok(pages.length > 0, 'the index names no page');
+  let machine: Container | undefined;
+  try {
+    for (const name of pages) {
+      const markdown = await readPage(name);
+      const blocks = blocksOf(name, markdown);
+      const runs = blocks.filter(({ use }) => use.kind === 'run').length;
+      if (runs === 0) continue;
+      await t.test(`${name}: ${runs} blocks`, async () => {
+        if (machine && markdown.includes('<!-- machine: fresh -->')) {
+          await machine[Symbol.asyncDispose]();
+          machine = undefined;
+        }
+        machine ??= await freshMachine(archive);
+        await machine.install(...packagesOf(blocks));
+        const at: Container = machine;
+        const { seconds } = await timed(() => runPage(at, blocks));
+        await keep(`the commands of ${name}`, 'operations', seconds, `${runs} blocks`);
+      });
+    }
+  } finally {
+    await machine?.[Symbol.asyncDispose]();
+  }
+});
