@@ -9,6 +9,7 @@ const benches: Readonly<Record<string, string>> = {
   patch: 'patches between versions of the programs: size, time, memory, beside xdelta3',
   jobs: 'the job queue with 100,000 jobs in it: submits, leases, lists, first log line, cancel, memory',
   fleet: 'a fleet of agents: memory and CPU per agent, restart of the server, a release for all, log lines',
+  sizes: 'what a machine, an image, a log line and a job cost: disk, memory, traffic',
   agent: 'the compiled agent: file, start, idle memory, processor, wire and disk, updates by patch',
   training: 'the classification trainers on named sets: accuracy, seconds, memory; cancel; a step beside TensorFlow',
   detection: 'the object detection trainer on named sets: mAP, seconds, memory',

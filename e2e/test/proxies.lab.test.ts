@@ -15,7 +15,8 @@ import { keep, timed } from '../lab/results.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { type Front, grpc, inFront, newMachine, ownerOf, protocols, signIn } from '../src/proxy-front.ts';
 
-const fileGib = 5;
+/** PLATFORM_LAB_UPLOAD_GIB: of the large file. */
+const fileGib = Number(process.env['PLATFORM_LAB_UPLOAD_GIB'] ?? 5);
 
 /** Every protocol at once: each check is held for its whole time, and none is cut off. */
 async function longestChecks({ base }: Front, cloud: CloudReady, name: string): Promise<void> {
