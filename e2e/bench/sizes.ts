@@ -80,7 +80,12 @@ interface Member {
 
 const configJson = JSON.stringify({
   agent: { version_control: { 'platform-agent': 'stable', 'platform-server': 'stable' } },
-  components: Array.from({ length: 5 }, (_, n) => ({ name: `camera-${n}`, type: 'camera', model: 'fake', attributes: {} })),
+  components: Array.from({ length: 5 }, (_, n) => ({
+    name: `camera-${n}`,
+    type: 'camera',
+    model: 'fake',
+    attributes: {},
+  })),
 });
 
 async function machines(lab: JobLab): Promise<{ rows: Row[]; members: Member[] }> {
@@ -196,7 +201,8 @@ async function jobs(lab: JobLab): Promise<Row> {
   return { what: 'a training job', database: bytes, note: 'that waits; its log lines, metrics and model come on top' };
 }
 
-const size = (bytes: number): string => (bytes < 1_000 ? `${Math.round(bytes)} bytes` : `${(bytes / 1024).toFixed(1)} KiB`);
+const size = (bytes: number): string =>
+  bytes < 1_000 ? `${Math.round(bytes)} bytes` : `${(bytes / 1024).toFixed(1)} KiB`;
 
 async function main(): Promise<void> {
   await using lab = await JobLab.open();

@@ -43,7 +43,8 @@ async function runBlock(machine: PageMachine, block: PageBlock, at: number): Pro
   const { code, stdout, stderr } = await machine.exec(command, blockSeconds);
   const report = `\n${text}\nended with ${code}:\n${stdout}${stderr}`;
   if (code !== use.exitCode) throw new Error(`${page}:${line}: expected exit code ${use.exitCode}${report}`);
-  if (!hasOutput(`${stdout}${stderr}`, use.output)) throw new Error(`${page}:${line}: expected\n${use.output}${report}`);
+  if (!hasOutput(`${stdout}${stderr}`, use.output))
+    throw new Error(`${page}:${line}: expected\n${use.output}${report}`);
 }
 
 /** @throws Error with page, line and output of the first block that does something else than the page says. */

@@ -22,7 +22,7 @@ export interface Front {
 }
 
 const day = 86_400_000;
-const validity = { from: Date.now() - day, to: Date.now() + day };
+const validity = { from: systemClock.wall() - day, to: systemClock.wall() + day };
 const authority = issue({ name: 'Authority of a test', ...validity, authority: true });
 
 const nodeOptions = {

@@ -85,18 +85,16 @@ async function largeUpload({ base, folder, proxy, curl }: Front, cloud: CloudRea
   await keep(`${name}: upload of ${fileGib} GiB`, 'operations', seconds, memory);
 }
 
+const timeout = 3_000_000;
+const limit = ['--max-blob-mib', String(fileGib * 1024 + 1)];
 for (const name of ['nginx', 'caddy'] as const)
-  test(
-    `${name} in front: checks held for 55 s by every protocol, and a file of ${fileGib} GiB`,
-    { timeout: 3_000_000 },
-    () =>
-      inFront(
-        name,
-        async (front, cloud) => {
-          await longestChecks(front, cloud, name);
-          await largeUpload(front, cloud, name);
-        },
-        '--max-blob-mib',
-        String(fileGib * 1024 + 1),
-      ),
+  test(`${name} in front: checks held for 55 s by every protocol, and a large file`, { timeout }, () =>
+    inFront(
+      name,
+      async (front, cloud) => {
+        await longestChecks(front, cloud, name);
+        await largeUpload(front, cloud, name);
+      },
+      ...limit,
+    ),
   );

@@ -37,7 +37,10 @@ const readyz = async (url: string): Promise<{ status: number; text: string }> =>
 };
 
 const signIn = (baseUrl: string, type: string, entity: string, payload: string) =>
-  createClient(AuthService, createConnectTransport({ baseUrl })).authenticate({ entity, credentials: { type, payload } });
+  createClient(AuthService, createConnectTransport({ baseUrl })).authenticate({
+    entity,
+    credentials: { type, payload },
+  });
 
 test('the disk is full', async () => {
   await using lab = await JobLab.open({ diskMib: 400 });
@@ -49,13 +52,20 @@ test('the disk is full', async () => {
   const put = async (): Promise<string> => {
     const headers = { authorization: `Bearer ${token}` };
     const url = `${lab.ready.url}/blobs/${createHash('sha256').update(bytes).digest('hex')}`;
-    const { code, message, remedy } = (await (await fetch(url, { method: 'PUT', body: bytes, headers })).json()) as Record<string, string>;
+    const { code, message, remedy } = (await (
+      await fetch(url, { method: 'PUT', body: bytes, headers })
+    ).json()) as Record<string, string>;
     return `${code}: ${message} ${remedy}`;
   };
   shows('The disk is full', await put());
   assert.ok(await fleet.listMachines({ organizationId: lab.ready.org_id }), 'it goes on serving');
   free();
-  await lab.until('writes succeed again', () => lab.putBlob(bytes).then(() => true, () => false));
+  await lab.until('writes succeed again', () =>
+    lab.putBlob(bytes).then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 test('the clock is wrong', async () => {
@@ -81,13 +91,20 @@ test('a key is lost or leaked; a machine was stolen; the name changed', async ()
   const place = { checkout, dataDir: data.path, port: 0 };
   await using first = await startCloudAt(place);
   const { local_url: url, api_key_id: id, api_key: key } = first.ready;
-  const cli = (...args: string[]) => runCli({ PLATFORM_URL: url, PLATFORM_API_KEY_ID: id, PLATFORM_API_KEY: key }, ...args);
-  const wrong = await runCli({ PLATFORM_URL: url, PLATFORM_API_KEY_ID: id, PLATFORM_API_KEY: 'wrong' }, 'machine', 'list');
+  const cli = (...args: string[]) =>
+    runCli({ PLATFORM_URL: url, PLATFORM_API_KEY_ID: id, PLATFORM_API_KEY: key }, ...args);
+  const wrong = await runCli(
+    { PLATFORM_URL: url, PLATFORM_API_KEY_ID: id, PLATFORM_API_KEY: 'wrong' },
+    'machine',
+    'list',
+  );
   shows('A key is lost or leaked', wrong.stderr);
 
   const made = await cli('machine', 'create', 'barn');
   assert.equal(made.code, 0, made.stderr);
-  const { cloud } = JSON.parse((await cli('machine', 'credentials', 'barn')).stdout) as { cloud: Record<string, string> };
+  const { cloud } = JSON.parse((await cli('machine', 'credentials', 'barn')).stdout) as {
+    cloud: Record<string, string>;
+  };
   const { id: partId = '', secret = '' } = cloud;
   await signIn(url, 'robot-secret', partId, secret);
   const deleted = await cli('machine', 'delete', 'barn', '--yes');
@@ -95,7 +112,9 @@ test('a key is lost or leaked; a machine was stolen; the name changed', async ()
   const thief = await signIn(url, 'robot-secret', partId, secret).then(() => 'signed in', String);
   shows('A machine was stolen', thief);
   assert.equal((await cli('machine', 'create', 'stable')).code, 0);
-  const before = JSON.parse((await cli('machine', 'credentials', 'stable')).stdout) as { cloud: Record<string, string> };
+  const before = JSON.parse((await cli('machine', 'credentials', 'stable')).stdout) as {
+    cloud: Record<string, string>;
+  };
   await first[Symbol.asyncDispose]();
 
   await using again = await startCloudAt(place, '--new-keys', '--public-url', 'https://new.example.com');
