@@ -34,7 +34,7 @@ export interface Installed {
   readonly version: string;
   readonly changed: readonly string[];
   readonly warnings: readonly string[];
-  /** Of the first installation. */
+  /** Only after the first installation. */
   readonly signInUrl: string | undefined;
 }
 
@@ -75,7 +75,7 @@ export async function install(
   const warnings = [
     ...settings.warnings,
     ...kept.map(
-      (file) => `Somebody had replaced a unit. It is kept as ${file}; add settings with "systemctl edit" instead.`,
+      (file) => `A user had replaced a unit. It is kept as ${file}; add settings with "systemctl edit" instead.`,
     ),
   ];
   const isFirst = (await readFirstRun()) === undefined;

@@ -7,7 +7,7 @@ import { attempt, switchLink, systemctl, targetOf } from './system.ts';
 const source = (unit: string): string => path.join(currentLink, 'systemd', unit);
 
 /**
- * Links the units to those of the version in use: a switch of `current` switches them, too. A unit that somebody
+ * Links the units to those of the version in use: a switch of `current` switches them, too. A unit that a user
  * replaced is kept beside as `.old`.
  *
  * @returns the units that were new or replaced, and the copies of replaced ones.
@@ -49,7 +49,7 @@ const isEnabled = (unit: string): boolean => {
   return targetOf(path.join(places.units, `${target}.target.wants`, unit)) !== undefined;
 };
 
-/** Stops and forgets all units. Settings that somebody added to a unit stay. */
+/** Stops and forgets all units. Settings that a user added to a unit stay. */
 export function removeUnits(): void {
   const all = Object.values(units);
   attempt('systemctl', 'disable', '--quiet', ...enabledUnits);

@@ -89,7 +89,7 @@ export const hostErrors = {
   SERVER_NOT_READY: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Version {version} was not ready in time. {problem}',
+    message: 'Version {version} was not ready in time: {problem}.',
     remedy: 'Read "journalctl -u platform-management", mend the cause, then repeat the command. All data are intact.',
   },
   CERTIFICATE_UNUSABLE: {
