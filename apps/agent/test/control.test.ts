@@ -8,7 +8,7 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
 import { controlLimits } from '../src/control/listen.ts';
-import { socketFile } from '../src/control/socket-file.ts';
+import { socketFile } from '../src/control/address.ts';
 import { command, runtimes, startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';

@@ -58,6 +58,8 @@ export class Rig {
   readonly isOfflineByHotspot = new Cell(false);
   /** Optional parts of the agent that fail, but did not fail with the version before. */
   readonly blamed = new Cell<readonly string[]>([]);
+  /** As on Windows: the machine server ends with its agent, and nothing identifies a boot. */
+  serverEndsWithAgent = false;
   /** Operator interface of the running agent. */
   operator: Operator | undefined;
   #powerLost: () => void = () => {};
@@ -240,11 +242,15 @@ export class Rig {
   /** Runs the gate and one agent until it ends. */
   async #start(signal: AbortSignal): Promise<void> {
     const session = this.machine.session();
+    if (this.serverEndsWithAgent) {
+      session.device.runId = randomUUID();
+      session.device.host.bootId = '';
+    }
     const wall = Math.floor(this.clock.wall() / 1000);
     try {
       const outcome = await gate(session.device.files, 'agent', {
         nowSeconds: wall,
-        boot: session.device.host.bootId,
+        boot: session.device.runId ?? session.device.host.bootId,
         isDoubtful: false,
         unit: { files: session.device.files, path: unitPath },
       });
@@ -324,6 +330,7 @@ export class Rig {
       this.#tell(`agent failed: ${String(error)}`);
     }
     session.kill();
+    if (this.serverEndsWithAgent) this.machine.processes.endAll();
   }
 
   #tell(text: string): void {

@@ -1,3 +1,4 @@
+import { asAdministrator } from '../control/service-words.ts';
 /** The exit codes of all commands, defined only here; `platform-agent help` and docs/generated/agent.md show them. */
 export const exitCodes = {
   done: 0,
@@ -20,8 +21,8 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
 };
 
 const machineProblems: Readonly<Record<string, { says: string; remedy: string; exitCode: number }>> = {
-  EACCES: { says: 'not allowed', remedy: 'Run the same command with sudo.', exitCode: exitCodes.refused },
-  EPERM: { says: 'not allowed', remedy: 'Run the same command with sudo.', exitCode: exitCodes.refused },
+  EACCES: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
+  EPERM: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
   EROFS: { says: 'the disk is read-only', remedy: 'Make it writable, then repeat.', exitCode: exitCodes.failed },
   ENOSPC: { says: 'the disk is full', remedy: 'Make room on it, then repeat.', exitCode: exitCodes.failed },
 };

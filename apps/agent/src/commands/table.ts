@@ -197,6 +197,16 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./windows-supervise.ts')).superviseOnWindows,
   }),
   command({
+    name: 'interrupt',
+    summary: 'Send Ctrl+C to the console of a process; an agent on Windows calls this for itself',
+    about: 'Joins the console of that process. Fails if its own parent shares the console.',
+    table: {
+      pid: { type: 'number', env: '', min: 1, max: 4_294_967_295, default: 0, description: 'The process.' },
+    },
+    isHidden: true,
+    load: async () => (await import('./interrupt.ts')).interrupt,
+  }),
+  command({
     name: 'take-over',
     summary: "Take the place of another product's agent",
     about: "Started in place of another product's agent, with its options; not by users.",

@@ -5,6 +5,7 @@ import { createLog } from '@platform/kit';
 import { stderrSink, Usage } from '@platform/kit/node';
 import type { OperatorAtRest } from '../versions/at-rest.ts';
 import { controlOf, NoAgentRuns } from '../control/client.ts';
+import { commandOfService } from '../control/service-words.ts';
 import { programNames, type Program } from '../versions/layout.ts';
 import type { Done } from '../versions/operator.ts';
 import { system } from '../composition/system.ts';
@@ -73,5 +74,5 @@ export const notRunning = (root: string): Ended =>
   new Ended(exitCodes.notRunning, {
     code: 'AGENT_NOT_RUNNING',
     what: `No agent runs for ${root}.`,
-    remedy: 'Start it with `systemctl start platform-agent`, or name its folder with --root.',
+    remedy: `Start it with \`${commandOfService('start')}\`, or name its folder with --root.`,
   });

@@ -17,6 +17,7 @@ interface Given {
   root: string;
   binary: string | undefined;
   noStart: boolean;
+  noCredentials: boolean;
   json: boolean;
 }
 
@@ -38,7 +39,7 @@ export async function installHere(
   };
   const credentials = asked ? (await fetchCredentials(asked, clock, send)).text : undefined;
   const found = foundCredentials(credentials ?? (await readFile(credentialsFile, 'utf8').catch(() => undefined)));
-  if (found.at !== 'usable') {
+  if (found.at !== 'usable' && !(found.at === 'none' && given.noCredentials)) {
     throw new Ended(exitCodes.refused, {
       code: 'CREDENTIALS_MISSING',
       what: `${credentialsFile} ${found.at === 'none' ? 'is not there' : `cannot be used: ${found.problem}`}.`,
@@ -75,7 +76,7 @@ export async function uninstallHere(
       credentialsFile: given.keepCredentials ? undefined : file,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile: file }, { system, clock: io.clock }),
     },
-    { windows, clock: io.clock },
+    { windows, system, clock: io.clock },
   );
   if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerNotified }));
   else for (const line of done) io.out(`  ${line}`);

@@ -94,6 +94,7 @@ export async function runAlwaysOn(
   const end = new AbortController();
   const control = {
     root: of.root,
+    open: device.openControl,
     view,
     reloadCredentials: () => credentials.reload(),
     provision: () => {

@@ -175,8 +175,9 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   signal.addEventListener('abort', () => supervisor.notify('STOPPING=1'), { once: true });
   const watching = { supervisor, hangDetector, health: shared.health, actual: shared.actual, isSupervising };
   lateLoops.push(...livenessLoops(parts, watching, log, lifetime.late).map(lifetime.loop));
-  const server = serverParts(parts, { device, shared, sync, updates, mayStart, isSupervising, leave: lifetime.left });
-  await lifetime.loop({ name: 'server', work: superviseServer(server, signal) });
+  const { leave, stop } = serverSignals(device, lifetime, signal);
+  const server = serverParts(parts, { device, shared, sync, updates, mayStart, isSupervising, leave });
+  await lifetime.loop({ name: 'server', work: superviseServer(server, stop) });
   await Promise.all(earlyLoops);
   // An agent that never became ready may have been stopped for that, so its start counts.
   if (lifetime.isStopped && shared.health.get().isReady) await updates.interrupted('both');
@@ -372,6 +373,12 @@ interface ServerLinks {
   isSupervising: Cell<boolean>;
   leave: AbortSignal;
 }
+
+/** A machine server that would end with its agent is stopped in good order first. */
+const serverSignals = ({ runId }: Device, { left }: Lifetime, stopped: AbortSignal) =>
+  runId === undefined
+    ? { leave: left, stop: stopped }
+    : { leave: new AbortController().signal, stop: AbortSignal.any([stopped, left]) };
 
 /** @param leave - an agent that fails or is replaced leaves a working server running. */
 function serverParts(

@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type { Clock, Log } from '@platform/kit';
+import { pipeFile } from '../control/address.ts';
 import { rootMark } from '../server/process.ts';
 import { memoryLimits } from '../health/watchdog.ts';
 import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit } from '../install/unit.ts';
@@ -11,7 +14,11 @@ import { linuxSupervisor } from '../os/linux/supervisor.ts';
 import type { Device } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
 import type { Supervisor } from '../os/supervisor.ts';
+import { childEnvironment } from '../os/environment.ts';
 import { windowsDevice } from '../os/windows/device.ts';
+import { leaveConsole, windowsBootId } from '../os/windows/win32-machine.ts';
+
+const exitCodeDone = 0;
 
 export interface ThisMachine {
   device: Device;
@@ -45,7 +52,7 @@ export async function thisMachine(of: {
   const units = { unit: serverUnit, agentUnit, relayUnit, stopMs: serverStopSeconds * 1000 };
   const device =
     process.platform === 'win32'
-      ? windowsDevice({ root, clock })
+      ? await windowsMachine(root, clock, parent !== undefined)
       : linuxDevice({
           root,
           mark: { name: rootMark, value: root },
@@ -58,6 +65,22 @@ export async function thisMachine(of: {
   if (parent) device.host.isKept = true;
   const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
   return { device, supervisor, stopped: parent?.stopped, ownMemory, memoryLimitBytes, forgetStart };
+}
+
+async function windowsMachine(root: string, clock: Clock, isKept: boolean): Promise<Device> {
+  // Otherwise its children would share its console, and it would hear their Ctrl+C.
+  if (isKept) await leaveConsole();
+  const bootId = await windowsBootId().catch(() => ''); // without the rights of an administrator
+  return windowsDevice({ root, clock, pipeFile, interrupt: (pid) => interruptByChild(pid), bootId });
+}
+
+/** In a process of its own, which joins the other console. @throws Error if it fails */
+async function interruptByChild(pid: number): Promise<void> {
+  const [program = '', ...args] = thisProgram();
+  const options = { stdio: 'ignore', windowsHide: true, env: childEnvironment(process.env) } as const;
+  const child = spawn(program, [...args, 'interrupt', '--pid', String(pid)], options);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== exitCodeDone) throw new Error(`process ${pid} could not be interrupted: exit ${code}`);
 }
 
 /** The command line that starts this program again: as one file, or from source by its runtime. */

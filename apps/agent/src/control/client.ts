@@ -4,7 +4,8 @@ import path from 'node:path';
 import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
 import { TimeoutError, within } from '@platform/kit';
-import { socketFile } from './socket-file.ts';
+import { controlAddress, socketFile } from './address.ts';
+import { asAdministrator, commandOfService } from './service-words.ts';
 
 const answerMs = 6_000;
 const answerLimitBytes = 4 * 2 ** 20;
@@ -20,7 +21,7 @@ export class NoAgentRuns extends Error {
 /** The agent answers root only. */
 class NotForYou extends Error {
   readonly code = 'NOT_ROOT';
-  readonly remedy = 'Run the same command with sudo.';
+  readonly remedy = asAdministrator();
   readonly exitCode = 4;
   constructor(root: string, cause: unknown) {
     super(`The agent of ${root} answers root alone.`, { cause });
@@ -31,8 +32,7 @@ class NotForYou extends Error {
 /** An agent holds the folder but does not answer. */
 export class AgentSilent extends Error {
   readonly code = 'AGENT_SILENT';
-  readonly remedy =
-    'It may hang; whatever keeps it ends it within minutes. At once: systemctl restart platform-agent. What it did last: platform-agent logs';
+  readonly remedy = `It may hang; whatever keeps it ends it within minutes. At once: ${commandOfService('restart')}. What it did last: platform-agent logs`;
   readonly exitCode = 1;
   constructor(root: string, cause: unknown) {
     super(`The agent of ${root} has not answered for ${answerMs / 1000} seconds.`, { cause });
@@ -58,14 +58,13 @@ class ControlRefusal extends Error {
  */
 export function controlOf(root: string, clock: Clock) {
   const ask = async (method: string, what: string, body?: unknown): Promise<unknown> => {
-    const file = path.join(root, socketFile);
-    const { status, text } = await within(answerMs, { what: `the agent's answer to ${what}`, clock }, (signal) =>
-      exchange(file, method, what, body, signal),
+    const { status, text } = await within(answerMs, { what: `the agent's answer to ${what}`, clock }, async (signal) =>
+      exchange(await controlAddress(root), method, what, body, signal),
     ).catch(async (error: unknown) => {
       if (error instanceof TimeoutError) throw new AgentSilent(root, error);
       // Some runtimes do not distinguish a socket without access from a missing one.
-      const closed: unknown = await access(file, constants.W_OK).then(() => undefined, codeOf);
-      if (closed === 'EACCES' || codeOf(error) === 'EACCES') throw new NotForYou(root, error);
+      const closed = await access(path.join(root, socketFile), constants.W_OK).then(() => '', codeOf);
+      if ([closed, codeOf(error)].some((code) => ['EACCES', 'EPERM'].includes(code))) throw new NotForYou(root, error);
       throw isRefusedConnection(error) ? new NoAgentRuns(root, error) : error;
     });
     const answer = JSON.parse(text) as unknown;

@@ -1,10 +1,11 @@
 import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import type { AgentStatus } from '@platform/contract/agent-status';
 import { readRecord } from '../server/record.ts';
-import type { Disk } from '../os/ports.ts';
+import type { Disk, OpenControl } from '../os/ports.ts';
 import type { Spool } from '../logs/spool.ts';
 import { listen } from './listen.ts';
 import { statusOf, type Reach } from './status.ts';
+import { unixSocket } from './unix-socket.ts';
 import type { AgentView } from './view.ts';
 
 /** Time for the answer to be sent. */
@@ -14,6 +15,8 @@ export const lastStatusFile = 'state/status.json';
 
 interface ControlParts {
   root: string;
+  /** Left out: a Unix socket below the root. */
+  open: OpenControl | undefined;
   /** The running part of the agent: it changes with the credentials. */
   view: Cell<AgentView>;
   /** Reads the credentials file now. @returns whether other credentials are in use */
@@ -26,8 +29,8 @@ interface ControlParts {
 }
 
 /**
- * Serves the control socket of a running agent until `signal`. The last status stays on the disk for the time when no
- * agent runs. An agent works without its socket, so a failure is only logged.
+ * Serves the control channel of a running agent until `signal`. The last status stays on the disk for the time when no
+ * agent runs. An agent works without it, so a failure is only logged.
  */
 export async function serveControl(parts: ControlParts, signal: AbortSignal): Promise<void> {
   const { root, view, disk, clock, log } = parts;
@@ -58,9 +61,9 @@ export async function serveControl(parts: ControlParts, signal: AbortSignal): Pr
       reloadCredentials: parts.reloadCredentials,
       provision: parts.provision,
     };
-    await listen(root, controlled, { clock, log }, signal);
+    await listen(parts.open ?? unixSocket(root), controlled, { clock, log }, signal);
   } catch (error) {
-    log.warn('there is no control socket: status and the other commands cannot ask this agent', {
+    log.warn('there is no control channel: status and the other commands cannot ask this agent', {
       error: errorText(error),
     });
   }

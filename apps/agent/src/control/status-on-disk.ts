@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/agent-status';
 import { shortestSecret } from '@platform/contract/config-secrets';
@@ -7,7 +7,7 @@ import { createLog, type Clock } from '@platform/kit';
 import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from './serve.ts';
 import { badReport, exitReport, timeText, trialReport } from './status.ts';
-import type { Disk } from '../os/ports.ts';
+import type { Disk, FileSystem } from '../os/ports.ts';
 import { thisHost } from '../os/host.ts';
 import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { reportedLines } from '../state/exit-reason.ts';
@@ -23,12 +23,14 @@ import { readBadLines, readTrialLine } from '../state/trial-file.ts';
  */
 export async function statusOnDisk({
   root,
+  files,
   disk,
   clock,
   credentialsFile = '/etc/platform.json',
   previousRun = async () => noPreviousRun,
 }: {
   root: string;
+  files: Pick<FileSystem, 'readlink'>;
   disk: Disk;
   clock: Clock;
   credentialsFile?: string;
@@ -44,8 +46,11 @@ export async function statusOnDisk({
   const exits = await Exits.open(disk, createLog({ name: 'status', clock, level: 'error', sink: () => {} }));
   const known = { ...nothingKnownOf(root, cloud), ...last };
   const programs = {
-    agent: { ...(await programOnDisk(root, 'agent', known.programs.agent, exits)), ...(ended && { last_exit: ended }) },
-    server: await programOnDisk(root, 'server', known.programs.server, exits),
+    agent: {
+      ...(await programOnDisk({ root, files, exits }, 'agent', known.programs.agent)),
+      ...(ended && { last_exit: ended }),
+    },
+    server: await programOnDisk({ root, files, exits }, 'server', known.programs.server),
   };
   return {
     ...known,
@@ -130,14 +135,13 @@ async function endOfAgent(previousRun: () => Promise<PreviousRun>, mask: Mask): 
 }
 
 async function programOnDisk(
-  root: string,
+  { root, files, exits }: { root: string; files: Pick<FileSystem, 'readlink'>; exits: Exits },
   program: Program,
   last: ProgramReport,
-  exits: Exits,
 ): Promise<ProgramReport> {
   const text = async (what: 'previous' | 'trial' | 'bad'): Promise<string> =>
     (await readFile(path.join(root, statePath(program, what)), 'utf8').catch(() => '')).trim();
-  const installed = idOfTarget(program, await readlink(path.join(root, linkPath(program))).catch(() => undefined));
+  const installed = idOfTarget(program, await files.readlink(linkPath(program)).catch(() => undefined));
   const trial = readTrialLine(await text('trial'));
   const quarantined = readBadLines(await text('bad')).toReversed();
   const urls = await urlsOf(root);

@@ -59,7 +59,9 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
   await add('status.json', () =>
     controlOf(root, clock)
       .status()
-      .catch(() => statusOnDisk({ root, disk: fileDisk(system.files(root)), clock, credentialsFile })),
+      .catch(() =>
+        statusOnDisk({ root, files: system.files(root), disk: fileDisk(system.files(root)), clock, credentialsFile }),
+      ),
   );
   await add('doctor.json', async () => checkResults(await observe(parts, parts)));
   await add('configuration.json', async () => config ?? 'none is kept');

@@ -32,6 +32,8 @@ export interface WindowsCalls {
   windowsService: (name: string) => Promise<WindowsService>;
   /** Removes a file, which may be a running program, at the next boot of Windows. @throws WindowsError */
   removeAtBoot: (file: string) => Promise<void>;
+  /** Removes the registry key that identifies this boot. */
+  forgetBootId: () => Promise<void>;
 }
 
 export interface WindowsParts {
@@ -60,7 +62,7 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
     await atomicWrite(credentialsFile, credentials, { mode: 0o600 });
     report(`wrote ${credentialsFile}`);
   }
-  await closeToOthers(credentialsFile, true, system);
+  if (await isThere(credentialsFile)) await closeToOthers(credentialsFile, true, system);
   const id = await placeSelf(candidate, {
     source: system.files(path.dirname(candidate.file)),
     files: system.files(root),
@@ -79,11 +81,30 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
     commandLine: `"${supervisorFile}" service --root "${root}" --config "${credentialsFile}"`,
     restartMs,
   });
+  await registerEventSource(system);
   report(before === 'absent' ? `made the service ${serviceName}` : `the service ${serviceName} is there`);
   if (!parts.isStarted) return;
   await stopService(service, clock);
   await startService(service, clock);
   report(`started the service ${serviceName}`);
+}
+
+/** Every Windows has this program with messages 1 to 1000 that consist of their text only. */
+const messages = String.raw`%SystemRoot%\System32\EventCreate.exe`;
+const sourceKey = [String.raw`HKLM\SYSTEM\CurrentControlSet\Services\EventLog\Application`, serviceName].join('\\');
+
+const registryTool = (system: Programs, ...words: string[]) =>
+  system.run(path.join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'reg.exe'), ...words);
+
+/** So that the event viewer shows the texts of the entries. @throws Usage if Windows refuses */
+async function registerEventSource(system: Programs): Promise<void> {
+  for (const [name, type, value] of [
+    ['EventMessageFile', 'REG_EXPAND_SZ', messages],
+    ['TypesSupported', 'REG_DWORD', '7'],
+  ] as const) {
+    const { code, text } = await registryTool(system, 'add', sourceKey, '/v', name, '/t', type, '/d', value, '/f');
+    if (code !== 0) throw new Usage(`the source of the event log cannot be registered: ${text}`, 2);
+  }
 }
 
 const isThere = (file: string): Promise<boolean> =>
@@ -122,7 +143,7 @@ export interface Uninstalled {
 
 export async function uninstallOnWindows(
   of: { root: string; credentialsFile: string | undefined; sayGoodbye: () => Promise<boolean> },
-  { windows, clock }: { windows: WindowsCalls; clock: Clock },
+  { windows, system, clock }: { windows: WindowsCalls; system: Programs; clock: Clock },
 ): Promise<Uninstalled> {
   const { root, credentialsFile } = of;
   const result: Uninstalled = { done: [], left: [], isServerNotified: false };
@@ -132,6 +153,8 @@ export async function uninstallOnWindows(
     await service.remove();
     result.done.push(`removed the service ${serviceName}`);
   }
+  await registryTool(system, 'delete', sourceKey, '/f'); // fails if it is gone already
+  await windows.forgetBootId();
   result.isServerNotified = await of.sayGoodbye();
   if (result.isServerNotified) result.done.push('notified the management server');
   await removeRoot(root, result, { windows, clock });

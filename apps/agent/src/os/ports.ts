@@ -46,6 +46,7 @@ export interface RunningProcess {
   readonly exited: Promise<Exit>;
   /**
    * TERM and QUIT go to the process, KILL to it and everything that it started. A process that has exited is ignored.
+   * Windows has no signals: TERM and QUIT are a console control event.
    */
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
@@ -294,6 +295,9 @@ export interface HostFacts {
 }
 
 /** Everything that the agent uses of its machine. */
+/** Makes the control channel for the administrators of this machine. Returns what removes it. */
+export type OpenControl = (listen: (address: string) => Promise<void>) => Promise<() => Promise<void>>;
+
 export interface Device {
   processes: Processes;
   files: FileSystem;
@@ -306,4 +310,11 @@ export interface Device {
   hostFacts?: () => Promise<HostFacts>;
   /** What reset this machine before this boot; `since`: ms since 1970, in the boot before. Left out: not known here. */
   resetCause?: (since: number) => Promise<ResetCause | undefined>;
+  /** Left out: a Unix socket below the root. */
+  openControl?: OpenControl;
+  /**
+   * Identity of this agent process, on a platform where the machine server ends with its agent. Left out: it outlives
+   * the agent, and only a boot ends both.
+   */
+  runId?: string;
 }

@@ -39,6 +39,14 @@ export interface WindowsService {
   remove(): Promise<void>;
 }
 
+/** An entry of the event log. */
+export interface WindowsEvent {
+  type: 'info' | 'warning' | 'error';
+  /** 1 to 1000: the message file that is registered has these. */
+  id: number;
+  text: string;
+}
+
 /** The connection of this process to the service manager that started it. */
 export interface StartedService {
   /** Aborts when the service manager requests a stop. */

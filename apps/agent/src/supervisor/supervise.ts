@@ -134,11 +134,11 @@ async function followExit(supervision: Supervision, id: string, started: AgentPr
   const { parts, inbox } = supervision;
   const { files, clock, log } = parts;
   const how = await started.exited;
-  log.info('the agent has ended', { id, how });
   const { state, killed } = supervision;
   const isRequested = state.at === 'stopping' && killed === '';
   // A running agent exits with 0 when another version takes over.
   const isInOrder = how === 'exit 0' && state.at === 'running';
+  log[isRequested || isInOrder ? 'info' : 'warn']('the agent has ended', { id, how });
   const reason =
     killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;
   const write = async (): Promise<void> => {

@@ -117,7 +117,8 @@ function openProgram(program: Program, parts: UpdatesParts, shared: SharedRecord
   const { pins, urgent, attempts, exits, sources, reach } = shared;
   const log = parts.log.child(program === 'server' ? 'version' : 'self');
   const unit = program === 'agent' ? parts.unit : undefined;
-  const store = programStore(files, program, { clock, log, boot: host.bootId, unit });
+  const boot = program === 'server' ? (device.runId ?? host.bootId) : host.bootId;
+  const store = programStore(files, program, { clock, log, boot, unit });
   const goal = new Cell<Goal>(noGoal);
   const fetchParts = { files, web, store, trust, patches, boot: host.bootId, clock, log };
   const version = programVersion({

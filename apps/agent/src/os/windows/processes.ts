@@ -8,9 +8,12 @@ import { createJob } from './win32.ts';
 
 /**
  * Runs each process and its children in a job object, which Windows ends with this agent. So no process can be adopted,
- * and the next agent starts the machine server again. Windows has no signals: any signal ends the job at once.
+ * and the next agent starts the machine server again. TERM and QUIT are Ctrl+C in the console of the process; KILL ends
+ * the job. A process that cannot be asked is killed.
+ *
+ * @param interrupt - sends Ctrl+C to all processes of the console of `pid`. @throws if it cannot
  */
-export const windowsProcesses = (root: string): Processes => ({
+export const windowsProcesses = (root: string, interrupt: (pid: number) => Promise<void>): Processes => ({
   async start(command) {
     const at = (file: string) => path.join(root, file);
     const out = openSync(at(command.stdoutFile), 'a');
@@ -32,7 +35,11 @@ export const windowsProcesses = (root: string): Processes => ({
         child.kill('SIGKILL'); // it would outlive this agent
         throw error;
       }
-      return { id: { pid, startTime: '' }, exited, signal: () => job.end() };
+      const signal = (name: 'TERM' | 'QUIT' | 'KILL'): void => {
+        if (name === 'KILL') job.end();
+        else if (child.exitCode === null) void interrupt(pid).catch(() => job.end());
+      };
+      return { id: { pid, startTime: '' }, exited, signal };
     } finally {
       closeSync(out);
       closeSync(err);

@@ -1,5 +1,5 @@
-// The only file with functions of Windows; they exist in the compiled program only. Addresses and lengths that are
-// passed always belong to arrays allocated here. Arrays that Windows keeps stay referenced here.
+// Services, jobs and files: functions of Windows, which exist in the compiled program only. Addresses and lengths that
+// are passed always belong to arrays allocated here. Arrays that Windows keeps stay referenced here.
 import { Worker } from 'node:worker_threads';
 import {
   WindowsError,
@@ -9,9 +9,7 @@ import {
   type StartedService,
   type WindowsService,
 } from '../windows-ports.ts';
-
-const wide = (text: string): Uint8Array => Buffer.from(`${text}\0`, 'utf16le');
-const none = 0;
+import { mustBy, none, wide, type Must } from './win32-calls.ts';
 
 const kernelCalls = {
   CreateJobObjectW: { args: ['u64', 'u64'], returns: 'u64' },
@@ -44,18 +42,6 @@ const serviceCalls = {
   RegisterServiceCtrlHandlerW: { args: ['ptr', 'u64'], returns: 'u64' },
   SetServiceStatus: { args: ['u64', 'ptr'], returns: 'i32' },
 } as const;
-
-type Must = (call: string, answer: number | bigint) => bigint;
-
-/**
- * Throws WindowsError if a call returned zero. No other call may come in between: it would overwrite the error code.
- */
-const mustBy =
-  (lastError: () => number | bigint): Must =>
-  (call, answer) => {
-    if (BigInt(answer) === 0n) throw new WindowsError(call, Number(lastError()));
-    return BigInt(answer);
-  };
 
 const killOnClose = 0x2000;
 const extendedLimits = 9;

@@ -1,2 +1,0 @@
-/** Below the root. */
-export const socketFile = 'state/control.sock';
