@@ -54,6 +54,12 @@ const sets: Readonly<Record<string, BenchSet>> = {
     goal: { what: '9 broad categories, test things never seen', score: 0.82, seconds: 60, mebibytes: 400 },
   },
   'objects-10-multi': { goal: { what: '1 to 3 of 10 things, micro F1', score: 0.85, seconds: 60, mebibytes: 450 } },
+  'stamps-6-multi': {
+    goal: { what: 'development: 1 to 3 of 6 categories, objects unseen, micro F1', seconds: 60, mebibytes: 450 },
+  },
+  'drawings-8-multi': {
+    goal: { what: '1 to 3 of 8 categories of drawings, objects unseen, micro F1', seconds: 60, mebibytes: 450 },
+  },
   elpv: { goal: { what: 'solar cells, functional or defective', score: 0.86, seconds: 600, mebibytes: 700 } },
   folder: { goal: { what: 'images in BENCH_IMAGES', seconds: Infinity, mebibytes: Infinity } },
 };
@@ -114,6 +120,11 @@ const scoresOf = (evaluation: Measured['evaluation']): (number | undefined)[] =>
   evaluation.task === 'single_label_classification'
     ? [evaluation.accuracy, evaluation.probe?.accuracy, evaluation.fine_tuned?.accuracy]
     : [evaluation.micro_f1, evaluation.probe?.micro_f1, evaluation.fine_tuned?.micro_f1];
+/** Mean average precision does not depend on thresholds. */
+const rankingOf = (evaluation: Measured['evaluation']): string =>
+  evaluation.task === 'single_label_classification'
+    ? ''
+    : `; mAP ${[evaluation, evaluation.probe, evaluation.fine_tuned].map((one) => one?.mean_average_precision.toFixed(3) ?? '–').join(', ')}`;
 
 function print(name: string, seed: number, { goal }: BenchSet, { evaluation, wallSeconds }: Measured): void {
   const [score = 0, probe, tuned] = scoresOf(evaluation);
@@ -131,7 +142,7 @@ function print(name: string, seed: number, { goal }: BenchSet, { evaluation, wal
   );
   console.log(`  ${goal.what}: ${pictures.train}/${pictures.validation}/${pictures.test} images, ${side} px`);
   console.log(
-    `  probe ${percent(probe)} after ${seconds.probe} s, fine-tuned ${percent(tuned)} after ${seconds.fine_tune} s, ${chosen} chosen; ` +
+    `  probe ${percent(probe)} after ${seconds.probe} s, fine-tuned ${percent(tuned)} after ${seconds.fine_tune} s, ${chosen} chosen${rankingOf(evaluation)}; ` +
       `${evaluation.model.latency_ms} ms per image; ${sizes.join('; ')}`,
   );
 }

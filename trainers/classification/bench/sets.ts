@@ -3,21 +3,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Split } from '@platform/contract/job';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
-import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
 import { debianPackage } from '../../detection/bench/debian.ts';
-import { qtResources } from '../../detection/bench/qt-resources.ts';
+import { composed, photographs, side } from './composites.ts';
+import type { Material, Part, Thing } from './composites.ts';
+import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';
+import type { CutOut } from './cut-outs.ts';
 import { solarCells } from './solar-cells.ts';
 
 export interface LabelledImage {
   name: string;
-  split: Exclude<Split, 'validation'>;
+  split: Part;
   labels: readonly string[];
   bytes: Buffer;
 }
-type Part = LabelledImage['split'];
 export interface Order {
   seed: number;
   /** Images, per class where classes are composed one by one. */
@@ -30,21 +30,6 @@ export interface TestSet {
   train: number;
   test: number;
   images(order: Order): Promise<Images | undefined> | Images | undefined;
-}
-
-/** Pixels of both edges of composites. */
-const side = 320;
-interface Thing {
-  label: string;
-  file: string;
-}
-interface Material {
-  things: readonly Thing[];
-  backgrounds: Readonly<Record<Part, readonly (string | Buffer)[]>>;
-  /** Edge of a thing as a share of the image's, least and most. */
-  size: readonly [number, number];
-  /** Degrees, either way. */
-  turn: number;
 }
 
 const stamps = (): string | undefined => {
@@ -88,101 +73,6 @@ const nineCategories = {
   vehicle: 'vehicles',
 };
 
-async function photographs(): Promise<Record<Part, Buffer[]> | undefined> {
-  const root = debianPackage('gcompris-qt-data');
-  if (root === undefined) return undefined;
-  const found: [string, Buffer][] = [];
-  for (const file of ['details.rcc', 'explore_monuments.rcc']) {
-    for (const [name, bytes] of qtResources(readFileSync(path.join(root, 'usr/share/gcompris-qt/rcc', file)))) {
-      if (!name.endsWith('.webp')) continue;
-      const { width, height } = await sharp(bytes).metadata();
-      if (Math.min(width, height) >= 300) found.push([name, bytes]);
-    }
-  }
-  const sorted = found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => bytes);
-  return { train: sorted.filter((_, i) => i % 2 === 0), test: sorted.filter((_, i) => i % 2 === 1) };
-}
-
-function pick<T>(items: readonly T[], random: Random): T {
-  const item = items[Math.floor(random() * items.length)];
-  if (item === undefined) throw new RangeError('nothing to pick from');
-  return item;
-}
-
-async function backdrop(photo: string | Buffer, random: Random): Promise<Buffer> {
-  const { width, height } = await sharp(photo).metadata();
-  const edge = Math.floor(Math.min(width, height) * (0.5 + 0.5 * random()));
-  const left = Math.floor(random() * (width - edge));
-  const top = Math.floor(random() * (height - edge));
-  return sharp(photo)
-    .extract({ left, top, width: edge, height: edge })
-    .resize(side, side, { fit: 'fill' })
-    .flatten()
-    .toColourspace('srgb')
-    .png({ compressionLevel: 0 })
-    .toBuffer();
-}
-
-async function thing(
-  { file }: Thing,
-  edge: number,
-  turn: number,
-  random: Random,
-): Promise<{ png: Buffer; width: number; height: number }> {
-  const upright = await sharp(file)
-    .ensureAlpha()
-    .trim()
-    .flop(random() < 0.5)
-    .resize(edge, edge, { fit: 'inside' })
-    .png({ compressionLevel: 0 })
-    .toBuffer();
-  const angle = (random() * 2 - 1) * turn;
-  const { data, info } = await sharp(upright)
-    .rotate(angle, { background: '#00000000' })
-    .resize(side, side, { fit: 'inside', withoutEnlargement: true })
-    .png({ compressionLevel: 0 })
-    .toBuffer({ resolveWithObject: true });
-  return { png: data, width: info.width, height: info.height };
-}
-
-interface Layer {
-  input: Buffer;
-  left: number;
-  top: number;
-  width: number;
-  height: number;
-}
-/** Common area as a share of the smaller one's. */
-function overlap(a: Layer, b: Layer): number {
-  const width = Math.min(a.left + a.width, b.left + b.width) - Math.max(a.left, b.left);
-  const height = Math.min(a.top + a.height, b.top + b.height) - Math.max(a.top, b.top);
-  if (width <= 0 || height <= 0) return 0;
-  return (width * height) / Math.min(a.width * a.height, b.width * b.height);
-}
-
-async function composed(things: readonly Thing[], material: Material, part: Part, random: Random): Promise<Buffer> {
-  const [least, most] = material.size;
-  const layers: Layer[] = [];
-  for (const one of things) {
-    // What is covered could not be named: things may touch, not hide each other.
-    for (let tries = 0; tries < 20; tries++) {
-      const edge = Math.round(side * (least + (most - least) * random()));
-      const { png, width, height } = await thing(one, edge, material.turn, random);
-      const left = Math.floor(random() * (side - width));
-      const top = Math.floor(random() * (side - height));
-      const layer = { input: png, left, top, width, height };
-      const isHidden = layers.some((other) => overlap(layer, other) > 0.2);
-      if (isHidden && tries < 19) continue;
-      layers.push(layer);
-      break;
-    }
-  }
-  return sharp(await backdrop(pick(material.backgrounds[part], random), random))
-    .composite(layers.map(({ input, left, top }) => ({ input, left, top })))
-    .jpeg({ quality: 90 })
-    .toBuffer();
-}
-
 /** So many images of each thing. */
 async function* oneByOne(material: Material, name: string, { seed, ...counts }: Order): AsyncGenerator<LabelledImage> {
   for (const split of ['train', 'test'] as const) {
@@ -206,6 +96,37 @@ async function* together(material: Material, { seed, ...counts }: Order): AsyncG
     }
   }
 }
+
+/** Share of the groups that only the test shows: one of this number. */
+const groupFolds = 3;
+/**
+ * So many images, each of one to three categories, each shown by one of its cut-outs. Test images share neither
+ * objects nor backgrounds with training ones.
+ */
+async function* categoriesTogether(
+  cutOuts: readonly CutOut[],
+  { seed, ...counts }: Order,
+): AsyncGenerator<LabelledImage> {
+  const backgrounds = await photographs();
+  if (!backgrounds) throw new Error('the photographs of gcompris-qt-data are missing');
+  const folds = foldsByGroup(cutOuts, groupFolds, seed);
+  const labels = [...new Set(cutOuts.map(({ label }) => label))];
+  for (const split of ['train', 'test'] as const) {
+    const own = cutOuts.filter((_, i) => (folds[i] === 0) === (split === 'test'));
+    const byLabel = Map.groupBy(own, ({ label }) => label);
+    for (let number = 1; number <= counts[split]; number++) {
+      const random = seeded('categories together', seed, split, number);
+      const chosen = shuffled(labels, random).slice(0, 1 + Math.floor(random() * 3));
+      const things = chosen.flatMap((label) => {
+        const some = byLabel.get(label) ?? [];
+        return some.slice(Math.floor(random() * some.length)).slice(0, 1);
+      });
+      const bytes = await composed(things, { things, backgrounds, size: amongOthers, turn: 15 }, split, random);
+      yield { name: `${split}-${number}.jpg`, split, labels: things.map(({ label }) => label), bytes };
+    }
+  }
+}
+const sixStamps = ['bird', 'flower', 'fruit', 'insect', 'mammal', 'vehicle'];
 
 async function ofStamps(
   files: Readonly<Record<string, string>>,
@@ -278,7 +199,7 @@ function* ofFolder({ seed }: Order): Generator<LabelledImage> {
 }
 
 const single = 'single_label_classification';
-/** `development` and `development-multi` are what recipes are chosen by. */
+/** `development`, `development-multi` and `stamps-6-multi` are what recipes are chosen by. */
 export const testSets: Readonly<Record<string, TestSet>> = {
   'kept-apart': {
     kind: single,
@@ -309,6 +230,25 @@ export const testSets: Readonly<Record<string, TestSet>> = {
     train: 120,
     test: 200,
     images: async (order) => together(await objects10(), order),
+  },
+  // What several labels with unseen objects are chosen by; the drawings below are their named test.
+  'stamps-6-multi': {
+    kind: 'multi_label_classification',
+    train: 150,
+    test: 200,
+    images: (order) => {
+      const cutOuts = stampCutOuts(sixStamps);
+      return cutOuts && categoriesTogether(cutOuts, order);
+    },
+  },
+  'drawings-8-multi': {
+    kind: 'multi_label_classification',
+    train: 150,
+    test: 200,
+    images: (order) => {
+      const cutOuts = clipArt(8);
+      return cutOuts && categoriesTogether(cutOuts, order);
+    },
   },
   elpv: { kind: single, train: 0, test: 0, images: solarCells },
   folder: {

@@ -6,15 +6,17 @@ import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
+import { headOf } from './head.ts';
+import type { Head, OutputKind, Weights } from './head.ts';
 import { toNchw } from './network.ts';
-import type { OutputKind, Weights } from './network.ts';
 
 export interface Classifier {
   /** Contains the trained weights. */
   backbone: Backbone;
+  head: Head;
   /** Width and height of the input in pixels. */
   side: number;
-  head: { /** [K,features] */ weights: Float32Array; /** [K] */ bias: Float32Array };
+  classes: number;
   output: OutputKind;
   /** Text by name: labels (one per line), task, thresholds … */
   metadata: Readonly<Record<string, string>>;
@@ -33,21 +35,19 @@ export function classifierOf(
     number++;
     return { ...layer, weights: trained.weights ?? layer.weights, bias: trained.bias ?? layer.bias };
   });
-  const head = { weights: weights.get('W') ?? new Float32Array(), bias: weights.get('B') ?? new Float32Array() };
-  return { ...rest, backbone: { ...backbone, layers }, head };
+  const trained = { ...backbone, layers };
+  const classes = weights.get('B')?.length ?? 0;
+  const head = headOf(trained, rest.output, { side: rest.side, classes }, weights);
+  return { ...rest, backbone: trained, head, classes };
 }
 
 /** Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K]. The graph contains the normalization. */
-export function exportOnnx({ backbone, side, head, output, metadata }: Classifier): Buffer {
+export function exportOnnx({ backbone, head, side, classes, output, metadata }: Classifier): Buffer {
   const graph = new Graph();
-  const classes = head.bias.length;
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
-  emitOnnx(graph, backbone.layers, values);
-  const last = values.get(backbone.layers.length) ?? '';
-  const pooled = graph.op('ReduceMean', [last], { axes: [2, 3], keepdims: 0 });
-  const w = graph.constant(head.weights, [classes, backbone.features]);
-  const logits = graph.op('Gemm', [pooled, w, graph.constant(head.bias, [classes])], { transB: 1 });
+  emitOnnx(graph, [...backbone.layers, ...head.layers], values);
+  const logits = graph.op('Reshape', [values.get(head.logits) ?? '', graph.ints([1, classes])]);
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
   graph.outputs.push({ name: 'probability', type: FLOAT, dims: [1, classes] });
@@ -56,22 +56,19 @@ export function exportOnnx({ backbone, side, head, output, metadata }: Classifie
 }
 
 /** The same network with the same inputs and outputs. */
-export function exportTflite({ backbone, side, head, output, metadata }: Classifier): Uint8Array {
+export function exportTflite({ backbone, head, side, classes, output, metadata }: Classifier): Uint8Array {
   const graph = new TfliteGraph();
-  const classes = head.bias.length;
   const shape = [1, side, side, 3] as const;
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
   const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
-  emitTflite(graph, backbone.layers, values);
-  const last = values.get(backbone.layers.length);
-  if (!last) throw new Error('the network has no layers');
-  const axes = graph.constant(Int32Array.of(1, 2), [2]);
-  const pooled = graph.op('MEAN', [last.tensor, axes], { shape: [1, backbone.features] }, { keepDims: 0 });
-  const w = graph.constant(head.weights, [classes, backbone.features]);
-  const b = graph.constant(head.bias, [classes]);
-  const logits = graph.op('FULLY_CONNECTED', [pooled, w, b], { shape: [1, classes] });
+  emitTflite(graph, [...backbone.layers, ...head.layers], values);
+  const last = values.get(head.logits);
+  if (!last) throw new Error('the network has no logits');
   const result = { shape: [1, classes], name: 'probability' };
+  const logits = graph.op('RESHAPE', [last.tensor, graph.constant(Int32Array.of(1, classes), [2])], {
+    shape: [1, classes],
+  });
   graph.outputs.push(
     output === 'softmax' ? graph.op('SOFTMAX', [logits], result, { beta: 1 }) : graph.op('LOGISTIC', [logits], result),
   );

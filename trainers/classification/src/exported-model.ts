@@ -1,6 +1,6 @@
 /** Measures the exported files on held-out images. */
 import type { Clock } from '@platform/trainer-engine/clock';
-import type { OutputKind } from './network.ts';
+import type { OutputKind } from './head.ts';
 import { argmax } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';

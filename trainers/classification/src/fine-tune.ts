@@ -6,7 +6,7 @@ import { shuffled } from '@platform/trainer-engine/random';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
 import { parameterFeeds } from './inference.ts';
 import { weightColumns } from './network.ts';
-import type { OutputKind, Weights } from './network.ts';
+import type { OutputKind, Weights } from './head.ts';
 import type { Validation } from './objective.ts';
 import type { Recipe } from './recipe.ts';
 

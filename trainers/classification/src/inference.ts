@@ -1,13 +1,15 @@
 /** Forward passes of the network, in batches. */
 import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
-import type { Weights } from './network.ts';
+import { sizeOf } from './head.ts';
+import type { Feature, Weights } from './head.ts';
+import { featureName } from './network.ts';
 
 export interface InferenceNetwork {
   session: Session;
   batch: number;
   side: number;
-  features: number;
+  features: readonly Feature[];
   classes: number;
 }
 
@@ -21,7 +23,8 @@ export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>, weigh
 }
 
 export interface InferenceResult {
-  pooled: Float32Array;
+  /** By feature of the head. */
+  features: readonly Float32Array[];
   logits: Float32Array;
 }
 
@@ -29,7 +32,7 @@ export interface InferenceResult {
  * @param fixed - all parameters of the network.
  * @param count - number of images; `draw` writes image `i` (side × side × 3 values 0..255) into `into` from
  *   `offset`.
- * @param seen - receives the results; it may keep the arrays.
+ * @param seen - receives the results; it may keep the logits, not the features.
  */
 export async function infer(
   { session, batch, side, features, classes }: InferenceNetwork,
@@ -45,10 +48,14 @@ export async function infer(
     const size = Math.min(batch, count - start);
     for (let i = 0; i < size; i++) draw(start + i, image, i * side * side * 3);
     const results = await session.run({ ...fixed, image: { data: image, dims: [batch, side, side, 3] } });
-    const [pooled, logits] = [results('pooled'), results('logits')];
+    const logits = results('logits');
+    const values = features.map((_, i) => results(featureName(i)));
     for (let i = 0; i < size; i++) {
       seen(start + i, {
-        pooled: pooled.slice(i * features, (i + 1) * features),
+        features: features.map((one, at) => {
+          const length = sizeOf(one);
+          return values[at]?.subarray(i * length, (i + 1) * length) ?? new Float32Array();
+        }),
         logits: logits.slice(i * classes, (i + 1) * classes),
       });
     }

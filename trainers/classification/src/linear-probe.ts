@@ -1,13 +1,41 @@
-/** The linear probe: softmax or logistic regression on pooled features. */
-import type { OutputKind } from './network.ts';
+/** The linear probe: trains the head on features of the frozen network, which are computed once. */
+import { Tape } from '@platform/trainer-engine/autodiff/tape';
+import type { Value } from '@platform/trainer-engine/autodiff/tape';
+import { openSession } from '@platform/trainer-engine/runtime';
+import type { Feeds } from '@platform/trainer-engine/runtime';
+import { sizeOf } from './head.ts';
+import type { Feature, Head, OutputKind, Weights } from './head.ts';
+import { emitHead, featureName, weightColumns } from './network.ts';
 
-export interface LinearHead {
-  /** [classes, size], row-major. */
-  weights: Float32Array;
-  bias: Float32Array;
+/** Rows per run of the graph. Larger ones cost memory and are not faster. */
+const batch = 50;
+
+/** Features of many images, in memory once: in the batches that the graph reads. */
+export class ProbeFeatures {
+  readonly count: number;
+  /** Batches by feature of the head. */
+  readonly batches: readonly (readonly Float32Array[])[];
+  readonly #features: readonly Feature[];
+  constructor({ features }: Head, count: number) {
+    this.count = count;
+    this.#features = features;
+    this.batches = features.map((one) =>
+      Array.from({ length: Math.ceil(count / batch) }, () => new Float32Array(batch * sizeOf(one))),
+    );
+  }
+  /** @param values - one array per feature of the head. */
+  set(row: number, values: readonly Float32Array[]): void {
+    for (const [i, one] of this.#features.entries()) {
+      const into = this.batches[i]?.[Math.floor(row / batch)];
+      const from = values[i];
+      if (!into || from?.length !== sizeOf(one)) throw new RangeError(`row ${row} does not fit`);
+      into.set(from, (row % batch) * from.length);
+    }
+  }
 }
 export interface ProbeRows {
-  features: readonly Float32Array[];
+  /** Training standardizes them in place. */
+  features: ProbeFeatures;
   /** Target of each class, per row. */
   targets: readonly (readonly number[])[];
   /** One weight per row, or one per row and class; mean about 1. */
@@ -18,49 +46,54 @@ export interface ProbeOptions {
   l2?: number;
   steps?: number;
   learningRate?: number;
+  threads?: number;
   signal?: AbortSignal;
 }
 
-interface Standardized {
-  rows: readonly Float32Array[];
+interface Standardization {
   mean: Float64Array;
-  inverse: Float64Array;
-}
-function standardize(features: readonly Float32Array[], size: number): Standardized {
-  const n = features.length;
-  const mean = new Float64Array(size);
-  const inverse = new Float64Array(size);
-  for (const row of features) for (let d = 0; d < size; d++) mean[d] = (mean[d] ?? 0) + (row[d] ?? 0) / n;
-  for (const row of features) {
-    for (let d = 0; d < size; d++) inverse[d] = (inverse[d] ?? 0) + ((row[d] ?? 0) - (mean[d] ?? 0)) ** 2 / n;
-  }
-  for (let d = 0; d < size; d++) inverse[d] = 1 / Math.sqrt((inverse[d] ?? 0) + 1e-4);
-  // A common scale keeps the dot products near 1 for any number of features.
-  const scale = 1 / Math.sqrt(size);
-  const rows = features.map((row) => row.map((x, d) => (x - (mean[d] ?? 0)) * (inverse[d] ?? 0) * scale));
-  return { rows, mean, inverse };
+  /** Factor that gives each part of the feature the same variance in total. */
+  factor: Float64Array;
 }
 
-function dot(a: Float32Array, start: number, b: Float32Array): number {
-  let sum = 0;
-  for (let d = 0; d < b.length; d++) sum += (a[start + d] ?? 0) * (b[d] ?? 0);
-  return sum;
+/** Calls `visit` with the position of the first value of each channel of each row. */
+function eachChannel(
+  batches: readonly Float32Array[],
+  rows: number,
+  { parts, edge }: Feature,
+  visit: (values: Float32Array, start: number, channel: number) => void,
+): void {
+  const channels = parts.reduce((a, b) => a + b);
+  for (let row = 0; row < rows; row++) {
+    const values = batches[Math.floor(row / batch)] ?? new Float32Array();
+    const start = (row % batch) * channels * edge ** 2;
+    for (let channel = 0; channel < channels; channel++) visit(values, start + channel * edge ** 2, channel);
+  }
 }
 
-function activate(z: Float64Array, output: OutputKind): void {
-  if (output === 'sigmoid') {
-    for (let k = 0; k < z.length; k++) z[k] = 1 / (1 + Math.exp(-(z[k] ?? 0)));
-    return;
-  }
-  let max = -Infinity;
-  for (const x of z) max = Math.max(max, x);
-  let sum = 0;
-  for (let k = 0; k < z.length; k++) {
-    const e = Math.exp((z[k] ?? 0) - max);
-    z[k] = e;
-    sum += e;
-  }
-  for (let k = 0; k < z.length; k++) z[k] = (z[k] ?? 0) / sum;
+/** A common scale keeps the logits near 1 for any number of features. */
+function standardize(batches: readonly Float32Array[], rows: number, feature: Feature): Standardization {
+  const positions = feature.edge ** 2;
+  const scales = feature.parts.flatMap((size) => Array<number>(size).fill(1 / Math.sqrt(size * feature.parts.length)));
+  const mean = new Float64Array(scales.length);
+  const factor = new Float64Array(scales.length);
+  const count = rows * positions;
+  eachChannel(batches, rows, feature, (values, start, channel) => {
+    let sum = 0;
+    for (let i = start; i < start + positions; i++) sum += values[i] ?? 0;
+    mean[channel] = (mean[channel] ?? 0) + sum / count;
+  });
+  eachChannel(batches, rows, feature, (values, start, channel) => {
+    let sum = 0;
+    for (let i = start; i < start + positions; i++) sum += ((values[i] ?? 0) - (mean[channel] ?? 0)) ** 2;
+    factor[channel] = (factor[channel] ?? 0) + sum / count;
+  });
+  for (const [channel, scale] of scales.entries()) factor[channel] = scale / Math.sqrt((factor[channel] ?? 0) + 1e-4);
+  eachChannel(batches, rows, feature, (values, start, channel) => {
+    const [shift, by] = [mean[channel] ?? 0, factor[channel] ?? 0];
+    for (let i = start; i < start + positions; i++) values[i] = ((values[i] ?? 0) - shift) * by;
+  });
+  return { mean, factor };
 }
 
 class FullBatchAdam {
@@ -70,7 +103,7 @@ class FullBatchAdam {
     this.#first = new Float32Array(size);
     this.#second = new Float32Array(size);
   }
-  step(values: Float32Array, gradient: Float32Array, rate: number, t: number): void {
+  step(values: Float32Array, gradient: Float64Array, rate: number, t: number): void {
     const correct1 = 1 - 0.9 ** t;
     const correct2 = 1 - 0.999 ** t;
     for (let i = 0; i < values.length; i++) {
@@ -84,62 +117,103 @@ class FullBatchAdam {
   }
 }
 
-/**
- * Full-batch Adam on standardized features. The result includes the standardization, so the head accepts raw features.
- * Yields to the event loop between steps.
- */
-export async function trainLinearProbe(
-  { features, targets, weights: rowWeights }: ProbeRows,
-  classes: number,
-  { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, signal }: ProbeOptions = {},
-): Promise<LinearHead> {
-  const size = features[0]?.length ?? 0;
-  const n = features.length;
-  const { rows, mean, inverse } = standardize(features, size);
-  const weights = new Float32Array(classes * size);
-  const bias = new Float32Array(classes);
-  const dWeights = new Float32Array(weights.length);
-  const dBias = new Float32Array(classes);
-  const p = new Float64Array(classes);
-  const adam = { weights: new FullBatchAdam(weights.length), bias: new FullBatchAdam(classes) };
-  for (let t = 1; t <= steps; t++) {
-    signal?.throwIfAborted();
-    for (let i = 0; i < weights.length; i++) dWeights[i] = l2 * (weights[i] ?? 0);
-    dBias.fill(0);
-    for (const [s, row] of rows.entries()) {
-      for (let k = 0; k < classes; k++) p[k] = (bias[k] ?? 0) + dot(weights, k * size, row);
-      activate(p, output);
-      const target = targets[s] ?? [];
-      const weight = rowWeights[s] ?? [];
-      for (let k = 0; k < classes; k++) {
-        const error = (((p[k] ?? 0) - (target[k] ?? 0)) * (weight[k % weight.length] ?? 1)) / n;
-        dBias[k] = (dBias[k] ?? 0) + error;
-        const start = k * size;
-        for (let d = 0; d < size; d++) dWeights[start + d] = (dWeights[start + d] ?? 0) + error * (row[d] ?? 0);
-      }
-    }
-    adam.weights.step(weights, dWeights, learningRate * 10, t);
-    adam.bias.step(bias, dBias, learningRate, t);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  const scale = 1 / Math.sqrt(size);
-  for (let k = 0; k < classes; k++) {
-    for (let d = 0; d < size; d++) {
-      const folded = (weights[k * size + d] ?? 0) * (inverse[d] ?? 0) * scale;
-      weights[k * size + d] = folded;
-      bias[k] = (bias[k] ?? 0) - folded * (mean[d] ?? 0);
-    }
-  }
-  return { weights, bias };
+function probeGraph(head: Head, output: OutputKind): { model: Buffer; tape: Tape } {
+  const tape = new Tape();
+  const classes = head.parameters[0]?.shape[0] ?? 0;
+  const values = new Map(
+    head.features.map(({ value, parts, edge }, i): [number, Value] => {
+      const channels = parts.reduce((a, b) => a + b);
+      return [value, tape.input(featureName(i), [batch, channels, edge, edge])];
+    }),
+  );
+  const targets = tape.input('targets', [batch, classes]);
+  const weights = tape.input('weights', [batch, weightColumns(output, classes)]);
+  const logits = emitHead(tape, head, values);
+  if (output === 'softmax') tape.softmaxCrossEntropy(logits, targets, weights);
+  else tape.sigmoidCrossEntropy(logits, targets, weights);
+  return { model: tape.finish(['loss']), tape };
 }
 
-/** Class probabilities for one row of raw features. */
-export function predict(
-  { weights, bias }: LinearHead,
-  features: Float32Array,
-  output: OutputKind = 'softmax',
-): Float64Array {
-  const z = Float64Array.from(bias, (b, k) => b + dot(weights, k * features.length, features));
-  activate(z, output);
-  return z;
+/** Rows that fill up the last batch have the weight 0. */
+function feedsOf({ features, targets, weights }: ProbeRows, head: Head, columns: number): Feeds[] {
+  const classes = head.parameters[0]?.shape[0] ?? 0;
+  return Array.from({ length: Math.ceil(features.count / batch) }, (_, at) => {
+    const rowTargets = new Float32Array(batch * classes);
+    const rowWeights = new Float32Array(batch * columns);
+    for (let row = 0; row < Math.min(batch, features.count - at * batch); row++) {
+      rowTargets.set(targets[at * batch + row] ?? [], row * classes);
+      rowWeights.set(weights[at * batch + row] ?? [], row * columns);
+    }
+    const inputs = head.features.map(({ parts, edge }, i) => {
+      const data = features.batches[i]?.[at] ?? new Float32Array();
+      const dims = [batch, parts.reduce((a, b) => a + b), edge, edge];
+      return [featureName(i), { data, dims }] as const;
+    });
+    return {
+      ...Object.fromEntries(inputs),
+      targets: { data: rowTargets, dims: [batch, classes] },
+      weights: { data: rowWeights, dims: [batch, columns] },
+    };
+  });
+}
+
+/** Full-batch Adam on standardized features. The result includes the standardization. */
+export async function trainLinearProbe(
+  rows: ProbeRows,
+  head: Head,
+  { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, threads = 1, signal }: ProbeOptions = {},
+): Promise<Weights> {
+  const { features } = rows;
+  const standards = head.features.map((one, i) => standardize(features.batches[i] ?? [], features.count, one));
+  const { model, tape } = probeGraph(head, output);
+  const session = await openSession(model, threads);
+  const columns = weightColumns(output, head.parameters[0]?.shape[0] ?? 0);
+  // The loss is a mean over a batch and, with several labels, over the labels.
+  const share = (batch * columns) / features.count;
+  const feeds = feedsOf(rows, head, columns);
+  const parameterFeeds = Object.fromEntries(
+    [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
+  );
+  const adam = new Map([...tape.parameters].map(([name, { values }]) => [name, new FullBatchAdam(values.length)]));
+  for (let t = 1; t <= steps; t++) {
+    const gradients = new Map(
+      [...tape.parameters].map(([name, { values }]) => [
+        name,
+        Float64Array.from(values, (value) => (name === 'B' ? 0 : l2 * value)),
+      ]),
+    );
+    for (const one of feeds) {
+      signal?.throwIfAborted();
+      const results = await session.run({ ...one, ...parameterFeeds });
+      for (const [name, sum] of gradients) {
+        for (const [i, d] of results(`d_${name}`).entries()) sum[i] = (sum[i] ?? 0) + d * share;
+      }
+    }
+    for (const [name, { values }] of tape.parameters) {
+      const rate = name === 'B' ? learningRate : learningRate * 10;
+      adam.get(name)?.step(values, gradients.get(name) ?? new Float64Array(), rate, t);
+    }
+  }
+  await session.release();
+  return unstandardized(tape, head, standards);
+}
+
+/** The same head for features as they are. */
+function unstandardized(tape: Tape, head: Head, standards: readonly Standardization[]): Weights {
+  const valuesOf = (name: string): Float32Array => tape.parameters.get(name)?.values ?? new Float32Array();
+  const bias = Float64Array.from(valuesOf('B'));
+  for (const [i, { name, shape }] of head.parameters.entries()) {
+    const values = valuesOf(name);
+    const channels = shape[1];
+    const { mean, factor } = standards[i] ?? { mean: new Float64Array(), factor: new Float64Array() };
+    for (let at = 0; at < values.length; at++) {
+      const channel = at % channels;
+      const folded = (values[at] ?? 0) * (factor[channel] ?? 0);
+      values[at] = folded;
+      const k = Math.floor(at / channels);
+      bias[k] = (bias[k] ?? 0) - folded * (mean[channel] ?? 0);
+    }
+  }
+  valuesOf('B').set(bias);
+  return new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
 }

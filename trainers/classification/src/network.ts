@@ -4,13 +4,15 @@ import {
   addRows,
   averageRows,
   frozenDepthwiseOfRows,
+  planesOf,
   productOfRows,
   rowsOf,
 } from '@platform/trainer-engine/autodiff/rows';
 import type { Rows } from '@platform/trainer-engine/autodiff/rows';
+import { reshape } from '@platform/trainer-engine/autodiff/operations';
 import { shape4, Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Trial } from '@platform/trainer-engine/device';
-import { inputsOf, sizesOf } from '@platform/trainer-engine/network/layers';
+import { inputsOf, needed, sizesOf } from '@platform/trainer-engine/network/layers';
 import type { Layer, LayerOf } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTraining } from '@platform/trainer-engine/network/training';
@@ -19,6 +21,8 @@ import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Feed } from '@platform/trainer-engine/runtime';
+import { headOf } from './head.ts';
+import type { Head, OutputKind, Weights } from './head.ts';
 
 export interface Geometry {
   /** Images per run; the graphs have static shapes. */
@@ -27,10 +31,6 @@ export interface Geometry {
   side: number;
   classes: number;
 }
-/** softmax: single-label classification. sigmoid: multi-label classification. */
-export type OutputKind = 'softmax' | 'sigmoid';
-/** Name → values, for example w31, b31, W, B. */
-export type Weights = ReadonlyMap<string, Float32Array>;
 
 /** NHWC → NCHW. */
 export const toNchw = (graph: Graph, image: string): string => graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
@@ -44,9 +44,17 @@ interface Body {
    * weights and cost most of the backward pass.
    */
   freezeUntil: number;
+  /** Numbers of the values that the head reads. */
+  wanted: readonly number[];
 }
-/** → [N,features], averaged over height and width. */
-function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Value {
+interface BodyValues {
+  /** [N,C,H,W] */
+  planes: Values;
+  /** With channels side by side. */
+  rows: ReadonlyMap<number, Rows>;
+}
+/** The values of the network that the head reads, each in one of the two layouts. */
+function body({ tape, backbone: { layers }, image, freezeUntil, wanted }: Body): BodyValues {
   const numbers = new Map(layers.filter((layer) => layer.is === 'conv').map((layer, number) => [layer, number]));
   const learns = (layer: Layer): boolean =>
     layer.is === 'conv' && !layer.depthwise && (numbers.get(layer) ?? 0) >= freezeUntil;
@@ -68,32 +76,43 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     const [w, b] = [`w${number}`, `b${number}`];
     return [parameter(layer, w, layer.weights, layer.dims), parameter(layer, b, layer.bias, [layer.bias.length])];
   };
-  const learnInRows = (some: readonly Layer[], from: Values): Rows => {
-    const values = new Map([...from].map(([index, value]) => [index, rowsOf(tape, value)]));
-    for (const layer of some) {
-      const [x, y] = inputsOf(layer).map((input) => valueAt(values, input));
-      if (layer.is === 'add' && x && y) values.set(layer.output, addRows(tape, x, y));
-      else if (layer.is === 'conv' && x) {
-        const [w, b] = parametersOf(layer);
-        const options = { stride: layer.stride, relu6: layer.relu === 6 };
-        const convolve = layer.depthwise ? frozenDepthwiseOfRows : productOfRows;
-        values.set(layer.output, convolve(tape, x, w, b, options));
-      } else throw new Error(`a layer "${layer.is}" cannot be trained here`);
-    }
-    return valueAt(values, layers.length);
-  };
   const parts = splitBatch(tape, image).map((part) => {
-    const values = emitFrozen(tape, frozen, [...inParts, ...rest], part);
+    const values = emitFrozen(tape, frozen, valuesNeededBy(frozen, [...inParts, ...rest], wanted), part);
     emitTraining(tape, inParts, values, { parametersOf });
     return values;
   });
-  const wanted = valuesNeededBy([...frozen, ...inParts], rest);
   const joined: Values = new Map(
-    wanted.map((value) => [value, tape.concat(parts.map((values) => valueAt(values, value)))]),
+    valuesNeededBy([...frozen, ...inParts], rest, wanted).map((value) => [
+      value,
+      tape.concat(parts.map((values) => valueAt(values, value))),
+    ]),
   );
-  return rest.length === 0
-    ? tape.averagePool(valueAt(joined, layers.length))
-    : averageRows(tape, learnInRows(rest, joined));
+  return { planes: joined, rows: trainInRows(tape, rest, joined, parametersOf) };
+}
+
+/** Emits the layers with channels side by side. @returns their outputs. */
+function trainInRows(
+  tape: Tape,
+  layers: readonly Layer[],
+  from: Values,
+  parametersOf: (layer: LayerOf<'conv'>) => [Value, Value],
+): ReadonlyMap<number, Rows> {
+  const inputs = new Set(layers.flatMap(inputsOf));
+  const values = new Map(
+    [...from].filter(([index]) => inputs.has(index)).map(([index, value]) => [index, rowsOf(tape, value)]),
+  );
+  for (const layer of layers) {
+    const [x, y] = inputsOf(layer).map((input) => valueAt(values, input));
+    if (layer.is === 'add' && x && y) values.set(layer.output, addRows(tape, x, y));
+    else if (layer.is === 'conv' && x) {
+      const [w, b] = parametersOf(layer);
+      const options = { stride: layer.stride, relu6: layer.relu === 6 };
+      const convolve = layer.depthwise ? frozenDepthwiseOfRows : productOfRows;
+      values.set(layer.output, convolve(tape, x, w, b, options));
+    } else throw new Error(`a layer "${layer.is}" cannot be trained here`);
+  }
+  for (const index of from.keys()) values.delete(index);
+  return values;
 }
 
 type Values = Map<number, Value>;
@@ -129,20 +148,20 @@ function splitBatch({ graph }: Tape, image: Value): Value[] {
   });
 }
 
-/** Numbers of the values of the first layers that the remaining layers use. */
-function valuesNeededBy(before: readonly Layer[], after: readonly Layer[]): number[] {
-  const ends = after.length > 0 ? after.flatMap(inputsOf) : [before.length];
-  return [...new Set(ends)].filter((value) => value <= before.length);
+/** Numbers of the values of the first layers that the remaining layers or the head use. */
+function valuesNeededBy(before: readonly Layer[], after: readonly Layer[], wanted: readonly number[]): number[] {
+  const used = [...after.flatMap(inputsOf), ...wanted];
+  return [...new Set(used)].filter((value) => value <= before.length);
 }
 
-/** Emits the frozen layers; returns the values that the remaining layers use. */
-function emitFrozen(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Values {
+/** Emits the frozen layers; returns the values `kept`. */
+function emitFrozen(tape: Tape, frozen: readonly Layer[], kept: readonly number[], image: Value): Values {
   const [batch, channels, height, width] = shape4(image);
   const names = new Map([[0, image.name]]);
   emitOnnx(tape.graph, frozen, names);
   const sizes = sizesOf(frozen, { channels, height, width });
   return new Map(
-    valuesNeededBy(frozen, rest).map((value) => {
+    kept.map((value) => {
       const size = sizes.get(value) ?? { channels: 0, height: 0, width: 0 };
       const shape = [batch, size.channels, size.height, size.width];
       return [value, { name: names.get(value) ?? '', shape, trained: false }];
@@ -182,34 +201,86 @@ export function trainingGraph(
   tape.input('image', [batch, side, side, 3]);
   const targets = tape.input('targets', [batch, classes]);
   const weights = tape.input('weights', [batch, weightColumns(output, classes)]);
-  const image = { name: toNchw(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
-  const pooled = features({ tape, backbone, image, freezeUntil });
-  const head = {
-    w: tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]),
-    b: tape.parameter('B', new Float32Array(classes), [classes]),
-  };
-  const logits = tape.dense(pooled, head.w, head.b);
+  const { logits } = withHead(tape, backbone, { batch, side, classes }, freezeUntil, output);
   if (output === 'softmax') tape.softmaxCrossEntropy(logits, targets, weights);
   else tape.sigmoidCrossEntropy(logits, targets, weights);
   return { model: tape.finish(['loss']), tape };
 }
 
-/**
- * Input: image [N,S,S,3] float32 0..255, the same parameters. Output: pooled [N,features], logits [N,K]. No backward
- * pass.
- */
-export function inferenceGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
-  const tape = new Tape();
-  tape.input('image', [batch, side, side, 3]);
+/** Network and head: the features that the probe is trained on, [N,C,H,W], and the logits [N,K]. */
+function withHead(
+  tape: Tape,
+  backbone: Backbone,
+  { batch, side, classes }: Geometry,
+  freezeUntil: number,
+  output: OutputKind,
+): { features: Value[]; logits: Value } {
   const image = { name: toNchw(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
-  const pooled = features({ tape, backbone, image, freezeUntil });
-  const w = tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]);
-  const b = tape.parameter('B', new Float32Array(classes), [classes]);
-  const logits = tape.dense(pooled, w, b);
+  const head = headOf(backbone, output, { side, classes });
+  const own = new Set(head.layers.map((layer) => layer.output));
+  const wanted = [...new Set(head.layers.flatMap(inputsOf))].filter((value) => !own.has(value));
+  const { planes, rows } = body({ tape, backbone, image, freezeUntil, wanted });
+  const values: Values = new Map(planes);
+  for (const layer of head.layers) {
+    if (layer.is === 'mean') {
+      const inRows = rows.get(layer.input);
+      const [n, c] = inRows?.size ?? [0, 0];
+      if (inRows) values.set(layer.output, reshape(tape, averageRows(tape, inRows), [n, c, 1, 1]));
+    } else {
+      for (const input of inputsOf(layer)) {
+        const inRows = rows.get(input);
+        if (inRows && !values.has(input)) values.set(input, planesOf(tape, inRows));
+      }
+    }
+  }
+  const logits = emitHead(tape, head, values);
+  return { features: head.features.map(({ value }) => valueAt(values, value)), logits };
+}
+
+/** Emits the layers of the head whose outputs are missing, with its parameters. @returns the logits [N,K]. */
+export function emitHead(tape: Tape, head: Head, values: Map<number, Value>): Value {
+  const parameters = new Map(
+    head.parameters.map(({ name, shape }) => [
+      name,
+      tape.parameter(name, new Float32Array(shape[0] * shape[1]), shape),
+    ]),
+  );
+  const classes = head.parameters[0]?.shape[0] ?? 0;
+  const bias = tape.parameter('B', new Float32Array(classes), [classes]);
+  const none = tape.frozen(new Float32Array(classes), [classes]);
+  const parametersOf = (layer: LayerOf<'conv'>): [Value, Value] => {
+    const at = head.features.findIndex(({ value }) => value === layer.input);
+    const name = head.parameters[at]?.name ?? '';
+    const weights = parameters.get(name);
+    if (!weights) throw new Error(`a layer of the head reads ${layer.input}, not a feature`);
+    return [weights, at === 0 ? bias : none];
+  };
+  const missing = needed(head.layers, [head.logits], values);
+  emitTraining(tape, missing, values, { parametersOf });
+  const [n, k] = shape4(valueAt(values, head.logits));
+  return reshape(tape, valueAt(values, head.logits), [n, k]);
+}
+
+/** Name of the output with feature number `i` of the head. */
+export const featureName = (i: number): string => `feature${i}`;
+
+/**
+ * Input: image [N,S,S,3] float32 0..255, the same parameters. Output: the features of the head, logits [N,K]. No
+ * backward pass.
+ */
+export function inferenceGraph(
+  backbone: Backbone,
+  geometry: Geometry,
+  freezeUntil: number,
+  output: OutputKind,
+): Buffer {
+  const tape = new Tape();
+  tape.input('image', [geometry.batch, geometry.side, geometry.side, 3]);
+  const { features, logits } = withHead(tape, backbone, geometry, freezeUntil, output);
   const { graph } = tape;
-  graph.op('Identity', [pooled.name], {}, 'pooled');
+  for (const [i, { name }] of features.entries()) graph.op('Identity', [name], {}, featureName(i));
   graph.op('Identity', [logits.name], {}, 'logits');
-  for (const name of ['pooled', 'logits']) graph.outputs.push({ name, type: FLOAT });
+  for (const name of [...features.map((_, i) => featureName(i)), 'logits']) graph.outputs.push({ name, type: FLOAT });
   return graph.encode();
 }
 

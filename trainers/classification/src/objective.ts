@@ -1,5 +1,5 @@
 /** What differs between the two kinds of classifier: targets, loss and validation score. */
-import type { OutputKind } from './network.ts';
+import type { OutputKind } from './head.ts';
 import { classWeights, labelWeights } from './dataset.ts';
 import type { Example, Task } from './dataset.ts';
 import { multiLabelScoreOf, chooseThresholds } from './multi-score.ts';

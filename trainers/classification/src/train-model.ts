@@ -15,13 +15,14 @@ import type { FineTuneTask, TrainingTarget } from './fine-tune.ts';
 import type { Sample } from './load-images.ts';
 import { WeightSnapshot } from './weight-snapshots.ts';
 import { infer, parameterFeeds } from './inference.ts';
-import type { InferenceNetwork } from './inference.ts';
+import type { InferenceNetwork, InferenceResult } from './inference.ts';
 import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
-import type { Weights } from './network.ts';
+import type { Weights } from './head.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { PreparedDataset } from './prepare.ts';
-import { trainLinearProbe } from './linear-probe.ts';
+import { headOf, sizeOf } from './head.ts';
+import { ProbeFeatures, trainLinearProbe } from './linear-probe.ts';
 import type { Recipe } from './recipe.ts';
 import type { EvaluatedImage } from './score.ts';
 import type { Feed } from '@platform/trainer-engine/runtime';
@@ -63,6 +64,10 @@ export interface TrainingRun {
 const inferenceBatch = 2;
 /** Minimum rows of the probe, for any number of labels. */
 const minRows = 600;
+/** Maximum memory of the probe's features: with several labels an image has those of all cells, 100 kB at 288 px. */
+const maxFeatureBytes = 64e6;
+/** L2 of the probe, by development sets. Windows share their weights, so they need less. */
+const weightDecay = { softmax: 1e-3, sigmoid: 3e-4 } as const;
 /** Number of images for the training loss of the probe. */
 const lossImages = 400;
 
@@ -73,9 +78,11 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const geometry = { batch: recipe.batch, side: recipe.side, classes: labels.length };
   const objective = objectiveOf(recipe.task, train, labels);
   const { model, tape } = trainingGraph(backbone, geometry, recipe.freezeUntil, objective.output);
-  const graph = inferenceGraph(backbone, { ...geometry, batch: inferenceBatch }, recipe.freezeUntil);
+  const inference = { ...geometry, batch: inferenceBatch };
+  const graph = inferenceGraph(backbone, inference, recipe.freezeUntil, objective.output);
   const session = await devices.open(graph, device.place);
-  const network: InferenceNetwork = { ...geometry, batch: inferenceBatch, session, features: backbone.features };
+  const { features } = headOf(backbone, objective.output, geometry);
+  const network: InferenceNetwork = { ...inference, session, features };
   const evaluate: Evaluate = (samples, values) =>
     evaluateWith(run, network, parameterFeeds(tape.parameters, values), objective, samples);
   const curve: EpochResult[] = [];
@@ -184,7 +191,12 @@ function augmentedDrawer(
 
 /** Copies the head: training steps change it. */
 const copyHead = (tape: Tape): Weights =>
-  new Map(['W', 'B'].map((name) => [name, Float32Array.from(tape.parameters.get(name)?.values ?? [])]));
+  new Map(
+    [...tape.parameters]
+      .filter(([name]) => headParameters.has(name))
+      .map(([name, { values }]) => [name, Float32Array.from(values)]),
+  );
+const headParameters = new Set(['W', 'V', 'B']);
 
 async function evaluateWith(
   { training, prepared }: TrainingRun,
@@ -214,7 +226,7 @@ async function evaluateWith(
 
 /** Trains the probe and stores its head in the tape. */
 async function fitLinearProbe(
-  { training: { job, signal }, recipe, prepared, progress }: TrainingRun,
+  { training: { job, signal, threads }, backbone, recipe, prepared, progress }: TrainingRun,
   network: InferenceNetwork,
   tape: Tape,
   objective: Objective,
@@ -222,7 +234,13 @@ async function fitLinearProbe(
   const { labels } = prepared;
   const random = seeded('probe', job.seed);
   // Memory holds the features of every view, so their number is limited: a sample is enough for a linear head.
-  const rowsAllowed = Math.min(recipe.probeRows, Math.max(minRows, Math.floor(recipe.probeWork / labels.length)));
+  const head = headOf(backbone, objective.output, { side: recipe.side, classes: labels.length });
+  const rowBytes = head.features.reduce((sum, one) => sum + 4 * sizeOf(one), 0);
+  const rowsAllowed = Math.min(
+    recipe.probeRows,
+    Math.max(minRows, Math.floor(recipe.probeWork / labels.length)),
+    Math.floor(maxFeatureBytes / rowBytes),
+  );
   const train = shuffled(prepared.train, random).slice(0, rowsAllowed);
   const copies = Math.min(recipe.probeCopies, Math.floor(rowsAllowed / train.length) - 1);
   const views = train.flatMap((sample) => [
@@ -239,20 +257,18 @@ async function fitLinearProbe(
     else prepared.drawUnchanged(one.sample, into, offset);
   };
   const onDone = (share: number): void => progress.update('features', share);
-  const features: Float32Array[] = [];
-  await infer(network, parameterFeeds(tape.parameters), views.length, draw, (_, { pooled }) => features.push(pooled), {
-    signal,
-    onDone,
-  });
+  const features = new ProbeFeatures(head, views.length);
+  const seen = (i: number, result: InferenceResult): void => features.set(i, result.features);
+  await infer(network, parameterFeeds(tape.parameters), views.length, draw, seen, { signal, onDone });
   const examples = views.map(({ sample }) => trainingTarget(objective, sample.classes, 0));
   const rows = {
     features,
     targets: examples.map(({ target }) => target),
     weights: examples.map(({ weights }) => weights),
   };
-  const head = await trainLinearProbe(rows, labels.length, { output: objective.output, signal });
-  tape.parameters.get('W')?.values.set(head.weights);
-  tape.parameters.get('B')?.values.set(head.bias);
+  const { output } = objective;
+  const trained = await trainLinearProbe(rows, head, { output, l2: weightDecay[output], threads, signal });
+  for (const [name, values] of trained) tape.parameters.get(name)?.values.set(values);
 }
 
 function metricOf(

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { WeightSnapshot } from './weight-snapshots.ts';
-import type { Weights } from './network.ts';
+import type { Weights } from './head.ts';
 
 const weights = (...values: number[]): Weights =>
   // Like a network's weights, some are views of larger arrays.

@@ -1,6 +1,6 @@
 /** Stores the best weights in a file: in memory they would take as much as the network itself. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
-import type { Weights } from './network.ts';
+import type { Weights } from './head.ts';
 
 export class WeightSnapshot {
   readonly #file: number;

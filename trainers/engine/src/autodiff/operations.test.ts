@@ -4,7 +4,8 @@ import { FLOAT } from '../onnx/graph.ts';
 import { seeded } from '../random.ts';
 import { openSession } from '../runtime.ts';
 import type { Feeds } from '../runtime.ts';
-import { relu, upsample, dropout } from './operations.ts';
+import { dropout, relu, reshape, upsample } from './operations.ts';
+import { averagePool, concatChannels, meanOfPositions, windowEvidence } from './pooling.ts';
 import { Tape } from './tape.ts';
 import type { Value } from './tape.ts';
 
@@ -12,6 +13,11 @@ const operations: [string, (tape: Tape, x: Value) => Value][] = [
   ['relu', relu],
   ['upsample by 2', (tape, x) => upsample(tape, x, 2)],
   ['upsample by 4', (tape, x) => upsample(tape, x, 4)],
+  ['reshape', (tape, x) => reshape(tape, x, [2, 5, 4, 3])],
+  ['mean over blocks', (tape, x) => averagePool(tape, reshape(tape, x, [2, 5, 6, 2]), 2)],
+  ['channels side by side', (tape, x) => concatChannels(tape, [x, relu(tape, x)])],
+  ['mean over positions', meanOfPositions],
+  ['evidence of windows', (tape, x) => windowEvidence(tape, reshape(tape, x, [2, 15, 2, 2]), [1, 2], 4)],
   ['factors', (tape, x) => dropout(tape, x, tape.frozen(Float32Array.of(0, 2, 1, 0, 3), [1, 5, 1, 1]))],
 ];
 for (const [name, operation] of operations) {

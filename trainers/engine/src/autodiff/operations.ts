@@ -10,6 +10,15 @@ export function relu(tape: Tape, x: Value): Value {
   });
 }
 
+/** The same values in another shape. */
+export function reshape(tape: Tape, x: Value, shape: readonly number[]): Value {
+  const g = tape.graph;
+  const name = g.op('Reshape', [x.name, g.ints(shape)]);
+  return tape.derive({ name, shape, trained: x.trained }, (dy) => {
+    tape.accumulate(x, g.op('Reshape', [dy, g.ints(x.shape)]));
+  });
+}
+
 /** Multiplies by given factors, broadcast along axes of size 1. */
 export function dropout(tape: Tape, x: Value, factors: Value): Value {
   const g = tape.graph;

@@ -29,6 +29,12 @@ export function rowsOf(tape: Tape, x: Value): Rows {
   return { value: tape.derive(value, (dy) => tape.accumulate(x, asPlanes(tape.graph, dy, size))), size };
 }
 
+/** → [N,C,H,W] */
+export function planesOf(tape: Tape, { value, size }: Rows): Value {
+  const planes = { name: asPlanes(tape.graph, value.name, size), shape: size, trained: value.trained };
+  return tape.derive(planes, (dy) => tape.accumulate(value, asRows(tape.graph, dy, size)));
+}
+
 export const addRows = (tape: Tape, a: Rows, b: Rows): Rows => ({ value: tape.add(a.value, b.value), size: a.size });
 
 /**

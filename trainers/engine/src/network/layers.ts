@@ -34,6 +34,13 @@ export type Layer = { output: number } & (
   /** x · factor + offset. */
   | { is: 'scale'; input: number; factor: number; offset?: number }
   | { is: 'concat'; inputs: readonly number[] }
+  /** Mean of each block of size × size positions; the size divides height and width. */
+  | { is: 'average-pool'; input: number; size: number }
+  /**
+   * log mean exp(sharpness · mean of a window) / sharpness over all square windows of these sides, on a map of edge ×
+   * edge positions. Height and width become 1. Near the mean for a sharpness of 0, near the highest for a large one.
+   */
+  | { is: 'window-evidence'; input: number; edge: number; sizes: readonly number[]; sharpness: number }
   /** Over height and width, which become 1. */
   | { is: 'mean'; input: number }
   /** The identity outside training. */
@@ -46,16 +53,33 @@ export function inputsOf(layer: Layer): readonly number[] {
   return 'inputs' in layer ? layer.inputs : [layer.input];
 }
 
-/** The layers that the values `wanted` depend on, in their order. */
-export function needed(layers: readonly Layer[], wanted: readonly number[]): Layer[] {
+/**
+ * The layers that the values `wanted` depend on, in their order.
+ *
+ * @param done - values that exist already.
+ */
+export function needed(
+  layers: readonly Layer[],
+  wanted: readonly number[],
+  done: ReadonlyMap<number, unknown> = new Map(),
+): Layer[] {
   const values = new Set(wanted);
   const kept: Layer[] = [];
   for (const layer of layers.toReversed()) {
-    if (!values.has(layer.output)) continue;
+    if (!values.has(layer.output) || done.has(layer.output)) continue;
     kept.push(layer);
     for (const input of inputsOf(layer)) values.add(input);
   }
   return kept.toReversed();
+}
+
+/** The windows of a layer by their size. `share`: of all windows. */
+export function windowsOf({ edge, sizes }: LayerOf<'window-evidence'>): { size: number; share: number }[] {
+  if (sizes.length === 0 || sizes.some((size) => size > edge)) {
+    throw new Error(`windows of ${sizes.join(', ')} positions on a map of ${edge}`);
+  }
+  const total = sizes.reduce((sum, size) => sum + (edge - size + 1) ** 2, 0);
+  return sizes.map((size) => ({ size, share: (edge - size + 1) ** 2 / total }));
 }
 
 export interface Size {
@@ -88,7 +112,10 @@ function sizeAfter(layer: Layer, from: Size, of: (value: number) => Size): Size 
       return { ...from, height: from.height * layer.factor, width: from.width * layer.factor };
     case 'concat':
       return { ...from, channels: layer.inputs.reduce((sum, one) => sum + of(one).channels, 0) };
+    case 'average-pool':
+      return { ...from, height: from.height / layer.size, width: from.width / layer.size };
     case 'mean':
+    case 'window-evidence':
       return { ...from, height: 1, width: 1 };
     default:
       return from;

@@ -1,5 +1,6 @@
 import type { Graph } from '../onnx/graph.ts';
-import type { Layer, UpsampleLayer } from './layers.ts';
+import { windowsOf } from './layers.ts';
+import type { Layer, LayerOf, UpsampleLayer } from './layers.ts';
 
 const onnxOps = { relu: 'Relu', sigmoid: 'Sigmoid' } as const;
 
@@ -11,6 +12,18 @@ function upsample(g: Graph, x: string, { factor, anchor }: UpsampleLayer): strin
 /** min(1, max(0, x/6 + 1/2)) */
 const hardSigmoid = (g: Graph, x: string): string =>
   g.op('HardSigmoid', [x], { alpha: { float: 1 / 6 }, beta: { float: 0.5 } });
+
+/** The highest position bounds the means of all windows, so no power overflows. */
+function windowEvidence(g: Graph, x: string, layer: LayerOf<'window-evidence'>): string {
+  const highest = g.op('ReduceMax', [x], { axes: [2, 3], keepdims: 1 });
+  const parts = windowsOf(layer).map(({ size, share }) => {
+    const means = g.op('AveragePool', [x], { kernel_shape: [size, size] });
+    const powers = g.op('Exp', [g.op('Mul', [g.op('Sub', [means, highest]), g.scalar(layer.sharpness)])]);
+    return g.op('Mul', [g.op('ReduceMean', [powers], { axes: [2, 3], keepdims: 1 }), g.scalar(share)]);
+  });
+  const mean = parts.reduce((sum, part) => g.op('Add', [sum, part]));
+  return g.op('Add', [g.op('Mul', [g.op('Log', [mean]), g.scalar(1 / layer.sharpness)]), highest]);
+}
 
 /** Emits the layers whose inputs are in `values`, NCHW, and adds their outputs to it. */
 export function emitOnnx(g: Graph, layers: readonly Layer[], values: Map<number, string>): void {
@@ -45,6 +58,12 @@ function emit(g: Graph, layer: Layer, of: (value: number) => string): string {
     }
     case 'concat':
       return g.op('Concat', layer.inputs.map(of), { axis: 1 });
+    case 'average-pool': {
+      const { input, size } = layer;
+      return g.op('AveragePool', [of(input)], { kernel_shape: [size, size], strides: [size, size] });
+    }
+    case 'window-evidence':
+      return windowEvidence(g, of(layer.input), layer);
     case 'mean':
       return g.op('ReduceMean', [of(layer.input)], { axes: [2, 3], keepdims: 1 });
     case 'upsample':

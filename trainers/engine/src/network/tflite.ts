@@ -2,7 +2,8 @@ import { permute4 } from './permute.ts';
 import { activations, padding } from '../tflite/schema.ts';
 import type { OperatorName } from '../tflite/schema.ts';
 import type { TfliteGraph } from '../tflite/writer.ts';
-import type { ConvLayer, Layer } from './layers.ts';
+import { windowsOf } from './layers.ts';
+import type { ConvLayer, Layer, LayerOf } from './layers.ts';
 
 /** A tensor of the graph, [1,H,W,C]. */
 export interface TensorRef {
@@ -49,12 +50,12 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => TensorRef): T
       const tensors = parts.map(({ tensor }) => tensor);
       return { tensor: g.op('CONCATENATION', tensors, { shape }, { axis: 3 }), shape };
     }
-    case 'mean': {
-      const { tensor, shape: from } = of(layer.input);
-      const shape = [1, 1, 1, from[3]] as const;
-      const axes = g.constant(Int32Array.of(1, 2), [2]);
-      return { tensor: g.op('MEAN', [tensor, axes], { shape }, { keepDims: 1 }), shape };
-    }
+    case 'average-pool':
+      return averagePool(g, of(layer.input), layer.size, layer.size);
+    case 'window-evidence':
+      return windowEvidence(g, layer, of(layer.input));
+    case 'mean':
+      return overPositions(g, 'MEAN', of(layer.input));
     case 'upsample': {
       const { tensor, shape: from } = of(layer.input);
       const [height, width] = [from[1] * layer.factor, from[2] * layer.factor];
@@ -77,6 +78,43 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => TensorRef): T
     case 'sigmoid':
       return like('LOGISTIC', of(layer.input));
   }
+}
+
+function overPositions(g: TfliteGraph, name: 'MEAN' | 'REDUCE_MAX', { tensor, shape: from }: TensorRef): TensorRef {
+  const shape = [1, 1, 1, from[3]] as const;
+  const axes = g.constant(Int32Array.of(1, 2), [2]);
+  return { tensor: g.op(name, [tensor, axes], { shape }, { keepDims: 1 }), shape };
+}
+
+function averagePool(
+  g: TfliteGraph,
+  { tensor, shape: [, h, w, c] }: TensorRef,
+  size: number,
+  stride: number,
+): TensorRef {
+  const shape = [1, Math.floor((h - size) / stride) + 1, Math.floor((w - size) / stride) + 1, c] as const;
+  const options = { padding: padding.valid, strideWidth: stride, strideHeight: stride };
+  const filter = { filterWidth: size, filterHeight: size, activation: activations.none };
+  return { tensor: g.op('AVERAGE_POOL_2D', [tensor], { shape }, { ...options, ...filter }), shape };
+}
+
+/** The highest position bounds the means of all windows, so no power overflows. */
+function windowEvidence(g: TfliteGraph, layer: LayerOf<'window-evidence'>, x: TensorRef): TensorRef {
+  const scalar = (value: number): number => g.constant(Float32Array.of(value), []);
+  const highest = overPositions(g, 'REDUCE_MAX', x);
+  const { shape } = highest;
+  const parts = windowsOf(layer).map(({ size, share }) => {
+    const means = averagePool(g, x, size, 1);
+    const above = g.op('SUB', [means.tensor, highest.tensor], { shape: means.shape });
+    const powers = g.op('EXP', [g.op('MUL', [above, scalar(layer.sharpness)], { shape: means.shape })], {
+      shape: means.shape,
+    });
+    const mean = overPositions(g, 'MEAN', { tensor: powers, shape: means.shape });
+    return g.op('MUL', [mean.tensor, scalar(share)], { shape });
+  });
+  const mean = parts.reduce((sum, part) => g.op('ADD', [sum, part], { shape }));
+  const log = g.op('MUL', [g.op('LOG', [mean], { shape }), scalar(1 / layer.sharpness)], { shape });
+  return { tensor: g.op('ADD', [log, highest.tensor], { shape }), shape };
 }
 
 /** TensorFlow Lite's SAME padding matches that of the layers: the odd pixel at the end. */

@@ -1,4 +1,5 @@
 import { relu, upsample, dropout } from '../autodiff/operations.ts';
+import { averagePool, concatChannels, meanOfPositions, windowEvidence } from '../autodiff/pooling.ts';
 import type { Tape, Value } from '../autodiff/tape.ts';
 import type { Layer, LayerOf } from './layers.ts';
 
@@ -43,6 +44,18 @@ function emit(
       return relu(tape, of(layer.input));
     case 'dropout':
       return dropoutMask ? dropout(tape, of(layer.input), dropoutMask) : of(layer.input);
+    case 'concat':
+      return concatChannels(tape, layer.inputs.map(of));
+    case 'average-pool':
+      return averagePool(tape, of(layer.input), layer.size);
+    case 'window-evidence':
+      return windowEvidence(tape, of(layer.input), layer.sizes, layer.sharpness);
+    case 'mean':
+      return meanOfPositions(tape, of(layer.input));
+    case 'scale': {
+      if (layer.offset) throw new Error('the gradient of a scale with an offset is not implemented');
+      return dropout(tape, of(layer.input), tape.frozen(Float32Array.of(layer.factor), [1]));
+    }
     case 'upsample':
       if (layer.anchor !== 'center') throw new Error('the gradient of an upsampling by corners is not implemented');
       return upsample(tape, of(layer.input), layer.factor);

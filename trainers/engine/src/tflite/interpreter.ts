@@ -93,6 +93,24 @@ function maxPool(inputs: readonly Array4[], operator: TfliteOperator, shape: rea
   return applyActivation(out, activation);
 }
 
+/** Without padding alone: with it, runtimes count the pixels of the image only. */
+function averagePool(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
+  const x = input(inputs, 0);
+  const channels = at(x.shape, 3);
+  const { filterHeight = 1, filterWidth = 1, activation = 0, padding: scheme = padding.same } = operator.options;
+  if (scheme !== padding.valid) throw new Error('AVERAGE_POOL_2D with padding');
+  const sums = new Float64Array(sizeOf(shape));
+  slide(x, [filterHeight, filterWidth], operator, (to, from) => {
+    for (let c = 0; c < channels; c++) {
+      sums[to * channels + c] = (sums[to * channels + c] ?? 0) + (x.values[from * channels + c] ?? 0);
+    }
+  });
+  return applyActivation(
+    Float32Array.from(sums, (sum) => sum / (filterHeight * filterWidth)),
+    activation,
+  );
+}
+
 /** Mean of [1,H,W,C] over H and W. */
 function meanOverPixels(inputs: readonly Array4[], operator: TfliteOperator): Float32Array {
   const { shape, values } = input(inputs, 0);
@@ -136,6 +154,7 @@ const kernels: Readonly<Partial<Record<TfliteOperator['op'], Kernel>>> = {
   SOFTMAX: softmax,
   LOGISTIC: (inputs) => input(inputs, 0).values.map((x) => 1 / (1 + Math.exp(-x))),
   MAX_POOL_2D: maxPool,
+  AVERAGE_POOL_2D: averagePool,
 };
 
 function constantValues(model: TfliteModel, index: number): Float32Array | undefined {

@@ -152,9 +152,15 @@ function split(inputs: readonly Array4[], { options }: TfliteOperator): Float32A
   return Array.from({ length: count }, (_, column) => x.values.filter((__, i) => i % count === column));
 }
 
-/** Maximum of each row of [n, m]. */
-function rowMaxima(inputs: readonly Array4[], _: TfliteOperator, shape: readonly number[]): Float32Array {
+/** Maximum of each row of [n, m], or over H and W of [1,H,W,C]. */
+function maxima(inputs: readonly Array4[], _: TfliteOperator, shape: readonly number[]): Float32Array {
   const [x, axes] = [input(inputs, 0), input(inputs, 1)];
+  if ([...axes.values].join() === '1,2' && x.shape.length === 4) {
+    const channels = at(x.shape, 3);
+    const out = new Float32Array(channels).fill(-Infinity);
+    for (const [i, value] of x.values.entries()) out[i % channels] = Math.max(out[i % channels] ?? 0, value);
+    return out;
+  }
   const width = at(x.shape, 1);
   if (axes.values[0] !== 1 || x.shape.length !== 2) throw new Error('REDUCE_MAX of other than rows');
   return Float32Array.from({ length: sizeOf(shape) }, (__, row) =>
@@ -172,6 +178,8 @@ export const plainKernels = {
   EQUAL: elementwise((a, b) => (a === b ? 1 : 0)),
   FLOOR_DIV: elementwise((a, b) => Math.floor(a / b)),
   FLOOR_MOD: elementwise((a, b) => a - Math.floor(a / b) * b),
+  EXP: mapped(Math.exp),
+  LOG: mapped(Math.log),
   RELU: mapped((x) => Math.max(0, x)),
   HARD_SWISH: mapped((x) => (x * Math.min(6, Math.max(0, x + 3))) / 6),
   RESIZE_BILINEAR: resizeBilinear,
@@ -179,5 +187,5 @@ export const plainKernels = {
   GATHER: gather,
   TOPK_V2: topK,
   SPLIT: split,
-  REDUCE_MAX: rowMaxima,
+  REDUCE_MAX: maxima,
 } satisfies Readonly<Partial<Record<TfliteOperator['op'], Kernel>>>;

@@ -84,6 +84,8 @@ export const operators = {
   SOFTMAX: { code: 25, version: 1, table: 9, fields: { beta: { slot: 0, kind: 'float' } } },
   MEAN: { code: 40, version: 1, table: 27, fields: { keepDims: bool(0) } },
   CAST: { code: 53, version: 1, table: 37, fields: { from: byte(0), to: byte(1) } },
+  EXP: { code: 47, version: 1, ...none },
+  LOG: { code: 73, version: 1, ...none },
   RELU: { code: 19, version: 1, ...none },
   RESIZE_BILINEAR: {
     code: 23,
