@@ -130,5 +130,5 @@ test('a key is lost or leaked; a machine was stolen; the name changed', async ()
     'credentials',
     'stable',
   );
-  assert.match(renewed.stdout, /"app_address": ?"https:\/\/new\.example\.com"/);
+  assert.match(renewed.stdout, /"app_address": ?"https:\/\/new\.example\.com(:443)?"/);
 });
