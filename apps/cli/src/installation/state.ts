@@ -9,8 +9,11 @@ export interface Switch {
   /** Null: the first installation. */
   readonly from: string | null;
   readonly to: string;
-  /** prepare: the older version is in use. trial: the newer one, not yet proven. revert: back to the older one. */
-  readonly stage: 'prepare' | 'trial' | 'revert';
+  /**
+   * prepare: the older version is in use. restore: the data of a version before come back. trial: the newer version is
+   * in use, not yet proven. revert: back to the older one.
+   */
+  readonly stage: 'prepare' | 'restore' | 'trial' | 'revert';
   /** Whether the older version cannot read what the newer one writes. */
   readonly hasNewSchema: boolean;
   /** A snapshot whose data the version needs: a return to the version before. */

@@ -1,6 +1,6 @@
 // A switch to another version: one link changes. Each stage is on the disk before its work begins, so the switch goes
 // on after a kill or a power cut, and a version that is not ready in time is reverted.
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { units } from './places.ts';
 import { keepSnapshots, restoreSnapshot, takeSnapshot } from './data-snapshot.ts';
@@ -14,7 +14,6 @@ import {
   provenLink,
   readPrevious,
   readSwitch,
-  restoring,
   type Switch,
   versionFolder,
   writePrevious,
@@ -33,10 +32,14 @@ export async function resumeSwitch(say: (text: string) => void): Promise<void> {
 const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) => void) => Promise<void>>> = {
   async prepare(of) {
     systemctl('stop', units.runner, units.server);
-    if (existsSync(restoring)) restoreSnapshot(readFileSync(restoring, 'utf8').trim());
     const { database_url } = await readServerOptions();
     const snapshot = of.from === null || database_url !== undefined ? null : takeSnapshot(`before-${of.to}`);
     if (of.from !== null) await writePrevious({ version: of.from, snapshot, switchedAt: of.startedAt });
+    await writeSwitch({ ...of, stage: of.restore === null ? 'trial' : 'restore' });
+  },
+
+  async restore(of) {
+    systemctl('stop', units.runner, units.server);
     if (of.restore !== null) restoreSnapshot(of.restore);
     await writeSwitch({ ...of, stage: 'trial' });
   },
