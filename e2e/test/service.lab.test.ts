@@ -157,44 +157,40 @@ async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
   await machineOnline(machine, 'barn');
 }
 
-test(
-  'the server as a service: install, upgrade, revert, return, power cuts, uninstall',
-  { timeout: 3_600_000 },
-  async (t) => {
-    await using folder = await tempFolder();
-    const archive = await buildArchive('0.1.0', folder.path);
-    await using host = await startServerHost();
-    const { machine } = host;
-    await machine.push('/root', archive.file);
-    await machine.must(
-      `mv /root/${path.basename(archive.file)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
-      300,
+test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
+  await using folder = await tempFolder();
+  const archive = await buildArchive('0.1.0', folder.path);
+  await using host = await startServerHost();
+  const { machine } = host;
+  await machine.push('/root', archive.file);
+  await machine.must(
+    `mv /root/${path.basename(archive.file)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
+    300,
+  );
+  await t.test('install, and again', () => installs(host));
+  await using barn = await container(host.port);
+  await t.test('a machine installs its agent by the printed line', async () => {
+    const made = JSON.parse(await machine.must('platform machine create barn --json')) as {
+      credentials: object;
+      install_script_command: string;
+    };
+    await barn.must(`umask 077; echo '${JSON.stringify(made.credentials)}' > /etc/platform.json`);
+    await eventually('the machine reaches the server', 120, async () =>
+      (await barn.exec(`curl -fsSk -o /dev/null https://${serverName}/livez`)).code === 0 ? true : undefined,
     );
-    await t.test('install, and again', () => installs(host));
-    await using barn = await container(host.port);
-    await t.test('a machine installs its agent by the printed line', async () => {
-      const made = JSON.parse(await machine.must('platform machine create barn --json')) as {
-        credentials: object;
-        install_script_command: string;
-      };
-      await barn.must(`umask 077; echo '${JSON.stringify(made.credentials)}' > /etc/platform.json`);
-      await eventually('the machine reaches the server', 120, async () =>
-        (await barn.exec(`curl -fsSk -o /dev/null https://${serverName}/livez`)).code === 0 ? true : undefined,
-      );
-      await barn.must(`${made.install_script_command} | sh`, 600);
-      await machineOnline(machine, 'barn', 300);
-    });
-    await t.test('bad input changes nothing', () => refusesBadInput(host));
-    await t.test('an edited unit is kept', () => keepsEditedUnit(host));
-    await t.test('all processes killed, started again', async () => {
-      await machine.kill();
-      await host.up();
-      await machineOnline(machine, 'barn', 300);
-    });
-    await t.test('upgrade; a version that is never ready is reverted', () => upgradesAndReverts(host));
-    await t.test('return to the version before, with and without a newer schema', () => returnsToVersionBefore(host));
-    await t.test('a power cut while the data are saved', () => survivesPowerCut(host, '0.1.4', 'prepare'));
-    await t.test('a power cut while the new version is on trial', () => survivesPowerCut(host, '0.1.5', 'trial'));
-    await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
-  },
-);
+    await barn.must(`${made.install_script_command} | sh`, 600);
+    await machineOnline(machine, 'barn', 300);
+  });
+  await t.test('bad input changes nothing', () => refusesBadInput(host));
+  await t.test('an edited unit is kept', () => keepsEditedUnit(host));
+  await t.test('all processes killed, started again', async () => {
+    await machine.kill();
+    await host.up();
+    await machineOnline(machine, 'barn', 300);
+  });
+  await t.test('upgrade; a version that is never ready is reverted', () => upgradesAndReverts(host));
+  await t.test('return to the version before, with and without a newer schema', () => returnsToVersionBefore(host));
+  await t.test('a power cut while the data are saved', () => survivesPowerCut(host, '0.1.4', 'prepare'));
+  await t.test('a power cut while the new version is on trial', () => survivesPowerCut(host, '0.1.5', 'trial'));
+  await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
+});
