@@ -30,9 +30,8 @@ import type { DataFolder, ServerDatabase } from './server-storage.ts';
 import { certificateProblems, type IdentityInUse, isStrictTransport } from './tls/in-use.ts';
 import { findAttempt, findScriptKey } from './training/store/attempts.ts';
 import { reapJobs } from './training/store/job-reaper.ts';
+import { version } from './version.ts';
 import type { Addresses } from './wire/base-url.ts';
-
-const version = '0.1.0';
 
 /** How the background work of a server ends. */
 export type Stopping = {

@@ -5,6 +5,7 @@ import type { Clock, Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
+import { refuseIncomplete } from './backup/restoring.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
 import {
   type Connection,
@@ -43,12 +44,13 @@ const databaseName = 'platform';
 
 /**
  * @param started - closes what is opened here.
- * @throws PlatformError DATA_DIR_IN_USE
+ * @throws PlatformError DATA_DIR_IN_USE, RESTORE_INCOMPLETE
  */
 export async function openDataFolder(options: CloudOptions, started: AsyncDisposableStack): Promise<DataFolder> {
   const dataFolder = path.resolve(options.dataDir);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   started.use(await lockData(dataFolder));
+  await refuseIncomplete(dataFolder);
   const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
   const releaseKey = await openOnlineKey(dataFolder);
   const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));

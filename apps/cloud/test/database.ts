@@ -62,6 +62,23 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** The URL of a connection to the cluster of the tests. */
+export function urlOf(connection: Connection): string {
+  if (connection.is !== 'socket') throw new Error('the fixture is an embedded database');
+  const { user, database, host, port } = connection;
+  return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+}
+
+/** Creates a database without any table. */
+export async function emptyDatabase(): Promise<Connection> {
+  memo.started ??= start();
+  const { cluster } = await memo.started;
+  const name = `t_${randomUUID().replaceAll('-', '')}`;
+  const admin = { ...connectionTo(cluster, 'postgres'), user: cluster.admin };
+  await run(admin, `create database ${name} owner ${cluster.user}`);
+  return connectionTo(cluster, name);
+}
+
 /** Creates a migrated, empty database; its cluster ends with the test process. */
 export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
   memo.started ??= start();

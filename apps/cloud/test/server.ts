@@ -7,8 +7,8 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { cloudOptions } from '../src/options.ts';
 import { type Around, type Server, startServer } from '../src/server.ts';
-import type { Database } from '../src/database/database.ts';
-import { testDatabase, testLog } from './database.ts';
+import type { Connection, Database } from '../src/database/database.ts';
+import { testDatabase, testLog, urlOf } from './database.ts';
 
 export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };
 
@@ -16,6 +16,7 @@ export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; pa
 export type TestServer = AsyncDisposable & {
   server: Server;
   db: Database;
+  connection: Connection;
   url: string;
   orgId: string;
   owner: Credentials;
@@ -49,9 +50,7 @@ export const transportTo = (url: string, token?: string): Transport =>
 export async function testServer(argv: readonly string[] = [], around: Around = {}): Promise<TestServer> {
   const database = await testDatabase();
   const folder = await tempFolder();
-  const { connection } = database;
-  if (connection.is !== 'socket') throw new Error('the fixture is an embedded database');
-  const databaseUrl = `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
+  const databaseUrl = urlOf(database.connection);
   const options = cloudOptions(['--data-dir', folder.path, '--port', '0', '--database-url', databaseUrl, ...argv], {});
   const server = await startServer(options, { clock: systemClock, log: testLog, around });
   const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
@@ -70,6 +69,7 @@ export async function testServer(argv: readonly string[] = [], around: Around = 
   return {
     server,
     db: database.db,
+    connection: database.connection,
     url: server.url,
     orgId: server.firstRun.orgId,
     owner,

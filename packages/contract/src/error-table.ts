@@ -1,5 +1,6 @@
 import { accessErrors } from './error-rows/access.ts';
 import { agentLinkErrors } from './error-rows/agent-link.ts';
+import { backupErrors } from './error-rows/backup.ts';
 import { callsErrors } from './error-rows/calls.ts';
 import { dataErrors } from './error-rows/data.ts';
 import { hostErrors } from './error-rows/host.ts';
@@ -32,6 +33,7 @@ export const errorTable = {
   ...trainingErrors,
   ...registryErrors,
   ...hostErrors,
+  ...backupErrors,
 } as const;
 
 /** The same rows by subject, in the order of the documentation. */
@@ -50,4 +52,5 @@ export const errorSubjects: readonly { readonly title: string; readonly rows: Re
   { title: 'Training jobs, scripts, runners and clusters', rows: trainingErrors },
   { title: 'Models and packages', rows: registryErrors },
   { title: 'The host of the server: data folder, disk, database, port', rows: hostErrors },
+  { title: 'Backups of the server, and copies of its data folder', rows: backupErrors },
 ];

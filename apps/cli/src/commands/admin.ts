@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import type { Run } from '../run.ts';
+import { adminBackupCommands } from './admin-backup.ts';
 import { installationCommands } from './admin-installation.ts';
 
 /** Commands for the host of the management server itself; they need no API key. */
 export function adminCommands(program: Command, run: Run): void {
   const admin = program.command('admin').description('the management server on this host: install, upgrade, maintain');
   installationCommands(admin, run);
+  adminBackupCommands(admin, run);
 }

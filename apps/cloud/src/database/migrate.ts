@@ -13,10 +13,21 @@ const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 const lockKey = 7_236_501;
 const usualLockMs = 60_000;
 
+/** The migrations of this version, in order. */
+export async function knownMigrations(folder = migrationsFolder): Promise<{ name: string; sha256: string }[]> {
+  const known: { name: string; sha256: string }[] = [];
+  for (const name of (await readdir(folder)).filter((one) => /^\d{4}_\w+\.sql$/.test(one)).toSorted()) {
+    const text = await readFile(path.join(folder, name), 'utf8');
+    known.push({ name, sha256: createHash('sha256').update(text).digest('hex') });
+  }
+  return known;
+}
+
 /**
  * Migrates the schema to this version: each new NNNN_name.sql in its own transaction, in order, forward only.
  *
- * @param of - lockMs: how long a statement waits for locks of other sessions. right: losing it ends the migration.
+ * @param of - lockMs: how long a statement waits for locks of other sessions. right: losing it ends the migration. last:
+ *   name of the last file to apply.
  * @returns names of the files that were applied now.
  * @throws PlatformError DATA_DIR_NEWER if the database has a file that this version lacks, or one with other content;
  * DATABASE_UNAVAILABLE if another session holds a table, or the database no longer answers.
@@ -24,16 +35,16 @@ const usualLockMs = 60_000;
 export async function migrate(
   connection: Connection,
   where: string,
-  of: { folder?: string; lockMs?: number; right?: Pick<DatabaseRight, 'onLost'> } = {},
+  of: { folder?: string; lockMs?: number; right?: Pick<DatabaseRight, 'onLost'>; last?: string } = {},
 ): Promise<string[]> {
-  const { folder = migrationsFolder, lockMs = usualLockMs } = of;
+  const { folder = migrationsFolder, lockMs = usualLockMs, last } = of;
   // No limit per statement: a migration of many rows may take long.
   const client = new Client({ ...clientConfig(connection, serverSessions), lock_timeout: lockMs });
   let step = 'a connection';
   client.on('error', () => {});
   of.right?.onLost(() => cut(client));
   try {
-    return await applyNew(client, { where, folder, onStep: (next) => (step = next) });
+    return await applyNew(client, { where, folder, last, onStep: (next) => (step = next) });
   } catch (error) {
     if (error instanceof PlatformError || !isDatabaseAway(error)) throw error;
     const problem = `waited for ${step} (at most ${lockMs / 1_000} s for another session): ${errorText(error)}`;
@@ -41,10 +52,11 @@ export async function migrate(
   }
 }
 
-type Migration = { where: string; folder: string; onStep: (step: string) => void };
+type Migration = { where: string; folder: string; last: string | undefined; onStep: (step: string) => void };
 
-async function applyNew(client: Client, { where, folder, onStep }: Migration): Promise<string[]> {
-  const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).toSorted();
+async function applyNew(client: Client, { where, folder, last, onStep }: Migration): Promise<string[]> {
+  const all = await knownMigrations(folder);
+  const files = all.map(({ name }) => name).filter((name) => last === undefined || name <= last);
   await client.connect();
   onStep('another migration to end');
   try {

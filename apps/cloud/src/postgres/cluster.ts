@@ -80,7 +80,15 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-const hasDatabase = async (folder: string): Promise<boolean> => {
+/** The database that runs for this folder; undefined: none does. */
+export async function runningCluster(folder: string): Promise<Pick<Cluster, 'host' | 'port' | 'user'> | undefined> {
+  const files = path.join(await locationOf(folder), major);
+  const found = await readPostmaster(files);
+  if (!found?.isReady || (await processState(found.pid, files)) === 'gone') return undefined;
+  return { host: found.socketFolder, port: found.port, user: appRole };
+}
+
+export const hasDatabase = async (folder: string): Promise<boolean> => {
   const file = path.join(await locationOf(folder), major, 'PG_VERSION');
   return (await stat(file).catch(() => undefined)) !== undefined;
 };

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { StoredBlob } from '../blob-store.ts';
+import { mayDeleteFiles } from '../../database/backup-lock.ts';
 import type { Database } from '../../database/database.ts';
 
 /** For this time, the uploader may read a file before a row references it. */
@@ -71,6 +72,23 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   or exists (select from training_job j where j.script_sha256 = ${sha256} and j.ended_on is null)
   or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
   or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
+
+/** The files of a backup, in SQL: `isRequired` if a row names the file, else uploaded within the last day. */
+export const filesToBackUp = `
+  with named as (
+    select sha256 from binary_data union select manifest_sha256 from dataset_version
+    union select package_sha256 from registry_version
+    union select file_sha256 from sequence_export where file_sha256 is not null
+    union select script_sha256 from training_job where script_sha256 is not null and ended_on is null
+    union select encode(sha256, 'hex') from release union select encode(sha256, 'hex') from release_patch
+  )
+  select sha256, bool_or(is_required) as "isRequired" from (
+    select sha256, true as is_required from named
+    union all select sha256, false from blob where uploaded_on > now() - make_interval(secs => ${uploadLifeMs / 1000})
+  ) file group by sha256 order by sha256`;
+
+/** Manifests whose images a backup needs, in SQL. */
+export const manifestsToBackUp = `select distinct manifest_sha256 as sha256 from training_job where state in ('pending', 'in_progress', 'canceling')`;
 
 /** Storage of one organization. */
 export type StoredBytes = {
@@ -149,11 +167,12 @@ export async function markUnnamed(
 }
 
 /**
- * Deletes the rows of a file without a reference, unless an organization uploaded it again. @returns whether no row is
- * left.
+ * Deletes the rows of a file without a reference, unless an organization uploaded it again. While a backup runs, it
+ * deletes none. @returns whether no row is left.
  */
 export const releaseBlob = (db: Database, sha256: string): Promise<boolean> =>
   db.transaction().execute(async (trx) => {
+    if (!(await mayDeleteFiles.execute(trx)).rows[0]?.isFree) return false;
     if ((await namedBlobs(trx, [sha256])).size > 0) return false;
     // Waits for a concurrent upload of the same file, and then sees its row.
     await sql`

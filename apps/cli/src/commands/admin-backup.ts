@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { checkout, defaultDataFolder } from '../data-folder.ts';
+import type { Run } from '../run.ts';
+
+interface Flags {
+  readonly dataDir?: string;
+  readonly keep?: string;
+  readonly keysTo?: string;
+  readonly snapshot?: string;
+  readonly keys?: string;
+  readonly acceptDamaged?: boolean;
+  readonly json?: boolean;
+}
+
+const dataDir = ['--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)'] as const;
+const keys = ['--keys <file>', 'the keys, if they are kept away from the rest of the backup'] as const;
+
+/** Backups of the server on this host. Its own program does the work, because it knows the server's data. */
+export function adminBackupCommands(admin: Command, run: Run): void {
+  admin
+    .command('backup <dir>')
+    .description('add a snapshot of database, files and keys to a folder, while the server runs')
+    .option(...dataDir)
+    .option('--keep <n>', 'remove all snapshots but the newest N')
+    .option('--keys-to <file>', 'put the keys there, away from the rest of the backup')
+    .addHelpText('after', '\nPLATFORM_BACKUP_PASSPHRASE encrypts the keys. DATABASE_URL names a database of your own.')
+    .action(run(async ({ signal }, dir: string, flags: Flags) => start('backup', dir, flags, signal)));
+  admin
+    .command('restore <dir>')
+    .description('restore a snapshot into a new or empty data folder')
+    .option(...dataDir)
+    .option('--snapshot <name or number>', 'which one (default: the newest)')
+    .option(...keys)
+    .option('--accept-damaged', 'restore without the files that are damaged')
+    .addHelpText(
+      'after',
+      '\nPLATFORM_BACKUP_PASSPHRASE opens encrypted keys. DATABASE_URL names an empty database of your own.',
+    )
+    .action(run(async ({ signal }, dir: string, flags: Flags) => start('restore', dir, flags, signal)));
+  admin
+    .command('verify <dir>')
+    .description('read every file of the backups in a folder and compare its hash')
+    .option('--snapshot <name or number>', 'which one (default: all)')
+    .option(...keys)
+    .action(run(async ({ signal }, dir: string, flags: Flags) => start('verify', dir, flags, signal)));
+}
+
+async function start(
+  name: 'backup' | 'restore' | 'verify',
+  dir: string,
+  flags: Flags,
+  signal: AbortSignal,
+): Promise<void> {
+  const given = {
+    '--data-dir':
+      name === 'verify' ? undefined : (flags.dataDir ?? process.env['PLATFORM_DATA_DIR'] ?? defaultDataFolder()),
+    '--keep': flags.keep,
+    '--keys-to': flags.keysTo,
+    '--snapshot': flags.snapshot,
+    '--keys': flags.keys,
+  };
+  const args = [
+    ...Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
+    ...(flags.acceptDamaged ? ['--accept-damaged'] : []),
+    ...(flags.json ? ['--json'] : []),
+    '--',
+    dir,
+  ];
+  const program = path.join(checkout, 'apps', 'cloud', 'src', 'admin.ts');
+  const child = spawn(process.execPath, [program, name, ...args], { stdio: 'inherit' });
+  const end = (): void => void child.kill('SIGTERM');
+  signal.addEventListener('abort', end, { once: true });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
+}

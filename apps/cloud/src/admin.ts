@@ -1,0 +1,190 @@
+// The administration of a server's data, as a program of its own: `platform admin …` starts it.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { createLog, errorText, formatBytes } from '@platform/kit';
+import { onSignals, options, type OptionValues, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import type { Damage } from './backup/backup-folder.ts';
+import { reachDatabase } from './backup/database-access.ts';
+import { makeBackup, type Work } from './backup/make-backup.ts';
+import { restoreBackup } from './backup/restore.ts';
+import { verifyBackup } from './backup/verify.ts';
+
+const shared = {
+  words: { type: 'rest', words: 'DIR', description: 'The folder of the backups.' },
+  json: { type: 'boolean', default: false, description: 'One JSON document on stdout.' },
+} as const;
+const data = {
+  dataDir: { type: 'string', default: '.platform', description: 'Data folder of the server, or of npm start.' },
+  databaseUrl: {
+    type: 'secret',
+    description: 'PostgreSQL of the server, if it does not use the embedded one. Also DATABASE_URL.',
+  },
+  backupPassphrase: {
+    type: 'secret',
+    description: 'Encrypts the keys of the backup, and opens them. Best as PLATFORM_BACKUP_PASSPHRASE.',
+  },
+} as const;
+const snapshot = { type: 'string', description: 'Name or number of the snapshot (default: the newest).' } as const;
+
+const tables = {
+  backup: {
+    ...shared,
+    ...data,
+    keep: { type: 'number', min: 1, description: 'Remove all snapshots but the newest N.' },
+    keysTo: { type: 'string', description: 'File for the keys, away from the rest of the backup.' },
+  },
+  restore: {
+    ...shared,
+    ...data,
+    snapshot,
+    keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+    acceptDamaged: { type: 'boolean', default: false, description: 'Restore without the files that are damaged.' },
+  },
+  verify: {
+    ...shared,
+    snapshot: { ...snapshot, description: 'Name or number of the snapshot (default: all).' },
+    keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+  },
+} as const;
+type Name = keyof typeof tables;
+type Given<N extends Name> = OptionValues<(typeof tables)[N]>;
+
+const about: Record<Name, string> = {
+  backup: 'Adds a snapshot of database, files and keys to DIR, while the server runs or not.',
+  restore: 'Restores a snapshot of DIR into a new or empty data folder.',
+  verify: 'Reads every file of the backups in DIR and compares its hash.',
+};
+
+/** What a command prints: a document, and the same as text. */
+type Printed = { document: object; text: string[]; error?: PlatformError };
+
+/** The folder of the server itself: that of `npm start` has it in `cloud`. */
+const serverFolder = (dataDir: string): string => {
+  const inside = path.join(dataDir, 'cloud');
+  const isInside = !existsSync(path.join(dataDir, 'secrets.json')) && existsSync(path.join(inside, 'secrets.json'));
+  return path.resolve(isInside ? inside : dataDir);
+};
+
+const folderOf = ({ words }: { words: string[] }, name: Name): string => {
+  if (words.length === 1 && words[0] !== undefined) return path.resolve(words[0]);
+  throw new Usage(`Give one folder: platform admin ${name} DIR. See platform admin ${name} --help.`, 2);
+};
+
+async function backup(given: Given<'backup'>, work: Work): Promise<Printed> {
+  const folder = folderOf(given, 'backup');
+  const dataFolder = serverFolder(given.dataDir);
+  await using reached = await reachDatabase({ dataFolder, databaseUrl: given.databaseUrl?.reveal(), ...work });
+  const passphrase = given.backupPassphrase?.reveal();
+  const keysTo = given.keysTo === undefined ? undefined : path.resolve(given.keysTo);
+  const { connection } = reached;
+  const made = await makeBackup({ folder, dataFolder, connection, keep: given.keep, passphrase, keysTo }, work);
+  const first = made.damaged[0];
+  const text = [
+    `Snapshot ${made.name} in ${folder}: ${made.rows} rows, ${made.files} files of ${formatBytes(made.bytes)}, ${made.copiedFiles} of them new.`,
+    ...(passphrase === undefined ? ['Its keys are not encrypted: whoever reads them can sign in as any user.'] : []),
+    ...(made.removed.length > 0 ? [`Removed ${made.removed.join(', ')}.`] : []),
+    ...made.damaged.map(({ file, problem }) => `damaged: ${file}: ${problem}`),
+  ];
+  const error =
+    first && new PlatformError('BACKUP_SOURCE_DAMAGED', { name: made.name, count: made.damaged.length, ...first });
+  return { document: made, text, ...(error && { error }) };
+}
+
+async function restore(given: Given<'restore'>, work: Work): Promise<Printed> {
+  const folder = folderOf(given, 'restore');
+  const { snapshot: wanted, keys, acceptDamaged } = given;
+  const databaseUrl = given.databaseUrl?.reveal();
+  const of = { folder, snapshot: wanted, keys, acceptDamaged, databaseUrl, dataDir: path.resolve(given.dataDir) };
+  const made = await restoreBackup({ ...of, passphrase: given.backupPassphrase?.reveal() }, work);
+  const text = [
+    `Restored snapshot ${made.name} into ${made.dataFolder}: ${made.rows} rows, ${made.files} files.`,
+    ...(made.migrated.length > 0 ? [`The schema was brought up to date: ${made.migrated.join(', ')}.`] : []),
+    ...made.damaged.map(({ file, problem }) => `left out: ${file}: ${problem}`),
+    'Start the server under the URL that machines know. They come back by themselves.',
+  ];
+  return { document: made, text };
+}
+
+async function verify(given: Given<'verify'>, work: Work): Promise<Printed> {
+  const folder = folderOf(given, 'verify');
+  const found = await verifyBackup({ folder, snapshot: given.snapshot, keys: given.keys }, work);
+  const [first, ...more] = found.damaged;
+  const text = [
+    ...found.snapshots.map(
+      (one) => `${one.name}  version ${one.version}  ${one.rows} rows  ${one.files} files  ${formatBytes(one.bytes)}`,
+    ),
+    ...found.keysElsewhere.map(
+      (name) => `The keys of ${name} are kept elsewhere; name them with --keys to check them.`,
+    ),
+    ...found.damaged.map(({ file, problem }) => `damaged: ${file}: ${problem}`),
+    ...(first ? [] : [`All ${found.files} files are as they were written.`]),
+  ];
+  return { document: found, text, ...(first && { error: damagedError(first, more.length) }) };
+}
+
+const damagedError = ({ file, problem }: Damage, more: number): PlatformError =>
+  new PlatformError('BACKUP_DAMAGED', { file, problem: more === 0 ? problem : `${problem}; and ${more} more` });
+
+/** Field names of documents are in snake_case, as everywhere. */
+const snakeCase = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(snakeCase);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`), snakeCase(one)]),
+  );
+};
+
+function read<N extends Name>(name: N, argv: readonly string[]): Given<N> {
+  const { env } = process;
+  return options(tables[name], {
+    program: `platform admin ${name} DIR`,
+    about: about[name],
+    argv,
+    env: { ...env, PLATFORM_JSON: '', PLATFORM_DATABASE_URL: env['PLATFORM_DATABASE_URL'] ?? env['DATABASE_URL'] },
+  });
+}
+
+async function run([name = '', ...argv]: readonly string[], work: Work): Promise<Printed & { json: boolean }> {
+  switch (name) {
+    case 'backup': {
+      const given = read(name, argv);
+      return { ...(await backup(given, work)), json: given.json };
+    }
+    case 'restore': {
+      const given = read(name, argv);
+      return { ...(await restore(given, work)), json: given.json };
+    }
+    case 'verify': {
+      const given = read(name, argv);
+      return { ...(await verify(given, work)), json: given.json };
+    }
+    default:
+      throw new Usage(`Unknown command "${name}". There are: ${Object.keys(tables).join(', ')}.`, 2);
+  }
+}
+
+async function main(): Promise<number> {
+  const argv = process.argv.slice(2);
+  const isJson = argv.includes('--json');
+  const log = createLog({ name: 'admin', clock: systemClock, level: 'info', sink: stderrSink('text') });
+  try {
+    const { document, text, json, error } = await run(argv, { clock: systemClock, log, signal: onSignals() });
+    process.stdout.write(json ? `${JSON.stringify(snakeCase(document))}\n` : `${text.join('\n')}\n`);
+    if (error) throw error;
+    return 0;
+  } catch (error) {
+    if (error instanceof Usage) {
+      process.stderr.write(`${error.message}\n`);
+      return error.exitCode;
+    }
+    if (error instanceof PlatformError && isJson) {
+      const { code, what, remedy } = error;
+      process.stderr.write(`${JSON.stringify({ error: { code, what, remedy } })}\n`);
+    } else process.stderr.write(`${error instanceof PlatformError ? error.message : errorText(error)}\n`);
+    return 1;
+  }
+}
+
+process.exitCode = await main();
+process.exit();

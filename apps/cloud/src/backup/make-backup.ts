@@ -1,0 +1,254 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { Client } from 'pg';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { atomicWrite, readJson } from '@platform/kit/node';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import { openDiskBlobs } from '../blobs/disk.ts';
+import { filesToBackUp, manifestsToBackUp } from '../blobs/store/owned-blobs.ts';
+import { holdFiles } from '../database/backup-lock.ts';
+import type { Connection } from '../database/database.ts';
+import { version } from '../version.ts';
+import {
+  beginSnapshot,
+  blobPath,
+  blobsFolder,
+  completeSnapshot,
+  type Damage,
+  databaseFolder,
+  hashOf,
+  keysFile,
+  lockBackups,
+  type Manifest,
+  nextNumber,
+  prepareFolder,
+  prune,
+  removeHidden,
+  sha256Of,
+} from './backup-folder.ts';
+import { connectAs } from './database-access.ts';
+import { collectKeys, encodeKeys } from './key-file.ts';
+import { dumpDatabase } from './store/database-dump.ts';
+
+export type BackupOptions = {
+  folder: string;
+  dataFolder: string;
+  connection: Connection;
+  /** Snapshots that stay; undefined: all. */
+  keep: number | undefined;
+  passphrase: string | undefined;
+  /** Where the keys go; undefined: into the snapshot. */
+  keysTo: string | undefined;
+};
+
+export type Work = { clock: Clock; log: Log; signal?: AbortSignal | undefined };
+
+export type BackupResult = {
+  name: string;
+  folder: string;
+  rows: number;
+  files: number;
+  bytes: number;
+  copiedFiles: number;
+  removed: string[];
+  damaged: Damage[];
+};
+
+/** File of the data folder about its newest backup. */
+const lastBackupFile = (dataFolder: string): string => path.join(dataFolder, 'last-backup.json');
+
+/** When the newest backup of a data folder was made, ms since 1970; undefined: none was. */
+export async function lastBackup(dataFolder: string): Promise<number | undefined> {
+  const found = (await readJson(lastBackupFile(dataFolder)).catch(() => undefined)) as { at?: string } | undefined;
+  const at = Date.parse(found?.at ?? '');
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/**
+ * Adds a snapshot to a folder of backups, while the server runs or not.
+ *
+ * @throws PlatformError BACKUP_FOLDER_UNUSABLE, BACKUP_OTHER_INSTALLATION, BACKUP_IN_USE, DISK_FULL,
+ * DATABASE_UNAVAILABLE
+ */
+export async function makeBackup(options: BackupOptions, work: Work): Promise<BackupResult> {
+  const { folder, dataFolder } = options;
+  const installationId = await installationOf(dataFolder);
+  await prepareFolder(folder, dataFolder, installationId);
+  await using _lock = await lockBackups(folder);
+  try {
+    const made = await fill(options, installationId, work);
+    const pruned = options.keep === undefined ? { removed: [] } : await prune(folder, options.keep);
+    const note = { at: new Date(work.clock.wall()).toISOString(), folder: path.resolve(folder), name: made.name };
+    const { uid, gid } = await stat(dataFolder);
+    await atomicWrite(lastBackupFile(dataFolder), `${JSON.stringify(note)}\n`, {
+      ...(process.getuid?.() === 0 && { owner: { uid, gid } }),
+    });
+    return { ...made, removed: pruned.removed };
+  } catch (error) {
+    await removeHidden(folder).catch(() => {});
+    if (['ENOSPC', 'EDQUOT'].includes(String((error as { code?: unknown }).code)))
+      throw new PlatformError('DISK_FULL', { path: folder }, error);
+    throw error;
+  }
+}
+
+/** @throws PlatformError BACKUP_FOLDER_UNUSABLE if this is not the data folder of a server. */
+async function installationOf(dataFolder: string): Promise<string> {
+  const secrets = (await readJson(path.join(dataFolder, 'secrets.json')).catch(() => undefined)) as
+    | { installation_id?: string }
+    | undefined;
+  if (typeof secrets?.installation_id === 'string') return secrets.installation_id;
+  const limit = 'the data folder of a server that was started before, with its secrets.json';
+  throw new PlatformError('INVALID_ARGUMENT', { field: '--data-dir', value: dataFolder, limit });
+}
+
+type FileRow = { sha256: string; isRequired: boolean };
+
+async function fill(
+  options: BackupOptions,
+  installationId: string,
+  work: Work,
+): Promise<Omit<BackupResult, 'removed'>> {
+  const { folder, dataFolder, connection } = options;
+  const { clock, log, signal } = work;
+  const createdOn = new Date(clock.wall()).toISOString();
+  const number = await nextNumber(folder);
+  const made = await beginSnapshot(folder);
+  await using client = await connectAs(connection, dataFolder);
+  // Until the end of this session, no sweep deletes a file that the snapshot may name.
+  await client.query(holdFiles);
+  const keys = await writeKeyFile(options, installationId, made);
+  const { dump, read: files } = await dumpDatabase(client, path.join(made, databaseFolder), {
+    inSnapshot: () => filesOf(client, dataFolder),
+    signal,
+  });
+  const rows = dump.tables.reduce((sum, table) => sum + table.rows, 0);
+  log.info('the database is saved', { tables: dump.tables.length, rows });
+  const copied = await copyFiles(files, { from: dataFolder, to: folder }, work);
+  // Without an answer, the session has ended, and with it the protection of the files.
+  await client.query('select 1').catch((error: unknown) => {
+    const problem = `lost while files were copied: ${errorText(error)}`;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
+  });
+  const list = await writeBlobList(made, copied.stored);
+  const manifest: Manifest = {
+    format: 1,
+    number,
+    createdOn,
+    version,
+    installationId,
+    database: dump,
+    blobs: { ...list, count: copied.stored.length, bytes: copied.bytes },
+    keys,
+    damaged: copied.damaged,
+  };
+  const { name, folder: at } = await completeSnapshot(folder, made, manifest);
+  const { bytes, copiedFiles, damaged } = copied;
+  return { name, folder: at, rows, files: copied.stored.length, bytes, copiedFiles, damaged };
+}
+
+async function writeKeyFile(
+  { dataFolder, passphrase, keysTo }: BackupOptions,
+  installationId: string,
+  made: string,
+): Promise<Manifest['keys']> {
+  const text = encodeKeys(installationId, await collectKeys(dataFolder), passphrase);
+  await atomicWrite(keysTo ?? path.join(made, keysFile), text, { mode: 0o600 });
+  return { sha256: sha256Of(text), isEncrypted: passphrase !== undefined, isApart: keysTo !== undefined };
+}
+
+/** Also the images that running jobs still need, although they were deleted. */
+async function filesOf(client: Client, dataFolder: string): Promise<FileRow[]> {
+  const { rows } = await client.query<FileRow>(filesToBackUp);
+  const known = new Set(rows.map(({ sha256 }) => sha256));
+  const { rows: manifests } = await client.query<{ sha256: string }>(manifestsToBackUp);
+  for (const { sha256 } of manifests) {
+    const text = await readFile(blobPath(dataFolder, sha256), 'utf8').catch(() => '');
+    for await (const line of createInterface({ input: Readable.from([text]) })) {
+      const image = line === '' ? undefined : (JSON.parse(line) as { sha256: string }).sha256;
+      if (image === undefined || known.has(image)) continue;
+      known.add(image);
+      rows.push({ sha256: image, isRequired: false });
+    }
+  }
+  return rows;
+}
+
+const copiesAtOnce = 4;
+
+type Copied = {
+  stored: { sha256: string; sizeBytes: number }[];
+  bytes: number;
+  copiedFiles: number;
+  damaged: Damage[];
+};
+
+async function copyFiles(
+  files: readonly FileRow[],
+  { from, to }: { from: string; to: string },
+  { signal, log, clock }: Work,
+): Promise<Copied> {
+  const target = await openDiskBlobs(path.join(to, blobsFolder));
+  const result: Copied = { stored: [], bytes: 0, copiedFiles: 0, damaged: [] };
+  const left = files[Symbol.iterator]();
+  let shownAt = clock.now();
+  const worker = async (): Promise<void> => {
+    for (const { sha256, isRequired } of left) {
+      signal?.throwIfAborted();
+      const file = blobPath(from, sha256);
+      const done = await copyFile(file, sha256, target);
+      if (done.problem !== undefined && isRequired) result.damaged.push({ file, problem: done.problem });
+      if (done.sizeBytes !== undefined) {
+        result.stored.push({ sha256, sizeBytes: done.sizeBytes });
+        result.bytes += done.sizeBytes;
+      }
+      if (done.isCopied) result.copiedFiles += 1;
+      if (clock.now() - shownAt < 10_000) continue;
+      shownAt = clock.now();
+      log.info('copying files', { done: result.stored.length, of: files.length });
+    }
+  };
+  await Promise.all(Array.from({ length: copiesAtOnce }, worker));
+  result.stored.sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
+  return result;
+}
+
+/** `sizeBytes`: it is in the backup. `problem`: with the file of the data folder. */
+type CopiedFile = { sizeBytes?: number; problem?: string; isCopied?: boolean };
+
+/** The backup's own file serves where that of the data folder was damaged meanwhile. */
+async function copyFile(file: string, sha256: string, target: BlobStore): Promise<CopiedFile> {
+  const [source, stored] = [await stat(file).catch(() => undefined), await target.head(sha256)];
+  if (source && stored?.sizeBytes === source.size) return stored;
+  const kept = stored && (await hashOf(await target.get(sha256))) === sha256 ? stored : undefined;
+  if (!source) return { problem: 'it is missing', ...kept };
+  if (kept) return { problem: `it has ${source.size} bytes, not ${kept.sizeBytes}`, ...kept };
+  // A damaged file of the backup would otherwise stay.
+  await target.delete(sha256);
+  try {
+    const { sizeBytes } = await target.put(createReadStream(file), { sha256 });
+    return { sizeBytes, isCopied: true };
+  } catch (error) {
+    if (error instanceof PlatformError && error.code === 'HASH_MISMATCH')
+      return { problem: `its sha256 is ${String(error.data['gotSha256'])}` };
+    if ((error as { syscall?: unknown }).syscall === 'read') return { problem: errorText(error) };
+    throw error;
+  }
+}
+
+async function writeBlobList(
+  made: string,
+  stored: readonly { sha256: string; sizeBytes: number }[],
+): Promise<{ file: string; sha256: string }> {
+  const file = 'blobs.txt.gz';
+  const lines = Readable.from(stored.map(({ sha256, sizeBytes }) => `${sha256} ${sizeBytes}\n`));
+  const to = createWriteStream(path.join(made, file), { flags: 'wx', mode: 0o600, flush: true });
+  await pipeline(lines, createGzip(), to);
+  return { file, sha256: sha256Of(await readFile(path.join(made, file))) };
+}

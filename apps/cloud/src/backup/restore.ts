@@ -1,0 +1,229 @@
+import { createReadStream } from 'node:fs';
+import { lchown, lstat, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { formatBytes } from '@platform/kit';
+import { atomicWrite, FolderLocked, lockFolder, readJson } from '@platform/kit/node';
+import { openDiskBlobs } from '../blobs/disk.ts';
+import type { Connection } from '../database/database.ts';
+import { knownMigrations, migrate } from '../database/migrate.ts';
+import { startCluster } from '../postgres/cluster.ts';
+import { openOwnDatabase } from '../postgres/roles.ts';
+import { version } from '../version.ts';
+import {
+  blobPath,
+  blobsFolder,
+  type Damage,
+  databaseFolder,
+  findSnapshot,
+  keysFile,
+  type Manifest,
+  readBlobList,
+  sha256Of,
+  type Snapshot,
+} from './backup-folder.ts';
+import { connectAs, databaseName } from './database-access.ts';
+import { decodeKeys, isBesideReleaseKeys, type KeyEntry, writeKeys } from './key-file.ts';
+import type { Work } from './make-backup.ts';
+import { restoringFile } from './restoring.ts';
+import { advanceReleaseDocuments } from './store/advance-releases.ts';
+import { damageOf, loadDatabase } from './store/database-dump.ts';
+import { beginTarget, endTarget } from './store/target-database.ts';
+
+export type RestoreOptions = {
+  folder: string;
+  snapshot: string | undefined;
+  /** New or empty. */
+  dataDir: string;
+  databaseUrl: string | undefined;
+  keys: string | undefined;
+  passphrase: string | undefined;
+  /** Go on without damaged files. */
+  acceptDamaged: boolean;
+};
+
+export type RestoreResult = {
+  name: string;
+  createdOn: string;
+  dataFolder: string;
+  rows: number;
+  files: number;
+  migrated: string[];
+  damaged: Damage[];
+};
+
+/**
+ * Restores a snapshot into a new folder. Everything is checked before the first byte is written; until the end, no server
+ * starts on the folder.
+ *
+ * @throws PlatformError BACKUP_…, RESTORE_TARGET_IN_USE, DISK_FULL, DATABASE_UNAVAILABLE
+ */
+export async function restoreBackup(options: RestoreOptions, work: Work): Promise<RestoreResult> {
+  const snapshot = await findSnapshot(options.folder, options.snapshot);
+  const { name, manifest } = snapshot;
+  const last = await lastMigration(name, manifest);
+  const keys = await readKeys(snapshot, options);
+  for (const table of manifest.database.tables) {
+    const problem = await damageOf(path.join(snapshot.folder, databaseFolder), table);
+    const file = path.join(snapshot.folder, databaseFolder, table.file);
+    if (problem !== undefined) throw new PlatformError('BACKUP_DAMAGED', { file, problem });
+  }
+  const dataFolder = isBesideReleaseKeys(keys) ? path.join(options.dataDir, 'cloud') : options.dataDir;
+  const owner = await emptyTarget(options.dataDir, dataFolder, work);
+  await checkRoom(dataFolder, manifest);
+  await using _lock = await lock(dataFolder);
+  try {
+    await writeKeys(dataFolder, keys);
+    const { files, damaged } = await restoreFiles(snapshot, options, dataFolder, work);
+    const migrated = await restoreDatabase(snapshot, { ...options, dataFolder, last }, work);
+    const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0);
+    if (process.getuid?.() === 0 && owner !== undefined && owner.uid !== 0) await give(options.dataDir, owner);
+    await rm(restoringFile(dataFolder));
+    return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
+  } catch (error) {
+    if (['ENOSPC', 'EDQUOT'].includes(String((error as { code?: unknown }).code)))
+      throw new PlatformError('DISK_FULL', { path: options.dataDir }, error);
+    throw error;
+  }
+}
+
+/** @returns the last migration of the backup. @throws PlatformError BACKUP_NEWER */
+async function lastMigration(name: string, manifest: Manifest): Promise<string> {
+  const known = new Map((await knownMigrations()).map((one) => [one.name, one.sha256]));
+  const { migrations } = manifest.database;
+  const unknown = migrations.find((one) => known.get(one.name) !== one.sha256);
+  const last = migrations.at(-1)?.name ?? '';
+  const missing = [...known.keys()].find((one) => one <= last && !migrations.some((have) => have.name === one));
+  const what = unknown?.name ?? missing;
+  if (what !== undefined)
+    throw new PlatformError('BACKUP_NEWER', { name, found: manifest.version, own: version, what: `schema ${what}` });
+  return last;
+}
+
+async function readKeys({ name, folder, manifest }: Snapshot, options: RestoreOptions): Promise<KeyEntry[]> {
+  const file = options.keys ?? path.join(folder, keysFile);
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) throw new PlatformError('BACKUP_KEYS_MISSING', { name, file });
+  if (options.keys === undefined && sha256Of(text) !== manifest.keys.sha256)
+    throw new PlatformError('BACKUP_DAMAGED', { file, problem: 'its sha256 is not that of the manifest' });
+  const keys = decodeKeys(file, text, options.passphrase);
+  const secrets = keys.find((one) => one.path === 'secrets.json');
+  const found =
+    secrets && (JSON.parse(Buffer.from(secrets.base64, 'base64').toString()) as { installation_id?: string });
+  if (found?.installation_id === manifest.installationId) return keys;
+  const problem = `they are those of installation ${found?.installation_id ?? '(none)'}, and the backup is of ${manifest.installationId}`;
+  throw new PlatformError('BACKUP_KEYS_MISSING', { name, file, problem });
+}
+
+/**
+ * Prepares an empty folder with the mark of a restore. Empties one in which a restore did not end.
+ *
+ * @returns the owner of a folder that existed.
+ */
+async function emptyTarget(
+  dataDir: string,
+  dataFolder: string,
+  { clock, log }: Work,
+): Promise<{ uid: number; gid: number } | undefined> {
+  const before = await stat(dataDir).catch(() => undefined);
+  const names = (await readdir(dataDir).catch(() => [])).filter((name) => name !== 'lost+found');
+  const isOurs = (await readJson(restoringFile(dataFolder))) !== undefined;
+  if (names[0] !== undefined && !isOurs)
+    throw new PlatformError('RESTORE_TARGET_IN_USE', { path: dataDir, found: names[0] });
+  if (isOurs) {
+    await using _lock = await lock(dataFolder);
+    log.info('a restore did not end here: beginning anew', { folder: dataDir });
+    const postgres = path.join(dataFolder, 'postgres');
+    if (await stat(postgres).catch(() => undefined))
+      await startCluster({ folder: postgres, clock, log, mustExist: true }).then(
+        (cluster) => cluster.stop(),
+        () => {},
+      );
+    for (const name of await readdir(dataFolder))
+      if (path.join(dataFolder, name) !== restoringFile(dataFolder) && !name.startsWith('server.lock'))
+        await rm(path.join(dataFolder, name), { recursive: true, force: true });
+  }
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  await atomicWrite(restoringFile(dataFolder), '{}\n');
+  return before && { uid: before.uid, gid: before.gid };
+}
+
+/** @throws PlatformError DISK_FULL before anything is written. */
+async function checkRoom(dataFolder: string, { blobs, database }: Manifest): Promise<void> {
+  const { bavail, bsize } = await statfs(dataFolder);
+  // Rows on disk, with their indexes and the log of the load: measured 12 times their compressed size at most.
+  const rows = 12 * database.tables.reduce((sum, table) => sum + table.sizeBytes, 0);
+  const [needed, free] = [blobs.bytes + rows, bavail * bsize];
+  if (needed <= free) return;
+  const data = { path: dataFolder, what: 'the restore', needed: formatBytes(needed), free: formatBytes(free) };
+  throw new PlatformError('DISK_FULL', data);
+}
+
+async function lock(dataFolder: string): Promise<AsyncDisposable> {
+  try {
+    return await lockFolder(path.join(dataFolder, 'server.lock'));
+  } catch (error) {
+    if (!(error instanceof FolderLocked)) throw error;
+    throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
+  }
+}
+
+async function restoreFiles(
+  snapshot: Snapshot,
+  { folder, acceptDamaged }: RestoreOptions,
+  dataFolder: string,
+  { signal }: Work,
+): Promise<{ files: number; damaged: Damage[] }> {
+  const target = await openDiskBlobs(path.join(dataFolder, blobsFolder));
+  const damaged: Damage[] = [];
+  let files = 0;
+  for await (const { sha256 } of readBlobList(snapshot)) {
+    signal?.throwIfAborted();
+    const file = blobPath(folder, sha256);
+    const problem = await stat(file)
+      .then(() => target.put(createReadStream(file), { sha256 }))
+      .then(() => undefined, problemOf);
+    if (problem === undefined) files += 1;
+    else if (acceptDamaged) damaged.push({ file, problem });
+    else throw new PlatformError('BACKUP_DAMAGED', { file, problem });
+  }
+  return { files, damaged };
+}
+
+/** The problem of a damaged file; any other error is thrown. */
+function problemOf(error: unknown): string {
+  if (error instanceof PlatformError && error.code === 'HASH_MISMATCH')
+    return `its sha256 is ${String(error.data['gotSha256'])}`;
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (code === 'ENOENT') return 'it is missing';
+  if (syscall === 'read') return 'it cannot be read';
+  throw error;
+}
+
+async function restoreDatabase(
+  snapshot: Snapshot,
+  { dataFolder, databaseUrl, last }: RestoreOptions & { dataFolder: string; last: string },
+  { clock, log, signal }: Work,
+): Promise<string[]> {
+  await using started = new AsyncDisposableStack();
+  let connection: Connection;
+  if (databaseUrl === undefined) {
+    const cluster = await startCluster({ folder: path.join(dataFolder, 'postgres'), clock, log });
+    started.defer(() => cluster.stop());
+    connection = await openOwnDatabase(cluster, databaseName, log);
+  } else connection = { is: 'url', url: databaseUrl };
+  await using client = await connectAs(connection, dataFolder);
+  await beginTarget(client);
+  await migrate(connection, dataFolder, { last });
+  await loadDatabase(client, path.join(snapshot.folder, databaseFolder), snapshot.manifest.database, signal);
+  const migrated = await migrate(connection, dataFolder);
+  await advanceReleaseDocuments(connection, dataFolder, { clock, log });
+  await endTarget(client);
+  return migrated;
+}
+
+async function give(folder: string, owner: { uid: number; gid: number }): Promise<void> {
+  if ((await lstat(folder)).isDirectory())
+    for (const name of await readdir(folder)) await give(path.join(folder, name), owner);
+  await lchown(folder, owner.uid, owner.gid);
+}

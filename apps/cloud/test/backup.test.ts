@@ -1,0 +1,198 @@
+// Backups of a running server: consistent, incremental, checked, and restored to the same rows and files.
+import assert from 'node:assert/strict';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { PlatformError } from '@platform/contract/errors';
+import { tempFolder } from '@platform/kit/testing';
+import { blobPath, findSnapshot, listSnapshots, lockBackups, readBlobList } from '../src/backup/backup-folder.ts';
+import { verifyBackup } from '../src/backup/verify.ts';
+import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
+import { openDiskBlobs } from '../src/blobs/disk.ts';
+import { holdFiles } from '../src/database/backup-lock.ts';
+import { blobFolders, sweepBlobs } from '../src/retention/blob-sweep.ts';
+import { backUp, contentOf, damage, editManifest, fillServer, restoreTo, syncOf, upload } from './backup-folder.ts';
+import { emptyDatabase } from './database.ts';
+import { testServer } from './server.ts';
+
+const codeOf = (code: string) => (error: unknown) => error instanceof PlatformError && error.code === code;
+const all = { snapshot: undefined, keys: undefined };
+
+const filesOf = async (folder: string, snapshot?: string): Promise<string[]> => {
+  const names: string[] = [];
+  for await (const { sha256 } of readBlobList(await findSnapshot(folder, snapshot))) names.push(sha256);
+  return names;
+};
+
+test('a backup during uploads and deletions holds every file that its rows name, and restores to the same rows', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  const { partId, imageIds } = await fillServer(on, 30);
+  const [sync, data] = [await syncOf(on), await on.client(DataService)];
+  const made = folder.file('backups');
+  const ended = new AbortController();
+  const uploading = (async () => {
+    for (let n = 0; !ended.signal.aborted; n++) await upload(sync, partId, `during the backup ${n}`);
+  })();
+  const deleting = data.deleteBinaryDataByIDs({ binaryDataIds: imageIds.slice(0, 10) });
+  const result = await backUp(on, made);
+  ended.abort();
+  await Promise.all([uploading, deleting]);
+  assert.deepEqual(result.damaged, []);
+  assert.equal(result.copiedFiles, result.files);
+  assert.deepEqual((await verifyBackup({ folder: made, ...all }, {})).damaged, []);
+
+  const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
+  const restored = await restoreTo(target, made);
+  assert.equal(restored.rows, result.rows);
+  const again = folder.file('again');
+  const copy = { ...on, connection: target.connection, server: { ...on.server, dataFolder: target.dataDir } };
+  assert.deepEqual((await backUp(copy, again)).damaged, []);
+  assert.deepEqual(contentOf(await findSnapshot(again, undefined)), contentOf(await findSnapshot(made, undefined)));
+});
+
+test('a second backup copies only new files; pruning removes snapshots and the files that no other names', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  const { partId, imageIds } = await fillServer(on, 5);
+  const first = await backUp(on, folder.path);
+  const sync = await syncOf(on);
+  await upload(sync, partId, 'one more');
+  await (await on.client(DataService)).deleteBinaryDataByIDs({ binaryDataIds: imageIds.slice(0, 2) });
+  const second = await backUp(on, folder.path);
+  assert.deepEqual([first.copiedFiles, second.copiedFiles, second.files], [5, 1, 4]);
+  const before = await filesOf(folder.path, '1');
+
+  const third = await backUp(on, folder.path, { keep: 2 });
+  assert.deepEqual(third.removed, [first.name]);
+  const kept = (await listSnapshots(folder.path)).whole.map(({ name }) => name);
+  assert.deepEqual(kept, [second.name, third.name]);
+  assert.deepEqual((await verifyBackup({ folder: folder.path, ...all }, {})).files, 4);
+  const stored = await Promise.all(before.map((one) => stat(blobPath(folder.path, one)).then(Boolean, () => false)));
+  assert.equal(stored.filter(Boolean).length, 3);
+});
+
+test('while a backup runs, a sweep deletes no file', async () => {
+  await using on = await testServer();
+  const { imageIds } = await fillServer(on, 3);
+  await (await on.client(DataService)).deleteBinaryDataByIDs({ binaryDataIds: imageIds });
+  const blobs = await openDiskBlobs(path.join(on.server.dataFolder, 'blobs'));
+  const deps = { db: on.db, blobs, inputs: attemptInputs(blobs) };
+  const sweep = async (now: number): Promise<number> => {
+    let removed = 0;
+    for (const folder of blobFolders) removed += await sweepBlobs(deps, { folder, now, graceMs: 1 });
+    return removed;
+  };
+  const later = Date.now() + 60_000;
+  assert.equal(await sweep(later), 0);
+  await on.db.connection().execute(async (session) => {
+    await sql.raw(holdFiles).execute(session);
+    assert.equal(await sweep(later + 10), 0);
+    await sql`select pg_advisory_unlock_all()`.execute(session);
+  });
+  assert.equal(await sweep(later + 20), 3);
+});
+
+test('files that the data folder lost or damaged are named, and a later backup does not lose them from the folder', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  await fillServer(on, 3);
+  await backUp(on, folder.path);
+  const [lost = '', cut = ''] = await filesOf(folder.path);
+  await rm(blobPath(on.server.dataFolder, lost));
+  await writeFile(blobPath(on.server.dataFolder, cut), 'x');
+  const second = await backUp(on, folder.path);
+  assert.deepEqual(second.damaged.map(({ file }) => path.basename(file)).toSorted(), [lost, cut].toSorted());
+  assert.equal(second.files, 3);
+  assert.deepEqual((await verifyBackup({ folder: folder.path, ...all }, {})).damaged, []);
+});
+
+test('verify names every damaged file, and restore refuses before it writes', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  await fillServer(on, 3);
+  const backups = folder.file('backups');
+  await backUp(on, backups);
+  const { folder: at } = await findSnapshot(backups, undefined);
+  const [image = '', missing = ''] = await filesOf(backups);
+  const bad = [blobPath(backups, image), blobPath(backups, missing), path.join(at, 'database', 'part.copy.gz')];
+  await damage(bad[0] ?? '');
+  await rm(bad[1] ?? '');
+  await damage(bad[2] ?? '');
+  const found = await verifyBackup({ folder: backups, ...all }, {});
+  assert.deepEqual(found.damaged.map(({ file }) => file).toSorted(), bad.toSorted());
+  const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
+  await assert.rejects(restoreTo(target, backups), codeOf('BACKUP_DAMAGED'));
+  assert.deepEqual(await readdir(folder.path), ['backups']);
+});
+
+test('a restore that found a damaged image can go on without it, and begins anew in its own folder', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  await fillServer(on, 3);
+  const backups = folder.file('backups');
+  await backUp(on, backups);
+  const [image = ''] = await filesOf(backups);
+  await damage(blobPath(backups, image));
+  const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
+  await assert.rejects(restoreTo(target, backups), codeOf('BACKUP_DAMAGED'));
+  const { damaged, files } = await restoreTo(target, backups, { acceptDamaged: true });
+  assert.deepEqual([damaged.length, files], [1, 2]);
+  await assert.rejects(restoreTo(target, backups), codeOf('RESTORE_TARGET_IN_USE'));
+});
+
+test('what cannot be backed up or restored is refused with its reason', async (t) => {
+  await using on = await testServer();
+  await using other = await testServer();
+  await using folder = await tempFolder();
+  await fillServer(on, 1);
+  const backups = folder.file('backups');
+  const passphrase = 'correct horse';
+  await backUp(on, backups, { passphrase });
+  const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
+  const refused = (name: string, code: string, work: () => Promise<unknown>): Promise<void> =>
+    t.test(name, () => assert.rejects(work, codeOf(code)));
+  const inside = path.join(on.server.dataFolder, 'backups');
+  await refused('a folder in the data folder', 'BACKUP_FOLDER_UNUSABLE', () => backUp(on, inside));
+  await refused('a folder around the data folder', 'BACKUP_FOLDER_UNUSABLE', () =>
+    backUp(on, path.dirname(on.server.dataFolder)),
+  );
+  await writeFile(folder.file('file'), '');
+  await refused('a folder with other files', 'BACKUP_FOLDER_UNUSABLE', () => backUp(on, folder.path));
+  await refused('another installation', 'BACKUP_OTHER_INSTALLATION', () => backUp(other, backups));
+  await refused('two at once', 'BACKUP_IN_USE', async () => {
+    await using _lock = await lockBackups(backups);
+    await backUp(on, backups);
+  });
+  await refused('a passphrase that is missing', 'BACKUP_PASSPHRASE_WRONG', () => restoreTo(target, backups));
+  await refused('a wrong passphrase', 'BACKUP_PASSPHRASE_WRONG', () => restoreTo(target, backups, { passphrase: 'x' }));
+  const elsewhere = folder.file('keys.json');
+  await backUp(on, backups, { keysTo: elsewhere });
+  await refused('keys that are kept elsewhere', 'BACKUP_KEYS_MISSING', () => restoreTo(target, backups));
+  const foreign = folder.file('foreign.json');
+  await backUp(other, folder.file('others'), { keysTo: foreign });
+  await refused('keys of another installation', 'BACKUP_KEYS_MISSING', () =>
+    restoreTo(target, backups, { keys: foreign }),
+  );
+  await refused('a snapshot that is not there', 'BACKUP_NOT_FOUND', () =>
+    restoreTo(target, backups, { snapshot: '99' }),
+  );
+  await refused('a database with tables', 'RESTORE_TARGET_IN_USE', () =>
+    restoreTo({ ...target, connection: on.connection }, backups, { keys: elsewhere }),
+  );
+  await rm(target.dataDir, { recursive: true });
+  await mkdir(path.join(target.dataDir, 'x'), { recursive: true });
+  await refused('a folder that is not empty', 'RESTORE_TARGET_IN_USE', () =>
+    restoreTo(target, backups, { keys: elsewhere }),
+  );
+  await editManifest(backups, ({ database }) => database.migrations.push({ name: '9999_later.sql', sha256: '0' }));
+  await refused('a newer schema', 'BACKUP_NEWER', () => restoreTo(target, backups, { keys: elsewhere }));
+  const cut = path.join(backups, 'snapshots', '000009-cut');
+  await mkdir(cut);
+  await refused('a snapshot without its manifest', 'BACKUP_DAMAGED', () => restoreTo(target, backups));
+  const incomplete = folder.file('incomplete');
+  await mkdir(path.join(incomplete, 'snapshots', '.incomplete', 'database'), { recursive: true });
+  await refused('a backup that was cut off', 'BACKUP_NOT_FOUND', () => restoreTo(target, incomplete));
+});
