@@ -70,6 +70,12 @@ const table = {
     description: 'Seconds that a statement waits for a lock of the database.',
   },
   webDir: { type: 'string', description: 'Folder of the built web app.' },
+  acceptCopy: {
+    type: 'boolean',
+    default: false,
+    description:
+      'Start on a copy that was made while a server used the original, if all its files and rows pass a check.',
+  },
   newKeys: {
     type: 'boolean',
     default: false,
@@ -120,6 +126,16 @@ const table = {
     default: 24,
     min: 1,
     description: 'Hours that a file stays on the disk after nothing names it any more. It is not served meanwhile.',
+  },
+  backupDir: {
+    type: 'string',
+    description: 'Folder for scheduled backups, on another disk than the data folder. Absent: no schedule.',
+  },
+  backupEveryHours: { type: 'number', default: 24, min: 0.001, description: 'Hours from one backup to the next.' },
+  backupKeep: { type: 'number', default: 14, min: 1, description: 'Scheduled backups that are kept.' },
+  backupPassphrase: {
+    type: 'secret',
+    description: 'Encrypts the keys of scheduled backups. Best as PLATFORM_BACKUP_PASSPHRASE.',
   },
   machineLinesPerS: {
     type: 'number',

@@ -4,6 +4,7 @@ import { callerBudgets } from './access/caller-budgets.ts';
 import { failedSignIns } from './access/failed-sign-ins.ts';
 import { type Identities, identities } from './access/identities.ts';
 import { type Tokens, tokens } from './access/tokens.ts';
+import { scheduleBackups } from './backup/scheduled.ts';
 import { organizationUsage } from './blobs/organization-usage.ts';
 import { makeExports } from './data/sequence-exports.ts';
 import { type Changes, followChanges } from './database/changes.ts';
@@ -19,6 +20,7 @@ import { logWriter } from './logs/log-writer.ts';
 import { UnknownCodes } from './fleet/unknown-codes.ts';
 import { presence } from './machines/presence.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import type { Observed } from './metrics/observed.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
@@ -42,7 +44,7 @@ export type Stopping = {
 
 export type Services = {
   /** Dependencies of all calls and routes. */
-  deps: RpcDeps & HttpDeps;
+  deps: RpcDeps & HttpDeps & Pick<Observed, 'lastBackup'>;
   signIn: { authenticator: Authenticator; identities: Identities; tokens: Tokens };
 };
 
@@ -65,13 +67,15 @@ export function startServices(
     startRetention({ db, blobs: data.blobs, clock, log: log.child('retention') }, options, stop),
   ]);
   stopping.defer(() => work);
+  const backups = scheduleBackups(options, { ...data, ...database, clock, log: log.child('backup') }, stop);
+  stopping.defer(() => backups.done);
   const failed = failedSignIns({ db, clock, log }, stop);
   stopping.defer(() => failed.done);
   const signIn = authentication(
     { db, changes: machines.changes, clock, onFailed: failed.note },
     data.secrets.signingKey,
   );
-  const deps: RpcDeps & HttpDeps = {
+  const deps: Services['deps'] = {
     ...data,
     ...database,
     ...machines,
@@ -87,9 +91,10 @@ export function startServices(
     waiting: { agents: concurrencyLimiter(slotsPerMachine), servers: concurrencyLimiter(slotsPerMachine) },
     addresses: of.addresses,
     authority: () => identity.now().authority,
-    certificate: () => certificateNow(identity, of.addresses, clock),
+    certificate: () => withNotice(certificateNow(identity, of.addresses, clock), backups.problem()),
     certificateProblems: () => certificateNow(identity, of.addresses, clock).problems.map(({ text }) => text),
     unknownCodes: new UnknownCodes(),
+    lastBackup: backups.last,
     version,
   };
   const exported = makeExports({ ...deps, log: log.child('exports') }, stop);
@@ -145,6 +150,10 @@ function authentication(
     tokens: signer,
   };
 }
+
+/** Adds what readiness reports of the backups. */
+const withNotice = <T extends { problems: readonly object[] }>(found: T, text: string | undefined) =>
+  text === undefined ? found : { ...found, problems: [...found.problems, { text, isFatal: false }] };
 
 /** Problems of the current certificate, and whether to send HSTS. */
 function certificateNow(identity: IdentityInUse, known: Addresses, clock: Clock) {

@@ -3,8 +3,10 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
+import { forgetProcesses, isRunningCopy, markRunning, unmarkRunning } from './backup/running-mark.ts';
 import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
+import { acceptCopy } from './backup/accept-copy.ts';
 import { refuseIncomplete } from './backup/restoring.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
 import {
@@ -30,11 +32,14 @@ export type DataFolder = {
   secrets: Secrets;
   releaseKey: Awaited<ReturnType<typeof openOnlineKey>>;
   blobs: BlobStore;
+  /** The folder is a copy of one in use; it must pass a check. */
+  isCopy: boolean;
 };
 
 /** The database, which only this server may use. */
 export type ServerDatabase = {
   db: Database;
+  connection: Connection;
   isAnswering: Exclusive['isAnswering'];
   notifications: Notifications;
   pool: () => PoolState;
@@ -44,17 +49,23 @@ const databaseName = 'platform';
 
 /**
  * @param started - closes what is opened here.
- * @throws PlatformError DATA_DIR_IN_USE, RESTORE_INCOMPLETE
+ * @throws PlatformError DATA_DIR_IN_USE, RESTORE_INCOMPLETE, COPIED_WHILE_RUNNING
  */
 export async function openDataFolder(options: CloudOptions, started: AsyncDisposableStack): Promise<DataFolder> {
   const dataFolder = path.resolve(options.dataDir);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  const isCopy = await isRunningCopy(dataFolder);
+  if (isCopy && !options.acceptCopy) throw new PlatformError('COPIED_WHILE_RUNNING', { path: dataFolder });
+  if (isCopy) await forgetProcesses(dataFolder);
   started.use(await lockData(dataFolder));
   await refuseIncomplete(dataFolder);
+  started.defer(() => unmarkRunning(dataFolder));
+  // A copy keeps its mark until it passed the check.
+  if (!isCopy) await markRunning(dataFolder);
   const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
   const releaseKey = await openOnlineKey(dataFolder);
   const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
-  return { dataFolder, secrets, releaseKey, blobs };
+  return { dataFolder, secrets, releaseKey, blobs, isCopy };
 }
 
 async function lockData(dataFolder: string): Promise<AsyncDisposable> {
@@ -100,6 +111,7 @@ export async function openServerDatabase(
   started.defer(() => exclusive.close());
   const applied = await migrate(connection, where, { right: exclusive });
   if (applied.length > 0) log.info('the schema was brought up to date', { applied });
+  if (of.data.isCopy) await acceptCopy(connection, of.data, log);
   const { db, pool: opened, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
   await createFirstRun(db, secrets, options.orgName);
@@ -107,7 +119,7 @@ export async function openServerDatabase(
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
   const pool = (): PoolState => ({ open: opened.totalCount, idle: opened.idleCount, waiting: opened.waitingCount });
-  return { db, isAnswering: exclusive.isAnswering, notifications, pool };
+  return { db, connection, isAnswering: exclusive.isAnswering, notifications, pool };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };

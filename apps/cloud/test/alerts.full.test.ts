@@ -32,6 +32,7 @@ const fine: Series = {
   'platform_oldest_pending_job_seconds{job="platform"}': '0x40',
   'platform_log_lines_total{job="platform",result="failed"}': '0x40',
   'nodejs_eventloop_lag_p99_seconds{job="platform"}': '0.02x40',
+  'platform_backup_last_success_timestamp_seconds{job="platform"}': '0x200',
 };
 /** What makes each alert fire. */
 const causes: Readonly<Record<string, Series>> = {
@@ -42,19 +43,20 @@ const causes: Readonly<Record<string, Series>> = {
   PlatformMachinesOffline: { 'platform_machines{job="platform",state="offline"}': '3x40' },
   PlatformJobsWait: { 'platform_oldest_pending_job_seconds{job="platform"}': '3601x40' },
   PlatformLogLinesLost: { 'platform_log_lines_total{job="platform",result="failed"}': '0+5x40' },
+  PlatformBackupOld: { 'platform_backup_last_success_timestamp_seconds{job="platform"}': `${-4 * day}x200` },
   PlatformEventLoopBlocked: { 'nodejs_eventloop_lag_p99_seconds{job="platform"}': '0.6x40' },
 };
 
 test('each alert fires for its cause, and none without one', async () => {
   await using folder = await tempFolder();
-  assert.match(promtool(['check', 'rules', rules]), /8 rules found/);
+  assert.match(promtool(['check', 'rules', rules]), /9 rules found/);
   const fires = (alert: string, series: Series) => ({
     interval: '1m',
     input_series: Object.entries({ ...fine, ...series }).map(([name, values]) => ({ series: name, values })),
     promql_expr_test: Object.keys(causes).map((one) => ({
       expr: `count(ALERTS{alertname="${one}",alertstate="firing"}) or vector(0)`,
-      // The alert of the certificate waits for an hour.
-      eval_time: alert === 'PlatformCertificateEnds' ? '90m' : '35m',
+      // These alerts wait for an hour.
+      eval_time: ['PlatformCertificateEnds', 'PlatformBackupOld'].includes(alert) ? '90m' : '35m',
       exp_samples: [{ labels: '{}', value: one === alert ? 1 : 0 }],
     })),
   });

@@ -13,7 +13,7 @@ import { testLog, urlOf } from './database.ts';
 import type { TestServer } from './server.ts';
 import type { Connection } from '../src/database/database.ts';
 
-export const work = { clock: systemClock, log: testLog };
+const work = { clock: systemClock, log: testLog };
 
 /** A machine with a saved configuration, log lines, and images in a dataset. */
 export async function fillServer(on: TestServer, images: number): Promise<{ partId: string; imageIds: string[] }> {

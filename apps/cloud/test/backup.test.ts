@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { PlatformError } from '@platform/contract/errors';
+import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { blobPath, findSnapshot, listSnapshots, lockBackups, readBlobList } from '../src/backup/backup-folder.ts';
 import { verifyBackup } from '../src/backup/verify.ts';
@@ -34,7 +35,7 @@ test('a backup during uploads and deletions holds every file that its rows name,
   const made = folder.file('backups');
   const ended = new AbortController();
   const uploading = (async () => {
-    for (let n = 0; !ended.signal.aborted; n++) await upload(sync, partId, `during the backup ${n}`);
+    for (let n = 0; n < 60 && !ended.signal.aborted; n++) await upload(sync, partId, `during the backup ${n}`);
   })();
   const deleting = data.deleteBinaryDataByIDs({ binaryDataIds: imageIds.slice(0, 10) });
   const result = await backUp(on, made);
@@ -141,6 +142,38 @@ test('a restore that found a damaged image can go on without it, and begins anew
   const { damaged, files } = await restoreTo(target, backups, { acceptDamaged: true });
   assert.deepEqual([damaged.length, files], [1, 2]);
   await assert.rejects(restoreTo(target, backups), codeOf('RESTORE_TARGET_IN_USE'));
+});
+
+test('a server with a schedule makes backups, keeps the newest, and reports them', async () => {
+  await using folder = await tempFolder();
+  const backups = folder.file('backups');
+  await using on = await testServer([
+    '--backup-dir',
+    backups,
+    '--backup-every-hours',
+    '0.001',
+    '--backup-keep',
+    '1',
+    '--metrics-port',
+    '0',
+  ]);
+  const { metricsUrl = '', localUrl } = on.server;
+  const metric = async (): Promise<string | undefined> =>
+    /^platform_backup_last_success_timestamp_seconds (\S+)$/m.exec(await (await fetch(metricsUrl)).text())?.[1];
+  const until = async <T>(read: () => Promise<T | undefined>): Promise<T> => {
+    for (;;) {
+      const found = await read();
+      if (found !== undefined) return found;
+      await systemClock.sleep(100);
+    }
+  };
+  assert.ok(Math.abs(Number(await until(metric)) * 1_000 - Date.now()) < 60_000);
+  assert.equal((await listSnapshots(backups)).damaged.length, 0);
+  await rm(path.join(on.server.dataFolder, 'last-backup.json'));
+  await rm(path.join(backups, 'platform-backup.json'));
+  const notice = async () =>
+    /^notice: (.*attempt failed.*)$/m.exec(await (await fetch(`${localUrl}/readyz`)).text())?.[1];
+  assert.match(await until(notice), /BACKUP_FOLDER_UNUSABLE/);
 });
 
 test('what cannot be backed up or restored is refused with its reason', async (t) => {

@@ -21,6 +21,9 @@ export function cloudSpec(options: UpOptions, web: string): ChildSpec {
     '--public-url': options.publicUrl,
     '--trusted-proxy': options.trustedProxy,
     '--metrics-port': options.metricsPort?.toString(),
+    '--backup-dir': options.backupDir && path.resolve(options.backupDir),
+    '--backup-every-hours': options.backupEveryHours?.toString(),
+    '--backup-keep': options.backupKeep?.toString(),
   };
   const args = [
     '--data-dir',
@@ -38,8 +41,14 @@ export function cloudSpec(options: UpOptions, web: string): ChildSpec {
   return {
     name: 'cloud',
     command: process.execPath,
-    args: [app('cloud'), ...args, ...(options.newKeys ? ['--new-keys'] : []), '--json'],
-    env: { ...plainEnv(), DATABASE_URL },
+    args: [
+      app('cloud'),
+      ...args,
+      ...(options.newKeys ? ['--new-keys'] : []),
+      ...(options.acceptCopy ? ['--accept-copy'] : []),
+      '--json',
+    ],
+    env: { ...plainEnv(), DATABASE_URL, PLATFORM_BACKUP_PASSPHRASE: options.backupPassphrase?.reveal() },
     termMs: 15_000,
   };
 }
@@ -47,7 +56,7 @@ export function cloudSpec(options: UpOptions, web: string): ChildSpec {
 /** Replaces port 0 by the chosen port: a restarted server keeps the port that machines and pages use, and its keys. */
 export function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
   const { port } = JSON.parse(readyLine) as Cloud;
-  const args = spec.args.filter((arg) => arg !== '--new-keys');
+  const args = spec.args.filter((arg) => arg !== '--new-keys' && arg !== '--accept-copy');
   args[args.indexOf('--port') + 1] = String(port);
   return { ...spec, args };
 }

@@ -36,6 +36,16 @@ const table = {
     max: 65_535,
     description: 'Port on 127.0.0.1 that serves /metrics of the management server without a key. Absent: none.',
   },
+  backupDir: {
+    type: 'string',
+    description: 'Folder for scheduled backups, on another disk than the data folder. Absent: no schedule.',
+  },
+  backupEveryHours: { type: 'number', min: 0.001, description: 'Hours from one backup to the next (default: 24).' },
+  backupKeep: { type: 'number', min: 1, description: 'Scheduled backups that are kept (default: 14).' },
+  backupPassphrase: {
+    type: 'secret',
+    description: 'Encrypts the keys of scheduled backups. Best as PLATFORM_BACKUP_PASSPHRASE.',
+  },
   publicUrl: {
     type: 'string',
     description:
@@ -58,6 +68,10 @@ const table = {
       'Release agent and machine server for the platform of this host only. Without it, the other platforms follow in the background, also for Raspberry Pi and Windows.',
   },
   small: { type: 'boolean', description: 'A small demo: 60 images of four objects and a quickly trained model.' },
+  acceptCopy: {
+    type: 'boolean',
+    description: 'Start on a copy that was made while the original ran, if all its files and rows pass a check.',
+  },
   newKeys: {
     type: 'boolean',
     description:

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
@@ -7,6 +7,7 @@ import {
   atomicWrite,
   type FolderLock,
   FolderLocked,
+  isCopiedMark,
   lockFolder,
   onSignals,
   readJson,
@@ -55,6 +56,7 @@ export async function up(options: UpOptions): Promise<number> {
   });
 
   mkdirSync(options.dataDir, { recursive: true });
+  await checkCopy(options);
   const lock = await lockDataDir(options.dataDir, clock);
   const logFolder = path.join(options.dataDir, 'logs');
   const children = new Children({ file: path.join(options.dataDir, 'run.json'), logFolder, clock, log });
@@ -189,6 +191,14 @@ const clientOf = (cloud: Cloud): PlatformClient =>
 function releaseWorld({ options, built, clock }: Platform) {
   const record = eventLog(path.join(options.dataDir, 'story.ndjson'), clock);
   return { releases: built.releases, keyFolder: releaseKeyFolder(options.dataDir), clock, record };
+}
+
+/** In a copy of a folder in use, the lock and the list of processes are those of the original. */
+async function checkCopy({ dataDir, acceptCopy }: UpOptions): Promise<void> {
+  const isCopy = await isCopiedMark(path.join(dataDir, 'cloud', 'running.json'));
+  if (!isCopy) return;
+  if (!acceptCopy) throw new PlatformError('COPIED_WHILE_RUNNING', { path: dataDir });
+  for (const name of ['up.lock', 'run.json']) rmSync(path.join(dataDir, name), { force: true });
 }
 
 /** Waits for an earlier start that is shutting down. */

@@ -6,6 +6,7 @@ import type { Clock, Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { type Connection, clientConfig, cut } from '../database/database.ts';
 import { hasDatabase, runningCluster, startCluster } from '../postgres/cluster.ts';
+import { isRunningCopy, markRunning, unmarkRunning } from './running-mark.ts';
 import { openOwnDatabase } from '../postgres/roles.ts';
 
 export const databaseName = 'platform';
@@ -58,12 +59,15 @@ async function startOwn(
 ): Promise<DatabaseAccess> {
   await using started = new AsyncDisposableStack();
   started.use(lock);
+  if (await isRunningCopy(dataFolder)) throw new PlatformError('COPIED_WHILE_RUNNING', { path: dataFolder });
   const { uid } = await stat(dataFolder);
   // Otherwise the files of the database would become those of root's account.
   if (process.getuid?.() === 0 && uid !== 0) {
     const problem = `its server does not run, and ${dataFolder} belongs to user ${uid}. Start the server, or run this command as that user`;
     throw new PlatformError('DATABASE_UNAVAILABLE', { problem });
   }
+  await markRunning(dataFolder);
+  started.defer(() => unmarkRunning(dataFolder));
   const cluster = await startCluster({ ...of, mustExist: true });
   started.defer(() => cluster.stop());
   const connection = await openOwnDatabase(cluster, databaseName, of.log);
@@ -78,6 +82,7 @@ async function startOwn(
 export async function connectAs(connection: Connection, dataFolder: string): Promise<Client & AsyncDisposable> {
   const client = new Client({ ...clientConfig(connection, 'platform-backup'), lock_timeout: lockMs });
   client.on('error', () => {});
+  const ended = new Promise<void>((resolve) => void client.once('end', () => resolve()));
   const { uid } = await stat(dataFolder);
   const isOther = connection.is === 'socket' && process.geteuid?.() === 0 && uid !== 0;
   // A Unix socket carries the user of the moment of connect(2), which this call reaches before it returns.
@@ -92,8 +97,7 @@ export async function connectAs(connection: Connection, dataFolder: string): Pro
     throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
   }
   return Object.assign(client, {
-    [Symbol.asyncDispose]: async () => {
-      await client.end().catch(() => {});
-    },
+    // After a failure, the connection is closed already.
+    [Symbol.asyncDispose]: () => Promise.race([client.end().catch(() => {}), ended]),
   });
 }

@@ -17,6 +17,8 @@ export type Observed = {
   dataFolder: string;
   /** ms since 1970; undefined: no TLS. */
   certificateEnds: () => number | undefined;
+  /** ms since 1970; undefined: there is none. */
+  lastBackup: () => Promise<number | undefined>;
   clock: Clock;
   stop: AbortSignal;
 };
@@ -35,6 +37,8 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
         this.reset();
         const samples = await Promise.resolve(read()).catch(() => []);
         for (const { labels = {}, value } of samples) this.set(labels, value);
+        // A reset gives 0 to a gauge without labels.
+        if (samples.length === 0 && labelNames.length === 0) this.remove();
       },
     });
   const machines = refreshed(() => countMachines(of), of.clock, of.stop);
@@ -55,6 +59,10 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
       { labels: { kind: 'free' }, value: bsize * bavail },
       { labels: { kind: 'size' }, value: bsize * blocks },
     ];
+  });
+  gauge('platform_backup_last_success_timestamp_seconds', 'Time of the newest backup.', [], async () => {
+    const last = await of.lastBackup();
+    return last === undefined ? [] : [{ value: last / 1_000 }];
   });
   gauge('platform_certificate_end_timestamp_seconds', 'End of the TLS certificate in use.', [], () => {
     const ends = of.certificateEnds();

@@ -6,7 +6,7 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import { type AccessRules, accessRules, adminRole, appRole, hasRules, writeRules } from './access-rules.ts';
 import { type Account, databaseAccount, runToEnd } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
-import { homeFor, locationOf, socketFolderFor } from './home.ts';
+import { checkLocation, homeFor, locationOf, socketFolderFor } from './home.ts';
 import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
 import { connectProblem } from './connect-problem.ts';
 import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
@@ -48,6 +48,7 @@ const pollMs = 15;
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, log } = options;
+  await checkLocation(options.folder);
   if (options.mustExist && !(await hasDatabase(options.folder)))
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `${options.folder} holds no database any more: put it back, or start the server again to begin with an empty one`,

@@ -21,6 +21,28 @@ export const locationOf = (folder: string): Promise<string> =>
     () => folder,
   );
 
+/** In a home away from the data folder: which folder the files belong to. */
+const noteIn = (home: string): string => path.join(home, 'data-folder');
+
+/**
+ * Two copies of a data folder must not use one database. A folder that was moved takes its database along.
+ *
+ * @throws PlatformError DATABASE_ELSEWHERE
+ */
+export async function checkLocation(folder: string): Promise<void> {
+  const home = await locationOf(folder);
+  if (home === folder) return;
+  const refused = (data: object) => new PlatformError('DATABASE_ELSEWHERE', { path: folder, home, ...data });
+  if (!(await stat(home).catch(() => undefined))) throw refused({});
+  const owner = await readFile(noteIn(home), 'utf8').then(
+    (text) => text.trim(),
+    () => folder,
+  );
+  if (owner === folder) return;
+  if ((await stat(owner).catch(() => undefined)) && (await locationOf(owner)) === home) throw refused({ owner });
+  await atomicWrite(noteIn(home), `${folder}\n`);
+}
+
 /**
  * The folder for the database's files. If the server runs as root, the account must be able to traverse to it. It
  * cannot enter a checkout below /root. The files go to /var/lib/platform then, and a pointer file stays in the data
@@ -50,7 +72,7 @@ export async function homeFor(folder: string, account: Account): Promise<string>
     });
   }
   // Shows an administrator which data folder these files belong to.
-  await writeFile(path.join(home, 'data-folder'), `${folder}\n`);
+  await writeFile(noteIn(home), `${folder}\n`);
   await atomicWrite(pointerIn(folder), `${home}\n`);
   return home;
 }

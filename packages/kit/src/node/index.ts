@@ -5,6 +5,7 @@ export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
 export type { TrustedAuthority } from './tls/trusting-fetch.ts';
 export { fetchUnverified } from './tls/verified-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
+export { isCopiedMark, markFolder } from './folder-mark.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {
   isAlive,

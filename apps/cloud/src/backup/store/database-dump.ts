@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from 'pg';
 import { type CopyStreamQuery, type CopyToStreamQuery, from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { PlatformError } from '@platform/contract/errors';
+import { cut } from '../../database/database.ts';
 
 export type DumpedTable = {
   name: string;
@@ -18,7 +19,7 @@ export type DumpedTable = {
   /** Name in the folder of the dump. */
   file: string;
   sizeBytes: number;
-  /** Of the file. */
+  /** That of the file. */
   sha256: string;
 };
 
@@ -52,7 +53,7 @@ const sequencesQuery = `
 /**
  * Writes one file for each table. Writers are not blocked; a change of the schema waits.
  *
- * @param client - connected, without a transaction; afterwards the same.
+ * @param client - connected, without a transaction. A failure closes it.
  * @param inSnapshot - reads more from the same snapshot.
  */
 export async function dumpDatabase<T>(
@@ -77,7 +78,8 @@ export async function dumpDatabase<T>(
     await client.query('commit');
     return { dump: { postgres: server?.postgres ?? '', migrations, tables, partitions, sequences }, read };
   } catch (error) {
-    await client.query('rollback').catch(() => {});
+    // A statement behind a COPY that nothing reads would wait for ever.
+    cut(client);
     throw error;
   }
 }
@@ -121,7 +123,7 @@ const foreignKeysQuery = `
  * Replaces all rows by those of the dump in one transaction: all or none. Foreign keys are dropped before and validated
  * after, so the order of the tables does not matter and no right beyond owning the tables is needed.
  *
- * @param client - of a database with the schema of the dump.
+ * @param client - of a database with the schema of the dump. A failure closes it.
  * @throws PlatformError BACKUP_DAMAGED if a file differs from the dump's record.
  */
 export async function loadDatabase(
@@ -146,7 +148,7 @@ export async function loadDatabase(
     for (const key of keys) await client.query(`alter table ${key.table} add constraint ${key.name} ${key.definition}`);
     await client.query('commit');
   } catch (error) {
-    await client.query('rollback').catch(() => {});
+    cut(client);
     throw error;
   }
   await client.query('analyze');
