@@ -74,6 +74,16 @@ export function decodeKeys(file: string, text: string, passphrase: string | unde
 export const isBesideReleaseKeys = (files: readonly KeyEntry[]): boolean =>
   files.some((one) => one.path.startsWith(`${besideFolder}/`));
 
+/** Release keys lie beside the data folder. @throws PlatformError RESTORE_TARGET_IN_USE if there are others. */
+export async function refuseOtherKeys(dataFolder: string, files: readonly KeyEntry[]): Promise<void> {
+  for (const { path: name, base64 } of files.filter((one) => one.path.startsWith(`${besideFolder}/`))) {
+    const file = path.join(dataFolder, name);
+    const found = await readFile(file).catch(() => undefined);
+    if (found && found.toString('base64') !== base64)
+      throw new PlatformError('RESTORE_TARGET_IN_USE', { path: path.dirname(file), found: path.basename(file) });
+  }
+}
+
 export async function writeKeys(dataFolder: string, files: readonly KeyEntry[]): Promise<void> {
   for (const { path: name, mode, base64 } of files) {
     // A file from elsewhere must not lead out of the two folders.

@@ -23,7 +23,7 @@ import {
   type Snapshot,
 } from './backup-folder.ts';
 import { connectAs, databaseName } from './database-access.ts';
-import { decodeKeys, isBesideReleaseKeys, type KeyEntry, writeKeys } from './key-file.ts';
+import { decodeKeys, isBesideReleaseKeys, type KeyEntry, refuseOtherKeys, writeKeys } from './key-file.ts';
 import type { Work } from './make-backup.ts';
 import { restoringFile } from './restoring.ts';
 import { advanceReleaseDocuments } from './store/advance-releases.ts';
@@ -68,8 +68,10 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
     const file = path.join(snapshot.folder, databaseFolder, table.file);
     if (problem !== undefined) throw new PlatformError('BACKUP_DAMAGED', { file, problem });
   }
-  const dataFolder = isBesideReleaseKeys(keys) ? path.join(options.dataDir, 'cloud') : options.dataDir;
-  const owner = await emptyTarget(options.dataDir, dataFolder, work);
+  const isInside = isBesideReleaseKeys(keys) && path.basename(options.dataDir) !== 'cloud';
+  const dataFolder = isInside ? path.join(options.dataDir, 'cloud') : options.dataDir;
+  await refuseOtherKeys(dataFolder, keys);
+  const owner = await emptyTarget(dataFolder, work);
   await checkRoom(dataFolder, manifest);
   await using _lock = await lock(dataFolder);
   try {
@@ -77,7 +79,7 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
     const { files, damaged } = await restoreFiles(snapshot, options, dataFolder, work);
     const migrated = await restoreDatabase(snapshot, { ...options, dataFolder, last }, work);
     const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0);
-    if (process.getuid?.() === 0 && owner !== undefined && owner.uid !== 0) await give(options.dataDir, owner);
+    if (process.getuid?.() === 0 && owner !== undefined && owner.uid !== 0) await give(dataFolder, owner);
     await rm(restoringFile(dataFolder));
     return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
   } catch (error) {
@@ -121,18 +123,17 @@ async function readKeys({ name, folder, manifest }: Snapshot, options: RestoreOp
  * @returns the owner of a folder that existed.
  */
 async function emptyTarget(
-  dataDir: string,
   dataFolder: string,
   { clock, log }: Work,
 ): Promise<{ uid: number; gid: number } | undefined> {
-  const before = await stat(dataDir).catch(() => undefined);
-  const names = (await readdir(dataDir).catch(() => [])).filter((name) => name !== 'lost+found');
+  const before = await stat(dataFolder).catch(() => undefined);
+  const names = (await readdir(dataFolder).catch(() => [])).filter((name) => name !== 'lost+found');
   const isOurs = (await readJson(restoringFile(dataFolder))) !== undefined;
   if (names[0] !== undefined && !isOurs)
-    throw new PlatformError('RESTORE_TARGET_IN_USE', { path: dataDir, found: names[0] });
+    throw new PlatformError('RESTORE_TARGET_IN_USE', { path: dataFolder, found: names[0] });
   if (isOurs) {
     await using _lock = await lock(dataFolder);
-    log.info('a restore did not end here: beginning anew', { folder: dataDir });
+    log.info('a restore did not end here: beginning anew', { folder: dataFolder });
     const postgres = path.join(dataFolder, 'postgres');
     if (await stat(postgres).catch(() => undefined))
       await startCluster({ folder: postgres, clock, log, mustExist: true }).then(

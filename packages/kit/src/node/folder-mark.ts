@@ -10,7 +10,7 @@ export interface FilePlace {
   readonly inode: string;
   /** Time of its creation in ns, which no program can set; null: the file system does not keep it. */
   readonly born: string | null;
-  /** Of the operating system; null: unknown. */
+  /** Names the boot of the operating system; null: unknown. */
   readonly bootId: string | null;
 }
 
@@ -25,7 +25,7 @@ export function isCopy(recorded: FilePlace, now: FilePlace): boolean {
   return recorded.device !== now.device && isSameBoot;
 }
 
-export const readBootId = (): Promise<string | null> =>
+const readBootId = (): Promise<string | null> =>
   readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),
     () => null,
