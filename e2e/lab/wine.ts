@@ -123,7 +123,8 @@ function machineIn(root: string, inside: string): WineMachine {
     async [Symbol.asyncDispose]() {
       await cut();
       await rm(path.join(root, inside), { recursive: true, force: true });
-      await output('umount', ['-l', path.join(root, 'proc'), path.join(root, 'dev')]).catch(() => '');
+      const others = (await readdir(path.join(root, 'tmp'))).filter((name) => name.startsWith('platform-'));
+      if (others.length === 0) await output('umount', ['-l', path.join(root, 'proc'), path.join(root, 'dev')]);
     },
   };
 }
