@@ -7,7 +7,7 @@ import type { Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import type { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { AgentReportSchema, SampleBatchSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
@@ -36,7 +36,10 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
 
 export interface WireMachine {
   /** The agent's config check, with a report. */
-  check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
+  check(
+    report: MessageInitShape<typeof AgentReportSchema>,
+    samples?: MessageInitShape<typeof SampleBatchSchema>,
+  ): Promise<void>;
   /** The config check of another product's agent, which reports only its versions. */
   checkAsOther(agentRunning: string): Promise<void>;
   /** Reports the removal, as `platform-agent uninstall` does. */
@@ -67,11 +70,12 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
       const hostInfo = { platform: 'linux/amd64', distro: 'debian:12', tags: [] };
       await agent.deviceAgentConfig({ id: cloud.id, hostInfo, versionInfo: { agentRunning } });
     },
-    async check(report) {
+    async check(report, samples) {
       await agent.deviceAgentConfig({
         id: cloud.id,
         hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
         report,
+        ...(samples && { samples }),
       });
     },
     async log({ level, message, at, fields = [] }) {

@@ -15,7 +15,12 @@ import {
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { AgentDeviceService, type UpdateInfoSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { type AgentReport, RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  type AgentReport,
+  type DeviceSample,
+  RestartWish,
+  type SampleBatch,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { Cell, type Clock } from '@platform/kit';
 
@@ -28,6 +33,12 @@ export interface StoredLine {
   timeMs: number;
   caller?: JsonObject;
   stack?: string;
+}
+
+export interface StoredSample {
+  sample: DeviceSample;
+  /** ms since 1970. */
+  timeMs: number;
 }
 
 /** A minimal cloud with the rules that an agent meets: tokens, fingerprints, long polls, lines stored once. */
@@ -43,6 +54,11 @@ export class TestCloud {
   readonly clearance = new Cell(0);
   readonly report = new Cell<AgentReport | undefined>(undefined);
   readonly lines = new Cell<readonly StoredLine[]>([]);
+  /** Samples in the order in which they arrived, each stored once. */
+  readonly samples: StoredSample[] = [];
+  /** Number of checks with samples that are stored although their response is lost. */
+  lostSamples = 0;
+  readonly #sampleState = { spoolId: '', last: 0 };
   readonly #taken = new Set<string>();
   readonly #clock: Clock;
   #tokens = new Set<string>();
@@ -106,6 +122,7 @@ export class TestCloud {
         enter(request.uninstalled ? 'goodbye' : request.report ? 'report' : 'poll', context);
         if (request.uninstalled) return {};
         if (request.report) this.report.set(request.report);
+        if (request.samples) this.#storeSamples(request.samples);
         const waitMs = request.wait ? durationMs(request.wait) : 0;
         const isWaiting = () => this.reportsRestarts && this.#mustRestart;
         if (waitMs > 0 && request.knownFingerprint === this.#fingerprint() && !isWaiting()) {
@@ -181,6 +198,21 @@ export class TestCloud {
   /** An in-process transport without a network. */
   transport(): Transport {
     return createRouterTransport(this.routes);
+  }
+
+  /** By the rule of the management server. */
+  #storeSamples({ spoolId, firstSequence, start, samples }: SampleBatch): void {
+    const state = this.#sampleState;
+    const first = Number(firstSequence);
+    const known = spoolId === state.spoolId ? Math.max(0, state.last - first + 1) : 0;
+    for (const sample of samples.slice(known))
+      this.samples.push({ sample, timeMs: (Number(start) + sample.seconds) * 1000 });
+    Object.assign(state, {
+      spoolId,
+      last: Math.max(spoolId === state.spoolId ? state.last : 0, first + samples.length - 1),
+    });
+    this.calls.set('samples', (this.calls.get('samples') ?? 0) + 1);
+    if (this.lostSamples-- > 0) throw new ConnectError('the answer was lost', Code.Unavailable);
   }
 
   #fingerprint(): string {

@@ -102,6 +102,13 @@ const table = {
     min: 1,
     description: 'MiB of log lines that are kept of one machine. The oldest go first.',
   },
+  sampleDays: {
+    type: 'number',
+    default: 7,
+    min: 1,
+    max: 31,
+    description: 'Days that the samples of what machines use are kept: about 50 KB a day and machine.',
+  },
   jobLogDays: {
     type: 'number',
     default: 7,

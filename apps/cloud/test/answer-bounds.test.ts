@@ -130,6 +130,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   'DatasetService.ListDatasetsByIDs': 'pages',
   'DatasetService.ListDatasetsByOrganizationID': 'pages',
   'FleetService.CheckConfig': 'asked',
+  'FleetService.GetMachineSamples': 'asked',
   'FleetService.GetSetUp': 'asked',
   'FleetService.ListConfigRevisions': 'newest',
   'FleetService.ListMachines': 'pages',

@@ -99,12 +99,16 @@ export class DeviceTime {
 
   /** A stored line as it is sent: with the corrected time, or marked as estimated. */
   corrected<T extends TimedLine>(record: T): T {
-    const { unsure } = record;
-    if (!unsure) return record;
-    if (unsure.run === this.#run && this.isKnown) {
-      return { ...record, time: Math.round(this.wall() - (this.#parts.clock.now() - unsure.at)) };
-    }
-    return { ...record, fields: { ...record.fields, time_is: 'estimated' } };
+    if (!record.unsure) return record;
+    const { time, isEstimated } = this.timeOf(record);
+    return isEstimated ? { ...record, fields: { ...record.fields, time_is: 'estimated' } } : { ...record, time };
+  }
+
+  /** When something was noted: corrected if its time was unknown then, or estimated. */
+  timeOf({ time, unsure }: { time: number; unsure?: UnsureTime }): { time: number; isEstimated: boolean } {
+    if (!unsure) return { time, isEstimated: false };
+    if (unsure.run !== this.#run || !this.isKnown) return { time, isEstimated: true };
+    return { time: Math.round(this.wall() - (this.#parts.clock.now() - unsure.at)), isEstimated: false };
   }
 
   /** The time is known from the system clock or from the server. */

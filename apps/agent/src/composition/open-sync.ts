@@ -13,6 +13,9 @@ import { ConfigReceiver, type OwnLayers } from '../config/config-receiver.ts';
 import { beginRun, type RunHistory } from '../health/previous-run.ts';
 import { Mask } from '../logs/mask.ts';
 import type { Self } from '../link/request.ts';
+import { SampleSender } from '../samples/sample-sender.ts';
+import { SampleSpool } from '../samples/sample-spool.ts';
+import { takeSamples } from '../samples/take-samples.ts';
 import { Spool, standardSpoolLimits } from '../logs/spool.ts';
 import { DeviceTime, type HeardTime } from '../clock/device-time.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -100,7 +103,9 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const cloud = connectCloud(parts.transport, parts.credentials, clock, { isReached, conditions, refused });
   parts.lines.set(enter);
   const sinceOf = (noted: number): number | undefined => history.since(noted);
-  const link = { ...parts, hostFacts: factsOf(device, run.bootReason), cloud, configReceiver, clock, log, local };
+  const samples = await openSamples(device, { run: parts.newId(), time, clock });
+  const shared = { cloud, configReceiver, clock, log, local };
+  const link = { ...parts, ...shared, hostFacts: factsOf(device, run.bootReason), samples: samples.sender };
   return {
     log,
     local,
@@ -117,6 +122,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       ...lineLoops({ ...link, spool, writer, time }, outputs, signal),
       ...reportLoops({ ...link, spool, time, sinceOf }, self, signal),
       { name: 'time', work: time.run(signal) },
+      ...samples.loops(signal),
       { name: 'heard', work: eachChange(parts.heardTime, () => useHeardTime(parts.heardTime, time, history), signal) },
     ],
     drained: () => drained(spool, isReached, clock),
@@ -138,6 +144,19 @@ const limitDebugLines = (clock: Clock): ((write: Sink) => Sink) => {
     for (const one of budget.take(line, clock.now())) write(one);
   };
 };
+
+/** The loop that takes samples, and what sends them. Neither, where the platform does not report what it uses. */
+async function openSamples(
+  { disk, usage }: Device,
+  { run, time, clock }: { run: string; time: DeviceTime; clock: Clock },
+): Promise<{ sender: SampleSender | undefined; loops(signal: AbortSignal): readonly NamedLoop[] }> {
+  if (!usage) return { sender: undefined, loops: () => [] };
+  const spool = await SampleSpool.open(disk, run);
+  return {
+    sender: new SampleSender({ spool, time, clock }),
+    loops: (signal) => [{ name: 'samples', work: takeSamples({ usage, spool, time, clock }, signal) }],
+  };
+}
 
 /** The same clock with the best known time. */
 const deviceClock = (clock: Clock, time: DeviceTime): Clock => ({

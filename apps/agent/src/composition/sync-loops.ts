@@ -14,6 +14,7 @@ import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
 import { watchFallback } from '../network/fallback-condition.ts';
+import type { SampleSender } from '../samples/sample-sender.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
@@ -49,6 +50,8 @@ export interface Link {
   systemStatus?: Cell<SystemStatus | undefined>;
   /** Absent: this platform does not report them. */
   hostFacts?: Device['hostFacts'] | undefined;
+  /** Absent: this machine takes no samples. */
+  samples?: SampleSender | undefined;
   clock: Clock;
   log: Log;
   local: Log;
@@ -57,7 +60,7 @@ export interface Link {
 
 /** The loops that request the configuration and restarts. */
 export function requestLoops(
-  { cloud, configReceiver, actual, restarts, isReached, conditions, network, clock, log, local, random }: Link,
+  { cloud, configReceiver, actual, restarts, isReached, conditions, network, samples, clock, log, local, random }: Link,
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
@@ -65,7 +68,7 @@ export function requestLoops(
   const request = () => requestOf(self, actual.get(), clock.now());
   const arrivals = new Cell(0);
   const shared = { cloud, isReached, restartNotice, clock, random };
-  const polling = { ...shared, configReceiver, request, arrivals, log: local, passes: log };
+  const polling = { ...shared, configReceiver, request, samples, arrivals, log: local, passes: log };
   const restart = { ...shared, restarts, actual, log: log.child('restart') };
   return [
     { name: 'poll', work: poll(polling, signal) },

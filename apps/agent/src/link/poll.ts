@@ -19,6 +19,7 @@ import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { linkCodes } from './link.ts';
 import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
+import type { SampleSender } from '../samples/sample-sender.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 
 /** What the checks report about a requested restart of the machine server. */
@@ -39,6 +40,8 @@ export interface PollParts {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
   request: () => RequestParts;
+  /** Absent: this machine takes no samples. */
+  samples?: Pick<SampleSender, 'next'> | undefined;
   isReached: Cell<boolean>;
   /** Counts the networks that this machine has come to. */
   arrivals: Cell<number>;
@@ -122,17 +125,24 @@ async function checked(parts: PollParts, turn: Turn, signal: AbortSignal): Promi
 
 /** One check; the server may hold it for `waitMs`. */
 async function check(
-  { cloud, configReceiver, request, restartNotice: news, clock, random }: PollParts,
+  { cloud, configReceiver, request, samples, restartNotice: news, clock, random }: PollParts,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const began = clock.now();
   const { fingerprint } = configReceiver;
+  const batch = samples?.next();
   const answer = await cloud.deviceAgentConfig(
-    { ...request(), knownFingerprint: fingerprint, wait: durationFromMs(waitMs) },
+    {
+      ...request(),
+      knownFingerprint: fingerprint,
+      wait: durationFromMs(waitMs),
+      ...(batch && { samples: batch.message }),
+    },
     waitMs,
     signal,
   );
+  await batch?.accepted();
   const isNews = await configReceiver.accept(answer, fingerprint);
   const heldMs = clock.now() - began;
   noteRestart(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));

@@ -294,6 +294,19 @@ export interface HostFacts {
   bootReason?: BootReason;
 }
 
+/** What a machine uses. What it does not report is left out. */
+export interface UsageReading {
+  /** Of all processors since some time before, in any unit. */
+  processor?: { busy: number; total: number } | undefined;
+  memory?: { usedBytes: number; sizeBytes: number } | undefined;
+  /** Of the root file system. */
+  disk?: { usedBytes: number; sizeBytes: number } | undefined;
+  /** Of the hottest sensor. */
+  temperatureCelsius?: number | undefined;
+  /** Since some time before. */
+  network?: { receivedBytes: number; sentBytes: number } | undefined;
+}
+
 /** Everything that the agent uses of its machine. */
 /** Makes the control channel for the administrators of this machine. Returns what removes it. */
 export type OpenControl = (listen: (address: string) => Promise<void>) => Promise<() => Promise<void>>;
@@ -308,6 +321,8 @@ export interface Device {
   host: Host;
   /** Left out: this platform does not report them. */
   hostFacts?: () => Promise<HostFacts>;
+  /** Left out: this platform does not report it. */
+  usage?: () => Promise<UsageReading>;
   /** What reset this machine before this boot; `since`: ms since 1970, in the boot before. Left out: not known here. */
   resetCause?: (since: number) => Promise<ResetCause | undefined>;
   /** Left out: a Unix socket below the root. */

@@ -12,6 +12,7 @@ import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
+import { sampleJson, sampleText } from '../views/samples.ts';
 import { machineJson, machineText, stateText } from '../views/machine.ts';
 
 const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
@@ -106,12 +107,14 @@ function showCommand(machine: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
-        const { id } = await findMachine(open, name);
+        const { id, partId } = await findMachine(open, name);
         // Only GetMachine returns the conditions that the management server detects.
         const { machine: found } = await open.client.fleetClient.getMachine({ id });
         if (!found) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: name });
-        output.json(machineJson(found));
-        output.text(machineText(found, systemClock.wall()));
+        const last = (await open.client.fleetClient.getMachineSamples({ partId })).samples.at(-1);
+        const now = systemClock.wall();
+        output.json({ ...machineJson(found), last_sample: sampleJson(last) });
+        output.text(machineText(found, now, sampleText(last, now)));
       }),
     );
 }

@@ -208,8 +208,12 @@ const placeText = ({ path, message }: Condition): string =>
 const conditionText = (one: Condition, nowMs: number): string =>
   `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${placeText(one)}${printable(one.message)}\n  ${printable(one.remedy)}`;
 
-/** The full status of a machine for users; never truncated. */
-export function machineText(machine: Machine, nowMs: number): string {
+/**
+ * The full status of a machine for users; never truncated.
+ *
+ * @param used - what it used last; empty: not reported.
+ */
+export function machineText(machine: Machine, nowMs: number, used = ''): string {
   const { report } = machine;
   const about = listText([
     ['machine', joined(machine.name, machine.locationName)],
@@ -224,7 +228,7 @@ export function machineText(machine: Machine, nowMs: number): string {
     ],
     ['host', joined(report?.hostname ?? '', report?.os ?? '', report?.platform ?? '')],
     ['network', networkText(machine, nowMs)],
-    ['facts', factsText(machine)],
+    ['facts', [factsText(machine), used].filter(Boolean).join('\n')],
     ['system', systemText(machine, nowMs)],
     ['config', configText(machine)],
     ['  but', slicesText(machine, nowMs)],

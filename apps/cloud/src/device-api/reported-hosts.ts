@@ -6,12 +6,13 @@ import { batchLoader } from '../database/batch-loader.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import type { Database } from '../database/database.ts';
 import { boundedReport } from './rules/reported-network.ts';
+import { type NewSamples, saveSamples } from '../machines/store/samples.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
 import type { JsonObject } from '../database/schema.ts';
 
-/** Facts that machines report about their host with each check. Only changes are stored. */
+/** Facts that machines report about their host with each check. Only changes are stored, and samples. */
 export type ReportedHosts = {
-  /** Whether the check's facts about its host are known. */
+  /** Whether the check's facts about its host are known, and it carries no samples. */
   isKnown(partId: string, request: DeviceAgentConfigRequest): boolean;
   save(partId: string, request: DeviceAgentConfigRequest): Promise<void>;
   /** Records the revision that the part was sent. Other products' agents report none: their next check confirms it. */
@@ -30,6 +31,10 @@ export function reportedHosts(
     await saveReports(db, reports);
     return reports.map(() => undefined);
   });
+  const writeSamples = batchLoader(async (batches: readonly NewSamples[]): Promise<readonly void[]> => {
+    await saveSamples(db, batches);
+    return batches.map(() => undefined);
+  });
   const revisions = new LRUCache<string, number>({ max: 200_000 });
   const hostOf = (partId: string, request: DeviceAgentConfigRequest): JsonObject => {
     const revision = isOther(request) ? revisions.get(partId) : undefined;
@@ -43,7 +48,7 @@ export function reportedHosts(
     return text;
   };
   return {
-    isKnown: (partId, request) => known.get(partId) === textOf(partId, request),
+    isKnown: (partId, request) => !request.samples && known.get(partId) === textOf(partId, request),
     sent: (partId, revision) => void revisions.set(partId, revision),
     async save(partId, request) {
       const host = hostOf(partId, request);
@@ -59,6 +64,7 @@ export function reportedHosts(
         });
       }
       known.set(partId, text);
+      if (request.samples) await writeSamples({ partId, batch: request.samples });
     },
   };
 }

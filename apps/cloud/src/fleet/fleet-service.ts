@@ -20,6 +20,7 @@ import { baseUrlOf } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { sampleHandlers } from './machine-samples.ts';
 import { setUpHandlers } from './set-up.ts';
 
 const machineHandlers = (deps: FleetDeps) => {
@@ -227,5 +228,6 @@ export const fleetRoutes =
       ...configHandlers(deps),
       ...operationHandlers(deps),
       ...usageHandlers(deps),
+      ...sampleHandlers(deps),
     });
   };

@@ -6,6 +6,7 @@ import { removeOldExports } from '../data/store/sequence-exports.ts';
 import type { Database } from '../database/database.ts';
 import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
 import { blobFolders, sweepBlobs } from './blob-sweep.ts';
+import { removeOldSamples } from '../machines/store/samples.ts';
 import { retentionClock } from './retention-clock.ts';
 import {
   partsWithRevisions,
@@ -33,6 +34,7 @@ export type RetentionOptions = Readonly<
   Record<
     | 'logDays'
     | 'logMibPerMachine'
+    | 'sampleDays'
     | 'jobLogDays'
     | 'attemptDays'
     | 'auditDays'
@@ -83,6 +85,7 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
       everyMs: 10 * 60_000,
       steps: () => trimMachines(db, options.logMibPerMachine * 2 ** 20),
     },
+    older('samples of machines', options.sampleDays, (before) => removeOldSamples(db, before, rowsPerStep)),
     older('log lines of jobs', options.jobLogDays, (before) => removeOldJobLogs(db, before, rowsPerStep)),
     older('rows of ended attempts', options.attemptDays, (before) => removeOldAttempts(db, before, rowsPerStep)),
     older('audit rows', options.auditDays, (before) => removeOldAudit(db, before, rowsPerStep)),

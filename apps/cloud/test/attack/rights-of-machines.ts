@@ -52,6 +52,7 @@ const ofFleet: readonly Right[] = [
   })),
   right(fleet('GetMachine'), { shows: machineOperators }, machineById),
   right(fleet('GetMachine'), { shows: machineOperators }, partById),
+  right(fleet('GetMachineSamples'), { ok: machineOperators }, part),
   right(fleet('DeleteMachine'), { ok: machineOwners }, async ({ freshMachine }) => {
     const machine = await freshMachine();
     return { messages: [{ id: machine.machineId }], machine };

@@ -14,6 +14,7 @@ import { QuarantineNotice } from './quarantine-notice.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
 import { FactsCard } from './facts-card.tsx';
+import { SamplesCard } from './samples-card.tsx';
 import { SystemCard } from './system-card.tsx';
 import { isolateText } from '../view/user-text.ts';
 
@@ -54,6 +55,7 @@ export function MachinePage() {
         <QuarantineNotice machine={machine} />
         <Conditions machine={machine} />
         {query.data?.machine && <FactsCard machine={query.data.machine} />}
+        <SamplesCard partId={machine.partId} />
         {query.data?.machine && <SystemCard machine={query.data.machine} />}
       </div>
       <nav className="tabs" aria-label="Machine">

@@ -12,6 +12,7 @@ import { httpProbe } from '../probe.ts';
 import { linuxHostFacts } from './host-facts.ts';
 import { linuxResetCause } from './reset-cause.ts';
 import { joinRelay } from './presence-pipes.ts';
+import { linuxUsage } from './usage.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
@@ -67,6 +68,7 @@ export function linuxDevice(of: {
     host,
     ...(process.platform === 'linux' && {
       hostFacts: () => linuxHostFacts(),
+      usage: () => linuxUsage(),
       resetCause: (since: number) => linuxResetCause(since),
     }),
   };

@@ -106,7 +106,8 @@ async function firstKnown(text: ReadText, files: readonly string[]): Promise<num
   return undefined;
 }
 
-async function hottest(prefix: string, text: ReadText): Promise<number | undefined> {
+/** In degrees Celsius. */
+export async function hottest(prefix: string, text: ReadText): Promise<number | undefined> {
   const folder = '/sys/class/thermal';
   const zones = (await readdir(`${prefix}${folder}`).catch(() => [])).filter((name) => name.startsWith('thermal_zone'));
   const values = await Promise.all(

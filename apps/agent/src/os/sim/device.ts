@@ -2,7 +2,7 @@ import type { RestartStatus } from '@platform/contract/machine';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import type { Device, FileSystem, Host, HostFacts, Processes, ResetCause } from '../ports.ts';
+import type { Device, FileSystem, Host, HostFacts, Processes, ResetCause, UsageReading } from '../ports.ts';
 import { simLines } from './disk.ts';
 import { simFileSystem, type Fate, type Step } from './file-system.ts';
 import { SimFiles, type Survivors } from './files.ts';
@@ -23,6 +23,7 @@ export class SimDevice {
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
   facts: HostFacts = {};
+  usage: UsageReading = {};
   resetCause: ResetCause | undefined;
   /** Called before each step that changes the disk or starts a program. */
   fate: (step: Step) => Fate = () => 'ok';
@@ -70,6 +71,7 @@ export class SimDevice {
       probe: mortal({ restartStatus: async () => this.status, resourceReport: async () => this.resources }, life),
       host,
       hostFacts: async () => this.facts,
+      usage: async () => this.usage,
       resetCause: async () => this.resetCause,
     };
     return { device, clock, kill: () => void (life.isKilled = true) };

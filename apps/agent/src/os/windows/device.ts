@@ -8,6 +8,7 @@ import { systemWeb } from '../web.ts';
 import type { Device } from '../ports.ts';
 import { controlPipe } from './control-pipe.ts';
 import { windowsFileSystem } from './file-system.ts';
+import { windowsUsage } from './usage.ts';
 import { windowsProcesses } from './processes.ts';
 
 /** Uses the POSIX code for all that does not depend on Windows. */
@@ -37,5 +38,6 @@ export function windowsDevice({
     host: { ...thisHost(), bootId },
     runId: randomUUID(),
     openControl: controlPipe(root, pipeFile),
+    usage: () => windowsUsage(root),
   };
 }

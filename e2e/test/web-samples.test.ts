@@ -1,0 +1,64 @@
+// How the app shows what a machine used, on a wide and on a narrow screen; the test simulates the machine.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPlatformClient } from '@platform/client';
+import { systemClock } from '@platform/kit/node';
+import { launchBrowser } from '../src/browser.ts';
+import { startCloud } from '../src/cloud-process.ts';
+import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { wireMachine } from '../src/wire-callers.ts';
+
+test('the page of a machine shows what it used over the last day and week', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = createPlatformClient({
+    baseUrl: ready.url,
+    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  });
+  const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'pump' });
+  const { id = '' } = created.machine ?? {};
+  const machine = await wireMachine(created.credentialsJson);
+  const count = 600;
+  await machine.check(
+    {},
+    {
+      spoolId: 'a',
+      firstSequence: 1n,
+      start: BigInt(Math.floor(systemClock.wall() / 1000) - count * 60),
+      samples: Array.from({ length: count }, (_, n) => ({
+        seconds: n * 60,
+        processorPermille: n,
+        temperatureTenths: 400 + (n % 50),
+        receivedBytesPerSecond: BigInt(n * 1000),
+        sentBytesPerSecond: 10n,
+      })),
+    },
+  );
+  const browser = await launchBrowser();
+  try {
+    for (const [width, height] of [
+      [1280, 900],
+      [360, 740],
+    ] as const) {
+      const context = await browser.newContext({ viewport: { width, height } });
+      const complaints = watchComplaints(context);
+      const page = await context.newPage();
+      await page.goto((await client.sessionClient.createSignInLink({})).url);
+      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
+      await page.goto(`${ready.url}/machines/${id}/configure`);
+      const card = page.getByRole('region', { name: 'Use' });
+      await card.getByRole('img', { name: /^Processor: 59\.\d %; the highest line is 100\.0 %/ }).waitFor();
+      await card.getByRole('img', { name: /^Temperature: 44\.\d °C/ }).waitFor();
+      await card.getByRole('img', { name: /^Network: received .*, sent 10 B\/s/ }).waitFor();
+      assert.equal(await card.getByRole('img').count(), 3, 'memory and disk are not reported');
+      await checkPage(page, `samples, ${width} px`);
+      await card.getByRole('button', { name: 'Week' }).click();
+      await card.getByRole('button', { name: 'Week', pressed: true }).waitFor();
+      await card.getByRole('img', { name: /^Processor/ }).waitFor();
+      assert.deepEqual(complaints, []);
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+});
