@@ -145,10 +145,22 @@ function without(config: AgentConfig, section: string, key: string): unknown {
 const nothing: Condition = { code: '', severity: 'note', message: '', remedy: '' };
 const clean = resolveAgentConfig({ cloud: witness }).config;
 
+/** Absent: the default, without a condition. */
+async function isDefaultWithout(section: string, key: string, field: Field): Promise<void> {
+  const rest = { ...(structuredClone(witness) as unknown as Record<string, Json>)[section] };
+  delete rest[key];
+  const isList = section === 'additional_networks';
+  const agent = (isList ? { ...witness } : { ...witness, [section]: rest }) as unknown as JsonObject;
+  const { config, corrections } = resolveAgentConfig({ cloud: received(agent) });
+  if (!isList) assert.deepEqual((config as unknown as Record<string, Json>)[section]?.[key], field.default, 'absent');
+  assert.deepEqual([corrections, await conditionsOf('cloud', agent)], [[], []], 'absent');
+}
+
 for (const [section, fields] of Object.entries(fieldTable)) {
   if (section === 'maintenance_window') continue; // not in the `agent` object: see agent-config.test.ts of the contract
   for (const [key, field] of Object.entries<Field>(fields)) {
     test(`inputs: agent.${section}.${key}`, async () => {
+      await isDefaultWithout(section, key, field);
       for (const [kind, value] of inputs(field)) {
         const name = `${kind}: ${JSON.stringify(value)?.slice(0, 60)}`;
         const agent = withField(section, key, value);
