@@ -8,7 +8,7 @@ import { startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
-test('the page of a machine shows what it used over the last day and week', async () => {
+test('machines are filtered, and the page of one shows what it used over the last day and week', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
   const client = createPlatformClient({
@@ -20,7 +20,7 @@ test('the page of a machine shows what it used over the last day and week', asyn
   const machine = await wireMachine(created.credentialsJson);
   const count = 600;
   await machine.check(
-    {},
+    { facts: { architecture: 'x86_64', disk: { sizeBytes: 10n, freeBytes: 1n } } },
     {
       spoolId: 'a',
       firstSequence: 1n,
@@ -45,6 +45,15 @@ test('the page of a machine shows what it used over the last day and week', asyn
       const page = await context.newPage();
       await page.goto((await client.sessionClient.createSignInLink({})).url);
       await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
+      const filter = page.getByLabel('Filter');
+      await filter.fill('architecture=aarch64');
+      await page.getByText('No machine matches').waitFor();
+      await filter.fill('arch=aarch64');
+      await page.getByText(/Machines have no field "arch" to filter by\./).waitFor();
+      await filter.fill('architecture=x86_64, disk_free<2GB');
+      await page.getByRole('link', { name: 'pump' }).waitFor();
+      await page.getByText('Fields', { exact: true }).click();
+      await checkPage(page, `filter of machines, ${width} px`);
       await page.goto(`${ready.url}/machines/${id}/configure`);
       const card = page.getByRole('region', { name: 'Use' });
       await card.getByRole('img', { name: /^Processor: 59\.\d %; the highest line is 100\.0 %/ }).waitFor();

@@ -2,6 +2,7 @@ import { allMachines } from '@platform/client';
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { factFields } from '@platform/contract/machine-filter';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
 import { type ProgramName, withVersion } from '@platform/contract/version-pin';
 import { choiceArgument } from '../choices.ts';
@@ -72,11 +73,16 @@ function listCommand(machine: Command, run: Run): void {
   machine
     .command('list')
     .description('all machines with their state')
+    .option(
+      '--filter <comparisons...>',
+      `only those for which all hold: ${Object.keys(factFields).join(', ')}; for example architecture=aarch64 "disk_free<2GB" reboot_needed`,
+    )
     .action(
-      run(async ({ connection, output }) => {
+      run(async ({ connection, output }, { filter = [] }: { filter?: string[] }) => {
         const { client, organizationId } = await connection();
-        const machines = await allMachines(client, await organizationId());
+        const machines = await allMachines(client, await organizationId(), filter);
         output.json(machines.map(machineJson));
+        if (machines.length === 0 && filter.length > 0) return output.text('No machine matches.');
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
         output.table(
           ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],

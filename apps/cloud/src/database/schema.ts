@@ -54,6 +54,8 @@ type Part = {
   lastSeen: Time | null;
   host: JSONColumnType<JsonObject> | null;
   report: Buffer | null;
+  /** What filters compare. */
+  facts: JSONColumnType<JsonObject> | null;
   reportedOn: Time | null;
   restartRequestedOn: Time | null;
   quarantineClearance: Generated<number>;

@@ -1,11 +1,12 @@
 import { toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import type { DeviceAgentConfigRequest } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { batchLoader } from '../database/batch-loader.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import type { Database } from '../database/database.ts';
 import { boundedReport } from './rules/reported-network.ts';
+import { reportFacts } from '../machines/rules/report-facts.ts';
 import { type NewSamples, saveSamples } from '../machines/store/samples.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
 import type { JsonObject } from '../database/schema.ts';
@@ -60,7 +61,7 @@ export function reportedHosts(
         await write({
           partId,
           host: isNew ? host : undefined,
-          report: request.report && toBinary(AgentReportSchema, boundedReport(request.report)),
+          report: request.report && storedReport(boundedReport(request.report)),
         });
       }
       known.set(partId, text);
@@ -68,6 +69,11 @@ export function reportedHosts(
     },
   };
 }
+
+const storedReport = (report: AgentReport) => ({
+  bytes: toBinary(AgentReportSchema, report),
+  facts: reportFacts(report),
+});
 
 const isOther = ({ hostInfo }: DeviceAgentConfigRequest): boolean => productOf(hostInfo?.tags ?? []) !== 'platform';
 

@@ -2,6 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { parseFilters } from '@platform/contract/machine-filter';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
@@ -43,12 +44,12 @@ const machineHandlers = (deps: FleetDeps) => {
         ...(await credentialsOf(deps, part.id, baseUrlOf(deps, context))),
       };
     },
-    async listMachines({ organizationId, pageSize, pageToken }, context) {
+    async listMachines({ organizationId, pageSize, pageToken, filters }, context) {
       const caller = callerOf(context);
       const page = pageOf({ pageSize, pageToken }, readMachineToken);
       const { id } = await organizationFor(db, caller, organizationId);
       // `reach` limits the list to the machines and locations that the caller may see.
-      const of = { reach: reachOf(caller), orgId: id };
+      const of = { reach: reachOf(caller), orgId: id, facts: parseFilters(filters) };
       const { rows, isCut } = await machinePage(db, of, page);
       const last = rows.at(-1);
       return {

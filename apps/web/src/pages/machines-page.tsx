@@ -1,10 +1,13 @@
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { factFields } from '@platform/contract/machine-filter';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
-import { Ago } from '../parts/time.tsx';
+import { Ago, useDebounced } from '../parts/time.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { typedFilters } from '../view/machine-filter.ts';
 import { Badge } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
 import { appliedText, machineView, revisionText, machineBadge } from '../view/machine-status.ts';
@@ -13,14 +16,18 @@ import { formatCount } from '../view/quantities.ts';
 
 const CreateMachine = lazy(async () => ({ default: (await import('./create-machine.tsx')).CreateMachine }));
 const refreshMs = 2000;
+/** Until the user pauses. */
+const settleMs = 300;
 const pageSize = 1000;
 
 export function MachinesPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
+  const [typed, setTyped] = useState('');
+  const { filters, problem } = typedFilters(useDebounced(typed, settleMs));
   const list = usePagedList(
     FleetService.method.listMachines,
-    (pageToken) => ({ organizationId, pageSize, pageToken }),
+    (pageToken) => ({ organizationId, pageSize, pageToken, filters }),
     { refreshMs },
   );
   const [isCreating, setCreating] = useState(false);
@@ -49,20 +56,10 @@ export function MachinesPage() {
           </button>
         </div>
       </div>
+      <FilterField text={typed} problem={problem} onChange={setTyped} />
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
-        {machines === undefined ? (
-          !list.error && <Loading />
-        ) : machines.length === 0 ? (
-          <EmptyState icon={<MachineIcon />} title="No machines yet">
-            <p>
-              Create one here: you get the credentials file that its agent starts with. A demo machine is there after a
-              start without <code>--empty</code>.
-            </p>
-          </EmptyState>
-        ) : (
-          <MachineTable machines={machines} />
-        )}
+        {machines ? <MachineList machines={machines} isFiltered={filters.length > 0} /> : !list.error && <Loading />}
       </div>
       <ShowMore list={list} text="Show more machines" />
       {isCreating && (
@@ -71,6 +68,55 @@ export function MachinesPage() {
         </Suspense>
       )}
     </div>
+  );
+}
+
+const FilterField = ({
+  text,
+  problem,
+  onChange,
+}: {
+  text: string;
+  problem: string | undefined;
+  onChange: (text: string) => void;
+}) => (
+  <div className="stack-tight">
+    <TextField
+      label="Filter"
+      value={text}
+      onChange={onChange}
+      problem={problem}
+      placeholder="architecture=aarch64, disk_free<2GB, reboot_needed"
+    />
+    <details className="small">
+      <summary>Fields</summary>
+      <dl className="pair-list">
+        {Object.entries(factFields).map(([name, { description }]) => (
+          <div key={name}>
+            <dt className="mono">{name}</dt>
+            <dd className="break">{description}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  </div>
+);
+
+function MachineList({ machines, isFiltered }: { machines: readonly MachineView[]; isFiltered: boolean }) {
+  if (machines.length > 0) return <MachineTable machines={machines} />;
+  if (isFiltered)
+    return (
+      <EmptyState icon={<MachineIcon />} title="No machine matches">
+        <p>What a machine does not report matches no filter.</p>
+      </EmptyState>
+    );
+  return (
+    <EmptyState icon={<MachineIcon />} title="No machines yet">
+      <p>
+        Create one here: you get the credentials file that its agent starts with. A demo machine is there after a start
+        without <code>--empty</code>.
+      </p>
+    </EmptyState>
   );
 }
 

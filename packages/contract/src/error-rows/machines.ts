@@ -14,6 +14,19 @@ export const machinesErrors = {
     message: 'There is no machine part[ {partId}].',
     remedy: 'Check the part ID; parts of other organizations are not visible.',
   },
+  FILTER_FIELD_UNKNOWN: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'Machines have no field "{field}" to filter by.',
+    remedy: 'Use one of: {fields}.',
+  },
+  FILTER_NOT_VALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The filter "{filter}" is not valid: {problem}.',
+    remedy:
+      'Write a field, a comparison and a value, for example architecture=aarch64, disk_free<2GB or reboot_needed.',
+  },
   LOCATION_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',

@@ -31,7 +31,11 @@ export async function readPartSources(db: Database, ids: readonly string[]): Pro
   return ids.map((id) => found.get(id));
 }
 
-export type NewReport = { partId: string; host: JsonObject | undefined; report: Uint8Array | undefined };
+export type NewReport = {
+  partId: string;
+  host: JsonObject | undefined;
+  report: { bytes: Uint8Array; facts: JsonObject } | undefined;
+};
 
 /**
  * Absent values stay as stored. If a part has two reports, the later one is stored. A check by our agent ends a
@@ -47,10 +51,12 @@ export async function saveReports(db: Database, reports: readonly NewReport[]): 
   const rows = [...merged.values()].toSorted((a, b) => (a.partId < b.partId ? -1 : 1));
   await sql`
     update part set host = coalesce(part.host || new.host, new.host, part.host), report = coalesce(new.report, part.report),
+      facts = coalesce(new.facts, part.facts),
       reported_on = case when new.report is null then part.reported_on else now() end,
       migration_requested_on = case when coalesce(new.host, part.host) -> 'tags' ? ${ourAgentTag} then null
         else part.migration_requested_on end
     from unnest(${rows.map((row) => row.partId)}::uuid[], ${rows.map((row) => row.host && JSON.stringify(row.host))}::jsonb[],
-      ${rows.map((row) => row.report && Buffer.from(row.report))}::bytea[]) new(id, host, report)
+      ${rows.map((row) => row.report && Buffer.from(row.report.bytes))}::bytea[],
+      ${rows.map((row) => row.report && JSON.stringify(row.report.facts))}::jsonb[]) new(id, host, report, facts)
     where part.id = new.id`.execute(db);
 }

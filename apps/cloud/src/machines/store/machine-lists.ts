@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, sql } from 'kysely';
+import type { FactFilter } from '@platform/contract/machine-filter';
 import { type Bounded, boundsOf, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Reach } from '../../access/rules/permissions.ts';
 import type { MachinePlace } from '../../rpc/rules/page-tokens.ts';
@@ -22,10 +23,35 @@ export type MachineLine = Pick<
 > & { platform: string; os: string };
 
 /** Machines of an organization or of some of its locations, within the caller's reach. */
-export type MachineFilter = { reach: Reach; orgId?: string; locationIds?: readonly string[] };
+export type MachineFilter = {
+  reach: Reach;
+  orgId?: string;
+  locationIds?: readonly string[];
+  /** Comparisons that all have to hold. */
+  facts?: readonly FactFilter[];
+};
+
+const comparisons = {
+  '=': sql`=`,
+  '!=': sql`<>`,
+  '<': sql`<`,
+  '<=': sql`<=`,
+  '>': sql`>`,
+  '>=': sql`>=`,
+} as const;
+
+/** What a machine does not report matches nothing: a comparison with null is not true. */
+function factHolds({ field, operator, value }: FactFilter) {
+  const fact = field === 'name' ? sql<string>`machine.name` : sql<string>`(part.facts ->> ${field})`;
+  if (operator === '~') return sql<boolean>`position(lower(${value}) in lower(${fact})) > 0`;
+  const compare = comparisons[operator];
+  if (typeof value === 'string') return sql<boolean>`lower(${fact}) ${compare} lower(${value})`;
+  if (typeof value === 'boolean') return sql<boolean>`${fact}::boolean ${compare} ${value}::boolean`;
+  return sql<boolean>`${fact}::double precision ${compare} ${value}::double precision`;
+}
 
 const matching =
-  ({ reach, orgId, locationIds }: MachineFilter) =>
+  ({ reach, orgId, locationIds, facts = [] }: MachineFilter) =>
   (eb: ExpressionBuilder<Tables, 'part' | 'machine'>) =>
     eb.and([
       eb('part.isMain', '=', true),
@@ -33,6 +59,7 @@ const matching =
         or machine.id::text = any(${reach.machineIds}::text[]))`,
       ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
       ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
+      ...facts.map(factHolds),
     ]);
 
 /** The newest machines, sorted by name. */
