@@ -17,6 +17,7 @@ import {
   uptimeSeconds,
   wearPercent,
 } from '../src/os/linux/host-facts.ts';
+import { nvmeWear, nvmeWearReader } from '../src/os/linux/nvme-wear.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 
 const raspberryMounts = [
@@ -100,6 +101,45 @@ test('the facts of a Raspberry Pi with an eMMC', async () => {
     temperatureCelsius: 51,
     uptimeSeconds: 120.5,
   });
+});
+
+/** Of smartctl 7.4, without the fields that are not read. */
+const smartctl = {
+  worn: `{"json_format_version":[1,0],"smartctl":{"version":[7,4],"exit_status":0},
+    "device":{"name":"/dev/nvme0n1","type":"nvme","protocol":"NVMe"},
+    "nvme_smart_health_information_log":{"critical_warning":0,"temperature":41,"available_spare":100,"percentage_used":2}}`,
+  beyond: '{"nvme_smart_health_information_log":{"percentage_used":255}}',
+  refused: `{"smartctl":{"messages":[{"string":"Smartctl open device: /dev/nvme0n1 failed: Permission denied"}],"exit_status":2}}`,
+};
+for (const [name, text, expected] of [
+  ['a disk that is worn by two percent', smartctl.worn, 2],
+  ['a disk beyond its life', smartctl.beyond, 255],
+  ['a disk that may not be opened', smartctl.refused, undefined],
+  ['smartctl is not installed', 'spawn smartctl ENOENT', undefined],
+  ['a value that no disk reports', '{"nvme_smart_health_information_log":{"percentage_used":"2"}}', undefined],
+] as const)
+  test(`wear of NVMe: ${name}`, () => assert.equal(nvmeWear(text), expected));
+
+test('the wear of the NVMe disk with the root file system is read once a day', async () => {
+  await using folder = await machine({
+    'proc/self/mountinfo': '26 1 259:2 / / rw,noatime shared:1 - ext4 /dev/nvme0n1p2 rw',
+    'sys/devices/pci/nvme/nvme0/nvme0n1/nvme0n1p2/partition': '2',
+  });
+  await mkdir(folder.file('sys/dev/block'), { recursive: true });
+  await symlink('../../devices/pci/nvme/nvme0/nvme0n1/nvme0n1p2', folder.file('sys/dev/block/259:2'));
+  const clock = new FakeClock();
+  const answers = [smartctl.worn, smartctl.beyond];
+  const asked: string[] = [];
+  const run = async (program: string, ...args: string[]) => {
+    asked.push([program, ...args].join(' '));
+    return { code: 0, text: answers[asked.length - 1] ?? '' };
+  };
+  const wearOf = nvmeWearReader({ run }, clock);
+  const wear = async () => (await linuxHostFacts(folder.path, wearOf)).disk?.wearPercent;
+  assert.deepEqual([await wear(), await wear()], [2, 2]);
+  await clock.advance(25 * 3_600_000);
+  assert.equal(await wear(), 255);
+  assert.deepEqual(new Set(asked), new Set(['smartctl --json --attributes /dev/nvme0n1']));
 });
 
 test('the model of a PC has its maker once, and a machine without any file has no facts of it', async () => {

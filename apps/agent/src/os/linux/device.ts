@@ -7,16 +7,21 @@ import { relayFolder } from '../relay-places.ts';
 import { posixFileSystem } from '../posix/file-system.ts';
 import { thisHost } from '../host.ts';
 import { posixLines } from '../posix/lines.ts';
+import { posixPrograms } from '../posix/programs.ts';
 import { outputRelay } from '../posix/output-relay.ts';
 import { httpProbe } from '../probe.ts';
 import { linuxHostFacts } from './host-facts.ts';
 import { linuxResetCause } from './reset-cause.ts';
+import { nvmeWearReader } from './nvme-wear.ts';
 import { joinRelay } from './presence-pipes.ts';
 import { linuxUsage } from './usage.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
 import { systemWeb, webBy } from '../web.ts';
+
+/** A disk that takes longer to report its wear has none in this report. */
+const wearMs = 5_000;
 
 /** A machine with a POSIX file system. Processes are recognised through /proc where it exists. */
 export function linuxDevice(of: {
@@ -57,6 +62,7 @@ export function linuxDevice(of: {
       clock,
       log,
     });
+  const wearOf = nvmeWearReader(posixPrograms(wearMs), clock);
   const plain = linuxProcesses(root, mark, clock, relay);
   return {
     processes: units && isUnit ? systemdProcesses({ root, mark, plain, relay, clock, ...units }) : plain,
@@ -67,7 +73,7 @@ export function linuxDevice(of: {
     probe: httpProbe(clock, trace),
     host,
     ...(process.platform === 'linux' && {
-      hostFacts: () => linuxHostFacts(),
+      hostFacts: () => linuxHostFacts('', wearOf),
       usage: () => linuxUsage(),
       resetCause: (since: number) => linuxResetCause(since),
     }),

@@ -1,7 +1,9 @@
 // What the kernel and the firmware of a Linux machine report about it. What is missing is left out, never 0.
-import { readdir, readFile, statfs } from 'node:fs/promises';
+import { readdir, readFile, readlink, statfs } from 'node:fs/promises';
 import os from 'node:os';
+import path from 'node:path';
 import type { DiskFacts, HostFacts } from '../ports.ts';
+import { nvmeDisk } from './nvme-wear.ts';
 
 /** Firmware whose maker did not fill in a field. */
 const placeholder =
@@ -55,8 +57,13 @@ export function celsius(text: string): number | undefined {
   return value === undefined || value < -60 || value > 150 || value === 0 ? undefined : value;
 }
 
-/** @param prefix - empty, or a folder with files as of another machine */
-export async function linuxHostFacts(prefix = ''): Promise<HostFacts> {
+type ReadWear = (disk: string) => Promise<number | undefined>;
+
+/**
+ * @param prefix - empty, or a folder with files as of another machine
+ * @param wearOf - reads the wear of an NVMe disk such as nvme0n1
+ */
+export async function linuxHostFacts(prefix = '', wearOf: ReadWear = async () => undefined): Promise<HostFacts> {
   const text = (file: string) => readFile(`${prefix}${file}`, 'utf8').catch(() => '');
   const dmi = '/sys/class/dmi/id';
   const tree = '/proc/device-tree';
@@ -72,7 +79,7 @@ export async function linuxHostFacts(prefix = ''): Promise<HostFacts> {
     distribution: distributionName((await text('/etc/os-release')) || (await text('/usr/lib/os-release'))),
     kernel: (await text('/proc/sys/kernel/osrelease')).trim() || undefined,
     memoryBytes: memoryBytes(await text('/proc/meminfo')),
-    disk: await rootDisk(prefix, text),
+    disk: await rootDisk(prefix, text, wearOf),
     temperatureCelsius: await hottest(prefix, text),
     uptimeSeconds: uptimeSeconds(await text('/proc/uptime')),
   };
@@ -81,16 +88,19 @@ export async function linuxHostFacts(prefix = ''): Promise<HostFacts> {
 
 type ReadText = (file: string) => Promise<string>;
 
-async function rootDisk(prefix: string, text: ReadText): Promise<DiskFacts | undefined> {
+async function rootDisk(prefix: string, text: ReadText, wearOf: ReadWear): Promise<DiskFacts | undefined> {
   const space = await statfs(prefix || '/').catch(() => undefined);
   if (!space || space.blocks === 0) return undefined;
   const device = rootDevice(await text('/proc/self/mountinfo'));
   const block = `/sys/dev/block/${device}`;
   // The entry of a partition is a folder in that of its disk.
+  const nvme = nvmeDisk(path.basename(await readlink(`${prefix}${block}`).catch(() => '')));
   const wear =
     device === undefined
       ? undefined
-      : await firstKnown(text, [`${block}/device/life_time`, `${block}/../device/life_time`]);
+      : nvme === undefined
+        ? await firstKnown(text, [`${block}/device/life_time`, `${block}/../device/life_time`])
+        : await wearOf(nvme);
   return {
     sizeBytes: space.blocks * space.bsize,
     freeBytes: space.bavail * space.bsize,

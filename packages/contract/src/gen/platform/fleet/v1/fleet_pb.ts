@@ -905,7 +905,8 @@ export type DiskFacts = Message<"platform.fleet.v1.DiskFacts"> & {
   freeBytes: bigint;
 
   /**
-   * Used share of the life of the flash memory, in steps of ten; 110: longer than it was made for. Absent: the disk does not report it.
+   * Used share of the life of the flash memory; above 100: longer than it was made for. An eMMC reports steps of ten. Absent: the disk
+   * does not report it.
    *
    * @generated from field: optional uint32 wear_percent = 3;
    */
