@@ -103,7 +103,7 @@ test('the facts of a Raspberry Pi with an eMMC', async () => {
   });
 });
 
-/** Of smartctl 7.4, without the fields that are not read. */
+/** Output of smartctl 7.4, without the fields that are not read. */
 const smartctl = {
   worn: `{"json_format_version":[1,0],"smartctl":{"version":[7,4],"exit_status":0},
     "device":{"name":"/dev/nvme0n1","type":"nvme","protocol":"NVMe"},

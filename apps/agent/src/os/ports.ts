@@ -296,12 +296,12 @@ export interface HostFacts {
 
 /** What a machine uses. What it does not report is left out. */
 export interface UsageReading {
-  /** Of all processors since some time before, in any unit. */
+  /** Time of all processors since some time before, in any unit. */
   processor?: { busy: number; total: number } | undefined;
   memory?: { usedBytes: number; sizeBytes: number } | undefined;
-  /** Of the root file system. */
+  /** The root file system. */
   disk?: { usedBytes: number; sizeBytes: number } | undefined;
-  /** Of the hottest sensor. */
+  /** The hottest sensor. */
   temperatureCelsius?: number | undefined;
   /** Since some time before. */
   network?: { receivedBytes: number; sentBytes: number } | undefined;

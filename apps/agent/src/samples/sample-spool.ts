@@ -38,7 +38,7 @@ export class SampleSpool {
   readonly #run: string;
   #lastSequence = 0;
   #waiting: SampleRecord[];
-  /** So many of the first in `#waiting` are on disk. */
+  /** Number of samples at the start of `#waiting` that are on disk. */
   #stored: number;
   #segments: Segment[];
   #lastNumber: number;

@@ -11,7 +11,7 @@ for (const [text, filters] of [
 ] as const)
   test(`filters of a text: ${text}`, () => assert.deepEqual(typedFilters(text), { filters, problem: undefined }));
 
-test('a text that is no filter is not used, and the problem is named', () => {
+test('a text that cannot be parsed is not used, and the problem is named', () => {
   const { filters, problem } = typedFilters('reboot_needed, arch=x');
   assert.deepEqual(filters, []);
   assert.match(problem ?? '', /no field "arch".*architecture/);

@@ -66,7 +66,7 @@ const values = {
   sentBytesPerSecond: ({ sentBytesPerSecond: value }) => (value === undefined ? undefined : Number(value)),
 } as const satisfies Partial<Record<keyof Answered, (sample: DeviceSample) => number | undefined>>;
 
-/** Lengths of time that people read well, in minutes. */
+/** Round lengths of time, from minutes to a day. */
 const intervals = [1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 360, 720, 1_440].map((minutes) => minutes * 60_000);
 
 /** The shortest interval by which a span has at most `most` averages. Undefined: single samples fit. */

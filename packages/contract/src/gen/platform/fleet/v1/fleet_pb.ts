@@ -1022,7 +1022,7 @@ export type DeviceSample = Message<"platform.fleet.v1.DeviceSample"> & {
   memoryPermille?: number | undefined;
 
   /**
-   * Of the root file system.
+   * Share of the root file system.
    *
    * @generated from field: optional uint32 disk_permille = 4;
    */
@@ -1644,7 +1644,7 @@ export type MachineSample = Message<"platform.fleet.v1.MachineSample"> & {
   memoryPercent?: number | undefined;
 
   /**
-   * Of the root file system.
+   * Share of the root file system.
    *
    * @generated from field: optional double disk_percent = 4;
    */
