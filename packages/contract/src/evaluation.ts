@@ -96,6 +96,16 @@ export interface HeldOutReport {
   all_alike: boolean;
 }
 
+/** How well probabilities match the share of right answers. */
+export interface Calibration {
+  /** The logits are divided by it; chosen by the validation images, contained in the model files. */
+  temperature: number;
+  /** Expected calibration error on the held-out images, in ten bins: 0.03 means that probabilities are off by 3 %. */
+  error: number;
+  /** The same without the temperature. */
+  error_before: number;
+}
+
 interface EvaluationHead {
   format: 1;
   labels: string[];
@@ -132,6 +142,8 @@ export interface Evaluation extends EvaluationHead, Score {
   per_class: ClassReport[];
   /** Rows: true class, columns: predicted class, both in the order of `labels`. */
   confusion: number[][];
+  /** Absent in files of earlier trainers and of scripts. */
+  calibration?: Calibration;
   /** Both measured on the held-out images; null if not trained. */
   probe: Score | null;
   fine_tuned: Score | null;
@@ -151,6 +163,7 @@ export interface MultiLabelEvaluation extends EvaluationHead, MultiLabelScore {
   task: 'multi_label_classification';
   /** `threshold`: minimum probability of a predicted label, selected on validation images for the best F1. */
   per_class: (ClassReport & { average_precision: number; threshold: number })[];
+  calibration?: Calibration;
   probe: MultiLabelScore | null;
   fine_tuned: MultiLabelScore | null;
   curve: MultiLabelCurvePoint[];

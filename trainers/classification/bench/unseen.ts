@@ -14,6 +14,7 @@ import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import sharp from 'sharp';
 import { randomAugmentation } from '../src/augment.ts';
+import { atTemperature, calibrationError, chooseTemperature } from '../src/calibration.ts';
 import { labelWeights } from '../src/dataset.ts';
 import { headOf } from '../src/head.ts';
 import type { Head, OutputKind, Weights } from '../src/head.ts';
@@ -226,6 +227,7 @@ function noteFigures(
   note: (what: string, value: number) => void,
 ): void {
   const chosen = chooseThresholds(validation, stampLabels.length);
+  const temperature = chooseTemperature(validation, 'sigmoid');
   const f1 = (thresholds: readonly number[]): number => multiLabelScoreOf(images, thresholds).micro_f1;
   const rules: Record<string, readonly number[]> = {
     'best single one (not to be had)': stampLabels.map(() => 0.5),
@@ -234,6 +236,13 @@ function noteFigures(
     'always 0.5': stampLabels.map(() => 0.5),
     'by the prior': priorThresholds(images, trainClasses),
   };
+  const calibrated = images.map(({ classes, probabilities }) => ({
+    classes,
+    probabilities: atTemperature(probabilities, 'sigmoid', temperature),
+  }));
+  note('temperature', temperature);
+  note('calibration error', calibrationError(images, 'sigmoid'));
+  note('calibration error at the temperature', calibrationError(calibrated, 'sigmoid'));
   note('mAP', multiLabelScoreOf(images, chosen).mean_average_precision);
   for (const [rule, thresholds] of Object.entries(rules)) {
     const best = rule.startsWith('best')

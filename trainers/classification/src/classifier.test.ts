@@ -21,6 +21,7 @@ function example(side: number, output: Classifier['output']): Classifier {
   const { parameters } = headOf(backbone, output, { side, classes: labels.length });
   const weights = new Map([
     ...parameters.map(({ name, shape }) => [name, values(shape[0] * shape[1], 0.5)] as const),
+    ['T', Float32Array.of(0.8)],
     ['B', values(labels.length, 1)],
     ['w46', (layer?.weights ?? new Float32Array()).map((w) => w * (0.9 + 0.2 * random()))],
     ['b46', (layer?.bias ?? new Float32Array()).map((b) => b + 0.02)],
@@ -66,7 +67,7 @@ test('the TFLite file: ports, operators, labels, and the trained weights to the 
   const counts = Object.fromEntries([...kinds].map(([op, { length }]) => [op, length]));
   assert.deepEqual(counts, {
     CAST: 1,
-    MUL: 1,
+    MUL: 2,
     ADD: 10,
     CONV_2D: 34,
     DEPTHWISE_CONV_2D: 16,

@@ -1,5 +1,5 @@
 /** Builds the content of evaluation.json. */
-import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import type { Calibration, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
@@ -8,6 +8,7 @@ import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
 import type { Sample } from './load-images.ts';
 import type { TrainedModel, EpochResult, TrainingRun, Stage } from './train-model.ts';
 import type { Measurements } from './measure.ts';
+import { atTemperature, calibrationError } from './calibration.ts';
 import { labelReports, multiLabelScoreOf } from './multi-score.ts';
 import { argmax, classReports, confusionOf, scoreOf } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
@@ -31,6 +32,7 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
   const { measured, trained, prepared, thresholds, recipe, backbone } = input;
   const head = evaluationHead({ ...input, side: recipe.side, pretrained: backbone });
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
+  const calibration = calibrationOf(evaluated, trained);
   if (thresholds) {
     const chosen = thresholds.get(trained.chosen) ?? [];
     const scoreAt = (stage: Stage): MultiLabelEvaluation['probe'] => {
@@ -39,6 +41,7 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
     };
     return {
       ...head,
+      calibration,
       task: 'multi_label_classification',
       ...multiLabelScoreOf(evaluated, chosen),
       per_class: labelReports(evaluated, chosen, prepared.labels).map(withIntervals),
@@ -58,6 +61,7 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
   };
   return {
     ...head,
+    calibration,
     task: 'single_label_classification',
     ...scoreOf(evaluated, prepared.labels),
     per_class: classReports(confusion, prepared.labels).map(withIntervals),
@@ -69,6 +73,22 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
       validation_accuracy: point.validation?.shown ?? null,
     })),
     worst: worstPredictions(measured.heldOut, evaluated, prepared.labels),
+  };
+}
+
+function calibrationOf(
+  evaluated: readonly EvaluatedImage[],
+  { chosen, temperatures, objective: { output } }: Pick<TrainedModel, 'chosen' | 'temperatures' | 'objective'>,
+): Calibration {
+  const temperature = temperatures.get(chosen) ?? 1;
+  const before = evaluated.map(({ classes, probabilities }) => ({
+    classes,
+    probabilities: atTemperature(probabilities, output, 1 / temperature),
+  }));
+  return {
+    temperature: round(temperature, 3),
+    error: round(calibrationError(evaluated, output), 4),
+    error_before: round(calibrationError(before, output), 4),
   };
 }
 

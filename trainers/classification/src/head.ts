@@ -46,7 +46,7 @@ export interface Head {
 
 type HeadBackbone = Pick<Backbone, 'layers' | 'taps' | 'features'>;
 
-/** @param weights - by name; missing ones are zero. */
+/** @param weights - by name; missing ones are zero. `T`: the temperature, by which the logits are divided. */
 export function headOf(
   backbone: HeadBackbone,
   output: OutputKind,
@@ -65,7 +65,10 @@ export function headOf(
     // The log-mean-exp passes a bias through unchanged, so one bias is enough.
     bias: name === 'W' ? (weights.get('B') ?? new Float32Array(classes)) : new Float32Array(classes),
   });
-  return output === 'softmax' ? meanHead(backbone, linear, classes) : windowHead(backbone, linear, { side, classes });
+  const temperature = weights.get('T')?.[0] ?? 1;
+  return output === 'softmax'
+    ? meanHead(backbone, linear, classes, temperature)
+    : windowHead(backbone, linear, { side, classes }, temperature);
 }
 
 type Linear = (name: string, input: number, channels: number, value: number) => ConvLayer & { output: number };
@@ -77,10 +80,19 @@ function stageChannels({ layers, taps }: HeadBackbone): [number, number] {
   return [of(taps[16]), of(taps[32])];
 }
 
-function meanHead({ layers: { length: last }, features }: HeadBackbone, linear: Linear, classes: number): Head {
-  const [mean, logits] = [last + 1, last + 2];
+function meanHead(
+  { layers: { length: last }, features }: HeadBackbone,
+  linear: Linear,
+  classes: number,
+  temperature: number,
+): Head {
+  const [mean, logits] = [last + 1, last + 3];
   return {
-    layers: [{ is: 'mean', input: last, output: mean }, linear('W', mean, features, logits)],
+    layers: [
+      { is: 'mean', input: last, output: mean },
+      linear('W', mean, features, last + 2),
+      { is: 'scale', input: last + 2, output: logits, factor: 1 / temperature },
+    ],
     features: [{ value: mean, parts: [features], edge: 1 }],
     logits,
     parameters: [{ name: 'W', shape: [classes, features, 1, 1] }],
@@ -91,6 +103,7 @@ function windowHead(
   backbone: HeadBackbone,
   linear: Linear,
   { side, classes }: { side: number; classes: number },
+  temperature: number,
 ): Head {
   const {
     layers: { length: last },
@@ -110,7 +123,7 @@ function windowHead(
       linear('V', cells, channels, last + 5),
       { is: 'window-evidence', input: last + 5, output: last + 6, edge, sizes, sharpness },
       { is: 'add', inputs: [last + 4, last + 6], output: last + 7 },
-      { is: 'scale', input: last + 7, output: logits, factor: 0.5 },
+      { is: 'scale', input: last + 7, output: logits, factor: 0.5 / temperature },
     ],
     features: [
       { value: whole, parts: [features], edge: 1 },

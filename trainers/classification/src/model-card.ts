@@ -151,6 +151,15 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
   );
 }
 
+function calibrationNote({ calibration }: ClassifierEvaluation): string[] {
+  if (!calibration) return [];
+  const [now, before] = [calibration.error, calibration.error_before].map((error) => `${(100 * error).toFixed(1)} %`);
+  return [
+    '',
+    `Probabilities are off by ${now} on average (expected calibration error on the held-out images; ${before} before the temperature ${calibration.temperature}).`,
+  ];
+}
+
 /** Wider tables appear in evaluation.json only. */
 const maxColumns = 16;
 
@@ -176,6 +185,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     ...classTable(evaluation),
     '',
     intervalNote,
+    ...calibrationNote(evaluation),
     ...confusionTable(evaluation),
     '',
     '## Use',

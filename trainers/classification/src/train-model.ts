@@ -13,11 +13,12 @@ import { randomAugmentation } from './augment.ts';
 import { fineTune, parameterValues } from './fine-tune.ts';
 import type { FineTuneTask, TrainingTarget } from './fine-tune.ts';
 import type { Sample } from './load-images.ts';
+import { atTemperature, chooseTemperature } from './calibration.ts';
 import { WeightSnapshot } from './weight-snapshots.ts';
 import { infer, parameterFeeds } from './inference.ts';
 import type { InferenceNetwork, InferenceResult } from './inference.ts';
 import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
-import type { Weights } from './head.ts';
+import type { OutputKind, Weights } from './head.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { PreparedDataset } from './prepare.ts';
@@ -44,7 +45,9 @@ export interface TrainedModel {
   weights: ReadonlyMap<Stage, Weights>;
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Probabilities of the trained network with the weights of `stage`. */
+  /** Logits are divided by it. */
+  temperatures: ReadonlyMap<Stage, number>;
+  /** Probabilities of the trained network with the weights of `stage`, at its temperature. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
   release(): Promise<void>;
 }
@@ -111,15 +114,39 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const isTunedChosen = probe && tuned && !isProbeBetter(probe, tuned, validation.length);
   progress.update('fine-tune', 1);
   const fineTuneSeconds = tuned ? (clock.now() - tuningStarted) / 1000 : 0;
+  const temperatures = await temperaturesOf(weights, (values) => evaluate(validation, values), objective.output);
   return {
     objective,
+    temperatures,
     chosen: isTunedChosen ? 'fine-tune' : 'probe',
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
-    evaluate: (stage, samples) => evaluate(samples, weights.get(stage)),
+    evaluate: async (stage, samples) => {
+      const found = await evaluate(samples, weights.get(stage));
+      const temperature = temperatures.get(stage) ?? 1;
+      return found.map((one) => ({
+        ...one,
+        probabilities: atTemperature(one.probabilities, objective.output, temperature),
+      }));
+    },
     release: () => session.release(),
   };
+}
+
+/** The temperature of each stage by the validation images, also added to its weights as `T`. */
+async function temperaturesOf(
+  weights: Map<Stage, Weights>,
+  validated: (values: Weights) => Promise<EvaluatedImage[]>,
+  output: OutputKind,
+): Promise<ReadonlyMap<Stage, number>> {
+  const temperatures = new Map<Stage, number>();
+  for (const [stage, values] of weights) {
+    const found = chooseTemperature(await validated(values), output);
+    temperatures.set(stage, found);
+    weights.set(stage, new Map([...values, ['T', Float32Array.of(found)]]));
+  }
+  return temperatures;
 }
 
 /** Predicts with these parameter values; without them, with those of the tape. */

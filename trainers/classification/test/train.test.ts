@@ -55,6 +55,8 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   );
   assert.ok(evaluation.accuracy >= 0.8, `accuracy ${evaluation.accuracy}`);
   assert.ok(evaluation.probe && evaluation.fine_tuned);
+  assert.ok(evaluation.calibration && evaluation.calibration.temperature >= 0.25 && evaluation.calibration.error < 0.6);
+  assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /Probabilities are off by [\d.]+ % on average/);
   assert.ok(evaluation.model.max_difference <= 1e-4);
   assert.deepEqual(
     evaluation.files.map(({ file }) => file),
