@@ -4,7 +4,8 @@
 //   <!-- file: PATH -->     the content of this file
 //   <!-- exit: N -->        ends with this code
 //   <!-- background -->     goes on while the next blocks run
-// Without a comment, `sh` is run, and a block of `text` after it is its output: `…` stands for anything.
+// Without a comment, `sh` is run, and a block of `text` after it is its output: `…` stands for anything. The output of an
+// example is one, too.
 
 export interface PageBlock {
   readonly page: string;
@@ -64,8 +65,9 @@ function useOf(fence: Fence, before: Fence | undefined, after: Fence | undefined
     const exitCode = name === 'exit' ? Number(value) : 0;
     return { kind: 'run', exitCode, isBackground: name === 'background', output: isOutput(after) ? after!.text : '' };
   }
-  const isAfterShell = before !== undefined && isShell(before) && !before.comment.startsWith('example');
-  return isOutput(fence) && isAfterShell ? { kind: 'output' } : { kind: 'unclear' };
+  if (!isOutput(fence) || before === undefined || !isShell(before)) return { kind: 'unclear' };
+  const [, why] = /^example:\s*([\s\S]+)$/.exec(before.comment) ?? [];
+  return why === undefined ? { kind: 'output' } : { kind: 'example', why };
 }
 
 /** Whether an output has the lines of a page in their order; `…` stands for anything, also for lines. */

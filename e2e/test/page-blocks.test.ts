@@ -14,6 +14,7 @@ test('blocks: run with its output, file, example, exit code; anything else is un
     fence('text', 'up … days'),
     `<!-- file: /etc/some.yml -->\n${fence('yaml', 'a: 1')}`,
     `<!-- example: your own host -->\n\n${fence('sh', 'ssh you')}`,
+    fence('text', 'Welcome'),
     `<!-- exit: 3 -->\n${fence('sh', 'exit 3')}`,
     `1. First\n\n   ${fence('sh', '   ls').replaceAll('\n```', '\n   ```')}`,
     fence('nginx', 'listen 80;'),
@@ -26,12 +27,13 @@ test('blocks: run with its output, file, example, exit code; anything else is un
       { kind: 'output' },
       { kind: 'file', path: '/etc/some.yml' },
       { kind: 'example', why: 'your own host' },
+      { kind: 'example', why: 'your own host' },
       { kind: 'run', exitCode: 3, isBackground: false, output: '' },
       { kind: 'run', exitCode: 0, isBackground: false, output: '' },
       { kind: 'unclear' },
     ],
   );
-  assert.deepEqual([found[0]?.line, found[5]?.text], [1, 'ls\n']);
+  assert.deepEqual([found[0]?.line, found[6]?.text], [1, 'ls\n']);
 });
 
 for (const [output, expected, isSo] of [
