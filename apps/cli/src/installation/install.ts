@@ -130,7 +130,7 @@ async function switchTo(
     say(`Stopping version ${from}, saving its data (${formatBytes(bytes)}), starting version ${to} …`);
   }
   const startedAt = systemClock.wall();
-  await writeSwitch({ from, to, stage: 'prepare', hasNewSchema, restore, readyWithinS, startedAt });
+  await writeSwitch({ from, to, stage: 'prepare', hasNewSchema, restore, snapshot: null, readyWithinS, startedAt });
   attempt('systemctl', 'start', units.switch);
   await finishSwitch(say);
   const outcome = await readOutcome();

@@ -18,6 +18,8 @@ export interface Switch {
   readonly hasNewSchema: boolean;
   /** A snapshot whose data the version needs: a return to the version before. */
   readonly restore: string | null;
+  /** The data of before, from the stage after prepare on. */
+  readonly snapshot: string | null;
   readonly readyWithinS: number;
   /** ms since 1970. */
   readonly startedAt: number;

@@ -34,8 +34,7 @@ const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) 
     systemctl('stop', units.runner, units.server);
     const { database_url } = await readServerOptions();
     const snapshot = of.from === null || database_url !== undefined ? null : takeSnapshot(`before-${of.to}`);
-    if (of.from !== null) await writePrevious({ version: of.from, snapshot, switchedAt: of.startedAt });
-    await writeSwitch({ ...of, stage: of.restore === null ? 'trial' : 'restore' });
+    await writeSwitch({ ...of, snapshot, stage: of.restore === null ? 'trial' : 'restore' });
   },
 
   async restore(of) {
@@ -56,6 +55,7 @@ const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) 
     await writeKeysOfFirstStart();
     attempt('systemctl', 'start', '--no-block', units.runner);
     switchLink(provenLink, of.to);
+    if (of.from !== null) await writePrevious({ version: of.from, snapshot: of.snapshot, switchedAt: of.startedAt });
     await endSwitch({ to: of.to, startedAt: of.startedAt, outcome: 'done', reason: '' });
     const previous = await readPrevious();
     keepSnapshots([previous?.snapshot ?? null]);
@@ -67,8 +67,7 @@ const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) 
     const why = attempt('journalctl', '-u', units.server, '-n', '8', '-o', 'cat', '--no-pager').text;
     const from = of.from ?? of.to;
     systemctl('stop', units.runner, units.server);
-    const previous = await readPrevious();
-    if ((of.hasNewSchema || of.restore !== null) && previous?.snapshot) restoreSnapshot(previous.snapshot);
+    if ((of.hasNewSchema || of.restore !== null) && of.snapshot !== null) restoreSnapshot(of.snapshot);
     start(from);
     attempt('systemctl', 'start', '--no-block', units.runner);
     const problem = await untilReady(from, of.readyWithinS);
