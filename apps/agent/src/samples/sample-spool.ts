@@ -12,7 +12,7 @@ const segmentName = /^(\d{8})\.jsonl$/;
 /** 48 hours of one sample a minute: about 0.4 MB on disk. */
 const mostWaiting = 2_880;
 const samplesPerSegment = 120;
-/** A machine that is online sends its samples before so many wait, and writes none to its disk. */
+/** An online machine sends its samples before this number waits, and writes none to its disk. */
 const storedAtOnce = 10;
 
 /** Samples of one run that follow one another. */
