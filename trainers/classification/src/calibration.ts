@@ -3,7 +3,7 @@ import type { OutputKind } from './head.ts';
 import { argmax } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 
-/** Of a likelihood: one image that is wrong with certainty must not decide alone. */
+/** Bounds a likelihood: one image that is wrong with certainty must not decide alone. */
 const least = 1e-7;
 /** Near the least float64 above 0, and the least distance from 1: logits are recovered without a visible difference. */
 const [aboveZero, belowOne] = [1e-300, 1e-16];
