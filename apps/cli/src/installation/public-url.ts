@@ -34,9 +34,9 @@ async function read(url: string): Promise<string> {
   const signal = AbortSignal.timeout(answerMs);
   return new Promise((resolve, reject) => {
     const request = get(url, { signal, rejectUnauthorized: false }, (response) => {
-      if (response.statusCode !== 200)
-        return void (response.resume(), reject(new Error(`status ${response.statusCode}`)));
-      text(response).then(resolve, reject);
+      if (response.statusCode === 200) return void text(response).then(resolve, reject);
+      response.resume();
+      reject(new Error(`status ${response.statusCode}`));
     });
     request.on('error', reject);
   });
