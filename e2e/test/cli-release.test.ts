@@ -68,6 +68,21 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
     assert.equal((await stat(w.folder.file('keys', name))).mode & 0o777, 0o600);
   assert.deepEqual((await w.json('release', 'keys', 'init', w.folder.file('keys')))['made'], []);
 
+  // An SBOM of other bytes beside the program: nothing is published.
+  const sbomOf = (sha256: string): string =>
+    JSON.stringify({
+      bomFormat: 'CycloneDX',
+      metadata: {
+        component: { name: 'platform-agent', version: '1.0.0', hashes: [{ alg: 'SHA-256', content: sha256 }] },
+      },
+    });
+  const beside = `${await file('1.0.0')}.sbom.cdx.json`;
+  await writeFile(beside, sbomOf('00'.repeat(32)));
+  assert.equal(await w.failure('release', 'publish', await file('1.0.0')), 'RELEASE_ATTACHMENT_REFUSED');
+  const sbom = sbomOf(sha256Of(program('1.0.0')));
+  await writeFile(beside, sbom);
+  await writeFile(w.folder.file('agent-1.0.0.licenses.txt'), 'the licenses');
+
   const { releases } = await w.json('release', 'publish', await file('1.0.0'), '--channel', 'dev', 'stable');
   const [first] = releases as Json[];
   assert.deepEqual(
@@ -75,6 +90,31 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
     ['platform-agent/1.0.0/linux-amd64', ['dev', 'stable'], true],
   );
   assert.equal(rolesOf(await w.get('/tuf/1.root.json')).root.threshold, 2, 'more than half of three');
+
+  // SBOM and licenses are signed with it, and written after a check against the signed list.
+  const place = 'platform-agent/1.0.0/linux-amd64';
+  assert.deepEqual(
+    ((first?.['attachments'] ?? []) as Json[]).map(({ kind, url }) => [kind, new URL(String(url)).pathname]),
+    [
+      ['sbom', `/releases/${place}/sbom.cdx.json`],
+      ['licenses', `/releases/${place}/licenses.txt`],
+    ],
+  );
+  assert.equal((await w.get(`/releases/${place}/sbom.cdx.json`)).toString(), sbom);
+  const signed = targetsOf(await w.get('/tuf/1.targets.json'));
+  assert.equal(signed.find(({ path: name }) => name === `${place}/sbom.cdx.json`)?.sha256, sha256Of(Buffer.from(sbom)));
+  const shown = await w.json('release', 'show', 'platform-agent', '1.0.0', '--save', w.folder.file('saved'));
+  const saved = shown['saved'] as string[];
+  assert.deepEqual(saved, [
+    w.folder.file('saved', 'platform-agent-1.0.0-linux-amd64.sbom.cdx.json'),
+    w.folder.file('saved', 'platform-agent-1.0.0-linux-amd64.licenses.txt'),
+  ]);
+  assert.equal(await readFile(saved[0] ?? '', 'utf8'), sbom);
+  assert.match(
+    (await w.cli('release', 'show', 'platform-agent', '1.0.0')).stdout,
+    /linux\/amd64: .*\n  sbom: http.*sbom\.cdx\.json\n  licenses: http/,
+  );
+  assert.equal(await w.failure('release', 'show', 'platform-agent', '7.0.0'), 'RELEASE_NOT_FOUND');
 
   // The next version: machines are offered a patch, and it produces exactly the same file.
   assert.equal((await w.json('release', 'publish', await file('1.1.0'), '--channel', 'dev'))['patches'], 1);

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { exitCodes } from '../src/exit-codes.ts';
 import { platform } from './platform.ts';
 
-const releaseCommands = 'list, publish, patches, promote, revoke, sign, keys, rotate-root, sign-root, submit-root';
+const releaseCommands =
+  'list, show, publish, patches, promote, revoke, sign, keys, rotate-root, sign-root, submit-root';
 const table: [line: string, what: RegExp][] = [
   ['release --json', new RegExp(`^A command is missing after "platform release"; there are: ${releaseCommands}\\.$`)],
   ['--json release', /^A command is missing after "platform release"/],

@@ -6,6 +6,7 @@ import { readRoot, readSnapshot, readTargets, readTimestamp } from '@platform/re
 import { makeKeyFolder, readKeyFolders, type KeyRing } from '@platform/releases/key-folder';
 import type { PublicKey } from '@platform/releases/keys';
 import {
+  attachmentTarget,
   firstRoot,
   nextRoot,
   nextTargets,
@@ -17,6 +18,7 @@ import type { ProgramWords, Target } from '@platform/releases/targets';
 import { tempFolder } from '@platform/kit/testing';
 import type { Database } from '../src/database/database.ts';
 import { insertRelease, listReleases, revokeRelease, setChannel } from '../src/releases/store/releases.ts';
+import { namedBlobs } from '../src/blobs/store/owned-blobs.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 
@@ -196,6 +198,115 @@ test('signed releases: root, publication with a patch, documents as served, rota
   await releases.revokeRelease(old);
   assert.equal((await fetch(first[0]?.url ?? '')).status, 404);
   assert.equal(await failure(releases.setChannel({ ...old, channel: 'dev' })), 'NotFound RELEASE_NOT_FOUND');
+});
+
+test('attachments: signed, served, checked against their program, removed with it', async () => {
+  await using on = await testServer();
+  const releases = await on.client(ReleaseService);
+  const keys = await newKeys(1);
+  const [program, licenses] = [await put(on, 'program'), await put(on, 'licenses')];
+  const agent = { name: 'platform-agent', version: '1.0.0', platform: 'linux/amd64' };
+  const sbomOf = (sha256: Buffer, version = '1.0.0') =>
+    put(
+      on,
+      JSON.stringify({
+        bomFormat: 'CycloneDX',
+        metadata: { component: { name: agent.name, version, hashes: [{ alg: 'SHA-256', content: hex(sha256) }] } },
+      }),
+    );
+  const sbom = await sbomOf(program.sha256);
+  type Stored = typeof sbom;
+  const current = async () => {
+    const { root, targets, onlineKey } = await releases.getMetadata({});
+    return { root, targets, onlineKey: JSON.parse(onlineKey) as PublicKey };
+  };
+  const size = ({ sizeBytes, sha256 }: Stored) => ({ sizeBytes, sha256: hex(sha256) });
+  const attachment = (kind: 'sbom' | 'licenses', file: Stored, of = agent) => ({
+    target: attachmentTarget(
+      { attachment: kind, program: of.name, version: of.version, platform: of.platform },
+      size(file),
+    ),
+    message: { ...of, kind: kind as string, sha256: file.sha256, sizeBytes: BigInt(file.sizeBytes) },
+  });
+  const submission = async (attachments: ReturnType<typeof attachment>[], more: object = {}) => {
+    const at = await current();
+    const root = at.root.length > 0 ? undefined : firstRoot(keys, 1, at.onlineKey, Date.now());
+    const add = [programTarget(agent, size(program)), ...attachments.map(({ target }) => target)];
+    return {
+      ...(root && { root }),
+      ...nextTargets({ root: root ?? at.root, targets: at.targets }, keys, Date.now(), { add }),
+      releases: [{ ...agent, sha256: program.sha256, sizeBytes: BigInt(program.sizeBytes) }],
+      attachments: attachments.map(({ message }) => message),
+      ...more,
+    };
+  };
+  const url = `${on.url}/releases/platform-agent/1.0.0/linux-amd64`;
+  const status = async (file: string): Promise<number> => (await fetch(`${url}/${file}`)).status;
+
+  // Refused as a whole.
+  const otherFile = attachment('sbom', await sbomOf(licenses.sha256));
+  const otherVersion = attachment('sbom', await sbomOf(program.sha256, '2.0.0'));
+  const [ofIt, withIt] = [attachment('sbom', sbom), attachment('licenses', licenses)];
+  const nowhere = attachment('licenses', licenses, { ...agent, version: '3.0.0' });
+  const refused: [name: string, request: object, code: string][] = [
+    ['another file', await submission([otherFile]), 'FailedPrecondition RELEASE_ATTACHMENT_REFUSED'],
+    ['another version', await submission([otherVersion]), 'FailedPrecondition RELEASE_ATTACHMENT_REFUSED'],
+    ['no JSON', await submission([attachment('sbom', licenses)]), 'FailedPrecondition RELEASE_ATTACHMENT_REFUSED'],
+    ['not listed', await submission([], { attachments: [withIt.message] }), 'FailedPrecondition METADATA_REFUSED'],
+    [
+      'other bytes than listed',
+      await submission([ofIt], { attachments: [{ ...ofIt.message, sha256: program.sha256, sizeBytes: 7n }] }),
+      'FailedPrecondition METADATA_REFUSED',
+    ],
+    ['no such release', await submission([nowhere]), 'NotFound RELEASE_NOT_FOUND'],
+    [
+      'an unknown kind',
+      await submission([withIt], { attachments: [{ ...withIt.message, kind: 'readme' }] }),
+      'InvalidArgument INVALID_ARGUMENT',
+    ],
+    [
+      'too large',
+      await submission([withIt], { attachments: [{ ...withIt.message, sizeBytes: 5n << 20n }] }),
+      'InvalidArgument INVALID_ARGUMENT',
+    ],
+    [
+      'not uploaded',
+      await submission([withIt], { attachments: [{ ...withIt.message, sha256: hashOf(Buffer.from('?')) }] }),
+      'FailedPrecondition BLOB_MISSING',
+    ],
+  ];
+  for (const [name, request, code] of refused)
+    assert.equal(await failure(releases.submitMetadata(request)), code, name);
+  assert.deepEqual((await releases.listReleases({ name: '' })).releases, []);
+
+  // A release without attachments is valid, too; they may follow.
+  await releases.submitMetadata(await submission([]));
+  assert.deepEqual([await status('sbom.cdx.json'), await status('platform-agent')], [404, 200]);
+  const { releases: stored } = await releases.submitMetadata(await submission([ofIt, withIt]));
+  assert.deepEqual(
+    stored[0]?.attachments.map(({ kind, url: at, sha256 }) => [kind, at, hex(sha256)]),
+    [
+      ['sbom', `${url}/sbom.cdx.json`, hex(sbom.sha256)],
+      ['licenses', `${url}/licenses.txt`, hex(licenses.sha256)],
+    ],
+  );
+  const served = await fetch(`${url}/sbom.cdx.json`);
+  assert.equal(served.headers.get('content-type'), 'application/vnd.cyclonedx+json');
+  assert.equal(await served.text(), sbom.bytes.toString());
+  assert.equal(await (await fetch(`${url}/licenses.txt`)).text(), 'licenses');
+  const sums = await (await fetch(`${on.url}/releases/SHA256SUMS`)).text();
+  assert.match(sums, new RegExp(`^${hex(sbom.sha256)}  platform-agent/1.0.0/linux-amd64/sbom.cdx.json$`, 'm'));
+  // Sweeps keep the files.
+  assert.equal((await namedBlobs(on.db, [hex(sbom.sha256), hex(licenses.sha256)])).size, 2);
+
+  // The signed targets decide what is served.
+  await releases.submitMetadata(
+    nextTargets(await current(), keys, Date.now(), { isRemoved: ({ path }) => path.endsWith('/licenses.txt') }),
+  );
+  assert.deepEqual([await status('sbom.cdx.json'), await status('licenses.txt')], [200, 404]);
+  await releases.submitMetadata(nextTargets(await current(), keys, Date.now(), { isRemoved: () => true }));
+  await releases.revokeRelease({ name: agent.name, version: agent.version });
+  assert.deepEqual([await status('sbom.cdx.json'), await status('platform-agent')], [404, 404]);
 });
 
 test('one operator withdraws a version while another points a channel at it: the second gets the conflict', async () => {

@@ -11,6 +11,19 @@ export const platformSegment = (platform: string): string => platform.replace('/
 export const programTargetPath = (of: { name: string; version: string; platform: string }): string =>
   `${of.name}/${of.version}/${platformSegment(of.platform)}`;
 
+/** Files that describe a release and are signed with it: their names. */
+export const attachmentFiles = { sbom: 'sbom.cdx.json', licenses: 'licenses.txt' } as const;
+export type AttachmentKind = keyof typeof attachmentFiles;
+export const isAttachmentKind = (text: string): text is AttachmentKind => Object.hasOwn(attachmentFiles, text);
+
+/** platform-agent/1.4.0/linux-arm64/sbom.cdx.json */
+export const attachmentTargetPath = (of: {
+  kind: AttachmentKind;
+  name: string;
+  version: string;
+  platform: string;
+}): string => `${programTargetPath(of)}/${attachmentFiles[of.kind]}`;
+
 /** delta/<from>/<to>: the first 12 hex digits of each file. */
 export const patchTargetPath = (of: { fromSha256: string; toSha256: string }): string =>
   `delta/${of.fromSha256.slice(0, 12)}/${of.toSha256.slice(0, 12)}`;

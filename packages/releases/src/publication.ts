@@ -1,10 +1,10 @@
 import { PlatformError } from '@platform/contract/errors';
-import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+import { attachmentTargetPath, patchTargetPath, programTargetPath } from '@platform/contract/target-path';
 import { readRoot, readTargets, rolesOf, sign, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
 import { installerList } from './installer-list.ts';
 import type { KeyRing } from './key-folder.ts';
 import { keyId, type PublicKey, type SigningKey } from './keys.ts';
-import type { PatchWords, ProgramWords, Target } from './targets.ts';
+import type { AttachmentWords, PatchWords, ProgramWords, Target } from './targets.ts';
 
 // Creates what a publisher signs, from the documents that the server currently serves. The publisher sends it as one
 // submission.
@@ -35,6 +35,16 @@ export const programTarget = (custom: ProgramWords, file: File): Target => ({
 });
 export const patchTarget = (custom: PatchWords, file: File): Target => ({
   path: patchTargetPath({ fromSha256: custom.from_sha256, toSha256: custom.to_sha256 }),
+  ...file,
+  custom,
+});
+export const attachmentTarget = (custom: AttachmentWords, file: File): Target => ({
+  path: attachmentTargetPath({
+    kind: custom.attachment,
+    name: custom.program,
+    version: custom.version,
+    platform: custom.platform,
+  }),
   ...file,
   custom,
 });

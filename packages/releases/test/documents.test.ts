@@ -158,6 +158,26 @@ test('what an entry of the list must look like', () => {
       },
       true,
     ],
+    ...(['sbom', 'other', 'toString'] as const).map((attachment): [string, unknown, boolean] => [
+      `an attachment of kind ${attachment}`,
+      {
+        path: 'platform-agent/1.0.0/linux-amd64/sbom.cdx.json',
+        sizeBytes: 1,
+        sha256,
+        custom: { attachment, program: 'platform-agent', version: '1.0.0', platform: 'linux/amd64' },
+      },
+      attachment === 'sbom',
+    ]),
+    [
+      'an attachment of another version',
+      {
+        path: 'platform-agent/1.0.0/linux-amd64/sbom.cdx.json',
+        sizeBytes: 1,
+        sha256,
+        custom: { attachment: 'sbom', program: 'platform-agent', version: '2.0.0', platform: 'linux/amd64' },
+      },
+      false,
+    ],
     [
       'a patch by another name',
       { path: 'delta/x/y', sizeBytes: 1, sha256, custom: { from_sha256: 'a'.repeat(64), to_sha256: 'b'.repeat(64) } },

@@ -4,35 +4,24 @@ import type { Release } from '@platform/contract/gen/platform/release/v1/release
 import { systemClock } from '@platform/kit/node';
 import { targetsOf } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
-import { isProgram } from '@platform/releases/targets';
+import { isAttachment, isProgram } from '@platform/releases/targets';
 import type { Command } from 'commander';
 import { formatBytes } from '@platform/kit';
 import { choiceArgument, choiceOption, choicesOption } from '../choices.ts';
 import { confirmed } from '../confirm.ts';
-import { ago, isoTime } from '../output.ts';
+import { ago } from '../output.ts';
 import { buildPrograms } from '../releases/builds.ts';
 import { openKeys } from '../releases/keys.ts';
+import { type Attachment, readAttachments } from '../releases/attachments.ts';
+import { releaseJson } from '../releases/release-json.ts';
 import { uploadPatches } from '../releases/patches.ts';
 import { type ProgramFile, readProgram } from '../releases/program-file.ts';
-import { currentOf, renewDocuments, submitSigned, type SignedPatch } from '../releases/sign.ts';
+import { currentOf, renewDocuments, type SignedAttachment, submitSigned, type SignedPatch } from '../releases/sign.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { patchesCommand } from './release-patches.ts';
+import { showCommand } from './release-show.ts';
 import { releaseKeyCommands } from './release-keys.ts';
-
-const releaseJson = (one: Release): Record<string, unknown> => ({
-  name: one.name,
-  version: one.version,
-  platform: one.platform,
-  channels: one.channels,
-  size_bytes: Number(one.sizeBytes),
-  sha256: Buffer.from(one.sha256).toString('hex'),
-  url: one.url,
-  target: one.target,
-  signed: one.target !== '',
-  revoked: one.revokedOn !== undefined,
-  published_on: isoTime(one.publishedOn),
-});
 
 const stateOf = (one: Release): string => (one.revokedOn ? 'revoked' : one.target === '' ? 'NOT SIGNED' : 'signed');
 
@@ -41,7 +30,7 @@ const channelNames = { stable: 'stable', dev: 'dev' } as const;
 type ChannelName = keyof typeof channelNames;
 
 /** Other files of a build beside the program, so that `dist/platform-agent-1.0.0-*` selects only programs. */
-const besideProgram = /\.(json|sha256|stamp)$/;
+const besideProgram = /\.(json|sha256|stamp|licenses\.txt)$/;
 
 /** More than half of the keys. */
 const majority = (keys: number): number => Math.floor(keys / 2) + 1;
@@ -57,6 +46,7 @@ export function releaseCommands(program: Command, run: Run): void {
     .description('versions of agent and machine server: publish, promote, sign');
 
   listCommand(release, run);
+  showCommand(release, run);
   publishCommand(release, run);
   patchesCommand(release, run, keysOption);
   promoteCommand(release, run);
@@ -114,11 +104,14 @@ function publishCommand(release: Command, run: Run): void {
         const programFiles = files.length > 0 ? files : await buildPrograms(flags.releaseVersion);
         const signed = [];
         const patches: SignedPatch[] = [];
+        const attachments: SignedAttachment[] = [];
         for (const file of programFiles.filter((name) => !besideProgram.test(name))) {
           const one = await readProgram(file);
           await checkIsNew(client, one);
+          const described = await readAttachments(one);
           output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${formatBytes(one.bytes.length)}.`);
           await client.releaseClient.putBlob(one.bytes);
+          attachments.push(...(await uploadAttachments(client, described)));
           if (flags.patches) patches.push(...(await uploadPatches(client, one, output.note)));
           const { name, version, platform, sha256 } = one;
           signed.push({
@@ -132,7 +125,12 @@ function publishCommand(release: Command, run: Run): void {
         }
         const threshold = given ?? majority(ring.root.length);
         const now = systemClock.wall();
-        const published = await submitSigned(client, ring, { programs: signed, patches }, { threshold, now });
+        const published = await submitSigned(
+          client,
+          ring,
+          { programs: signed, patches, attachments },
+          { threshold, now },
+        );
         output.json({ releases: published.map(releaseJson), patches: patches.length });
         for (const one of published) {
           const where = one.channels.length > 0 ? `, channel ${one.channels.join(' and ')}` : '';
@@ -140,6 +138,15 @@ function publishCommand(release: Command, run: Run): void {
         }
       }),
     );
+}
+
+async function uploadAttachments(client: PlatformClient, found: readonly Attachment[]): Promise<SignedAttachment[]> {
+  const uploaded: SignedAttachment[] = [];
+  for (const { bytes, ...one } of found) {
+    await client.releaseClient.putBlob(bytes);
+    uploaded.push({ ...one, sizeBytes: bytes.length });
+  }
+  return uploaded;
 }
 
 function promoteCommand(release: Command, run: Run): void {
@@ -184,10 +191,11 @@ function revokeCommand(release: Command, run: Run): void {
         if (listed) {
           await client.releaseClient.submitMetadata(
             nextTargets(current, ring, systemClock.wall(), {
-              isRemoved: ({ custom }) =>
-                isProgram(custom)
-                  ? custom.name === name && custom.version === version
-                  : gone.has(custom.to_sha256) || gone.has(custom.from_sha256),
+              isRemoved: ({ custom }) => {
+                if (isProgram(custom)) return custom.name === name && custom.version === version;
+                if (isAttachment(custom)) return custom.program === name && custom.version === version;
+                return gone.has(custom.to_sha256) || gone.has(custom.from_sha256);
+              },
             }),
           );
         }

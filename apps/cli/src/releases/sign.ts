@@ -5,6 +5,7 @@ import { readRoot, readTargets, rolesOf } from '@platform/releases/documents';
 import type { KeyRing } from '@platform/releases/key-folder';
 import { keyId, type PublicKey } from '@platform/releases/keys';
 import {
+  attachmentTarget,
   type Current,
   firstRoot,
   nextRoot,
@@ -13,6 +14,7 @@ import {
   programTarget,
   signInstallerList,
 } from '@platform/releases/publication';
+import type { AttachmentKind } from '@platform/contract/target-path';
 import type { PatchWords, ProgramWords, Target } from '@platform/releases/targets';
 
 /** A file that the server already stores. */
@@ -23,6 +25,14 @@ export interface StoredFile {
 }
 export type SignedProgram = ProgramWords & StoredFile & { readonly channels: readonly string[] };
 export type SignedPatch = PatchWords & StoredFile;
+export type SignedAttachment = ProgramWords & StoredFile & { readonly kind: AttachmentKind };
+
+/** What a publication adds. */
+export interface Added {
+  readonly programs: readonly SignedProgram[];
+  readonly patches?: readonly SignedPatch[];
+  readonly attachments?: readonly SignedAttachment[];
+}
 
 const dayMs = 86_400_000;
 const mostAttempts = 5;
@@ -42,7 +52,7 @@ export async function currentOf(client: PlatformClient): Promise<Current> {
 export async function submitSigned(
   client: PlatformClient,
   ring: KeyRing,
-  files: { programs: readonly SignedProgram[]; patches?: readonly SignedPatch[] },
+  files: Added,
   how: { threshold: number; now: number },
 ): Promise<Release[]> {
   for (let attempt = 1; ; attempt++) {
@@ -64,7 +74,7 @@ async function submitNextTo(
   current: Current,
   client: PlatformClient,
   ring: KeyRing,
-  { programs, patches = [] }: { programs: readonly SignedProgram[]; patches?: readonly SignedPatch[] },
+  { programs, patches = [], attachments = [] }: Added,
   { threshold, now }: { threshold: number; now: number },
 ): Promise<Release[]> {
   const root = current.root.length > 0 ? undefined : firstRoot(ring, threshold, current.onlineKey, now);
@@ -74,6 +84,9 @@ async function submitNextTo(
     ),
     ...patches.map(({ from_sha256, to_sha256, sizeBytes, sha256 }) =>
       patchTarget({ from_sha256, to_sha256 }, { sizeBytes, sha256 }),
+    ),
+    ...attachments.map(({ kind, name, version, platform, sizeBytes, sha256 }) =>
+      attachmentTarget({ attachment: kind, program: name, version, platform }, { sizeBytes, sha256 }),
     ),
   ];
   const signed = nextTargets({ root: root ?? current.root, targets: current.targets }, ring, now, { add });
@@ -92,6 +105,14 @@ async function submitNextTo(
     patches: patches.map(({ from_sha256, to_sha256, sizeBytes, sha256 }) => ({
       fromSha256: bytes(from_sha256),
       toSha256: bytes(to_sha256),
+      sha256: bytes(sha256),
+      sizeBytes: BigInt(sizeBytes),
+    })),
+    attachments: attachments.map(({ kind, name, version, platform, sizeBytes, sha256 }) => ({
+      kind,
+      name,
+      version,
+      platform,
       sha256: bytes(sha256),
       sizeBytes: BigInt(sizeBytes),
     })),

@@ -1,6 +1,7 @@
 import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
 import { readProgram } from '../archive.ts';
-import { renewDocuments, submitSigned } from '../releases/sign.ts';
+import { readAttachments } from '../releases/attachments.ts';
+import { renewDocuments, type SignedAttachment, submitSigned } from '../releases/sign.ts';
 import type { StoryWorld } from './story.ts';
 
 /**
@@ -18,8 +19,16 @@ export async function publishReleases({
   const keys = await readKeyFolders([keyFolder]);
   const there = await client.releaseClient.listReleases('');
   const programs = [];
+  const attachments: SignedAttachment[] = [];
   for (const { name, version, platform, file, size, sha256 } of releases) {
     const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
+    const isSame = found === undefined || Buffer.from(found.sha256).toString('hex') === sha256;
+    if (isSame && (found?.attachments ?? []).length === 0) {
+      for (const { bytes, ...one } of await readAttachments({ name, version, platform, file, sha256 })) {
+        await client.releaseClient.putBlob(bytes);
+        attachments.push({ ...one, sizeBytes: bytes.length });
+      }
+    }
     if (found?.channels.includes('stable') && found.target !== '') continue;
     if (!found) await client.releaseClient.putBlob(readProgram(file));
     // A version is immutable: sign the bytes that an earlier checkout published under this number.
@@ -28,8 +37,8 @@ export async function publishReleases({
       : { sizeBytes: size, sha256 };
     programs.push({ name, version, platform, ...stored, channels: ['stable', 'dev'] });
   }
-  if (programs.length > 0) {
-    await submitSigned(client, keys, { programs }, { threshold: 1, now: clock.wall() });
+  if (programs.length + attachments.length > 0) {
+    await submitSigned(client, keys, { programs, attachments }, { threshold: 1, now: clock.wall() });
     for (const { name, version } of programs) record('release: published', { name, version });
   }
   const renewed = await renewDocuments(client, keys, clock.wall(), { rootDays: 180, targetsDays: 45 });

@@ -129,6 +129,14 @@ type Release = {
   revokedOn: Time | null;
 };
 type ReleasePatch = { fromSha256: Buffer; toSha256: Buffer; sha256: Buffer; sizeBytes: number };
+type ReleaseAttachment = {
+  name: string;
+  version: string;
+  platform: string;
+  kind: 'sbom' | 'licenses';
+  sha256: Buffer;
+  sizeBytes: number;
+};
 type ReleaseDocument = {
   role: 'root' | 'targets' | 'snapshot' | 'timestamp';
   version: number;
@@ -183,6 +191,7 @@ type FoundationTables = {
   release: Release;
   releaseChannel: ReleaseChannel;
   releasePatch: ReleasePatch;
+  releaseAttachment: ReleaseAttachment;
   releaseDocument: ReleaseDocument;
   installerSignature: InstallerSignature;
   blob: Blob;

@@ -4,6 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import {
   type Patch,
   type PublishReleaseRequest,
+  type ReleaseAttachment,
   ReleaseService,
 } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
@@ -21,6 +22,8 @@ import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { otherReleases, releasePath } from './rules/update-info.ts';
+import { attachmentKindOf, attachmentMessage, storeAttachments } from './attachments.ts';
+import { type AttachmentRow, listAttachments } from './store/attachments.ts';
 import { newestDocument, newestSigned } from './store/release-metadata.ts';
 import {
   insertPatch,
@@ -48,7 +51,7 @@ type ReleaseDeps = {
   addresses: Addresses;
 };
 
-const releaseMessage = (row: ReleaseWithChannels, baseUrl: string) => ({
+const releaseMessage = (row: ReleaseWithChannels, attachments: readonly AttachmentRow[], baseUrl: string) => ({
   name: row.name,
   version: row.version,
   platform: row.platform,
@@ -58,6 +61,7 @@ const releaseMessage = (row: ReleaseWithChannels, baseUrl: string) => ({
   publishedOn: timestampFromMs(row.publishedOn),
   channels: row.channels,
   target: row.target ?? '',
+  attachments: attachments.filter((one) => isSame(one, row)).map((one) => attachmentMessage(one, baseUrl)),
   ...(row.revokedOn !== null && { revokedOn: timestampFromMs(row.revokedOn) }),
 });
 
@@ -69,9 +73,10 @@ const readCalls = (deps: Pick<ReleaseDeps, 'db' | 'releaseKey' | 'addresses'>) =
       const page = pageOf({ pageSize, pageToken }, readReleaseToken);
       const baseUrl = baseUrlOf(deps, context);
       const { rows, isCut } = await newestReleases(db, name, page);
+      const attachments = await listAttachments(db, name);
       const last = rows.at(-1);
       return {
-        releases: rows.map((row) => releaseMessage(row, baseUrl)),
+        releases: rows.map((row) => releaseMessage(row, attachments, baseUrl)),
         truncated: isCut,
         nextPageToken: isCut && last ? releaseToken(last) : '',
       };
@@ -113,7 +118,7 @@ const publicationCalls = (deps: ReleaseDeps) => {
 
       const stored = (await listReleases(db, name)).find((row) => isSame(row, release));
       if (!stored) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform });
-      return { release: releaseMessage(stored, baseUrlOf(deps, context)) };
+      return { release: releaseMessage(stored, await listAttachments(db, name), baseUrlOf(deps, context)) };
     },
 
     async submitMetadata(request, context) {
@@ -123,9 +128,12 @@ const publicationCalls = (deps: ReleaseDeps) => {
       for (const one of request.releases) releases.push(await releaseOf(one, blobs));
       const patches: PatchRow[] = [];
       for (const one of request.patches) patches.push(await patchOf(one, blobs));
+      const attachments: AttachmentRow[] = [];
+      for (const one of request.attachments) attachments.push(await attachmentOf(one, blobs));
       await audited(deps, caller, async (trx, record) => {
         const taken = await takeOver(trx, request, releaseKey, clock.wall());
         await insertListed(trx, taken.targets, { releases, patches });
+        await storeAttachments(trx, blobs, taken.targets, attachments);
         const programNames = await setTargets(trx, taken.programs);
         const pointed = await pointChannels(trx, releases, request.releases);
         const subject =
@@ -140,7 +148,8 @@ const publicationCalls = (deps: ReleaseDeps) => {
       });
       const baseUrl = baseUrlOf(deps, context);
       const stored = (await listReleases(db, '')).filter((row) => releases.some((one) => isSame(row, one)));
-      return { releases: stored.map((row) => releaseMessage(row, baseUrl)) };
+      const attached = await listAttachments(db, '');
+      return { releases: stored.map((row) => releaseMessage(row, attached, baseUrl)) };
     },
   } satisfies Partial<ServiceImpl<typeof ReleaseService>>;
 };
@@ -215,7 +224,8 @@ async function pointChannels(
   return pointed;
 }
 
-const isSame = (row: NewRelease, one: NewRelease): boolean =>
+type Identity = Pick<NewRelease, 'name' | 'version' | 'platform'>;
+const isSame = (row: Identity, one: Identity): boolean =>
   row.name === one.name && row.version === one.version && row.platform === one.platform;
 const entryOf = ({ name, version, platform, sha256 }: NewRelease, pointed: readonly string[]) => ({
   subject: `${name} ${version} ${platform}`,
@@ -242,6 +252,13 @@ async function patchOf(request: Patch, blobs: BlobStore): Promise<PatchRow> {
     sha256,
     sizeBytes: await storedBytes(blobs, sha256, request.sizeBytes),
   };
+}
+
+async function attachmentOf(request: ReleaseAttachment, blobs: BlobStore): Promise<AttachmentRow> {
+  const { name, version, platform, sizeBytes } = request;
+  const kind = attachmentKindOf(request);
+  const sha256 = checkedHash('attachments.sha256', request.sha256);
+  return { name, version, platform, kind, sha256, sizeBytes: await storedBytes(blobs, sha256, sizeBytes) };
 }
 
 function checkedHash(field: string, sha256: Uint8Array): Buffer {

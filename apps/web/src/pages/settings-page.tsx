@@ -117,6 +117,7 @@ function ReleaseTable({ releases }: { releases: ReturnType<typeof releaseViews> 
           </th>
           <th scope="col">sha256</th>
           <th scope="col">Published</th>
+          <th scope="col">Contents</th>
         </tr>
       </thead>
       <tbody>
@@ -144,6 +145,15 @@ function ReleaseTable({ releases }: { releases: ReturnType<typeof releaseViews> 
             </td>
             <td data-label="Published" className="no-wrap">
               <Ago at={release.published} />
+            </td>
+            <td data-label="Contents">
+              <span className="row">
+                {release.attachments.map(({ label, url }) => (
+                  <a key={label} href={url} aria-label={`${label} of ${release.key}`}>
+                    {label}
+                  </a>
+                ))}
+              </span>
             </td>
           </tr>
         ))}

@@ -49,6 +49,20 @@ test('releases show their hash in hex, the newest first', () => {
   );
 });
 
+test('a release links its SBOM and its licenses; an unknown kind is left out', () => {
+  const url = 'https://server.example/releases/platform-agent/1.0.0/linux-amd64';
+  const attachments = [
+    { kind: 'sbom', url: `${url}/sbom.cdx.json` },
+    { kind: 'licenses', url: `${url}/licenses.txt` },
+    { kind: 'later', url },
+  ];
+  const [view] = releaseViews([create(ReleaseSchema, { name: 'platform-agent', version: '1.0.0', attachments })]);
+  assert.deepEqual(view?.attachments, [
+    { label: 'SBOM', url: `${url}/sbom.cdx.json` },
+    { label: 'Licenses', url: `${url}/licenses.txt` },
+  ]);
+});
+
 test('a model’s entries are JSON that names package, version and files', () => {
   const entries: unknown = JSON.parse(configFor({ modelName: 'objects', packageId: 'org/objects', version: 'latest' }));
   assert.deepEqual(entries, {

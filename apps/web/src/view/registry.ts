@@ -79,7 +79,10 @@ export interface ReleaseView {
   url: string;
   published: number | undefined;
   channels: readonly string[];
+  attachments: readonly { label: string; url: string }[];
 }
+
+const attachmentLabels: Readonly<Record<string, string>> = { sbom: 'SBOM', licenses: 'Licenses' };
 
 /** Newest first. */
 export const releaseViews = (releases: readonly Release[]): ReleaseView[] =>
@@ -94,5 +97,9 @@ export const releaseViews = (releases: readonly Release[]): ReleaseView[] =>
       url: release.url,
       published: msOf(release.publishedOn),
       channels: release.channels,
+      attachments: release.attachments.flatMap(({ kind, url }) => {
+        const label = attachmentLabels[kind];
+        return label === undefined ? [] : [{ label, url }];
+      }),
     }))
     .toSorted((a, b) => (b.published ?? 0) - (a.published ?? 0));

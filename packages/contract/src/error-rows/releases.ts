@@ -8,6 +8,20 @@ export const releasesErrors = {
     message: 'There is no release {name}[ {version}][ for {platform}].',
     remedy: 'Publish this version for this platform, or choose an existing one.',
   },
+  RELEASE_ATTACHMENT_MISSING: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: '{name} {version} for {platform} was published without {file}.',
+    remedy:
+      'Ask its publisher for the file. The build writes it beside the program, and platform release publish takes it along.',
+  },
+  RELEASE_ATTACHMENT_REFUSED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The file of kind {kind} does not belong to {name} {version} for {platform}: {problem}.',
+    remedy:
+      'Nothing was published or written. Build the program again, which writes the file beside it, or remove the file.',
+  },
   RELEASE_EXISTS: {
     rpc: 'already_exists',
     retry: 'never',

@@ -71,7 +71,8 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   or exists (select from sequence_export e where e.file_sha256 = ${sha256})
   or exists (select from training_job j where j.script_sha256 = ${sha256} and j.ended_on is null)
   or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
-  or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
+  or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex'))
+  or exists (select from release_attachment a where a.sha256 = decode(${sha256}, 'hex')))`;
 
 /** The files of a backup, in SQL: `isRequired` if a row names the file, else uploaded within the last day. */
 export const filesToBackUp = `

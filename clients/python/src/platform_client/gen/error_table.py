@@ -83,6 +83,8 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "FORBIDDEN_CALLER": ("permission_denied", "never", "Call it on that machine at its loopback address."),
     "SERVER_FLOODS": ("resource_exhausted", "later", "Reduce the log output of the machine server, for example with a higher log level. This condition clears five minutes after the last dropped line."),
     "RELEASE_NOT_FOUND": ("not_found", "never", "Publish this version for this platform, or choose an existing one."),
+    "RELEASE_ATTACHMENT_MISSING": ("not_found", "never", "Ask its publisher for the file. The build writes it beside the program, and platform release publish takes it along."),
+    "RELEASE_ATTACHMENT_REFUSED": ("failed_precondition", "never", "Nothing was published or written. Build the program again, which writes the file beside it, or remove the file."),
     "RELEASE_EXISTS": ("already_exists", "never", "Publish under a new version: a published release never changes."),
     "RELEASE_IN_USE": ("failed_precondition", "never", "Promote another version to that channel first."),
     "RELEASE_UNSIGNED": ("failed_precondition", "never", "Publish it with platform release publish, which signs it."),

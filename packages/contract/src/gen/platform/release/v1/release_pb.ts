@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/release/v1/release.proto.
  */
 export const file_platform_release_v1_release: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGF0Zm9ybS9yZWxlYXNlL3YxL3JlbGVhc2UucHJvdG8SE3BsYXRmb3JtLnJlbGVhc2UudjEi7wEKB1JlbGVhc2USDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEgsKA3VybBgGIAEoCRIwCgxwdWJsaXNoZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNoYW5uZWxzGAggAygJEg4KBnRhcmdldBgJIAEoCRIuCgpyZXZva2VkX29uGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ+ChVQdWJsaXNoUmVsZWFzZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEhAKCGNoYW5uZWxzGAYgAygJIkcKFlB1Ymxpc2hSZWxlYXNlUmVzcG9uc2USLQoHcmVsZWFzZRgBIAEoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSJKChNMaXN0UmVsZWFzZXNSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0icgoUTGlzdFJlbGVhc2VzUmVzcG9uc2USLgoIcmVsZWFzZXMYASADKAsyHC5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJlbGVhc2USEQoJdHJ1bmNhdGVkGAIgASgIEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJDChFTZXRDaGFubmVsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSDwoHdmVyc2lvbhgDIAEoCSIUChJTZXRDaGFubmVsUmVzcG9uc2UiFAoSR2V0TWV0YWRhdGFSZXF1ZXN0IkgKE0dldE1ldGFkYXRhUmVzcG9uc2USDAoEcm9vdBgBIAEoDBIPCgd0YXJnZXRzGAIgASgMEhIKCm9ubGluZV9rZXkYAyABKAkiUwoFUGF0Y2gSEwoLZnJvbV9zaGEyNTYYASABKAwSEQoJdG9fc2hhMjU2GAIgASgMEg4KBnNoYTI1NhgDIAEoDBISCgpzaXplX2J5dGVzGAQgASgEIr4BChVTdWJtaXRNZXRhZGF0YVJlcXVlc3QSDAoEcm9vdBgBIAEoDBIPCgd0YXJnZXRzGAIgASgMEhsKE2luc3RhbGxlcl9zaWduYXR1cmUYAyABKAwSPAoIcmVsZWFzZXMYBCADKAsyKi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlB1Ymxpc2hSZWxlYXNlUmVxdWVzdBIrCgdwYXRjaGVzGAUgAygLMhoucGxhdGZvcm0ucmVsZWFzZS52MS5QYXRjaCJIChZTdWJtaXRNZXRhZGF0YVJlc3BvbnNlEi4KCHJlbGVhc2VzGAEgAygLMhwucGxhdGZvcm0ucmVsZWFzZS52MS5SZWxlYXNlIjUKFFJldm9rZVJlbGVhc2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCSIXChVSZXZva2VSZWxlYXNlUmVzcG9uc2UiTQoFRGVsdGESEwoLZnJvbV9zaGEyNTYYASABKAwSCwoDdXJsGAIgASgJEg4KBnNoYTI1NhgDIAEoDBISCgpzaXplX2J5dGVzGAQgASgEMvQECg5SZWxlYXNlU2VydmljZRJpCg5QdWJsaXNoUmVsZWFzZRIqLnBsYXRmb3JtLnJlbGVhc2UudjEuUHVibGlzaFJlbGVhc2VSZXF1ZXN0GisucGxhdGZvcm0ucmVsZWFzZS52MS5QdWJsaXNoUmVsZWFzZVJlc3BvbnNlEmMKDExpc3RSZWxlYXNlcxIoLnBsYXRmb3JtLnJlbGVhc2UudjEuTGlzdFJlbGVhc2VzUmVxdWVzdBopLnBsYXRmb3JtLnJlbGVhc2UudjEuTGlzdFJlbGVhc2VzUmVzcG9uc2USXQoKU2V0Q2hhbm5lbBImLnBsYXRmb3JtLnJlbGVhc2UudjEuU2V0Q2hhbm5lbFJlcXVlc3QaJy5wbGF0Zm9ybS5yZWxlYXNlLnYxLlNldENoYW5uZWxSZXNwb25zZRJgCgtHZXRNZXRhZGF0YRInLnBsYXRmb3JtLnJlbGVhc2UudjEuR2V0TWV0YWRhdGFSZXF1ZXN0GigucGxhdGZvcm0ucmVsZWFzZS52MS5HZXRNZXRhZGF0YVJlc3BvbnNlEmkKDlN1Ym1pdE1ldGFkYXRhEioucGxhdGZvcm0ucmVsZWFzZS52MS5TdWJtaXRNZXRhZGF0YVJlcXVlc3QaKy5wbGF0Zm9ybS5yZWxlYXNlLnYxLlN1Ym1pdE1ldGFkYXRhUmVzcG9uc2USZgoNUmV2b2tlUmVsZWFzZRIpLnBsYXRmb3JtLnJlbGVhc2UudjEuUmV2b2tlUmVsZWFzZVJlcXVlc3QaKi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJldm9rZVJlbGVhc2VSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiFwbGF0Zm9ybS9yZWxlYXNlL3YxL3JlbGVhc2UucHJvdG8SE3BsYXRmb3JtLnJlbGVhc2UudjEirAIKB1JlbGVhc2USDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEgsKA3VybBgGIAEoCRIwCgxwdWJsaXNoZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNoYW5uZWxzGAggAygJEg4KBnRhcmdldBgJIAEoCRIuCgpyZXZva2VkX29uGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI7CgthdHRhY2htZW50cxgLIAMoCzImLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZUF0dGFjaG1lbnQigwEKEVJlbGVhc2VBdHRhY2htZW50EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEhAKCHBsYXRmb3JtGAQgASgJEg4KBnNoYTI1NhgFIAEoDBISCgpzaXplX2J5dGVzGAYgASgEEgsKA3VybBgHIAEoCSJ+ChVQdWJsaXNoUmVsZWFzZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEhAKCGNoYW5uZWxzGAYgAygJIkcKFlB1Ymxpc2hSZWxlYXNlUmVzcG9uc2USLQoHcmVsZWFzZRgBIAEoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSJKChNMaXN0UmVsZWFzZXNSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcGFnZV90b2tlbhgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0icgoUTGlzdFJlbGVhc2VzUmVzcG9uc2USLgoIcmVsZWFzZXMYASADKAsyHC5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJlbGVhc2USEQoJdHJ1bmNhdGVkGAIgASgIEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJDChFTZXRDaGFubmVsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSDwoHdmVyc2lvbhgDIAEoCSIUChJTZXRDaGFubmVsUmVzcG9uc2UiFAoSR2V0TWV0YWRhdGFSZXF1ZXN0IkgKE0dldE1ldGFkYXRhUmVzcG9uc2USDAoEcm9vdBgBIAEoDBIPCgd0YXJnZXRzGAIgASgMEhIKCm9ubGluZV9rZXkYAyABKAkiUwoFUGF0Y2gSEwoLZnJvbV9zaGEyNTYYASABKAwSEQoJdG9fc2hhMjU2GAIgASgMEg4KBnNoYTI1NhgDIAEoDBISCgpzaXplX2J5dGVzGAQgASgEIvsBChVTdWJtaXRNZXRhZGF0YVJlcXVlc3QSDAoEcm9vdBgBIAEoDBIPCgd0YXJnZXRzGAIgASgMEhsKE2luc3RhbGxlcl9zaWduYXR1cmUYAyABKAwSPAoIcmVsZWFzZXMYBCADKAsyKi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlB1Ymxpc2hSZWxlYXNlUmVxdWVzdBIrCgdwYXRjaGVzGAUgAygLMhoucGxhdGZvcm0ucmVsZWFzZS52MS5QYXRjaBI7CgthdHRhY2htZW50cxgGIAMoCzImLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZUF0dGFjaG1lbnQiSAoWU3VibWl0TWV0YWRhdGFSZXNwb25zZRIuCghyZWxlYXNlcxgBIAMoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSI1ChRSZXZva2VSZWxlYXNlUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkiFwoVUmV2b2tlUmVsZWFzZVJlc3BvbnNlIk0KBURlbHRhEhMKC2Zyb21fc2hhMjU2GAEgASgMEgsKA3VybBgCIAEoCRIOCgZzaGEyNTYYAyABKAwSEgoKc2l6ZV9ieXRlcxgEIAEoBDL0BAoOUmVsZWFzZVNlcnZpY2USaQoOUHVibGlzaFJlbGVhc2USKi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlB1Ymxpc2hSZWxlYXNlUmVxdWVzdBorLnBsYXRmb3JtLnJlbGVhc2UudjEuUHVibGlzaFJlbGVhc2VSZXNwb25zZRJjCgxMaXN0UmVsZWFzZXMSKC5wbGF0Zm9ybS5yZWxlYXNlLnYxLkxpc3RSZWxlYXNlc1JlcXVlc3QaKS5wbGF0Zm9ybS5yZWxlYXNlLnYxLkxpc3RSZWxlYXNlc1Jlc3BvbnNlEl0KClNldENoYW5uZWwSJi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlNldENoYW5uZWxSZXF1ZXN0GicucGxhdGZvcm0ucmVsZWFzZS52MS5TZXRDaGFubmVsUmVzcG9uc2USYAoLR2V0TWV0YWRhdGESJy5wbGF0Zm9ybS5yZWxlYXNlLnYxLkdldE1ldGFkYXRhUmVxdWVzdBooLnBsYXRmb3JtLnJlbGVhc2UudjEuR2V0TWV0YWRhdGFSZXNwb25zZRJpCg5TdWJtaXRNZXRhZGF0YRIqLnBsYXRmb3JtLnJlbGVhc2UudjEuU3VibWl0TWV0YWRhdGFSZXF1ZXN0GisucGxhdGZvcm0ucmVsZWFzZS52MS5TdWJtaXRNZXRhZGF0YVJlc3BvbnNlEmYKDVJldm9rZVJlbGVhc2USKS5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJldm9rZVJlbGVhc2VSZXF1ZXN0GioucGxhdGZvcm0ucmVsZWFzZS52MS5SZXZva2VSZWxlYXNlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message platform.release.v1.Release
@@ -81,6 +81,13 @@ export type Release = Message<"platform.release.v1.Release"> & {
    * @generated from field: google.protobuf.Timestamp revoked_on = 10;
    */
   revokedOn?: Timestamp | undefined;
+
+  /**
+   * What the program contains; empty: its publisher attached nothing.
+   *
+   * @generated from field: repeated platform.release.v1.ReleaseAttachment attachments = 11;
+   */
+  attachments: ReleaseAttachment[];
 };
 
 /**
@@ -89,6 +96,65 @@ export type Release = Message<"platform.release.v1.Release"> & {
  */
 export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
   messageDesc(file_platform_release_v1_release, 0);
+
+/**
+ * A file that describes a release and is signed with it. Upload it first with PUT /blobs/<sha256>.
+ *
+ * @generated from message platform.release.v1.ReleaseAttachment
+ */
+export type ReleaseAttachment = Message<"platform.release.v1.ReleaseAttachment"> & {
+  /**
+   * sbom: the software bill of materials, CycloneDX JSON. licenses: all components with the texts of their licenses.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The release that it describes.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string platform = 4;
+   */
+  platform: string;
+
+  /**
+   * 32 bytes.
+   *
+   * @generated from field: bytes sha256 = 5;
+   */
+  sha256: Uint8Array;
+
+  /**
+   * At most 4 MiB.
+   *
+   * @generated from field: uint64 size_bytes = 6;
+   */
+  sizeBytes: bigint;
+
+  /**
+   * Fetched without credentials. The server sets it; requests leave it empty.
+   *
+   * @generated from field: string url = 7;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message platform.release.v1.ReleaseAttachment.
+ * Use `create(ReleaseAttachmentSchema)` to create a new message.
+ */
+export const ReleaseAttachmentSchema: GenMessage<ReleaseAttachment> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 1);
 
 /**
  * @generated from message platform.release.v1.PublishReleaseRequest
@@ -132,7 +198,7 @@ export type PublishReleaseRequest = Message<"platform.release.v1.PublishReleaseR
  * Use `create(PublishReleaseRequestSchema)` to create a new message.
  */
 export const PublishReleaseRequestSchema: GenMessage<PublishReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 1);
+  messageDesc(file_platform_release_v1_release, 2);
 
 /**
  * @generated from message platform.release.v1.PublishReleaseResponse
@@ -149,7 +215,7 @@ export type PublishReleaseResponse = Message<"platform.release.v1.PublishRelease
  * Use `create(PublishReleaseResponseSchema)` to create a new message.
  */
 export const PublishReleaseResponseSchema: GenMessage<PublishReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 2);
+  messageDesc(file_platform_release_v1_release, 3);
 
 /**
  * @generated from message platform.release.v1.ListReleasesRequest
@@ -180,7 +246,7 @@ export type ListReleasesRequest = Message<"platform.release.v1.ListReleasesReque
  * Use `create(ListReleasesRequestSchema)` to create a new message.
  */
 export const ListReleasesRequestSchema: GenMessage<ListReleasesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 3);
+  messageDesc(file_platform_release_v1_release, 4);
 
 /**
  * @generated from message platform.release.v1.ListReleasesResponse
@@ -211,7 +277,7 @@ export type ListReleasesResponse = Message<"platform.release.v1.ListReleasesResp
  * Use `create(ListReleasesResponseSchema)` to create a new message.
  */
 export const ListReleasesResponseSchema: GenMessage<ListReleasesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 4);
+  messageDesc(file_platform_release_v1_release, 5);
 
 /**
  * @generated from message platform.release.v1.SetChannelRequest
@@ -238,7 +304,7 @@ export type SetChannelRequest = Message<"platform.release.v1.SetChannelRequest">
  * Use `create(SetChannelRequestSchema)` to create a new message.
  */
 export const SetChannelRequestSchema: GenMessage<SetChannelRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 5);
+  messageDesc(file_platform_release_v1_release, 6);
 
 /**
  * @generated from message platform.release.v1.SetChannelResponse
@@ -251,7 +317,7 @@ export type SetChannelResponse = Message<"platform.release.v1.SetChannelResponse
  * Use `create(SetChannelResponseSchema)` to create a new message.
  */
 export const SetChannelResponseSchema: GenMessage<SetChannelResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 6);
+  messageDesc(file_platform_release_v1_release, 7);
 
 /**
  * @generated from message platform.release.v1.GetMetadataRequest
@@ -264,7 +330,7 @@ export type GetMetadataRequest = Message<"platform.release.v1.GetMetadataRequest
  * Use `create(GetMetadataRequestSchema)` to create a new message.
  */
 export const GetMetadataRequestSchema: GenMessage<GetMetadataRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 7);
+  messageDesc(file_platform_release_v1_release, 8);
 
 /**
  * @generated from message platform.release.v1.GetMetadataResponse
@@ -297,7 +363,7 @@ export type GetMetadataResponse = Message<"platform.release.v1.GetMetadataRespon
  * Use `create(GetMetadataResponseSchema)` to create a new message.
  */
 export const GetMetadataResponseSchema: GenMessage<GetMetadataResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 8);
+  messageDesc(file_platform_release_v1_release, 9);
 
 /**
  * A VCDIFF patch that was uploaded with PUT /blobs/<sha256>.
@@ -333,7 +399,7 @@ export type Patch = Message<"platform.release.v1.Patch"> & {
  * Use `create(PatchSchema)` to create a new message.
  */
 export const PatchSchema: GenMessage<Patch> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 9);
+  messageDesc(file_platform_release_v1_release, 10);
 
 /**
  * @generated from message platform.release.v1.SubmitMetadataRequest
@@ -371,6 +437,13 @@ export type SubmitMetadataRequest = Message<"platform.release.v1.SubmitMetadataR
    * @generated from field: repeated platform.release.v1.Patch patches = 5;
    */
   patches: Patch[];
+
+  /**
+   * All must be among the targets. Those that the targets list no more are removed.
+   *
+   * @generated from field: repeated platform.release.v1.ReleaseAttachment attachments = 6;
+   */
+  attachments: ReleaseAttachment[];
 };
 
 /**
@@ -378,7 +451,7 @@ export type SubmitMetadataRequest = Message<"platform.release.v1.SubmitMetadataR
  * Use `create(SubmitMetadataRequestSchema)` to create a new message.
  */
 export const SubmitMetadataRequestSchema: GenMessage<SubmitMetadataRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 10);
+  messageDesc(file_platform_release_v1_release, 11);
 
 /**
  * @generated from message platform.release.v1.SubmitMetadataResponse
@@ -395,7 +468,7 @@ export type SubmitMetadataResponse = Message<"platform.release.v1.SubmitMetadata
  * Use `create(SubmitMetadataResponseSchema)` to create a new message.
  */
 export const SubmitMetadataResponseSchema: GenMessage<SubmitMetadataResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 11);
+  messageDesc(file_platform_release_v1_release, 12);
 
 /**
  * @generated from message platform.release.v1.RevokeReleaseRequest
@@ -417,7 +490,7 @@ export type RevokeReleaseRequest = Message<"platform.release.v1.RevokeReleaseReq
  * Use `create(RevokeReleaseRequestSchema)` to create a new message.
  */
 export const RevokeReleaseRequestSchema: GenMessage<RevokeReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 12);
+  messageDesc(file_platform_release_v1_release, 13);
 
 /**
  * @generated from message platform.release.v1.RevokeReleaseResponse
@@ -430,7 +503,7 @@ export type RevokeReleaseResponse = Message<"platform.release.v1.RevokeReleaseRe
  * Use `create(RevokeReleaseResponseSchema)` to create a new message.
  */
 export const RevokeReleaseResponseSchema: GenMessage<RevokeReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 13);
+  messageDesc(file_platform_release_v1_release, 14);
 
 /**
  * A VCDIFF patch.
@@ -470,7 +543,7 @@ export type Delta = Message<"platform.release.v1.Delta"> & {
  * Use `create(DeltaSchema)` to create a new message.
  */
 export const DeltaSchema: GenMessage<Delta> = /*@__PURE__*/
-  messageDesc(file_platform_release_v1_release, 14);
+  messageDesc(file_platform_release_v1_release, 15);
 
 /**
  * @generated from service platform.release.v1.ReleaseService
