@@ -1,6 +1,6 @@
 #!/bin/bash
 # apt-archive.sh FOLDER VERSION - an apt archive as on a Debian machine: suites bookworm, bookworm-security and a vendor's, with one package
-#   each (lab-main, lab-sec, lab-acme) at VERSION. Again with a higher VERSION: an upgrade. SLOW=SECONDS: configuring lab-main takes that long.
+#   each (lab-main, lab-sec, lab-acme) at VERSION. Again with a higher VERSION: an upgrade. SLOW=SECONDS: configuring lab-main takes that long, the first time.
 #   NEED_REBOOT=1: lab-sec asks for a reboot. unattended-upgrades is in bookworm, downloaded once. Needs dpkg-dev and apt.
 set -euo pipefail
 archive=$(realpath -m "$1") version=$2
@@ -9,7 +9,7 @@ make_package() {
   folder=$(mktemp -d) && mkdir -p "$folder/DEBIAN" "$archive/pool/$suite" && chmod 755 "$folder"
   printf '%s\n' "Package: $name" "Version: $version" 'Architecture: all' 'Maintainer: lab <lab@localhost>' 'Description: package of the lab' > "$folder/DEBIAN/control"
   [ "$name" = lab-sec ] && [ -n "${NEED_REBOOT-}" ] && script="touch /run/reboot-required; echo $name >> /run/reboot-required.pkgs"
-  [ "$name" = lab-main ] && [ -n "${SLOW-}" ] && script="touch /run/lab-main.slow; sleep $SLOW"
+  [ "$name" = lab-main ] && [ -n "${SLOW-}" ] && script="[ -e /var/lib/lab-main-$version ] && exit 0; touch /var/lib/lab-main-$version /run/lab-main.slow; sleep $SLOW"
   printf '#!/bin/sh\n%s\n' "$script" > "$folder/DEBIAN/postinst" && chmod 755 "$folder/DEBIAN/postinst"
   dpkg-deb -Zgzip --root-owner-group -b "$folder" "$archive/pool/$suite/${name}_${version}_all.deb" > /dev/null
   rm -rf "$folder"

@@ -54,6 +54,7 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
   const ran: string[] = [];
   const packages = new SimPackages();
   const task = new Cell('');
+  const captured = captureLog(clock);
   const disk = simDisk(new SimFiles(), {});
   const place = (file: string): string => path.join(prefix, file);
   const parts = (): SystemParts => ({
@@ -72,7 +73,7 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
     prefix,
     conditions,
     clock,
-    log: captureLog(clock).log,
+    log: captured.log,
   });
   return {
     prefix,
@@ -82,6 +83,7 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
     ran,
     packages,
     task,
+    logged: (): string[] => captured.text().split('\n'),
     /** Made anew for each run of the agent. */
     parts,
     read: (file: string): Promise<string | undefined> => readFile(place(file), 'utf8').catch(() => undefined),

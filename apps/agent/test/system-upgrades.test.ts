@@ -10,6 +10,7 @@ import { removeAll } from '../src/install/remove.ts';
 import { taskOf } from '../src/os/linux/package-unit.ts';
 import { differenceOf, originsFile, periodicFile } from '../src/system/apt-files.ts';
 import { readPolicy, selectOrigins } from '../src/system/apt-policy.ts';
+import { unfinishedPackages } from '../src/system/dpkg-state.ts';
 import { holderOf } from '../src/system/package-locks.ts';
 import type { SystemGoal } from '../src/system/system-goal.ts';
 import { applyUpgrades } from '../src/system/upgrades.ts';
@@ -278,6 +279,26 @@ test('a held lock waits, and the condition names who holds it', async () => {
   await untilDone(at.clock, applied);
   assert.deepEqual(at.codes(), []);
   assert.equal(at.packages.started.length, 2);
+});
+
+test('an interrupted dpkg is named in the log before its repair', async () => {
+  await using at = await aptMachine();
+  const entry = (name: string, state: string): string =>
+    `Package: ${name}\nStatus: install ok ${state}\nVersion: 1.0\n`;
+  const packages = ['installed', 'half-configured', 'unpacked', 'config-files', 'triggers-pending', 'half-installed'];
+  const text = packages.map((state) => entry(`is-${state}`, state)).join('\n');
+  assert.deepEqual(unfinishedPackages(text), [
+    'is-half-configured',
+    'is-unpacked',
+    'is-triggers-pending',
+    'is-half-installed',
+  ]);
+  assert.deepEqual(unfinishedPackages(''), []);
+  await at.put('/var/lib/dpkg/status', text);
+  await at.apply(systemGoal({ upgradeType: 'security' }));
+  const lines = at.logged().filter((line) => line.includes('dpkg was interrupted'));
+  assert.equal(lines.length, 2, 'before each task');
+  assert.match(lines[0] ?? '', /is-half-configured is-unpacked is-triggers-pending is-half-installed/);
 });
 
 test('an agent that starts while the task of an earlier one runs waits for it, and does not start it again', async () => {

@@ -1,5 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
+import { interruptedPackages } from './dpkg-state.ts';
 import { lockHolder } from './package-locks.ts';
 import { packageScripts, type PackageScript } from './package-scripts.ts';
 import type { SystemParts } from './system-parts.ts';
@@ -30,6 +31,9 @@ async function runTask(name: PackageScript, parts: SystemParts, signal: AbortSig
     await untilEnded(parts, signal);
     await untilUnlocked(parts, signal);
     if (signal.aborted) return;
+    const interrupted = await interruptedPackages(parts.prefix);
+    if (interrupted.length > 0)
+      log.warn('dpkg was interrupted and is repaired first', { packages: interrupted.join(' ') });
     log.info('a package manager is started', { task: name });
     await packages.start(name, packageScripts[name]);
   }
