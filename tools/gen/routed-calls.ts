@@ -29,6 +29,7 @@ export function routedCalls(): Set<string> {
     authority: nothing,
     unknownCodes: nothing,
     certificateProblems: nothing,
+    installationId: '',
     version: '',
   };
   const routed = new Set<string>();

@@ -3,7 +3,7 @@ import { errorText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
 import { problemsOf } from './commands/config-problems.ts';
 import { completionNames } from './completion.ts';
-import { complaintOf, Ended, exitCodeOf, exitCodes } from './exit-codes.ts';
+import { type Complaint, complaintOf, Ended, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { createProgram } from './program.ts';
 import { printable } from './output.ts';
 import { isStopped } from './world.ts';
@@ -25,8 +25,10 @@ function complain(error: unknown): void {
   const complaint = complaintOf(error);
   const problems = problemsOf(error);
   if (isJson) {
-    const { code, what, remedy } = complaint ?? { code: '', what: errorText(error), remedy: '' };
-    const document = { error: { code, what, remedy, ...(problems.length > 0 && { problems }) } };
+    const { code, what, remedy, requestId }: Complaint = complaint ?? { code: '', what: errorText(error), remedy: '' };
+    const document = {
+      error: { code, what, remedy, ...(problems.length > 0 && { problems }), request_id: requestId },
+    };
     return void process.stderr.write(`${JSON.stringify(document)}\n`);
   }
   const lines = complaint

@@ -49,19 +49,22 @@ export interface Complaint {
   readonly code: string;
   readonly what: string;
   readonly remedy: string;
+  /** By which the log of the server names the call. */
+  readonly requestId?: string | undefined;
 }
 
 /** Code, message and remedy of a failure from the error table. */
 export function complaintOf(error: unknown): Complaint | undefined {
   if (error instanceof PlatformError || error instanceof PlatformApiError) {
-    return { code: error.code, what: error.what, remedy: error.remedy };
+    const requestId = error.data['request_id'];
+    return { code: error.code, what: error.what, remedy: error.remedy, requestId: requestId?.toString() };
   }
   if (!(error instanceof ConnectError)) return ofFile(error);
   const info = error.findDetails(ErrorInfoSchema).find((detail) => detail.domain === errorDomain);
   const code = errorCodeOf(error) ?? info?.reason;
   if (code === undefined) return isAway(error) ? offline(error) : undefined;
-  const { what = error.rawMessage, remedy = '' } = info?.metadata ?? {};
-  return { code, what, remedy };
+  const { what = error.rawMessage, remedy = '', request_id: requestId } = info?.metadata ?? {};
+  return { code, what, remedy, requestId };
 }
 
 const fileProblems: Readonly<Record<string, Complaint>> = {

@@ -8,12 +8,14 @@ import { authorityRoutes, installRoutes } from './releases/install-script.ts';
 import { releaseFileRoutes } from './releases/release-downloads.ts';
 import { tufRoutes } from './releases/tuf-downloads.ts';
 import { blobRoutes } from './training/blob-files.ts';
+import { metricsRoutes } from './metrics/endpoints.ts';
 import { healthRoutes } from './web/health.ts';
 import { webRoutes } from './web/web-app.ts';
 import type { Route } from './wire/exchange.ts';
 
 /** Dependencies of all routes. */
 export type HttpDeps = Parameters<typeof healthRoutes>[0] &
+  Parameters<typeof metricsRoutes>[0] &
   Parameters<typeof signInRoutes>[0] &
   Parameters<typeof machineConfigRoutes>[0] &
   Parameters<typeof setUpCodeRoutes>[0] &
@@ -30,6 +32,7 @@ export type HttpDeps = Parameters<typeof healthRoutes>[0] &
 /** All HTTP routes except RPC; the web app's route matches all remaining paths. */
 export const httpRoutes = (deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
   ...healthRoutes(deps),
+  ...metricsRoutes(deps),
   ...signInRoutes(deps),
   ...machineConfigRoutes(deps),
   ...setUpCodeRoutes(deps),

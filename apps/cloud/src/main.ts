@@ -23,7 +23,7 @@ async function main(): Promise<number> {
     name: 'cloud',
     clock: systemClock,
     level: options.logLevel,
-    sink: rateLimitLog(stderrSink(options.json ? 'json' : 'text')),
+    sink: rateLimitLog(stderrSink(options.json ? 'json' : options.logFormat)),
   });
   let server: Server;
   try {

@@ -177,7 +177,13 @@ const table = {
     choices: ['debug', 'info', 'warn', 'error'],
     description: 'Least level of the log on stderr.',
   },
-  json: { type: 'boolean', default: false, description: 'Log lines as JSON.' },
+  logFormat: {
+    type: 'string',
+    default: 'text',
+    choices: ['text', 'json'],
+    description: 'Lines on stderr as text, or as one JSON object each.',
+  },
+  json: { type: 'boolean', default: false, description: 'The same as --log-format json.' },
   optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case.' },
 } as const;
 

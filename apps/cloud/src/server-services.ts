@@ -52,7 +52,7 @@ export type Services = {
 export function startServices(
   options: CloudOptions,
   of: { data: DataFolder; database: ServerDatabase; identity: IdentityInUse; addresses: Addresses },
-  { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics | undefined },
+  { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics },
   stopping: Stopping,
 ): Services {
   const { database, data, identity } = of;
@@ -85,7 +85,9 @@ export function startServices(
     steady,
     log,
     stop,
-    logs: metrics?.logs(logWriter(db, clock)) ?? logWriter(db, clock),
+    logs: metrics.logs(logWriter(db, clock)),
+    metrics,
+    installationId: data.secrets.installationId,
     budgets: callerBudgets(options, clock),
     usage: organizationUsage({ db, clock, stop }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: concurrencyLimiter(slotsPerMachine), servers: concurrencyLimiter(slotsPerMachine) },

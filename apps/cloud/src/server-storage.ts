@@ -18,6 +18,7 @@ import {
 } from './database/database.ts';
 import { type Exclusive, holdDatabase } from './database/exclusive.ts';
 import { migrate } from './database/migrate.ts';
+import { requireVersion } from './database/version.ts';
 import { type Notifications, openNotifications } from './database/notifications.ts';
 import type { CloudOptions } from './options.ts';
 import { createFirstRun, restoreFirstKeys } from './organizations/store/first-run.ts';
@@ -106,6 +107,7 @@ export async function openServerDatabase(
         { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings },
         started,
       );
+  if (options.databaseUrl) await reached(requireVersion(connection));
   const where = options.databaseUrl ? 'of the database' : dataFolder;
   const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost }));
   started.defer(() => exclusive.close());

@@ -11,8 +11,8 @@ import { configChecks } from './device-api/config-checks.ts';
 import { fastPath } from './device-api/fast-path.ts';
 import { heldChecks } from './device-api/held-checks.ts';
 import { httpRoutes } from './http-routes.ts';
+import { metricsListener } from './metrics/endpoints.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
-import type { Observed } from './metrics/observed.ts';
 import type { CloudOptions } from './options.ts';
 import { validFirstKeys } from './organizations/store/first-run.ts';
 import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
@@ -20,7 +20,7 @@ import { routes } from './rpc-routes.ts';
 import { type Services, startServices, type Stopping } from './server-services.ts';
 import { openDataFolder, openServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
-import { type IdentityInUse, identityInUse, readIdentity } from './tls/in-use.ts';
+import { identityInUse, readIdentity } from './tls/in-use.ts';
 import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
 import { addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
@@ -30,6 +30,7 @@ import { messageBudget } from './wire/message-budget.ts';
 import { mostConnections, openPort } from './wire/mux.ts';
 import { openPorts, type Ports } from './wire/ports.ts';
 import type { Listener, Request } from './wire/request.ts';
+import { type RequestIds, requestIds } from './wire/request-ids.ts';
 import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
@@ -78,14 +79,16 @@ export async function startServer(
   options: CloudOptions,
   {
     clock,
-    log,
+    log: ownLog,
     databaseSettings: settings = {},
     around = {},
   }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const identity = identityInUse(options, await readIdentity(options), { clock, log: log.child('tls') });
   const isProxy = trustedProxies(options.trustedProxy);
+  const requests = requestIds(isProxy);
+  const log = requests.log(ownLog);
+  const identity = identityInUse(options, await readIdentity(options), { clock, log: log.child('tls') });
   const unhandled = unhandledFailures(log);
   const broken = Promise.withResolvers<PlatformError>();
   const opened = await openDataFolder(options, started);
@@ -97,10 +100,10 @@ export async function startServer(
   const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
   const publicUrl = (): string | undefined => open.ports && publicUrlOf(open.ports.port);
   const known = addresses({ publicUrl, insideUrl: () => open.ports?.insideUrl }, isProxy);
-  const metrics = options.metricsPort === undefined ? undefined : createMetrics(() => clock.now());
+  const metrics = createMetrics(() => clock.now());
   const of = { data, database, identity, addresses: known };
   const services = startServices(options, of, { clock, log, metrics }, stopping);
-  const handlers = requestHandlers(options, services, { isProxy, around, clock, log, metrics }, stopping);
+  const handlers = requestHandlers(options, services, { isProxy, requests, around, clock, log, metrics }, stopping);
   const { listener, held, ...served } = handlers;
   const { host, port, allowPlaintext } = options;
   const { pair: tls } = identity.now();
@@ -114,8 +117,9 @@ export async function startServer(
   const renewed = identity.follow((found) => ports.renew(found), stopping.signal);
   // Held calls end first, then running calls may finish.
   stopping.defer(() => Promise.all([renewed, ports.close(drainMs)]));
-  const measured = { ...database, ...services.deps, ...data, identity, held };
-  const metricsUrl = metrics && (await openMetrics(metrics, measured, { options, unhandled }, stopping));
+  const certificateEnds = () => identity.now().pair?.certificate.validUntil;
+  metrics.measure({ ...database, ...services.deps, ...data, certificateEnds, held });
+  const metricsUrl = await openMetrics(metrics, options, { clock, log, unhandled }, stopping);
   const files = await writeCredentials({ ...data, db: database.db, clock }, ports.url);
   const running = started.move();
   return {
@@ -135,17 +139,16 @@ export async function startServer(
   };
 }
 
-/** @returns the URL. @throws PlatformError PORT_IN_USE */
+/** @returns the URL, if the options ask for a port. @throws PlatformError PORT_IN_USE */
 async function openMetrics(
   metrics: Metrics,
-  { identity, ...of }: Omit<Observed, 'certificateEnds'> & { identity: IdentityInUse; log: Log },
-  { options, unhandled }: { options: CloudOptions; unhandled: Unhandled },
+  { metricsPort }: CloudOptions,
+  of: { clock: Clock; log: Log; unhandled: Unhandled },
   stopping: Stopping,
-): Promise<string> {
-  const { clock, log } = of;
-  const listener = metrics.listener({ ...of, certificateEnds: () => identity.now().pair?.certificate.validUntil });
-  const wanted = { host: '127.0.0.1', port: options.metricsPort ?? 0, allowPlaintext: false, clock, log, unhandled };
-  const port = await openPort(listener, wanted);
+): Promise<string | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const wanted = { host: '127.0.0.1', port: metricsPort, allowPlaintext: false, ...of };
+  const port = await openPort(metricsListener(metrics), wanted);
   stopping.defer(() => port.close(0));
   return `http://127.0.0.1:${port.port}/metrics`;
 }
@@ -168,11 +171,12 @@ function requestHandlers(
   { deps, signIn }: Services,
   {
     isProxy,
+    requests,
     around,
     clock,
     log,
     metrics,
-  }: { isProxy: TrustedProxies; around: Around; clock: Clock; log: Log; metrics: Metrics | undefined },
+  }: { isProxy: TrustedProxies; requests: RequestIds; around: Around; clock: Clock; log: Log; metrics: Metrics },
   stopping: Stopping,
 ) {
   const { done: released, ...held } = heldChecks(clock, stopping.signal);
@@ -191,16 +195,18 @@ function requestHandlers(
     routes: routes(deps),
     authenticator,
     fast: fastPath(checks, prove, known),
-    pages: httpListener(pages, { authenticator, budgets, prove, isStrictTransport, log }),
+    pages: httpListener(pages, { authenticator, budgets, prove, isStrictTransport, requestId: requests.current, log }),
     budget: messageBudget(clock),
     budgets,
     rate: valueRate(clock),
     prove,
     addresses: known,
-    ...(metrics && { observe: metrics.observe }),
+    observe: metrics.observe,
+    requestId: requests.current,
     log,
   });
-  const wrapped: Listener = (request, response) => wrap(() => listener(request, response));
+  const wrapped: Listener = (request, response) =>
+    wrap(() => requests.run(request, response, () => listener(request, response)));
   return { listener: wrapped, checks, entrance, held: held.count };
 }
 

@@ -40,6 +40,16 @@ const pidFiles: [name: string, text: string, expected: object | undefined][] = [
 for (const [name, text, expected] of pidFiles)
   test(`postmaster.pid: ${name}`, () => assert.deepEqual(parsePostmaster(text), expected));
 
+test('no empty database is made beside one of another major version', async () => {
+  await using folder = await tempFolder();
+  for (const found of ['17', '19']) {
+    const home = folder.file(`of-${found}`);
+    await mkdir(path.join(home, found), { recursive: true });
+    await assert.rejects(start(home), { code: 'DATABASE_OF_OTHER_MAJOR', data: { path: home, found, known: '18' } });
+    assert.deepEqual(await readdir(home), [found]);
+  }
+});
+
 test('a database that outlived its server is adopted; one that was stopped starts again with its rows', async () => {
   await using folder = await tempFolder();
   const home = folder.file('postgres');

@@ -64,6 +64,7 @@ export function heldCalls(): HeldCalls {
     around: {
       request: (handle) => requests.run(true, handle),
       blobs: (blobs) => ({
+        checkWritable: () => blobs.checkWritable(),
         put: (...args) => held(() => blobs.put(...args)),
         head: (...args) => held(() => blobs.head(...args)),
         get: (...args) => held(() => blobs.get(...args)),

@@ -260,7 +260,7 @@ test('the web app: pages, hashed files for ever, compression, no way out of its 
   for (const way of ['/..%2fsecret.txt', '/assets/..%2f..%2fsecret.txt', '/%2e%2e/secret.txt', '/assets/%00']) {
     assert.doesNotMatch(await (await fetch(on.url + way)).text(), /^secret/, way);
   }
-  for (const health of ['/livez', '/healthz', '/readyz'])
+  for (const health of ['/livez', '/healthz'])
     assert.equal(await (await fetch(on.url + health)).text(), 'ok\n', health);
   for (const unknown of ['/nothing', '/api', '/machine', '/.env', '/wp-login.php', '/livez/x', '/index.php/machines']) {
     const answer = await fetch(on.url + unknown);

@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { sql } from 'kysely';
+import { logLimits } from '@platform/contract/log-limits';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
-import { testServer } from './server.ts';
+import { services } from './every-call.ts';
+import { type Credentials, testServer } from './server.ts';
 
 /** Value of a sample by its name and labels. */
 const valueOf = (text: string, sample: string): number => {
@@ -56,11 +62,94 @@ test('a path that no call has makes no series, however many there are', async ()
   assert.match(text, /platform_request_duration_seconds_count\{method="other",status="\d+"\} 20/);
 });
 
-test('metrics are not on the main port, and no web page reads them by another name', async () => {
+test('the main port shows metrics to keys of their own role and to owners of the installation, and to no others', async () => {
+  await using on = await testServer();
+  const app = await on.client(AppService);
+  const metrics = { authorizationId: 'installation_metrics', resourceType: 'installation', organizationId: on.orgId };
+  const key = await app.createKey({ name: 'prometheus', authorizations: [metrics] });
+  const basic = (id: string, secret: string) => ({
+    authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+  });
+  const read = (headers: Record<string, string> = {}) => fetch(`${on.server.localUrl}/metrics`, { headers });
+  const shown = await read(basic(key.id, key.key));
+  assert.equal(shown.status, 200);
+  assert.equal(shown.headers.get('www-authenticate'), null);
+  assert.match(await shown.text(), /^platform_machines\{state="online"\} 0$/m);
+  assert.equal((await read({ key_id: on.owner.entity, key: on.owner.payload })).status, 200);
+  assert.equal((await read({ authorization: `Bearer ${await on.token(on.owner)}` })).status, 200);
+  assert.equal((await read(basic(on.runner.entity, on.runner.payload))).status, 403);
+  for (const refused of [{}, basic(key.id, 'wrong'), basic('', ''), { authorization: 'Basic !' }]) {
+    const answer = await read(refused);
+    assert.equal(answer.status, 401);
+    assert.ok(!(await answer.text()).includes('platform_machines'));
+  }
+  assert.equal((await read()).headers.get('www-authenticate'), 'Basic realm="metrics"');
+  await app.rotateKey({ id: key.id });
+  assert.equal((await read(basic(key.id, key.key))).status, 401, 'of before its rotation');
+});
+
+test('a key for metrics may call nothing, and only owners of the installation make one', async () => {
+  await using on = await testServer();
+  const metrics = { authorizationId: 'installation_metrics', resourceType: 'installation', organizationId: on.orgId };
+  const create = async (as: Credentials) =>
+    (await on.client(AppService, as)).createKey({ name: 'scraper', authorizations: [metrics] });
+  const made = await create(on.owner);
+  const scraper: Credentials = { type: 'api-key', entity: made.id, payload: made.key };
+  const { id, key } = await (
+    await on.client(AppService)
+  ).createKey({
+    name: 'owner of the organization',
+    authorizations: [{ authorizationId: 'organization_owner', resourceType: 'organization', resourceId: on.orgId }],
+  });
+  const ofOrganization: Credentials = { type: 'api-key', entity: id, payload: key };
+  await assert.rejects(create(ofOrganization), /PERMISSION_DENIED/);
+  await assert.rejects(create(scraper), /PERMISSION_DENIED/);
+  const inItsPlace = (await on.client(AppService, ofOrganization)).rotateKey({ id: made.id });
+  await assert.rejects(inItsPlace, /PERMISSION_DENIED/);
+  await assert.rejects(
+    (await on.client(AppService)).createKey({
+      name: 'all',
+      authorizations: [
+        { authorizationId: 'installation_owner', resourceType: 'installation', organizationId: on.orgId },
+      ],
+    }),
+    /INVALID_ARGUMENT/,
+  );
+  const authorization = `Bearer ${await on.token(scraper)}`;
+  for (const { typeName, methods } of services)
+    for (const { name, methodKind } of methods) {
+      const type = methodKind === 'unary' ? 'application/json' : 'application/connect+json';
+      const answer = await fetch(`${on.server.localUrl}/${typeName}/${name}`, {
+        method: 'POST',
+        headers: { authorization, 'content-type': type },
+        body: '{}',
+      });
+      assert.match(await answer.text(), /"code":"permission_denied"/, name);
+    }
+});
+
+test('log lines that are too many at once, ended jobs and stored files are measured', async () => {
+  await using on = await testServer(['--metrics-port', '0']);
+  const { part, partId } = await on.machine('press');
+  const robot = await on.client(RobotService, part);
+  const line = { message: 'm', time: timestampFromMs(Date.now()), level: 'info' };
+  await robot.log({ id: partId, logs: [line, line] });
+  const many = Array.from({ length: logLimits.linesPerCall + 1 }, () => ({ message: '' }));
+  await assert.rejects(robot.log({ id: partId, logs: many }), /INVALID_ARGUMENT/);
+  await sql`insert into blob (org_id, sha256, size_bytes) values (${on.orgId}, ${'ab'.repeat(32)}, 40)`.execute(on.db);
+  const read = async (): Promise<string> => (await fetch(on.server.metricsUrl ?? '')).text();
+  const text = await read();
+  assert.equal(valueOf(text, 'platform_log_lines_total{result="stored"}'), 2);
+  assert.equal(valueOf(text, 'platform_log_lines_total{result="refused"}'), many.length);
+  assert.equal(valueOf(text, 'platform_blob_bytes'), 40);
+  assert.equal(valueOf(text, 'platform_blobs'), 1);
+  assert.equal(valueOf(text, 'platform_long_polls_held'), 0);
+  assert.ok(!text.includes('platform_job_duration_seconds_count{'));
+});
+
+test('no web page reads the metrics of loopback by another name', async () => {
   await using on = await testServer(['--metrics-port', '0']);
   const url = on.server.metricsUrl ?? '';
-  const main = await (await fetch(`${on.server.localUrl}/metrics`)).text();
-  assert.ok(!main.includes('platform_machines'));
   assert.equal(await withHost(url, 'evil.example'), 403);
   assert.equal(await withHost(url, 'localhost:9464'), 200);
   assert.equal(await withHost(url, '127.0.0.1', 'POST'), 405);

@@ -77,7 +77,7 @@ async function makeVictim(on: TestServer): Promise<Victim> {
 /** Creates another organization with its own machine. */
 async function makeForeign(
   on: TestServer,
-): Promise<{ orgId: string; credentials: Record<Role | 'machine', Credentials> }> {
+): Promise<{ orgId: string; credentials: Record<Exclude<Role, 'metrics'> | 'machine', Credentials> }> {
   const { db } = on;
   const orgId = randomUUID();
   await db.insertInto('organization').values({ id: orgId, name: 'Foreign', publicNamespace: 'foreign' }).execute();

@@ -137,6 +137,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     rate: valueRate(systemClock),
     prove: () => {},
     addresses: known,
+    requestId: () => undefined,
     log: testLog,
   });
   const open = await openPort(listener, {

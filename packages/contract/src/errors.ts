@@ -144,9 +144,17 @@ export function httpStatusOf(code: ErrorCode): number {
   return row.http ?? httpStatus[row.rpc];
 }
 
-/** Content of google.rpc.ErrorInfo: the code is the reason; the metadata contains the data and the remedy. */
-export function errorInfoOf(e: PlatformError): { reason: ErrorCode; domain: string; metadata: Record<string, string> } {
+/**
+ * Content of google.rpc.ErrorInfo: the code is the reason; the metadata contains the data and the remedy.
+ *
+ * @param requestId - by which the log of the server names the call.
+ */
+export function errorInfoOf(
+  e: PlatformError,
+  requestId?: string,
+): { reason: ErrorCode; domain: string; metadata: Record<string, string> } {
   const metadata: Record<string, string> = {};
   for (const [key, value] of Object.entries(e.data)) metadata[key] = String(value);
+  if (requestId !== undefined) metadata['request_id'] = requestId;
   return { reason: e.code, domain: errorDomain, metadata: { ...metadata, what: e.what, remedy: e.remedy } };
 }

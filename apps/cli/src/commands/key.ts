@@ -3,7 +3,7 @@ import { choiceOption } from '../choices.ts';
 import { isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 
-const roles = { owner: 'owner', operator: 'operator', runner: 'runner' } as const;
+const roles = { owner: 'owner', operator: 'operator', runner: 'runner', metrics: 'metrics' } as const;
 
 export function keyCommands(program: Command, run: Run): void {
   const key = program.command('key').description('API keys of the organization');
@@ -24,14 +24,16 @@ function createCommand(key: Command, run: Run): void {
       run(async ({ connection, output }, name: string, options: { role: string }) => {
         const { client, organizationId } = await connection();
         const organization = await organizationId();
+        // Metrics are of the whole installation.
+        const resourceType = options.role === 'metrics' ? 'installation' : 'organization';
         const created = await client.appClient.createKey({
           name,
           authorizations: [
             {
               authorizationType: 'role',
-              authorizationId: `organization_${options.role}`,
-              resourceType: 'organization',
-              resourceId: organization,
+              authorizationId: `${resourceType}_${options.role}`,
+              resourceType,
+              resourceId: resourceType === 'organization' ? organization : '',
               organizationId: organization,
               identityId: '',
               identityType: 'api-key',

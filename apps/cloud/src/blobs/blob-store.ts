@@ -19,6 +19,8 @@ export type PutOptions = {
 export type BlobStore = {
   /** Leaves no partial file. @throws PlatformError HASH_MISMATCH, BLOB_TOO_LARGE, DISK_FULL; errors of the stream */
   put(bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<StoredBlob>;
+  /** Writes and deletes an empty file. @throws Error of the file system */
+  checkWritable(): Promise<void>;
   head(sha256: string): Promise<{ sizeBytes: number } | undefined>;
   /** @throws PlatformError BLOB_MISSING */
   get(sha256: string, range?: Range): Promise<Readable>;

@@ -121,6 +121,12 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
         await disk.remove(temporary);
       }
     },
+    async checkWritable() {
+      const file = path.join(incomplete, `check-${randomUUID()}`);
+      const handle = await disk.create(file);
+      await handle.close();
+      await disk.remove(file);
+    },
     head: async (sha256) => sizeOf(fileOf(folder, sha256)),
     async get(sha256, range) {
       const file = fileOf(folder, sha256);

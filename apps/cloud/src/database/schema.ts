@@ -36,7 +36,7 @@ type AccessGrant = {
   orgId: string | null;
   identityType: 'person' | 'api_key';
   identityId: string;
-  role: 'owner' | 'operator' | 'runner';
+  role: 'owner' | 'operator' | 'runner' | 'metrics';
   resourceType: 'installation' | 'organization' | 'location' | 'robot';
   resourceId: string;
   createdOn: Generated<Time>;

@@ -88,6 +88,7 @@ export const robotRoutes =
         // Machines log constantly: the claims of their token suffice.
         const partId = await ownPartId(db, caller, id);
         if (entries.length > logLimits.linesPerCall) {
+          logs.refused(entries.length);
           throw new PlatformError('INVALID_ARGUMENT', {
             field: 'logs',
             value: `${entries.length} lines`,

@@ -9,6 +9,8 @@ import { insertLogs, type NewLogRow } from './store/part-logs.ts';
 export type LogWriter = {
   /** Resolves when the lines, all of this part, are committed. */
   write(partId: string, rows: readonly NewLogRow[]): Promise<void>;
+  /** Called for lines that are not written, because their sender sent too many at once. */
+  refused(lines: number): void;
 };
 
 const noPartition = '23514';
@@ -87,5 +89,6 @@ export function logWriter(db: Database, clock: Clock): LogWriter {
       wake();
       await promise;
     },
+    refused() {},
   };
 }

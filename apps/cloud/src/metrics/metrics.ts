@@ -1,19 +1,17 @@
-// Metrics of this server in OpenMetrics, for Prometheus and others. They exist only with --metrics-port.
+// Metrics of this server in OpenMetrics, for Prometheus and others.
 import { collectDefaultMetrics, Counter, Histogram, Registry, type OpenMetricsContentType } from 'prom-client';
 import type { LogWriter } from '../logs/log-writer.ts';
-import { isLoopback } from '../wire/mux.ts';
-import { send, sendText } from '../wire/exchange.ts';
-import { hostOf } from '../wire/base-url.ts';
-import type { Listener, Response } from '../wire/request.ts';
 import { addGauges, type Observed } from './observed.ts';
 import { sentStatus } from './sent-status.ts';
+import type { Response } from '../wire/request.ts';
 
 export type Metrics = {
   /** Counts and times a request until its response ends. @param method - path of the call; undefined: another request. */
   observe(response: Response, method: string | undefined): void;
   logs(writer: LogWriter): LogWriter;
-  /** Serves /metrics. For a port on loopback alone, because it asks for no key. */
-  listener(of: Observed): Listener;
+  /** Adds what is measured when the metrics are read. */
+  measure(of: Observed): void;
+  read(): Promise<{ text: string; contentType: string }>;
 };
 
 /** In seconds: from answers out of memory to long polls. */
@@ -33,10 +31,11 @@ export function createMetrics(now: () => number): Metrics {
   });
   const lines = new Counter({
     name: 'platform_log_lines',
-    help: 'Log lines of machines: stored, or failed because the database did not take them.',
+    help: 'Log lines of machines: stored, failed because the database did not take them, or refused as too many.',
     labelNames: ['result'],
     registers,
   });
+  for (const result of ['stored', 'failed', 'refused']) lines.inc({ result }, 0);
   return {
     observe(response, method = 'other') {
       const began = now();
@@ -53,23 +52,12 @@ export function createMetrics(now: () => number): Metrics {
           },
         );
       },
+      refused(count) {
+        lines.inc({ result: 'refused' }, count);
+        writer.refused(count);
+      },
     }),
-    listener(of) {
-      addGauges(registry, of);
-      return async (request, response) => {
-        // A web page whose name leads to this address must not read them in the browser of a user of this host.
-        const host = hostOf(request)
-          ?.replace(/:\d+$/, '')
-          .replace(/^\[(.*)\]$/, '$1');
-        if (!isLoopback(host)) return sendText(response, 403, 'use the address 127.0.0.1\n');
-        const path = (request.url ?? '').split('?', 1)[0];
-        if (path !== '/metrics') return sendText(response, 404, 'only /metrics is here\n');
-        if (request.method !== 'GET' && request.method !== 'HEAD')
-          return sendText(response, 405, 'use GET\n', { allow: 'GET, HEAD' });
-        const text = await registry.metrics();
-        const headers = { 'content-type': registry.contentType, 'content-length': Buffer.byteLength(text) };
-        send(response, 200, headers, request.method === 'HEAD' ? undefined : text);
-      };
-    },
+    measure: (of) => addGauges(registry, of),
+    read: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
   };
 }

@@ -7,6 +7,7 @@ import type { Database, PoolState } from '../database/database.ts';
 import { refreshed } from '../database/refreshed.ts';
 import { isUninstalled, type Online } from '../machines/rules/online.ts';
 import type { Presence } from '../machines/presence.ts';
+import { addJobDurations } from './job-durations.ts';
 
 export type Observed = {
   db: Database;
@@ -48,7 +49,13 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
   gauge('platform_oldest_pending_job_seconds', 'Age of the oldest job that waits; 0: none waits.', [], async () => [
     { value: (await jobs()).oldestMs / 1_000 },
   ]);
-  gauge('platform_held_checks', 'Checks of machines that wait for a change.', [], () => [{ value: of.held() }]);
+  addJobDurations(registry, of);
+  const blobs = keptFor(blobRestMs, of.clock, () => readBlobs(of));
+  gauge('platform_blob_bytes', 'Bytes of the files that rows name; each file counts once.', [], async () => [
+    { value: (await blobs()).bytes },
+  ]);
+  gauge('platform_blobs', 'Files that rows name.', [], async () => [{ value: (await blobs()).files }]);
+  gauge('platform_long_polls_held', 'Checks of machines that wait for a change.', [], () => [{ value: of.held() }]);
   gauge('platform_database_connections', 'Connections to the database, and calls that wait for one.', ['state'], () => {
     const { open, idle, waiting } = of.pool();
     return Object.entries({ used: open - idle, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }));
@@ -68,6 +75,35 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
     const ends = of.certificateEnds();
     return ends === undefined ? [] : [{ value: ends / 1_000 }];
   });
+}
+
+/** The sum reads a row of each file. */
+const blobRestMs = 60_000;
+
+/** Reuses a value for `ms`; a failed read is repeated by the next caller. */
+function keptFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
+  const kept: { value: Promise<T> | undefined; until: number } = { value: undefined, until: 0 };
+  return () => {
+    if (kept.value && clock.now() < kept.until) return kept.value;
+    const value = read().catch((error: unknown) => {
+      kept.value = undefined;
+      throw error;
+    });
+    Object.assign(kept, { value, until: clock.now() + ms });
+    return value;
+  };
+}
+
+async function readBlobs({ db }: Observed): Promise<{ bytes: number; files: number }> {
+  const each = db
+    .selectFrom('blob')
+    .select(['sha256', sql<number>`max(size_bytes)`.as('size')])
+    .groupBy('sha256');
+  const { files, bytes } = await db
+    .selectFrom(each.as('each'))
+    .select([sql<number>`count(*)`.as('files'), sql<string>`coalesce(sum(size), 0)`.as('bytes')])
+    .executeTakeFirstOrThrow();
+  return { files, bytes: Number(bytes) };
 }
 
 async function countMachines({ db, presence }: Observed): Promise<Sample[]> {

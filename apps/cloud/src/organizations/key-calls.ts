@@ -13,6 +13,7 @@ import {
   type Grant,
   mayGive,
   type Place,
+  requireInstallationOwner,
   requireMachineOwner,
   requireOwner,
   type Role,
@@ -49,29 +50,43 @@ const keyMessage = (key: KeyWithGrants) => ({
   authorizations: key.grants.map((grant) => authorizationOf(grant, key.orgId)),
 });
 
+/** A right with the organization of the key that gets it. */
+type Given = { grant: Grant<Role>; orgId: string };
+
+const isGrantable = (resource: string, role: Role | undefined): role is Role => {
+  if (resource === 'installation') return role === 'metrics';
+  if (!['organization', 'location', 'robot'].includes(resource)) return false;
+  return role === 'owner' || role === 'operator' || (role === 'runner' && resource === 'organization');
+};
+
 /** The requested right, if the caller may grant it: owners grant what they own. */
-async function grantFrom(db: Database, caller: Caller, asked: Authorization): Promise<Grant<Role> & { orgId: string }> {
+async function grantFrom({ db, installationId }: KeyDeps, caller: Caller, asked: Authorization): Promise<Given> {
   const [resource, role] = asked.authorizationId.split('_') as [string, Role | undefined];
-  const isKnown = role === 'owner' || role === 'operator' || (role === 'runner' && resource === 'organization');
-  if (!isKnown || resource !== asked.resourceType || !['organization', 'location', 'robot'].includes(resource)) {
+  if (!isGrantable(resource, role) || resource !== asked.resourceType) {
     throw new PlatformError('INVALID_ARGUMENT', {
       field: 'authorizations.authorization_id',
       value: asked.authorizationId,
       limit:
-        'organization, location or robot with _owner or _operator, or organization_runner; the same resource_type beside it',
+        'organization, location or robot with _owner or _operator, organization_runner, or installation_metrics; the same resource_type beside it',
     });
+  }
+  if (resource === 'installation') {
+    const { id } = await organizationFor(db, caller, asked.organizationId);
+    requireOwner(caller, id);
+    requireInstallationOwner(caller);
+    return { grant: { role, resource, resourceId: installationId, orgId: undefined }, orgId: id };
   }
   if (resource === 'organization') {
     const { id } = await organizationFor(db, caller, asked.resourceId || asked.organizationId);
     requireOwner(caller, id);
-    return { role, resource, resourceId: id, orgId: id };
+    return { grant: { role, resource, resourceId: id, orgId: id }, orgId: id };
   }
   if (resource === 'location') {
-    const location = await locationFor(db, caller, asked.resourceId, requireOwner);
-    return { role, resource, resourceId: location.id, orgId: location.orgId };
+    const { id, orgId } = await locationFor(db, caller, asked.resourceId, requireOwner);
+    return { grant: { role, resource, resourceId: id, orgId }, orgId };
   }
-  const machine = await operatedMachine(db, caller, asked.resourceId, requireMachineOwner);
-  return { role, resource: 'robot', resourceId: machine.id, orgId: machine.orgId };
+  const { id, orgId } = await operatedMachine(db, caller, asked.resourceId, requireMachineOwner);
+  return { grant: { role, resource: 'robot', resourceId: id, orgId }, orgId };
 }
 
 /**
@@ -88,7 +103,7 @@ async function managedKey(trx: Database, caller: Caller, id: string): Promise<Ke
   for (const grant of grants) {
     if (mayGive(caller, grant, await placeOf(trx, grant))) continue;
     if (grant.resource === 'installation') {
-      throw new PlatformError('PERMISSION_DENIED', { resource: `key ${key.id}, which owns the installation` });
+      throw new PlatformError('PERMISSION_DENIED', { resource: `key ${key.id}, which has rights on the installation` });
     }
     throw new PlatformError('NOT_OWNER', { organizationId: key.orgId });
   }
@@ -136,28 +151,30 @@ async function createRecorded(trx: Database, record: Record, key: NewKey, more: 
   return created;
 }
 
-type KeyDeps = { db: Database; changes: Changes; clock: Clock };
+type KeyDeps = { db: Database; changes: Changes; clock: Clock; installationId: string };
 
 export const keyCalls = (deps: KeyDeps) => ({ ...creatingCalls(deps), ...listingCalls(deps), ...changingCalls(deps) });
 
-const creatingCalls = ({ db, changes, clock }: KeyDeps) =>
+const creatingCalls = (deps: KeyDeps) =>
   ({
     async createKey({ authorizations, name }, context) {
+      const { db, clock } = deps;
       const caller = callerOf(context);
-      const grants = withoutRepeats(await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked))));
-      const [first] = grants;
+      const given = await Promise.all(authorizations.map((asked) => grantFrom(deps, caller, asked)));
+      const [first] = given;
       if (!first)
         throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });
-      if (grants.some((grant) => grant.orgId !== first.orgId)) {
+      if (given.some(({ orgId }) => orgId !== first.orgId)) {
         throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'all of one organization' });
       }
       const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
       const { orgId } = first;
+      const grants = withoutRepeats(given.map(({ grant }) => grant));
       return audited({ db }, caller, (trx, record) => createRecorded(trx, record, { orgId, name: keyName, grants }));
     },
     async createKeyFromExistingKeyAuthorizations({ id }, context) {
       const caller = callerOf(context);
-      return audited({ db, changes }, caller, async (trx, record) => {
+      return audited(deps, caller, async (trx, record) => {
         const { id: copyOf, orgId, name, grants } = await managedKey(trx, caller, id);
         return createRecorded(trx, record, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
       });

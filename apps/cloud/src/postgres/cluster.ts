@@ -53,6 +53,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `${options.folder} holds no database any more: put it back, or start the server again to begin with an empty one`,
     });
+  await requireOwnMajor(options.folder);
   const account = await databaseAccount(clock, log);
   const rules = accessRules();
   const existing = path.join(await locationOf(options.folder), major);
@@ -87,6 +88,15 @@ export async function runningCluster(folder: string): Promise<Pick<Cluster, 'hos
   const found = await readPostmaster(files);
   if (!found?.isReady || (await processState(found.pid, files)) === 'gone') return undefined;
   return { host: found.socketFolder, port: found.port, user: appRole };
+}
+
+/** An empty database beside the one of another major version would look like a loss of everything. */
+async function requireOwnMajor(folder: string): Promise<void> {
+  if (await hasDatabase(folder)) return;
+  const home = await locationOf(folder);
+  const names = await readdir(home).catch(() => []);
+  const found = names.find((name) => /^\d+$/.test(name) && name !== major);
+  if (found !== undefined) throw new PlatformError('DATABASE_OF_OTHER_MAJOR', { path: home, found, known: major });
 }
 
 export const hasDatabase = async (folder: string): Promise<boolean> => {

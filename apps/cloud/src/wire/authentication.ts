@@ -35,6 +35,7 @@ export const identityGate =
     log: Log,
     onProven: (values: ContextValues, callerId: string) => void,
     budgets?: Pick<CallerBudgets, 'admit'>,
+    requestId?: () => string | undefined,
   ) =>
   async ({ service, method, requestHeader, values }: HandlerContext): Promise<void> => {
     if (service.typeName === AuthService.typeName) return;
@@ -46,7 +47,7 @@ export const identityGate =
       budgets?.admit(caller, call, announcedBytes(requestHeader.get('content-length')));
       setCaller(values, caller);
     } catch (error) {
-      throw toConnectError(publicError(error, log, call));
+      throw toConnectError(publicError(error, log, call), requestId?.());
     }
   };
 

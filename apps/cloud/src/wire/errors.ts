@@ -55,7 +55,8 @@ const isBadValue = (error: unknown): boolean => /^22(003|007|008|021|P02|P05)$/.
 /** Machines add a random delay of their own, so that they do not all retry at once. */
 const retrySeconds = '2';
 
-export function toConnectError(error: PlatformError): ConnectError {
+/** @param requestId - of the call that failed. */
+export function toConnectError(error: PlatformError, requestId?: string): ConnectError {
   const { rpc } = errorTable[error.code];
   const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS' || error.code === 'BUDGET_EXCEEDED';
   return new ConnectError(
@@ -63,7 +64,7 @@ export function toConnectError(error: PlatformError): ConnectError {
     connectCode[rpc],
     isBusy ? { 'retry-after': String(error.data['retryAfterS'] ?? retrySeconds) } : undefined,
     [
-      { desc: ErrorInfoSchema, value: errorInfoOf(error) },
+      { desc: ErrorInfoSchema, value: errorInfoOf(error, requestId) },
       ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
     ],
   );
@@ -101,7 +102,7 @@ function rowOf(error: ConnectError, where: string): PlatformError | undefined {
 }
 
 /** Codes become gRPC statuses only here. */
-export const errorInterceptor = (log: Log): Interceptor => {
+export const errorInterceptor = (log: Log, requestId: () => string | undefined): Interceptor => {
   const turned = (error: unknown, where: string, { aborted, reason }: AbortSignal): ConnectError => {
     if (error instanceof ConnectError) return explained(error, where);
     // Errors that result from a canceled call are not failures of the server.
@@ -110,7 +111,7 @@ export const errorInterceptor = (log: Log): Interceptor => {
         ? explained(reason, where)
         : new ConnectError('the call was canceled', Code.Canceled);
     if (isAbort(error)) return new ConnectError('the call was canceled', Code.Canceled);
-    return toConnectError(publicError(error, log, where));
+    return toConnectError(publicError(error, log, where), requestId());
   };
   return (next) => async (request) => {
     const where = `${request.service.typeName}/${request.method.name}`;

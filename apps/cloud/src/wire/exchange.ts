@@ -57,6 +57,8 @@ export type HttpOptions = {
   prove?: (request: Request, callerId: string) => void;
   /** Whether browsers that sent this request must use TLS from now on (HSTS). */
   isStrictTransport?: (request: Request) => boolean;
+  /** ID of the request that is being handled, for its errors. */
+  requestId?: () => string | undefined;
   log: Log;
 };
 
@@ -90,7 +92,7 @@ export function httpListener(routes: readonly Route[], options: HttpOptions): Li
       // Errors that result from a disconnected client are not failures of the server or its database.
       const isGone = response.destroyed || request.errored !== null;
       if (isGone && !(error instanceof PlatformError)) return void response.destroy();
-      sendError(response, publicError(error, log, `${request.method} ${url.pathname}`));
+      sendError(response, publicError(error, log, `${request.method} ${url.pathname}`), options.requestId?.());
     }
   };
   return answer;
@@ -211,7 +213,7 @@ export const sendJson = (response: Response, status: number, value: unknown): vo
   send(response, status, jsonHeaders(text), text);
 };
 
-function sendError(response: Response, error: PlatformError): void {
+function sendError(response: Response, error: PlatformError, requestId: string | undefined): void {
   // The client has disconnected.
   if (response.destroyed) return;
   if (response.headersSent) {
@@ -226,7 +228,7 @@ function sendError(response: Response, error: PlatformError): void {
     code: error.code,
     message: error.what,
     remedy: error.remedy,
-    metadata: errorInfoOf(error).metadata,
+    metadata: errorInfoOf(error, requestId).metadata,
   });
   const { req: request } = response;
   if (request.httpVersionMajor > 1 || request.complete)

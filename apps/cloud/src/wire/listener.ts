@@ -26,6 +26,7 @@ import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
 import { ownPath, publicNameKey } from './public-name.ts';
 import type { Listener, Request, Response } from './request.ts';
+import { requestIdHeader } from './request-ids.ts';
 import type { ValueRate } from './value-rate.ts';
 
 export type ListenerOptions = {
@@ -43,6 +44,8 @@ export type ListenerOptions = {
   addresses: Addresses;
   /** Called with each request that is not answered from memory. @param method - path of a call; else undefined. */
   observe?: (response: Response, method: string | undefined) => void;
+  /** ID of the request that is being handled, for its errors. */
+  requestId: () => string | undefined;
   log: Log;
 };
 
@@ -83,8 +86,8 @@ function rpcHandler(options: ListenerOptions, publicNames: WeakSet<Request>) {
       router.handlers.splice(0, Infinity, ...router.handlers.map((handler) => withReasons(limited(handler))));
       for (const { requestPath } of router.handlers) paths.add(requestPath);
     },
-    requestGate: identityGate(options.authenticator, options.log, prove, options.budgets),
-    interceptors: [errorInterceptor(options.log), authenticated(prove)],
+    requestGate: identityGate(options.authenticator, options.log, prove, options.budgets, options.requestId),
+    interceptors: [errorInterceptor(options.log, options.requestId), authenticated(prove)],
     acceptCompression: [compressionGzip],
     contextValues: (request) =>
       createContextValues()
@@ -163,7 +166,7 @@ function crossOrigin(request: Request, response: Response): boolean {
   response.setHeader('vary', 'origin');
   response.setHeader(
     'access-control-expose-headers',
-    'grpc-status, grpc-message, grpc-status-details-bin, content-encoding, connect-content-encoding',
+    `grpc-status, grpc-message, grpc-status-details-bin, content-encoding, connect-content-encoding, ${requestIdHeader}`,
   );
   if (request.method !== 'OPTIONS') return false;
   response.setHeader('access-control-allow-methods', 'GET, HEAD, POST, PUT, OPTIONS');

@@ -9,6 +9,7 @@ import {
   type Answer,
   answersOf,
   foreigners,
+  installers,
   machineOwners,
   members,
   type Named,
@@ -84,6 +85,12 @@ const isLive = (who: string): boolean => /^cookie (of|without)/.test(who);
 const withoutProof: readonly PageRight[] = [
   open('health', 'ok', () => '/livez'),
   open('readiness', 'ok', () => '/readyz'),
+  page(
+    'GET',
+    'metrics',
+    { ok: installers, denied: allKnown.filter((who) => !installers.includes(who)) },
+    () => '/metrics',
+  ),
   open('installer', 'ok', () => '/install.sh'),
   open('uninstaller', 'ok', () => '/uninstall.sh'),
   // Without a code; the answer to a wrong one is the same.

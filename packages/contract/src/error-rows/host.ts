@@ -14,6 +14,19 @@ export const hostErrors = {
     message: 'A newer version wrote the data folder {path}[ (schema {found}, this version knows {known})].',
     remedy: 'Use that newer version, or choose another folder with --data-dir.',
   },
+  DATABASE_TOO_OLD: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database of --database-url is PostgreSQL {found}; this version needs {needed} or newer.',
+    remedy: 'Upgrade that database, or name another one. Nothing in it was changed.',
+  },
+  DATABASE_OF_OTHER_MAJOR: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database in {path} is of PostgreSQL {found}; this version runs PostgreSQL {known}.',
+    remedy:
+      'If {found} is older, run `platform admin upgrade-database`. If it is newer, use the version of the platform that wrote it. Nothing in it was changed.',
+  },
   DATABASE_UNAVAILABLE: {
     rpc: 'unavailable',
     retry: 'later',

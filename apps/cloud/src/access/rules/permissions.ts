@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 
-export type Role = 'owner' | 'operator' | 'runner';
+/** `metrics`, on the installation alone: reads metrics and the details of the readiness page, and may call nothing. */
+export type Role = 'owner' | 'operator' | 'runner' | 'metrics';
 
 /** `reader` is never stored: the key of a training script has it while its job runs. */
 export type HeldRole = Role | 'reader';
@@ -143,6 +144,10 @@ export function requireInstallationOwner(caller: Caller): void {
   if (isInstallationOwner(caller)) return;
   throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
 }
+
+/** Whether the caller may read what is measured of the whole installation. */
+export const mayReadMetrics = (caller: Caller): boolean =>
+  caller.grants.some(({ resource, role }) => resource === 'installation' && (role === 'owner' || role === 'metrics'));
 
 /** A machine with its location and organization: the resources that rights on it may name. */
 export type Place = { orgId: string; locationId: string; machineId: string };

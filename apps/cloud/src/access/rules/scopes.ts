@@ -32,5 +32,7 @@ export const scriptCalls: ReadonlySet<string> = new Set([
 /** Whether the caller may make this call; its rights limit the result. @param call - `<service>/<method>`. */
 export function mayCall(caller: Caller, call: string): boolean {
   if (caller.kind === 'attempt') return (caller.isOver ? lastCalls : attemptCalls).has(call);
+  if (caller.kind === 'api_key' && caller.grants.length > 0 && caller.grants.every(({ role }) => role === 'metrics'))
+    return false;
   return caller.kind !== 'script' || scriptCalls.has(call);
 }

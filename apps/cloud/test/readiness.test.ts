@@ -1,0 +1,57 @@
+// What /readyz says to whom.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { test } from 'node:test';
+import { leastFreeBytes, roomOf } from '../src/web/readiness.ts';
+import { testServer } from './server.ts';
+
+const read = (url: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    const request = http.get(`${url}/readyz`, { headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+    });
+    request.once('error', reject);
+  });
+
+test('one word to strangers; the checks to programs of this host and to keys that may read metrics', async () => {
+  await using on = await testServer();
+  const url = on.server.localUrl;
+  const all = /^ok\ndatabase: ok\nblobs: ok\ndisk: ok \(\d+ MiB of \d+ MiB free\)\n$/;
+  assert.match((await read(url)).text, all);
+  const key = { key_id: on.owner.entity, key: on.owner.payload };
+  for (const stranger of [
+    { host: 'cloud.example' },
+    { 'x-forwarded-for': '203.0.113.7' },
+    { via: '1.1 proxy' },
+    { host: 'cloud.example', key_id: on.runner.entity, key: on.runner.payload },
+    { host: 'cloud.example', key_id: on.owner.entity, key: 'wrong' },
+    { host: 'cloud.example', authorization: 'Bearer x' },
+  ])
+    assert.deepEqual(await read(url, stranger), { status: 200, text: 'ok\n' }, JSON.stringify(stranger));
+  assert.match((await read(url, { host: 'cloud.example', ...key })).text, all);
+});
+
+test('a store that cannot be written makes the server unavailable, in one word to strangers', async () => {
+  await using on = await testServer([], {
+    blobs: (blobs) => ({
+      ...blobs,
+      checkWritable: () => Promise.reject(Object.assign(new Error('read-only file system'), { code: 'EROFS' })),
+    }),
+  });
+  const url = on.server.localUrl;
+  const { status, text } = await read(url);
+  assert.equal(status, 503);
+  assert.match(text, /^unavailable\ndatabase: ok\nblobs: cannot be written: .*read-only file system\ndisk: ok/);
+  assert.deepEqual(await read(url, { host: 'cloud.example' }), { status: 503, text: 'unavailable\n' });
+});
+
+test('a disk without room or without inodes is a problem; file systems without a number of inodes are none', () => {
+  const disk = { bsize: 4_096, bavail: 100_000, blocks: 200_000, files: 1_000, ffree: 10 };
+  assert.deepEqual(roomOf(disk), { note: ' (390 MiB of 781 MiB free)' });
+  assert.match(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 - 1 }).problem ?? '', /^full, 32 MiB must be free$/);
+  assert.equal(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 }).problem, undefined);
+  assert.match(roomOf({ ...disk, ffree: 0 }).problem ?? '', /^no more files fit/);
+  assert.equal(roomOf({ ...disk, files: 0, ffree: 0 }).problem, undefined);
+});
