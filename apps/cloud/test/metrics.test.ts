@@ -162,15 +162,19 @@ test('without the option there are none; a taken port is named and leaves nothin
   await assert.rejects(testServer(['--metrics-port', String(on.server.port)]), { code: 'PORT_IN_USE' });
 });
 
-test('each metric of the alerts and of the documentation is there', async () => {
+test('each metric of the alerts, of the dashboard and of the documentation is there', async () => {
   await using on = await testServer(['--metrics-port', '0']);
   const text = await (await fetch(on.server.metricsUrl ?? '')).text();
   const known = new Set(text.matchAll(/^# TYPE (\S+)/gm).map(([, name]) => name));
   const root = new URL('../../../', import.meta.url);
-  const named = ['deploy/prometheus/platform.rules.yml', 'docs/operations/watch.md'].flatMap((file) =>
+  const named = [
+    'deploy/prometheus/platform.rules.yml',
+    'deploy/grafana/platform.json',
+    'docs/operations/watch.md',
+  ].flatMap((file) =>
     readFileSync(new URL(file, root), 'utf8')
-      .matchAll(/\b(?:platform|nodejs)_[a-z0-9]\w+/g)
-      .map(([name]) => name.replace(/_total$/, ''))
+      .matchAll(/\b(?:platform|nodejs|process)_[a-z0-9]\w+/g)
+      .map(([name]) => name.replace(/_(?:total|bucket|sum|count)$/, ''))
       .toArray(),
   );
   assert.ok(named.length > 15);

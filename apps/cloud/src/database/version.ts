@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { type Connection, clientConfig, cut } from './database.ts';
 
 /** The oldest PostgreSQL that our statements are tested with. */
-export const oldestMajor = 16;
+const oldestMajor = 16;
 
 /**
  * Refuses a database of an older PostgreSQL before anything is written: its first unknown statement would fail half-way.
