@@ -20,7 +20,7 @@ import { routes } from './rpc-routes.ts';
 import { type Services, startServices, type Stopping } from './server-services.ts';
 import { openDataFolder, openServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
-import { identityInUse, readIdentity } from './tls/in-use.ts';
+import { type IdentityInUse, identityInUse, readIdentity } from './tls/in-use.ts';
 import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
 import { addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
@@ -85,9 +85,7 @@ export async function startServer(
   }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const isProxy = trustedProxies(options.trustedProxy);
-  const requests = requestIds(isProxy);
-  const log = requests.log(ownLog);
+  const { isProxy, requests, log } = namedRequests(options, ownLog);
   const identity = identityInUse(options, await readIdentity(options), { clock, log: log.child('tls') });
   const unhandled = unhandledFailures(log);
   const broken = Promise.withResolvers<PlatformError>();
@@ -117,8 +115,7 @@ export async function startServer(
   const renewed = identity.follow((found) => ports.renew(found), stopping.signal);
   // Held calls end first, then running calls may finish.
   stopping.defer(() => Promise.all([renewed, ports.close(drainMs)]));
-  const certificateEnds = () => identity.now().pair?.certificate.validUntil;
-  metrics.measure({ ...database, ...services.deps, ...data, certificateEnds, held });
+  metrics.measure({ ...database, ...services.deps, ...data, certificateEnds: endOf(identity), held });
   const metricsUrl = await openMetrics(metrics, options, { clock, log, unhandled }, stopping);
   const files = await writeCredentials({ ...data, db: database.db, clock }, ports.url);
   const running = started.move();
@@ -137,6 +134,14 @@ export async function startServer(
     unhandled,
     close: () => running.disposeAsync(),
   };
+}
+
+const endOf = (identity: IdentityInUse) => (): number | undefined => identity.now().pair?.certificate.validUntil;
+
+function namedRequests({ trustedProxy }: CloudOptions, log: Log) {
+  const isProxy = trustedProxies(trustedProxy);
+  const requests = requestIds(isProxy);
+  return { isProxy, requests, log: requests.log(log) };
 }
 
 /** @returns the URL, if the options ask for a port. @throws PlatformError PORT_IN_USE */

@@ -15,13 +15,13 @@ const read = (url: string, headers: Record<string, string> = {}): Promise<{ stat
     request.once('error', reject);
   });
 
-test('one word to strangers; the checks to programs of this host and to keys that may read metrics', async () => {
+test('one word to unknown callers; the checks to programs of this host and to keys that may read metrics', async () => {
   await using on = await testServer();
   const url = on.server.localUrl;
   const all = /^ok\ndatabase: ok\nblobs: ok\ndisk: ok \(\d+ MiB of \d+ MiB free\)\n$/;
   assert.match((await read(url)).text, all);
   const key = { key_id: on.owner.entity, key: on.owner.payload };
-  for (const stranger of [
+  for (const headers of [
     { host: 'cloud.example' },
     { 'x-forwarded-for': '203.0.113.7' },
     { via: '1.1 proxy' },
@@ -29,11 +29,11 @@ test('one word to strangers; the checks to programs of this host and to keys tha
     { host: 'cloud.example', key_id: on.owner.entity, key: 'wrong' },
     { host: 'cloud.example', authorization: 'Bearer x' },
   ])
-    assert.deepEqual(await read(url, stranger), { status: 200, text: 'ok\n' }, JSON.stringify(stranger));
+    assert.deepEqual(await read(url, headers), { status: 200, text: 'ok\n' }, JSON.stringify(headers));
   assert.match((await read(url, { host: 'cloud.example', ...key })).text, all);
 });
 
-test('a store that cannot be written makes the server unavailable, in one word to strangers', async () => {
+test('a store that cannot be written makes the server unavailable, in one word to unknown callers', async () => {
   await using on = await testServer([], {
     blobs: (blobs) => ({
       ...blobs,

@@ -89,11 +89,7 @@ export const robotRoutes =
         const partId = await ownPartId(db, caller, id);
         if (entries.length > logLimits.linesPerCall) {
           logs.refused(entries.length);
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'logs',
-            value: `${entries.length} lines`,
-            limit: `at most ${logLimits.linesPerCall} a call`,
-          });
+          throw tooManyLines(entries.length);
         }
         presence.touch(partId);
         const now = clock.wall();
@@ -104,6 +100,13 @@ export const robotRoutes =
       },
     });
   };
+
+const tooManyLines = (count: number): PlatformError =>
+  new PlatformError('INVALID_ARGUMENT', {
+    field: 'logs',
+    value: `${count} lines`,
+    limit: `at most ${logLimits.linesPerCall} a call`,
+  });
 
 /** @returns takes the requested restart of a part; undefined: none is requested, or the request expired. */
 function requestedRestarts(db: Database, changes: Changes): (partId: string) => Promise<{ agoMs: number } | undefined> {

@@ -14,7 +14,7 @@ export function addJobDurations(
 ): void {
   const start = clock.wall();
   const counted = new Map<string, number>();
-  const newest = { endedOn: start };
+  let newest = start;
   const durations = new Histogram({
     name: 'platform_job_duration_seconds',
     help: 'Time from the start of the last attempt of a training job to its end, since the start of the server.',
@@ -22,14 +22,14 @@ export function addJobDurations(
     buckets,
     registers: [],
     async collect() {
-      const after = Math.max(start, newest.endedOn - overlapMs);
+      const after = Math.max(start, newest - overlapMs);
       for (const { id, state, startedOn, endedOn } of await endedJobs(db, after).catch(() => [])) {
         if (counted.has(id)) continue;
         counted.set(id, endedOn);
-        newest.endedOn = Math.max(newest.endedOn, endedOn);
+        newest = Math.max(newest, endedOn);
         this.observe({ status: state }, Math.max(0, endedOn - startedOn) / 1_000);
       }
-      for (const [id, endedOn] of counted) if (endedOn < newest.endedOn - overlapMs) counted.delete(id);
+      for (const [id, endedOn] of counted) if (endedOn < newest - overlapMs) counted.delete(id);
     },
   });
   registry.registerMetric(durations);

@@ -27,7 +27,7 @@ export function healthRoutes(deps: ReadinessDeps & { log: Log }): Route[] {
   ];
 }
 
-/** Callers whose credentials do not suffice are strangers: probes must get their answer. */
+/** Wrong credentials count as none: probes must get their answer. */
 async function mayReadDetails(exchange: Exchange): Promise<boolean> {
   if (isFromThisHost(exchange.request)) return true;
   const { headers } = exchange.request;

@@ -19,7 +19,7 @@ export const requestIdHeader = 'x-request-id';
 /** Characters that cannot end a line or a field of any log. */
 const isReadable = (id: unknown): id is string => typeof id === 'string' && /^[\w.:/+=-]{1,128}$/.test(id);
 
-/** @param isTrusted - proxies whose ID of a request is used. Of anybody else it could name the request of another. */
+/** @param isTrusted - proxies whose ID of a request is used. From other clients it could name the request of another user. */
 export function requestIds(isTrusted: TrustedProxies): RequestIds {
   const ids = new AsyncLocalStorage<string>();
   const current = (): string | undefined => ids.getStore();
