@@ -33,7 +33,7 @@ interface PackageJson {
 
 const textFile = /^(licen[cs]es?|copying|notice|third[-_]?party)/i;
 
-const sha256Of = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+export const sha256Of = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
 /**
  * The component that an installed npm package is.

@@ -17,7 +17,7 @@ const linkedInto: Readonly<Record<string, readonly Component[]>> = {
 };
 
 /** Our own license and notices. */
-const ownTerms = (): Pick<Subject, 'license' | 'texts'> => ({
+export const ownTerms = (): Pick<Subject, 'license' | 'texts'> => ({
   license: 'Apache-2.0',
   texts: ['LICENSE', 'NOTICE'].map((name) => readFileSync(path.join(root, name), 'utf8').trim()),
 });
@@ -55,6 +55,15 @@ function embedded(specifier: string, file: string): Component {
   };
 }
 
+/** @throws LicenseRefused */
+export function requireAllowed(components: readonly Component[]): void {
+  const refused = disallowed(components);
+  if (refused.length > 0)
+    throw new LicenseRefused(
+      `Licenses that are not in the allow list of tools/release/licenses.ts: ${refused.join('; ')}. Replace the package, or allow its license there.`,
+    );
+}
+
 /**
  * The SBOM and the list of licenses of a compiled program.
  *
@@ -66,11 +75,7 @@ export function describe(
   sources: string,
 ): { sbom: string; licenses: string } {
   const components = componentsOf(of, inputs, sources);
-  const refused = disallowed(components);
-  if (refused.length > 0)
-    throw new LicenseRefused(
-      `Licenses that are not in the allow list of tools/release/licenses.ts: ${refused.join('; ')}. Replace the package, or allow its license there.`,
-    );
+  requireAllowed(components);
   const { name } = of.program;
   const subject = { name, version: of.version, platform: of.platform.name, sha256: of.sha256, ...ownTerms() };
   return { sbom: makeSbom(subject, components), licenses: makeLicenseList(subject, components) };

