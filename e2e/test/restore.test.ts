@@ -1,0 +1,214 @@
+// The loss of a server: its processes are killed, its data folder is deleted, and it is restored from a backup on
+// another port. The fleet, models and lines are the same; the machine comes back untouched, and takes new releases.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { Client } from 'pg';
+import { createPlatformClient, ModelType, type PlatformClient } from '@platform/client';
+import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { createLog } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { FakeClock } from '@platform/kit/testing';
+import { openDatabase } from '../../apps/cloud/src/database/database.ts';
+import { openOnlineKey } from '../../apps/cloud/src/releases/online-key.ts';
+import { newestDocument } from '../../apps/cloud/src/releases/store/release-metadata.ts';
+import { keepFresh } from '../../apps/cloud/src/releases/tuf-repository.ts';
+import { type CloudProcess, type CloudReady, startCloudAt } from '../src/cloud-process.ts';
+import { endState, postmasterOf } from '../src/end-state.ts';
+import { startRelay } from '../src/relay.ts';
+import { jsonCli, publishScriptServer, startSourceAgent } from '../src/script-server.ts';
+import { checkout, dataFolder, runCli } from '../src/up-process.ts';
+import { wireRunner } from '../src/wire-callers.ts';
+
+const socketOf = (dataDir: string): { host: string; port: number; user: string; database: string } => ({
+  host: postmasterOf(dataDir)?.socketFolder ?? '',
+  port: 5432,
+  user: 'platform',
+  database: 'platform',
+});
+
+/** All lines of machines, as rows of the running database. */
+async function linesOf(dataDir: string): Promise<string[]> {
+  const client = new Client(socketOf(dataDir));
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ line: string }>(
+      'select to_jsonb(l)::text as line from part_log l order by id',
+    );
+    return rows.map(({ line }) => line);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Processes whose command line names the folder, and their children. */
+function processesOf(folder: string): number[] {
+  const read = (file: string): string => {
+    try {
+      return readFileSync(`/proc/${file}`, 'utf8');
+    } catch {
+      return ''; // it has ended
+    }
+  };
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const own = pids.filter((pid) => read(`${pid}/cmdline`).includes(folder));
+  const children = own.flatMap((pid) => read(`${pid}/task/${pid}/children`).split(' ').filter(Boolean));
+  return [...new Set([...own, ...children])].map(Number);
+}
+
+/** Kills the server, its database and all their children at once. */
+async function killAll(dataDir: string): Promise<void> {
+  const pids = processesOf(path.join(dataDir, 'cloud'));
+  assert.ok(pids.length > 3, `a server and a database with children, found ${pids.length}`);
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It ended with its parent.
+    }
+  }
+  while (processesOf(path.join(dataDir, 'cloud')).length > 0) await systemClock.sleep(20);
+}
+
+/** A model that a training delivered: 16 images, a dataset, a job, a version in the registry. */
+async function makeModel(client: PlatformClient, ready: CloudReady): Promise<void> {
+  const datasetId = await client.datasetClient.createDataset('boxes', ready.org_id);
+  const boxes = [{ label: 'corn', xMin: 0.1, yMin: 0.1, xMax: 0.9, yMax: 0.9 }];
+  const images = Array.from({ length: 16 }, (_, n) => ({
+    bytes: Buffer.from(`image ${n}`),
+    fileName: `image-${n}.jpg`,
+    fileExtension: 'jpg',
+    boxes,
+  }));
+  await client.dataClient.uploadImages(images, { partId: '', datasetIds: [datasetId] });
+  const kind = ModelType.OBJECT_DETECTION;
+  await client.mlTrainingClient.submitTrainingJob(ready.org_id, datasetId, 'finder', '1', kind, ['corn']);
+  const runner = await wireRunner(client.url, ready.runner_key_id, ready.runner_key, { kinds: ['object_detection'] });
+  await runner.complete({ 'finder.onnx': 'weights', 'labels.txt': 'corn\n' }, {});
+}
+
+/** Lets the server's own renewal sign timestamps, as in the ten hours after the backup. @returns the last version. */
+async function signForHours(dataDir: string): Promise<number> {
+  const clock = new FakeClock(systemClock.wall());
+  const log = createLog({ name: 'test', clock, level: 'warn', sink: ({ message }) => assert.fail(message) });
+  const { db, close } = openDatabase({ is: 'socket', ...socketOf(dataDir) }, log, { max: 1 });
+  const version = async (): Promise<number> => (await newestDocument(db, 'timestamp'))?.version ?? 0;
+  const [before, end] = [await version(), new AbortController()];
+  const key = await openOnlineKey(path.join(dataDir, 'cloud'));
+  const kept = keepFresh({ db, key, clock, log }, end.signal);
+  try {
+    while ((await version()) < before + 5) await clock.advance(10 * 60_000);
+    return await version();
+  } finally {
+    end.abort();
+    await kept;
+    await close();
+  }
+}
+
+/** Hash of each table's rows and of the list of files, as the newest snapshot of a folder records them. */
+function contentOf(backups: string): Record<string, string> {
+  const name = readdirSync(path.join(backups, 'snapshots'))
+    .filter((one) => !one.startsWith('.'))
+    .toSorted()
+    .at(-1);
+  const text = readFileSync(path.join(backups, 'snapshots', name ?? '', 'manifest.json'), 'utf8');
+  const { database, blobs } = JSON.parse(text) as {
+    database: { tables: { name: string; rows: number; sha256: string }[] };
+    blobs: { count: number; sha256: string };
+  };
+  const tables = database.tables.map((one) => [one.name, `${one.rows} ${one.sha256}`] as const);
+  return Object.fromEntries([...tables, ['files', `${blobs.count} ${blobs.sha256}`] as const]);
+}
+
+async function admin(...args: string[]): Promise<void> {
+  const { code, stdout, stderr } = await runCli({}, 'admin', ...args);
+  assert.equal(code, 0, `admin ${args.join(' ')}: ${stdout}${stderr}`);
+}
+
+test('story: a server is lost with its disk, and restored on another port', async () => {
+  await using folder = await dataFolder();
+  await using relay = await startRelay();
+  const url = `http://127.0.0.1:${relay.port}`;
+  const data = folder.file('cloud');
+  const startCloud = async (): Promise<CloudProcess> => {
+    const cloud = await startCloudAt({ checkout, dataDir: data, port: 0 }, '--public-url', url);
+    relay.lead(cloud.ready.port);
+    return cloud;
+  };
+  const first = await startCloud();
+  const json = jsonCli({
+    PLATFORM_URL: url,
+    PLATFORM_API_KEY_ID: first.ready.api_key_id,
+    PLATFORM_API_KEY: first.ready.api_key,
+    PLATFORM_RELEASE_KEYS: folder.file('keys'),
+  });
+  await json('release', 'keys', 'init', folder.file('keys'));
+  await publishScriptServer(json, folder.path, { version: '1.0.0', channel: 'stable' });
+  await publishScriptServer(json, folder.path, { version: '1.1.0', channel: 'dev' });
+  const { credentials, machine_id: machineId } = await json('machine', 'create', 'press');
+  await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
+  await using agent = await startSourceAgent(folder.path);
+  const client = createPlatformClient({
+    baseUrl: url,
+    credentials: { type: 'api-key', authEntity: first.ready.api_key_id, payload: first.ready.api_key },
+  });
+  const until = async (what: string, isSo: (now: Machine) => boolean): Promise<void> => {
+    const end = systemClock.now() + 120_000;
+    for (;;) {
+      const { machine } = await client.fleetClient.getMachine({ id: String(machineId) });
+      if (machine && isSo(machine)) return;
+      assert.ok(systemClock.now() < end, `${what}:\n${(await agent.log()).slice(-3_000)}`);
+      await systemClock.sleep(100);
+    }
+  };
+  const isOnline = (now: Machine): boolean => now.onlineState === OnlineState.ONLINE;
+  const hasServer = (version: string) => (now: Machine) => now.report?.server?.installedVersion === version;
+  await until('1.0.0 runs', (now) => now.report?.server?.runningVersion === '1.0.0' && isOnline(now));
+  await makeModel(client, first.ready);
+  while (!(await linesOf(folder.path)).some((line) => line.includes('script server 1.0.0 began')))
+    await systemClock.sleep(100);
+
+  const lines = await linesOf(folder.path);
+  await admin('backup', folder.file('backups'), '--data-dir', data);
+  const wanted = await endState(folder.path);
+  assert.deepEqual(wanted['damagedFiles'], []);
+  assert.equal((wanted['models'] as unknown[]).length > 0, true);
+
+  // After the backup: the machine trusts a later timestamp than the backup has.
+  const seen = await signForHours(folder.path);
+  await json('release', 'promote', 'platform-server', '1.1.0', 'stable');
+  await until('1.1.0 is here', hasServer('1.1.0'));
+  const floor = readFileSync(folder.file('agent', 'state', 'tuf', 'floor.json'), 'utf8');
+  assert.match(floor, new RegExp(`"timestamp":\\{"version":${seen}\\b`));
+
+  await killAll(folder.path);
+  await first[Symbol.asyncDispose]();
+  relay.lead(undefined);
+  rmSync(data, { recursive: true });
+
+  await admin('restore', folder.file('backups'), '--data-dir', data);
+  await admin('backup', folder.file('again'), '--data-dir', data);
+  const [made, again] = [contentOf(folder.file('backups')), contentOf(folder.file('again'))];
+  const changed = Object.keys({ ...made, ...again }).filter((name) => made[name] !== again[name]);
+  assert.deepEqual(changed, ['release_document'], 'timestamp and snapshot of the releases went ahead, nothing else');
+
+  const restarted = systemClock.wall();
+  await using second = await startCloud();
+  assert.notEqual(second.ready.port, first.ready.port);
+  assert.deepEqual(await endState(folder.path), wanted);
+  const after = new Set(await linesOf(folder.path));
+  assert.deepEqual(
+    lines.filter((line) => !after.has(line)),
+    [],
+  );
+  await until('the machine is back', (now) => isOnline(now) && timestampMs(now.lastSeen!) > restarted);
+  await publishScriptServer(json, folder.path, { version: '1.2.0', channel: 'stable' });
+  await until('1.2.0 is here', hasServer('1.2.0'));
+  assert.ok(processesOf(folder.file('agent')).includes(agent.group.pid), 'the same process of the agent');
+  assert.doesNotMatch(await agent.log(), /RELEASE_UNTRUSTED/);
+  await agent[Symbol.asyncDispose](); // while its server answers
+});
