@@ -215,6 +215,14 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   await refused('a database with tables', 'RESTORE_TARGET_IN_USE', () =>
     restoreTo({ ...target, connection: on.connection }, backups, { keys: elsewhere }),
   );
+  const sizeOf = (bytes: number) => editManifest(backups, ({ database }) => void (database.diskBytes = bytes));
+  const { diskBytes } = (await findSnapshot(backups, undefined)).manifest.database;
+  await sizeOf(1e18);
+  await refused('a disk without room for the rows', 'DISK_FULL', () =>
+    restoreTo(target, backups, { keys: elsewhere, databaseUrl: undefined }),
+  );
+  assert.deepEqual(await readdir(target.dataDir), ['restoring.json']);
+  await sizeOf(diskBytes);
   await rm(target.dataDir, { recursive: true });
   await mkdir(path.join(target.dataDir, 'x'), { recursive: true });
   await refused('a folder that is not empty', 'RESTORE_TARGET_IN_USE', () =>

@@ -72,7 +72,7 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
   const dataFolder = isInside ? path.join(options.dataDir, 'cloud') : options.dataDir;
   await refuseOtherKeys(dataFolder, keys);
   const owner = await emptyTarget(dataFolder, work);
-  await checkRoom(dataFolder, manifest);
+  await checkRoom(dataFolder, manifest, options);
   await using _lock = await lock(dataFolder);
   try {
     await writeKeys(dataFolder, keys);
@@ -149,12 +149,20 @@ async function emptyTarget(
   return before && { uid: before.uid, gid: before.gid };
 }
 
-/** @throws PlatformError DISK_FULL before anything is written. */
-async function checkRoom(dataFolder: string, { blobs, database }: Manifest): Promise<void> {
+/** The log of a load: at most max_wal_size, which is the default of PostgreSQL. */
+const longestLogBytes = 2 ** 30;
+/** A database without rows. */
+const emptyClusterBytes = 64 * 2 ** 20;
+
+/** @throws PlatformError DISK_FULL before rows and files are written. */
+async function checkRoom(
+  dataFolder: string,
+  { blobs, database: { diskBytes } }: Manifest,
+  { databaseUrl }: RestoreOptions,
+): Promise<void> {
   const { bavail, bsize } = await statfs(dataFolder);
-  // Rows on disk, with their indexes and the log of the load: measured 12 times their compressed size at most.
-  const rows = 12 * database.tables.reduce((sum, table) => sum + table.sizeBytes, 0);
-  const [needed, free] = [blobs.bytes + rows, bavail * bsize];
+  const own = databaseUrl === undefined ? diskBytes + Math.min(2 * diskBytes, longestLogBytes) + emptyClusterBytes : 0;
+  const [needed, free] = [blobs.bytes + own, bavail * bsize];
   if (needed <= free) return;
   const data = { path: dataFolder, what: 'the restore', needed: formatBytes(needed), free: formatBytes(free) };
   throw new PlatformError('DISK_FULL', data);

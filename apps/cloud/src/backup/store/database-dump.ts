@@ -26,6 +26,8 @@ export type DumpedTable = {
 export type DatabaseDump = {
   /** Version of the PostgreSQL that was dumped. */
   postgres: string;
+  /** What tables and indexes took on its disk. */
+  diskBytes: number;
   /** What the schema consists of. */
   migrations: { name: string; sha256: string }[];
   tables: DumpedTable[];
@@ -67,7 +69,9 @@ export async function dumpDatabase<T>(
     const migrations = await rowsOf<{ name: string; sha256: string }>(
       'select name, sha256 from migration order by name',
     );
-    const [server] = await rowsOf<{ postgres: string }>(`select current_setting('server_version') as postgres`);
+    const [server] = await rowsOf<{ postgres: string; bytes: string }>(
+      `select current_setting('server_version') as postgres, pg_database_size(current_database()) as bytes`,
+    );
     const tables: DumpedTable[] = [];
     for (const table of await rowsOf<{ name: string; columns: string[] }>(tablesQuery))
       tables.push(await dumpTable(client, folder, table, signal));
@@ -76,7 +80,8 @@ export async function dumpDatabase<T>(
     // Sequences are not part of a snapshot. Read last, they are at least as far as the rows.
     const sequences = await rowsOf<DatabaseDump['sequences'][number]>(sequencesQuery);
     await client.query('commit');
-    return { dump: { postgres: server?.postgres ?? '', migrations, tables, partitions, sequences }, read };
+    const [postgres, diskBytes] = [server?.postgres ?? '', Number(server?.bytes)];
+    return { dump: { postgres, diskBytes, migrations, tables, partitions, sequences }, read };
   } catch (error) {
     // A statement behind a COPY that nothing reads would wait for ever.
     cut(client);
