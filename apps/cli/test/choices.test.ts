@@ -27,7 +27,7 @@ const offers: [line: string, words: string[]][] = [
   ['training-script upload --visibility ', visibilities],
   ['training-script update mine --visibility ', visibilities],
   ['logs press --level ', ['debug', 'info', 'warn', 'error']],
-  ['key create mine --role ', ['owner', 'operator', 'runner']],
+  ['key create mine --role ', ['owner', 'operator', 'runner', 'metrics']],
   ['completion ', ['zsh', 'bash', 'fish', 'powershell']],
 ];
 
@@ -49,7 +49,7 @@ const refusals: [line: string, what: RegExp][] = [
   ['release publish file --channel dev nightly', /^--channel is not valid: nightly; one of stable, dev/],
   ['train list --status lost', /^--status is not valid: lost; one of all, .*running/],
   ['logs press --level warn --level loud', /^--level is not valid: loud; one of debug/],
-  ['key create mine --role king', /^--role is not valid: king; one of owner, operator, runner/],
+  ['key create mine --role king', /^--role is not valid: king; one of owner, operator, runner, metrics/],
 ];
 
 for (const [line, what] of refusals)
