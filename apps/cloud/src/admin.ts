@@ -6,6 +6,7 @@ import { createLog, errorText, formatBytes } from '@platform/kit';
 import { onSignals, options, type OptionValues, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import type { Damage } from './backup/backup-folder.ts';
 import { reachDatabase } from './backup/database-access.ts';
+import { databaseState } from './backup/database-state.ts';
 import { makeBackup, type Work } from './backup/make-backup.ts';
 import { restoreBackup } from './backup/restore.ts';
 import { verifyBackup } from './backup/verify.ts';
@@ -46,6 +47,7 @@ const tables = {
     snapshot: { ...snapshot, description: 'Name or number of the snapshot (default: all).' },
     keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
   },
+  database: { json: shared.json, dataDir: data.dataDir, databaseUrl: data.databaseUrl },
 } as const;
 type Name = keyof typeof tables;
 type Given<N extends Name> = OptionValues<(typeof tables)[N]>;
@@ -54,6 +56,7 @@ const about: Record<Name, string> = {
   backup: 'Adds a snapshot of database, files and keys to DIR, while the server runs or not.',
   restore: 'Restores a snapshot of DIR into a new or empty data folder.',
   verify: 'Reads every file of the backups in DIR and compares its hash.',
+  database: 'Says what the database is, if it runs: for platform admin doctor.',
 };
 
 /** What a command prints: a document, and the same as text. */
@@ -158,6 +161,12 @@ async function run([name = '', ...argv]: readonly string[], work: Work): Promise
     case 'verify': {
       const given = read(name, argv);
       return { ...(await verify(given, work)), json: given.json };
+    }
+    case 'database': {
+      const given = read(name, argv);
+      const dataFolder = serverFolder(given.dataDir);
+      const document = await databaseState({ dataFolder, databaseUrl: given.databaseUrl?.reveal() }, work.clock);
+      return { document, text: [document.is], json: given.json };
     }
     default:
       throw new Usage(`Unknown command "${name}". There are: ${Object.keys(tables).join(', ')}.`, 2);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Run } from '../run.ts';
 import { adminBackupCommands } from './admin-backup.ts';
+import { doctorCommand } from './admin-doctor.ts';
 import { installationCommands } from './admin-installation.ts';
 
 /** Commands for the host of the management server itself; they need no API key. */
@@ -8,4 +9,5 @@ export function adminCommands(program: Command, run: Run): void {
   const admin = program.command('admin').description('the management server on this host: install, upgrade, maintain');
   installationCommands(admin, run);
   adminBackupCommands(admin, run);
+  doctorCommand(admin, run);
 }

@@ -1,6 +1,8 @@
-import { get as getPlain } from 'node:http';
+import type { X509Certificate } from 'node:crypto';
+import { get as getPlain, type IncomingMessage } from 'node:http';
 import { get as getSecure } from 'node:https';
 import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
 import { errorText } from '@platform/kit';
 import { localUrl } from './readiness.ts';
 import { readServerOptions } from './server-options.ts';
@@ -17,10 +19,12 @@ const answerMs = 8_000;
 export async function checkPublicUrl(publicUrl?: string): Promise<string | undefined> {
   const url = publicUrl ?? (await readServerOptions()).public_url;
   if (url === undefined) return undefined;
-  const own = await read(`${await localUrl()}${ownDocument}`);
+  const own = await readIdentity(await localUrl());
+  if (own.status !== 200) throw new Error(`status ${own.status}`);
   try {
-    const found = await read(`${url.replace(/\/$/, '')}${ownDocument}`);
-    return found === own
+    const found = await readIdentity(url);
+    if (found.status !== 200) throw new Error(`status ${found.status}`);
+    return found.body === own.body
       ? undefined
       : `${url} leads to another server. Machines would register there: check the name and the proxy.`;
   } catch (error) {
@@ -28,16 +32,28 @@ export async function checkPublicUrl(publicUrl?: string): Promise<string | undef
   }
 }
 
-/** Only compares content, so any certificate will do. */
-async function read(url: string): Promise<string> {
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  /** What the header says, ms since 1970; NaN: there was none. */
+  readonly date: number;
+  /** Undefined: it answered without TLS. */
+  readonly certificate: X509Certificate | undefined;
+  /** Why this host does not trust the certificate; empty: it does. */
+  readonly distrust: string;
+}
+
+/** What makes the server behind a URL recognizable. Any certificate will do, because only content is compared. */
+export async function readIdentity(url: string): Promise<Answer> {
   const get = url.startsWith('https:') ? getSecure : getPlain;
   const signal = AbortSignal.timeout(answerMs);
-  return new Promise((resolve, reject) => {
-    const request = get(url, { signal, rejectUnauthorized: false }, (response) => {
-      if (response.statusCode === 200) return void text(response).then(resolve, reject);
-      response.resume();
-      reject(new Error(`status ${response.statusCode}`));
-    });
-    request.on('error', reject);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = { signal, rejectUnauthorized: false, agent: false };
+    get(`${url.replace(/\/$/, '')}${ownDocument}`, options, resolve).on('error', reject);
   });
+  const socket = response.socket as Partial<TLSSocket>;
+  const certificate = socket.getPeerX509Certificate?.();
+  const distrust = socket.authorized === false ? String(socket.authorizationError) : '';
+  const date = Date.parse(response.headers.date ?? '');
+  return { status: response.statusCode ?? 0, body: await text(response), date, certificate, distrust };
 }

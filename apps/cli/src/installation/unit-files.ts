@@ -6,6 +6,9 @@ import { attempt, switchLink, systemctl, targetOf } from './system.ts';
 
 const source = (unit: string): string => path.join(currentLink, 'systemd', unit);
 
+/** Whether the unit is that of the version in use, not a file that a user put in its place. */
+export const isOwnUnit = (unit: string): boolean => targetOf(path.join(places.units, unit)) === source(unit);
+
 /**
  * Links the units to those of the version in use: a switch of `current` switches them, too. A unit that a user
  * replaced is kept beside as `.old`.
@@ -17,7 +20,7 @@ export function linkUnits(): { changed: string[]; kept: string[] } {
   const kept: string[] = [];
   for (const unit of Object.values(units)) {
     const link = path.join(places.units, unit);
-    if (targetOf(link) === source(unit)) continue;
+    if (isOwnUnit(unit)) continue;
     if (lstatSync(link, { throwIfNoEntry: false })) {
       const copy = freeName(`${link}.old`);
       renameSync(link, copy);
@@ -44,7 +47,7 @@ export function enableUnits(): boolean {
   return isMissing;
 }
 
-const isEnabled = (unit: string): boolean => {
+export const isEnabled = (unit: string): boolean => {
   const target = unit.endsWith('.timer') ? 'timers' : 'multi-user';
   return targetOf(path.join(places.units, `${target}.target.wants`, unit)) !== undefined;
 };

@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { systemClock } from '@platform/kit/node';
+import { defaultDataFolder } from '../data-folder.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { printable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { checkResults } from '../server-doctor/checks.ts';
+import { observe } from '../server-doctor/observe.ts';
+import { type CheckResult, isFinding, worstOf } from '../server-doctor/results.ts';
+
+interface Flags {
+  readonly dataDir?: string;
+  readonly localUrl?: string;
+  readonly publicUrl?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+}
+
+const marks: Readonly<Record<CheckResult['at'], string>> = { ok: 'ok', note: 'note', warning: 'WARN', failed: 'FAIL' };
+const standardWidth = 100;
+const narrowest = 30;
+
+export function doctorCommand(admin: Command, run: Run): void {
+  admin
+    .command('doctor')
+    .description(
+      'check the server on this host: certificate, clock, disk, database, public URL, units, backup, releases',
+    )
+    .option('--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)')
+    .option('--local-url <url>', 'its URL on this host, where it is not found')
+    .option('--public-url <url>', 'its public URL, where it is not found')
+    .option('--tls-cert <file>', 'its certificate, where it is not found')
+    .option('--tls-key <file>', 'the key of the certificate')
+    .addHelpText('after', '\nChanges nothing. Ends with 1 if it warns or something failed.')
+    .action(
+      run(async ({ output }, { dataDir, localUrl, publicUrl, tlsCert, tlsKey }: Flags) => {
+        const folder = dataDir ?? (process.env['PLATFORM_DATA_DIR'] || defaultDataFolder());
+        const results = checkResults(await observe(folder, { localUrl, publicUrl, tlsCert, tlsKey }, systemClock));
+        output.json({ worst: worstOf(results), checks: results });
+        output.text(resultText(results, process.stdout.columns ?? standardWidth));
+        if (results.some(isFinding)) process.exitCode = exitCodes.failed;
+      }),
+    );
+}
+
+function resultText(results: readonly CheckResult[], width: number): string {
+  const label = Math.max(...results.map(({ name }) => name.length)) + 2;
+  const left = 6 + label;
+  const room = Math.max(width - left, narrowest);
+  return results
+    .flatMap(({ name, at, says, why, remedy }) => [
+      ...wrapped(says, room).map(
+        (line, i) => (i === 0 ? marks[at].padEnd(6) + name.padEnd(label) : ' '.repeat(left)) + line,
+      ),
+      ...wrapped(why, room).map((line) => ' '.repeat(left) + line),
+      ...wrapped(remedy, room - 2).map((line, i) => ' '.repeat(left) + (i === 0 ? '> ' : '  ') + line),
+    ])
+    .join('\n');
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of printable(text).split(/\s+/).filter(Boolean)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

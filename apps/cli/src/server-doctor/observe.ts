@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { errorText, type Clock } from '@platform/kit';
+import { readJson } from '@platform/kit/node';
+import { checkout, isRoot } from '../data-folder.ts';
+import { places } from '../installation/places.ts';
+import { findServer, type Known } from './found-server.ts';
+import type { DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
+import { observeCertificate, observePublicUrl } from './observe-certificate.ts';
+import { isClockSynchronized, observeDisks, observeFiles, observeUnits } from './observe-host.ts';
+import { observeReleases } from './observe-releases.ts';
+
+const answerMs = 5_000;
+
+/** Inspects everything and changes nothing. @throws Usage if there is no server's data folder. */
+export async function observe(dataDir: string, known: Known, clock: Clock): Promise<Observations> {
+  const server = await findServer(dataDir, known);
+  const database = observeDatabase(server);
+  const [health, certificate, publicUrl, files, releases] = await Promise.all([
+    observeHealth(server),
+    observeCertificate(server),
+    observePublicUrl(server, () => clock.wall()),
+    observeFiles(server),
+    observeReleases(server),
+  ]);
+  const folders = [server.dataFolder, ...(database.home === undefined ? [] : [database.home]), places.state];
+  return {
+    now: clock.wall(),
+    isRoot: isRoot(),
+    server,
+    health,
+    certificate,
+    publicUrl,
+    isClockSynchronized: isClockSynchronized(),
+    database,
+    disks: await observeDisks(server.isInstalled ? folders : folders.slice(0, -1)),
+    files,
+    units: observeUnits(server),
+    lastBackup: await lastBackup(server.dataFolder),
+    releases,
+  };
+}
+
+async function observeHealth({ pid, localUrl }: FoundServer): Promise<Health | undefined> {
+  if (pid === undefined || localUrl === undefined) return undefined;
+  try {
+    const response = await fetch(`${localUrl}/readyz`, { signal: AbortSignal.timeout(answerMs) });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    return { problem: errorText(error) };
+  }
+}
+
+/** The server's own program asks, because it knows how to reach its database. */
+function observeDatabase({ dataFolder, options }: FoundServer): DatabaseSeen {
+  const program = path.join(checkout, 'apps', 'cloud', 'src', 'admin.ts');
+  const url = options.database_url ?? process.env['DATABASE_URL'];
+  const { stdout, stderr } = spawnSync(process.execPath, [program, 'database', '--data-dir', dataFolder, '--json'], {
+    encoding: 'utf8',
+    env: { ...process.env, DATABASE_URL: url },
+  });
+  try {
+    return JSON.parse(stdout) as DatabaseSeen;
+  } catch {
+    return { is: 'silent', problem: stderr.trim().split('\n').at(-1) ?? '' };
+  }
+}
+
+async function lastBackup(dataFolder: string): Promise<number | undefined> {
+  const found = await readJson(path.join(dataFolder, 'last-backup.json')).catch(() => undefined);
+  const at = Date.parse((found as { at?: string } | undefined)?.at ?? '');
+  return Number.isNaN(at) ? undefined : at;
+}
