@@ -25,7 +25,7 @@ export const hostErrors = {
     retry: 'never',
     message: 'The database in {path} is of PostgreSQL {found}; this version runs PostgreSQL {known}.',
     remedy:
-      'If {found} is older, run `platform admin upgrade-database`. If it is newer, use the version of the platform that wrote it. Nothing in it was changed.',
+      'If {found} is older, make a backup with the version of the platform that wrote it (platform admin backup), and restore it with this version into a new folder (platform admin restore). If it is newer, use the version that wrote it. Nothing in it was changed.',
   },
   DATABASE_UNAVAILABLE: {
     rpc: 'unavailable',
