@@ -2,9 +2,10 @@ import { readFile, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { isAlive, readJson, Usage } from '@platform/kit/node';
-import { places } from '../installation/places.ts';
+import { places, units } from '../installation/places.ts';
 import { readServerOptions, type ServerOptions } from '../installation/server-options.ts';
 import { currentVersion } from '../installation/state.ts';
+import { attempt } from '../installation/system.ts';
 import type { FoundServer } from './observations.ts';
 
 /** What the user says of a server that cannot be asked. */
@@ -19,7 +20,7 @@ export interface Known {
 export async function findServer(dataDir: string, known: Known): Promise<FoundServer> {
   const dataFolder = await serverFolder(path.resolve(dataDir));
   const isInstalled = dataFolder === path.join(places.data, 'cloud') && currentVersion() !== undefined;
-  const pid = await runningPid(dataFolder);
+  const pid = (await runningPid(dataFolder)) ?? (isInstalled ? servicePid() : undefined);
   const started = pid === undefined ? {} : await optionsOf(pid);
   const options: ServerOptions = {
     ...(isInstalled ? await readServerOptions() : started),
@@ -68,6 +69,12 @@ async function serverFolder(dataDir: string): Promise<string> {
     }
   }
   throw new Usage(`${dataDir} holds no data of a server. Name its data folder with --data-dir.`, 2);
+}
+
+/** What systemd says of an installed server. */
+function servicePid(): number | undefined {
+  const pid = Number(attempt('systemctl', 'show', '-P', 'MainPID', units.server).text);
+  return pid > 0 ? pid : undefined;
 }
 
 async function runningPid(dataFolder: string): Promise<number | undefined> {
