@@ -90,6 +90,8 @@ export async function install(
         `Agent and machine server are not published yet: see "journalctl -u ${units.maintenance}". It is tried again every hour.`,
       );
   }
+  // Enabled units start with the system only.
+  systemctl('start', units.timer);
   const elsewhere = await checkPublicUrl().catch(() => undefined);
   if (elsewhere !== undefined) warnings.push(elsewhere);
   const signInUrl = isFirst ? (await readFirstRun())?.sign_in_url : undefined;
