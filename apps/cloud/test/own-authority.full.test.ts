@@ -42,11 +42,12 @@ test('install.sh on a system that does not know the authority: the line of the s
   assert.doesNotMatch(refused.stdout, /installed/);
 });
 
-test('the commands of docs/install.md make a certificate: a machine installs by the authority in it', async () => {
+test('the commands of docs/operations/certificates.md make a certificate: a machine installs by the authority in it', async () => {
   await using folder = await tempFolder();
-  const page = readFileSync(new URL('../../../docs/install.md', import.meta.url), 'utf8');
-  const commands = /### Make a certificate[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
-  const made = spawnSync('sh', ['-euc', commands.replaceAll('server.example', machineHost)], { cwd: folder.path });
+  const page = readFileSync(new URL('../../../docs/operations/certificates.md', import.meta.url), 'utf8');
+  const commands = /## With your own authority[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
+  const here = commands.replaceAll('platform.example.com', machineHost).replaceAll('/etc/ssl/platform', folder.path);
+  const made = spawnSync('sh', ['-euc', here]);
   assert.equal(made.status, 0, made.stderr.toString());
   await using on = await testServer(['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')]);
   await publishAgent(on, '1.2.3');
