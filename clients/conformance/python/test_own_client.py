@@ -108,6 +108,7 @@ def test_datasets(place: Place, client: PlatformClient, dataset_id: str, run: Ru
         again = datasets.create_dataset("own things", place.org_id)
         error = await fails(again, "DATASET_NAME_TAKEN", Status.ALREADY_EXISTS)
         assert error.data == {"name": "own things"}
+        assert error.request_id
         await fails(datasets.create_dataset("", place.org_id), "INVALID_ARGUMENT", Status.INVALID_ARGUMENT)
         await fails(datasets.create_dataset("x", UNKNOWN), "ORGANIZATION_NOT_FOUND", Status.NOT_FOUND)
         second = await datasets.create_dataset("own second", place.org_id)

@@ -34,6 +34,7 @@ class PlatformError(Exception):
         data: What the error is about, for example ``{"datasetId": "…"}``.
         retry: Whether the same call may be made again: ``never``, ``later`` (with back-off), ``now`` (once, at once).
         grpc_status: For example ``grpclib.Status.NOT_FOUND``.
+        request_id: By which the server's log names the call. ``None`` if the server gave no answer.
 
     Example::
 
@@ -45,16 +46,24 @@ class PlatformError(Exception):
     """
 
     def __init__(
-        self, code: str, what: str, remedy: str, data: Mapping[str, str], retry: Retry, grpc_status: Status
+        self,
+        code: str,
+        what: str,
+        remedy: str,
+        data: Mapping[str, str],
+        retry: Retry,
+        grpc_status: Status,
+        request_id: str | None = None,
     ) -> None:
         # All of them, so that the error survives being sent to another process.
-        super().__init__(code, what, remedy, data, retry, grpc_status)
+        super().__init__(code, what, remedy, data, retry, grpc_status, request_id)
         self.code = code
         self.what = what
         self.remedy = remedy
         self.data = data
         self.retry: Retry = retry
         self.grpc_status = grpc_status
+        self.request_id = request_id
 
     def __str__(self) -> str:
         return f"{self.code}: {self.what} {self.remedy}".rstrip()
@@ -133,7 +142,8 @@ def _of_status(error: GRPCError) -> PlatformError:
     what = data.pop("what", message.removeprefix(f"{info.reason}: "))
     remedy = data.pop("remedy", row[2] if row else "")
     retry = row[1] if row else ("later" if error.status in _PASSING else "never")
-    return PlatformError(info.reason, what, remedy, data, retry, error.status)
+    request_id = data.pop("request_id", None)
+    return PlatformError(info.reason, what, remedy, data, retry, error.status, request_id)
 
 
 def http_error(status: int, body: bytes, url: str) -> PlatformError:
