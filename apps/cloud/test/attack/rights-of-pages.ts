@@ -106,6 +106,7 @@ const withoutProof: readonly PageRight[] = [
   // Machines download without credentials and compare the hash.
   open('release', 'shows', releasePath),
   open('unknown release', 'not found', () => '/releases/platform-agent/99.0.0/linux-amd64/platform-agent'),
+  open('SBOM of an unknown release', 'not found', () => '/releases/platform-agent/99.0.0/linux-amd64/sbom.cdx.json'),
   open('root document', 'ok', () => '/tuf/1.root.json'),
   open('timestamp document', 'ok', () => '/tuf/timestamp.json'),
   open('sums', 'ok', () => '/releases/SHA256SUMS'),
