@@ -1,5 +1,5 @@
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { factFields } from '@platform/contract/machine-filter';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
@@ -7,7 +7,6 @@ import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago, useDebounced } from '../parts/time.tsx';
 import { TextField } from '../parts/fields.tsx';
-import { typedFilters } from '../view/machine-filter.ts';
 import { Badge } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
 import { appliedText, machineView, revisionText, machineBadge } from '../view/machine-status.ts';
@@ -15,6 +14,7 @@ import type { MachineView } from '../view/machine-status.ts';
 import { formatCount } from '../view/quantities.ts';
 
 const CreateMachine = lazy(async () => ({ default: (await import('./create-machine.tsx')).CreateMachine }));
+const FilterFields = lazy(async () => ({ default: (await import('./filter-fields.tsx')).FilterFields }));
 const refreshMs = 2000;
 /** Until the user pauses. */
 const settleMs = 300;
@@ -24,7 +24,7 @@ export function MachinesPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
   const [typed, setTyped] = useState('');
-  const { filters, problem } = typedFilters(useDebounced(typed, settleMs));
+  const { filters, problem } = useTypedFilters(useDebounced(typed, settleMs));
   const list = usePagedList(
     FleetService.method.listMachines,
     (pageToken) => ({ organizationId, pageSize, pageToken, filters }),
@@ -71,6 +71,18 @@ export function MachinesPage() {
   );
 }
 
+/** What reads filters comes with the whole error table: it is loaded when there is one to read. */
+function useTypedFilters(text: string): { filters: string[]; problem: string | undefined } {
+  const { data } = useQuery({
+    queryKey: ['typed-filters', text],
+    queryFn: async () => (await import('../view/machine-filter.ts')).typedFilters(text),
+    enabled: text.trim() !== '',
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+  });
+  return text.trim() !== '' && data !== undefined ? data : { filters: [], problem: undefined };
+}
+
 const FilterField = ({
   text,
   problem,
@@ -90,14 +102,9 @@ const FilterField = ({
     />
     <details className="small">
       <summary>Fields</summary>
-      <dl className="pair-list">
-        {Object.entries(factFields).map(([name, { description }]) => (
-          <div key={name}>
-            <dt className="mono">{name}</dt>
-            <dd className="break">{description}</dd>
-          </div>
-        ))}
-      </dl>
+      <Suspense fallback={<Loading />}>
+        <FilterFields />
+      </Suspense>
     </details>
   </div>
 );
