@@ -98,7 +98,7 @@ async function stateOf(folder: TempFolder): Promise<Record<string, unknown>> {
   }
 }
 
-test('killed at twenty moments, the story ends in the same state', async (t) => {
+test('killed at ten moments, the story ends in the same state', async (t) => {
   await using calm = await dataFolder();
   assert.deepEqual(await survive(calm, []), { starts: 1, killed: [] });
   const events = (await storyEvents(calm.path)).map((event) => event.what);
@@ -123,7 +123,8 @@ test('killed at twenty moments, the story ends in the same state', async (t) => 
     const what = pick([...new Set(events.slice(first, -1))]);
     return { target, at: pick([...events.keys()].filter((at) => at >= first && events[at] === what)) };
   };
-  for (let round = 1; round <= 4; round++) {
+  const rounds = Number(process.env['KILL_ROUNDS'] ?? 2); // each kills every one of the five once
+  for (let round = 1; round <= rounds; round++) {
     const moments = targets.map(draw).toSorted((a, b) => a.at - b.at);
     const name = moments.map((moment) => `${moment.target} at "${events[moment.at]}"`).join(', ');
     await t.test(`round ${round}: ${name}`, async () => {
