@@ -1,5 +1,5 @@
 /**
- * Measures what a machine, an image, a log line and a job cost on a real server with a real database: disk, memory of the
+ * Measures what a machine, its samples, an image, a log line and a job cost on a real server with a real database: disk, memory of the
  * server, traffic. Writes docs/measurements/sizes.md.
  * node e2e/bench/sizes.ts [--machines=300] [--images=1000] [--lines=20000] [--jobs=1000] [--no-file]
  */
@@ -194,6 +194,54 @@ function isRateLimited(error: unknown): false {
   throw error;
 }
 
+/** A day of samples of a machine, each five minutes a batch of five, as agents send them. */
+async function samples(lab: JobLab, members: readonly Member[]): Promise<{ row: Row; traffic: number }> {
+  const [batches, perBatch] = [288, 5];
+  const start = Math.floor(systemClock.wall() / 1000) - 86_400;
+  const spoolId = randomUUID();
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const some = members.slice(0, Math.min(members.length, 20));
+  await using counter = await meter(lab.ready.url);
+  let traffic = 0;
+  const bytes = await cost(lab, some.length, () =>
+    each(some.length, async (n) => {
+      const member = some[n]!;
+      const { transport, headers } = await signedIn(n === 0 ? counter.url : lab.ready.url, member);
+      const agent = createClient(AgentDeviceService, transport);
+      const before = counter.tally([]).bytes;
+      let knownFingerprint = '';
+      for (let batch = 0; batch < batches; batch++) {
+        const answer = await agent.deviceAgentConfig(
+          {
+            id: member.partId,
+            hostInfo,
+            knownFingerprint,
+            samples: {
+              spoolId,
+              firstSequence: BigInt(batch * perBatch + 1),
+              start: BigInt(start + batch * 300),
+              samples: Array.from({ length: perBatch }, (_, i) => ({
+                seconds: i * 60,
+                processorPermille: (batch * 7 + i * 31) % 1000,
+                memoryPermille: 400 + i,
+                diskPermille: 250,
+                temperatureTenths: 450 + i,
+                receivedBytesPerSecond: BigInt(100 + batch * i),
+                sentBytesPerSecond: BigInt(200 + batch * i),
+              })),
+            },
+          },
+          { headers },
+        );
+        knownFingerprint = answer.fingerprint || knownFingerprint;
+      }
+      if (n === 0) traffic = counter.tally([]).bytes - before;
+    }),
+  );
+  const row = { what: 'samples of a machine in a day', database: bytes, note: 'one a minute; kept 7 days' };
+  return { row, traffic };
+}
+
 async function jobs(lab: JobLab): Promise<Row> {
   const dataset = await lab.dataset();
   await lab.submit(dataset, '0');
@@ -212,7 +260,14 @@ async function main(): Promise<void> {
   const member = made.members[0];
   if (!member) throw new Error('no machine was made');
   const waiting = await waitingMachines(lab, made.members);
-  const rows = [...made.rows, await images(lab, member.partId), await logLines(lab, member), await jobs(lab)];
+  const sampled = await samples(lab, made.members);
+  const rows = [
+    ...made.rows,
+    sampled.row,
+    await images(lab, member.partId),
+    await logLines(lab, member),
+    await jobs(lab),
+  ];
   const table = [
     '| what | in the database | besides |',
     '|---|---|---|',
@@ -224,7 +279,8 @@ async function main(): Promise<void> {
     `| memory of the server without machines | ${idleMib.toFixed(0)} MiB |`,
     `| memory for each machine that waits for changes | ${waiting.perMachineKib.toFixed(1)} KiB |`,
     `| traffic of one wait of ${longestHoldMs / 1000} s without a change | ${size(waiting.traffic)} |`,
-    `| … of a machine in a day | ${(waiting.perDay / 2 ** 20).toFixed(1)} MiB |`,
+    `| … of its samples in a day, with the checks that carry them | ${size(sampled.traffic)} |`,
+    `| … of a machine without changes in a day | ${(waiting.perDay / 2 ** 20).toFixed(1)} MiB |`,
   ];
   const machine = `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
   const day = new Date(systemClock.wall()).toISOString().slice(0, 10);
