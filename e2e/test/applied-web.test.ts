@@ -102,7 +102,7 @@ test('the page says which part of the machine lags, since when and why, and the 
       await page.keyboard.press('Escape');
 
       await machine.check(report(1, systemClock.wall()));
-      await page.getByText('Revision 1 · partly in effect on the machine').waitFor();
+      await page.getByText(/^Revision 1 · partly in effect on the machine: agent\.\S+ has no effect$/).waitFor();
       await problems.getByText('1 remark', { exact: true }).waitFor();
       await page.getByRole('link', { name: 'REVISIONS' }).click();
       await page.getByText('partly in effect').waitFor();

@@ -1,5 +1,7 @@
-// How the app shows what a machine used, on a wide and on a narrow screen; the test simulates the machine.
+// How the app shows what a machine used, on a wide and on a narrow screen, and a link to one that is gone. The test
+// simulates the machine.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { createPlatformClient } from '@platform/client';
 import { systemClock } from '@platform/kit/node';
@@ -65,6 +67,13 @@ test('machines are filtered, and the page of one shows what it used over the las
       await card.getByRole('button', { name: 'Week', pressed: true }).waitFor();
       await card.getByRole('img', { name: /^Processor/ }).waitFor();
       assert.deepEqual(complaints, []);
+      for (const path of ['machines', 'training']) {
+        await page.goto(`${ready.url}/${path}/${randomUUID()}`);
+        await page.getByText('NOT_FOUND').waitFor();
+        // Longer than the page waits between two refreshes.
+        await systemClock.sleep(1_500);
+        await page.getByText('NOT_FOUND').waitFor({ timeout: 100 });
+      }
       await context.close();
     }
   } finally {

@@ -10,7 +10,7 @@ import { TimeProvider } from './parts/time.tsx';
 import { Loading } from './parts/messages.tsx';
 import { routeTree } from './routes.tsx';
 import { serverTransport } from './rpc.ts';
-import { isSignedOut } from './view/failures.ts';
+import { isLasting, isSignedOut } from './view/failures.ts';
 
 declare module '@tanstack/react-router' {
   interface Register {
@@ -36,7 +36,7 @@ const queries: QueryClient = new QueryClient({
     },
   }),
   defaultOptions: {
-    queries: { retry: (count, error) => count < 2 && !isSignedOut(error), staleTime: 1000, networkMode: 'always' },
+    queries: { retry: (count, error) => count < 2 && !isLasting(error), staleTime: 1000, networkMode: 'always' },
     mutations: { networkMode: 'always' },
   },
 });

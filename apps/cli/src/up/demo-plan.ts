@@ -8,7 +8,7 @@ const without = (value: unknown, ...names: string[]): Json[] =>
 /** A camera that shows the images of a folder. */
 export function firstConfig(imagesFolder: string): Json {
   return {
-    agent: { version_control: { agent: 'stable', 'platform-server': 'stable' } },
+    agent: { version_control: { 'platform-server': 'stable' } },
     components: [
       { name: 'camera', type: 'camera', model: 'folder', attributes: { path: imagesFolder, interval_seconds: 5 } },
     ],

@@ -3,8 +3,8 @@ import type { ChartPoint, SampleChart } from '../view/samples.ts';
 const [width, height] = [300, 60];
 
 const pathOf = (run: readonly ChartPoint[]): string =>
-  // A single sample is drawn as a short line.
-  [...run, ...(run.length === 1 ? [{ x: (run[0]?.x ?? 0) + 1 / width, y: run[0]?.y ?? 0 }] : [])]
+  // A few samples of a day are less than a pixel: they are drawn as a short line.
+  [{ x: Math.min(run[0]?.x ?? 0, (run.at(-1)?.x ?? 0) - 3 / width), y: run[0]?.y ?? 0 }, ...run]
     .map(({ x, y }, n) => `${n === 0 ? 'M' : 'L'}${(x * width).toFixed(1)} ${((1 - y) * height).toFixed(1)}`)
     .join('');
 

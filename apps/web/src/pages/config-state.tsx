@@ -25,7 +25,7 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
         {base > 0n &&
           (isDirty
             ? `Started from revision ${base}.`
-            : `Revision ${base} · ${isApplied ? (isPartly ? 'partly in effect on the machine' : 'in effect on the machine') : waitingText(machine)}`)}
+            : `Revision ${base} · ${isApplied ? (isPartly ? `partly in effect on the machine${partsText(machine)}` : 'in effect on the machine') : waitingText(machine)}`)}
       </p>
     );
   }
@@ -45,6 +45,13 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
       </p>
     </Note>
   );
+}
+
+/** The fields without effect, as far as the line has room. */
+function partsText({ slices }: MachineView): string {
+  const paths = slices.flatMap((slice) => slice.paths);
+  if (paths.length === 0) return '';
+  return `: ${paths.slice(0, 2).join(', ')}${paths.length > 2 ? ` and ${paths.length - 2} more have` : paths.length > 1 ? ' have' : ' has'} no effect`;
 }
 
 function waitingText(machine: MachineView): string {

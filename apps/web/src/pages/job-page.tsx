@@ -9,6 +9,7 @@ import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { evaluationView } from '../view/evaluations.ts';
+import { isLasting } from '../view/failures.ts';
 import { span } from '../view/times.ts';
 import { jobView, pointsOf, runTime } from '../view/training-jobs.ts';
 import type { JobView } from '../view/training-jobs.ts';
@@ -28,15 +29,16 @@ export function JobPage() {
     { id: jobId },
     {
       refetchInterval: ({ state }) =>
-        state.data?.metadata && !jobView(state.data.metadata).isActive ? false : refreshMs,
+        isLasting(state.error) || (state.data?.metadata && !jobView(state.data.metadata).isActive) ? false : refreshMs,
     },
   );
   const metadata = query.data?.metadata;
+  const failure = query.error ?? query.failureReason; // also while it is tried again
   if (metadata === undefined) {
     return (
       <div className="page">
         <Back />
-        {query.error ? <FailureNote error={query.error} /> : <Loading />}
+        {failure ? <FailureNote error={failure} /> : <Loading />}
       </div>
     );
   }

@@ -24,11 +24,12 @@ export function MachinePage() {
   const { machineId } = route.useParams();
   const query = useMachine();
   const machine = query.data?.machine && machineView(query.data.machine);
+  const failure = query.error ?? query.failureReason; // also while it is tried again
   if (machine === undefined) {
     return (
       <div className="page">
         <Back />
-        {query.error ? <FailureNote error={query.error} /> : <Loading />}
+        {failure ? <FailureNote error={failure} /> : <Loading />}
       </div>
     );
   }
@@ -54,9 +55,6 @@ export function MachinePage() {
         {query.error && <FailureNote error={query.error} />}
         <QuarantineNotice machine={machine} />
         <Conditions machine={machine} />
-        {query.data?.machine && <FactsCard machine={query.data.machine} />}
-        <SamplesCard partId={machine.partId} />
-        {query.data?.machine && <SystemCard machine={query.data.machine} />}
       </div>
       <nav className="tabs" aria-label="Machine">
         {(['configure', 'logs', 'network', 'revisions', 'connect'] as const).map((tab) => (
@@ -72,6 +70,11 @@ export function MachinePage() {
         ))}
       </nav>
       <Outlet />
+      <div className="stack machine-cards">
+        {query.data?.machine && <SystemCard machine={query.data.machine} />}
+        <SamplesCard partId={machine.partId} />
+        {query.data?.machine && <FactsCard machine={query.data.machine} />}
+      </div>
     </div>
   );
 }

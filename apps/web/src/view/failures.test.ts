@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { failureOf, isSignedOut } from './failures.ts';
+import { failureOf, isLasting, isSignedOut } from './failures.ts';
 
 test('code, sentence and remedy come from ErrorInfo; the other facts stay', () => {
   const metadata = { what: 'There is no dataset 7.', remedy: 'Check dataset_id.', datasetId: '7' };
@@ -57,4 +57,8 @@ test('only a missing session asks for a sign-in', () => {
   assert.equal(isSignedOut(new ConnectError('', Code.Unauthenticated)), true);
   assert.equal(isSignedOut(new ConnectError('', Code.PermissionDenied)), false);
   assert.equal(isSignedOut(null), false);
+  assert.equal(isLasting(new ConnectError('', Code.NotFound)), true);
+  assert.equal(isLasting(new ConnectError('', Code.Unavailable)), false);
+  assert.equal(isLasting(new TypeError('Failed to fetch')), false);
+  assert.equal(isLasting(null), false);
 });

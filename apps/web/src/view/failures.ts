@@ -49,6 +49,17 @@ export function failureOf(e: unknown): Failure {
 
 export const isSignedOut = (e: unknown): boolean => e !== null && ConnectError.from(e).code === Code.Unauthenticated;
 
+const lasting: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.InvalidArgument,
+  Code.Unauthenticated,
+  Code.Unimplemented,
+]);
+
+/** The same call would fail in the same way again. */
+export const isLasting = (e: unknown): boolean => e !== null && lasting.has(ConnectError.from(e).code);
+
 const nameOf = (code: Code): string => (Code[code] ?? 'Unknown').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 
 function sentenceOf(message: string): string {
