@@ -10,6 +10,7 @@ import { databaseState } from './backup/database-state.ts';
 import { makeBackup, type Work } from './backup/make-backup.ts';
 import { restoreBackup } from './backup/restore.ts';
 import { verifyBackup } from './backup/verify.ts';
+import { deleteOldDatabases, upgradeDatabase } from './database-upgrade/upgrade-database.ts';
 
 const shared = {
   words: { type: 'rest', words: 'DIR', description: 'The folder of the backups.' },
@@ -47,6 +48,19 @@ const tables = {
     snapshot: { ...snapshot, description: 'Name or number of the snapshot (default: all).' },
     keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
   },
+  'upgrade-database': {
+    json: shared.json,
+    dataDir: data.dataDir,
+    oldPrograms: {
+      type: 'string',
+      description: 'Folder of the version of the platform that wrote the database, or of its PostgreSQL.',
+    },
+    deleteOld: {
+      type: 'boolean',
+      default: false,
+      description: 'Delete the old databases of earlier upgrades instead.',
+    },
+  },
   database: { json: shared.json, dataDir: data.dataDir, databaseUrl: data.databaseUrl },
 } as const;
 type Name = keyof typeof tables;
@@ -56,6 +70,7 @@ const about: Record<Name, string> = {
   backup: 'Adds a snapshot of database, files and keys to DIR, while the server runs or not.',
   restore: 'Restores a snapshot of DIR into a new or empty data folder.',
   verify: 'Reads every file of the backups in DIR and compares its hash.',
+  'upgrade-database': 'Brings the embedded database of a stopped server to the PostgreSQL of this version.',
   database: 'Says what the database is, if it runs: for platform admin doctor.',
 };
 
@@ -126,6 +141,25 @@ async function verify(given: Given<'verify'>, work: Work): Promise<Printed> {
   return { document: found, text, ...(first && { error: damagedError(first, more.length) }) };
 }
 
+async function upgrade(given: Given<'upgrade-database'>, work: Work): Promise<Printed> {
+  const dataFolder = serverFolder(given.dataDir);
+  if (given.deleteOld) {
+    const deleted = await deleteOldDatabases(dataFolder);
+    return {
+      document: { deleted },
+      text: deleted.length > 0 ? deleted.map((one) => `Deleted ${one}.`) : ['None is kept.'],
+    };
+  }
+  const made = await upgradeDatabase({ dataFolder, oldPrograms: given.oldPrograms }, work);
+  const text = [
+    made.isResumed
+      ? `The database is of PostgreSQL ${made.to}: an upgrade that was cut off has its end now.`
+      : `The database is of PostgreSQL ${made.to}: ${made.tables} tables with ${made.rows} rows are the same as in that of ${made.from}.`,
+    `The old one is kept in ${made.kept}. Start the server; then platform admin upgrade-database --delete-old deletes it.`,
+  ];
+  return { document: made, text };
+}
+
 const damagedError = ({ file, problem }: Damage, more: number): PlatformError =>
   new PlatformError('BACKUP_DAMAGED', { file, problem: more === 0 ? problem : `${problem}; and ${more} more` });
 
@@ -161,6 +195,10 @@ async function run([name = '', ...argv]: readonly string[], work: Work): Promise
     case 'verify': {
       const given = read(name, argv);
       return { ...(await verify(given, work)), json: given.json };
+    }
+    case 'upgrade-database': {
+      const given = read(name, argv);
+      return { ...(await upgrade(given, work)), json: given.json };
     }
     case 'database': {
       const given = read(name, argv);

@@ -2,7 +2,6 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
-import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { forgetProcesses, isRunningCopy, markRunning, unmarkRunning } from './backup/running-mark.ts';
 import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
@@ -25,6 +24,7 @@ import { createFirstRun, restoreFirstKeys } from './organizations/store/first-ru
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { superviseCluster } from './postgres/supervisor.ts';
 import { openOwnDatabase } from './postgres/roles.ts';
+import { lockData } from './process/data-lock.ts';
 import { openOnlineKey } from './releases/online-key.ts';
 
 /** The data folder, locked for this process. */
@@ -67,16 +67,6 @@ export async function openDataFolder(options: CloudOptions, started: AsyncDispos
   const releaseKey = await openOnlineKey(dataFolder);
   const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
   return { dataFolder, secrets, releaseKey, blobs, isCopy };
-}
-
-async function lockData(dataFolder: string): Promise<AsyncDisposable> {
-  try {
-    return await lockFolder(path.join(dataFolder, 'server.lock'));
-  } catch (error) {
-    if (error instanceof FolderLocked)
-      throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
-    throw error;
-  }
 }
 
 /**

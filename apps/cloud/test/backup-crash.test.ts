@@ -85,10 +85,11 @@ test('a backup that is killed leaves no snapshot, and the next one is whole', as
   );
   assert.equal(filesIn(path.join(to, 'blobs')), images, 'no rest of a cut-off copy');
   await backUp(on, folder.file('calm'));
-  assert.deepEqual(
-    contentOf(await findSnapshot(to, undefined)),
-    contentOf(await findSnapshot(folder.file('calm'), undefined)),
+  // The running server notes in `part` when it saw the machine.
+  const [whole, calm] = await Promise.all(
+    [to, folder.file('calm')].map(async (one) => ({ ...contentOf(await findSnapshot(one, undefined)), part: '' })),
   );
+  assert.deepEqual(whole, calm);
 });
 
 test('a restore that is killed starts no server, and the next one is whole', async (t) => {

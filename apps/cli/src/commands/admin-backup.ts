@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
 import type { Command } from 'commander';
-import { checkout, defaultDataFolder } from '../data-folder.ts';
+import { defaultDataFolder } from '../data-folder.ts';
 import type { Run } from '../run.ts';
+import { runServerProgram } from './server-program.ts';
 
 interface Flags {
   readonly dataDir?: string;
@@ -69,10 +67,5 @@ async function start(
     '--',
     dir,
   ];
-  const program = path.join(checkout, 'apps', 'cloud', 'src', 'admin.ts');
-  const child = spawn(process.execPath, [program, name, ...args], { stdio: 'inherit' });
-  const end = (): void => void child.kill('SIGTERM');
-  signal.addEventListener('abort', end, { once: true });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  process.exitCode = code ?? 1;
+  await runServerProgram([name, ...args], signal);
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Run } from '../run.ts';
 import { adminBackupCommands } from './admin-backup.ts';
+import { adminDatabaseCommands } from './admin-database.ts';
 import { doctorCommand } from './admin-doctor.ts';
 import { installationCommands } from './admin-installation.ts';
 
@@ -9,5 +10,6 @@ export function adminCommands(program: Command, run: Run): void {
   const admin = program.command('admin').description('the management server on this host: install, upgrade, maintain');
   installationCommands(admin, run);
   adminBackupCommands(admin, run);
+  adminDatabaseCommands(admin, run);
   doctorCommand(admin, run);
 }

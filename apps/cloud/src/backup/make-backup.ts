@@ -33,6 +33,7 @@ import {
   sha256Of,
 } from './backup-folder.ts';
 import { connectAs } from './database-access.ts';
+import { isDiskFull } from './disk-full.ts';
 import { collectKeys, encodeKeys } from './key-file.ts';
 import { dumpDatabase } from './store/database-dump.ts';
 
@@ -92,8 +93,7 @@ export async function makeBackup(options: BackupOptions, work: Work): Promise<Ba
     return { ...made, removed: pruned.removed };
   } catch (error) {
     await removeHidden(folder).catch(() => {});
-    if (['ENOSPC', 'EDQUOT'].includes(String((error as { code?: unknown }).code)))
-      throw new PlatformError('DISK_FULL', { path: folder }, error);
+    if (isDiskFull(error)) throw new PlatformError('DISK_FULL', { path: folder }, error);
     throw error;
   }
 }

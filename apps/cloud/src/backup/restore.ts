@@ -3,12 +3,14 @@ import { lchown, lstat, mkdir, readdir, readFile, rm, stat, statfs } from 'node:
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { formatBytes } from '@platform/kit';
-import { atomicWrite, FolderLocked, lockFolder, readJson } from '@platform/kit/node';
+import { atomicWrite, readJson } from '@platform/kit/node';
 import { openDiskBlobs } from '../blobs/disk.ts';
 import type { Connection } from '../database/database.ts';
-import { knownMigrations, migrate } from '../database/migrate.ts';
+import { recordedSchema } from '../database/known-schema.ts';
+import { migrate } from '../database/migrate.ts';
 import { startCluster } from '../postgres/cluster.ts';
 import { openOwnDatabase } from '../postgres/roles.ts';
+import { lockData } from '../process/data-lock.ts';
 import { version } from '../version.ts';
 import {
   blobPath,
@@ -25,6 +27,7 @@ import {
 import { connectAs, databaseName } from './database-access.ts';
 import { decodeKeys, isBesideReleaseKeys, type KeyEntry, refuseOtherKeys, writeKeys } from './key-file.ts';
 import type { Work } from './make-backup.ts';
+import { isDiskFull } from './disk-full.ts';
 import { restoringFile } from './restoring.ts';
 import { advanceReleaseDocuments } from './store/advance-releases.ts';
 import { damageOf, loadDatabase } from './store/database-dump.ts';
@@ -73,7 +76,7 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
   await refuseOtherKeys(dataFolder, keys);
   const owner = await emptyTarget(dataFolder, work);
   await checkRoom(dataFolder, manifest, options);
-  await using _lock = await lock(dataFolder);
+  await using _lock = await lockData(dataFolder);
   try {
     await writeKeys(dataFolder, keys);
     const { files, damaged } = await restoreFiles(snapshot, options, dataFolder, work);
@@ -83,23 +86,16 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
     await rm(restoringFile(dataFolder));
     return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
   } catch (error) {
-    if (['ENOSPC', 'EDQUOT'].includes(String((error as { code?: unknown }).code)))
-      throw new PlatformError('DISK_FULL', { path: options.dataDir }, error);
+    if (isDiskFull(error)) throw new PlatformError('DISK_FULL', { path: options.dataDir }, error);
     throw error;
   }
 }
 
 /** @returns the last migration of the backup. @throws PlatformError BACKUP_NEWER */
-async function lastMigration(name: string, manifest: Manifest): Promise<string> {
-  const known = new Map((await knownMigrations()).map((one) => [one.name, one.sha256]));
-  const { migrations } = manifest.database;
-  const unknown = migrations.find((one) => known.get(one.name) !== one.sha256);
-  const last = migrations.at(-1)?.name ?? '';
-  const missing = [...known.keys()].find((one) => one <= last && !migrations.some((have) => have.name === one));
-  const what = unknown?.name ?? missing;
-  if (what !== undefined)
-    throw new PlatformError('BACKUP_NEWER', { name, found: manifest.version, own: version, what: `schema ${what}` });
-  return last;
+async function lastMigration(name: string, { database, version: found }: Manifest): Promise<string> {
+  const { last, unknown } = await recordedSchema(database.migrations);
+  if (unknown === undefined) return last;
+  throw new PlatformError('BACKUP_NEWER', { name, found, own: version, what: `schema ${unknown}` });
 }
 
 async function readKeys({ name, folder, manifest }: Snapshot, options: RestoreOptions): Promise<KeyEntry[]> {
@@ -132,7 +128,7 @@ async function emptyTarget(
   if (names[0] !== undefined && !isOurs)
     throw new PlatformError('RESTORE_TARGET_IN_USE', { path: dataFolder, found: names[0] });
   if (isOurs) {
-    await using _lock = await lock(dataFolder);
+    await using _lock = await lockData(dataFolder);
     log.info('a restore did not end here: beginning anew', { folder: dataFolder });
     const postgres = path.join(dataFolder, 'postgres');
     if (await stat(postgres).catch(() => undefined))
@@ -166,15 +162,6 @@ async function checkRoom(
   if (needed <= free) return;
   const data = { path: dataFolder, what: 'the restore', needed: formatBytes(needed), free: formatBytes(free) };
   throw new PlatformError('DISK_FULL', data);
-}
-
-async function lock(dataFolder: string): Promise<AsyncDisposable> {
-  try {
-    return await lockFolder(path.join(dataFolder, 'server.lock'));
-  } catch (error) {
-    if (!(error instanceof FolderLocked)) throw error;
-    throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
-  }
 }
 
 async function restoreFiles(

@@ -10,6 +10,7 @@ import { checkLocation, homeFor, locationOf, socketFolderFor } from './home.ts';
 import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
 import { connectProblem } from './connect-problem.ts';
 import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
+import { endUpgrade, upgradeFolder } from './upgraded.ts';
 
 export type Cluster = {
   /** For the driver: folder of the unix socket, and port (part of the socket's name). */
@@ -34,9 +35,16 @@ export type ClusterOptions = {
   settings?: Readonly<Record<string, string>>;
   /** Fail if the folder has no database: its disk is not mounted, or the files were removed. */
   mustExist?: boolean;
+  /** Another major version with its programs, for an upgrade. */
+  as?: Programs;
 };
 
-const major = '18';
+/** The programs of one major version. */
+export type Programs = { major: string; find: (account: Account, spare: string) => Promise<Binaries> };
+
+/** The major version of PostgreSQL whose programs this version of the platform has. */
+export const ownMajor = '18';
+const own: Programs = { major: ownMajor, find: findBinaries };
 const port = 5432;
 const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 const startMs = 60_000;
@@ -47,13 +55,15 @@ const pollMs = 15;
  * survives the server, and the next start finds it.
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const { clock, log } = options;
+  const { clock, log, as = own } = options;
+  const { major } = as;
   await checkLocation(options.folder);
-  if (options.mustExist && !(await hasDatabase(options.folder)))
+  if (as === own) await tidyUpgrade(options.folder, clock, log);
+  if (options.mustExist && !(await hasDatabase(options.folder, major)))
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `${options.folder} holds no database any more: put it back, or start the server again to begin with an empty one`,
     });
-  await requireOwnMajor(options.folder);
+  if (as === own) await requireOwnMajor(options.folder);
   const account = await databaseAccount(clock, log);
   const rules = accessRules();
   const existing = path.join(await locationOf(options.folder), major);
@@ -64,9 +74,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   if (adopted) return cluster(adopted, true, clock, log);
 
   const home = await homeFor(options.folder, account);
-  const binaries = await findBinaries(account, home);
+  const binaries = await as.find(account, home);
   const folder = path.join(home, major);
-  if (await hasDatabase(options.folder)) {
+  if (await hasDatabase(options.folder, major)) {
     if (!isPrepared) await prepare(folder, account, rules, log);
   } else await create({ folder, binaries, account, rules, log, mayBeLost: options.settings?.['fsync'] === 'off' });
   const started = clock.now();
@@ -84,7 +94,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** The database that runs for this folder; undefined: none does. */
 export async function runningCluster(folder: string): Promise<Pick<Cluster, 'host' | 'port' | 'user'> | undefined> {
-  const files = path.join(await locationOf(folder), major);
+  const files = path.join(await locationOf(folder), ownMajor);
   const found = await readPostmaster(files);
   if (!found?.isReady || (await processState(found.pid, files)) === 'gone') return undefined;
   return { host: found.socketFolder, port: found.port, user: appRole };
@@ -95,11 +105,34 @@ async function requireOwnMajor(folder: string): Promise<void> {
   if (await hasDatabase(folder)) return;
   const home = await locationOf(folder);
   const names = await readdir(home).catch(() => []);
-  const found = names.find((name) => /^\d+$/.test(name) && name !== major);
-  if (found !== undefined) throw new PlatformError('DATABASE_OF_OTHER_MAJOR', { path: home, found, known: major });
+  const found = names.find((name) => /^\d+$/.test(name) && name !== ownMajor);
+  if (found !== undefined) throw new PlatformError('DATABASE_OF_OTHER_MAJOR', { path: home, found, known: ownMajor });
 }
 
-export const hasDatabase = async (folder: string): Promise<boolean> => {
+/**
+ * Ends an upgrade whose new database is in its place, and removes what another one left when it was cut off.
+ *
+ * @returns the major version of the database that it put aside.
+ */
+export async function tidyUpgrade(folder: string, clock: Clock, log: Log): Promise<string | undefined> {
+  const home = await locationOf(folder);
+  const putAside = await endUpgrade(home, log);
+  const rest = upgradeFolder(home);
+  if ((await hasDatabase(folder)) && (await stat(rest).catch(() => undefined))) {
+    await stopRunning(path.join(rest, ownMajor), clock, log);
+    await rm(rest, { recursive: true, force: true }).catch((error: unknown) => {
+      log.warn('what an upgrade left cannot be removed', { folder: rest, error: errorText(error) });
+    });
+  }
+  return putAside;
+}
+
+/** Stops the database that runs on these files, if one does. */
+export async function stopRunning(files: string, clock: Clock, log: Log): Promise<void> {
+  await adoptOrStop(files, false, clock, log);
+}
+
+export const hasDatabase = async (folder: string, major = ownMajor): Promise<boolean> => {
   const file = path.join(await locationOf(folder), major, 'PG_VERSION');
   return (await stat(file).catch(() => undefined)) !== undefined;
 };
@@ -114,7 +147,7 @@ async function adoptOrStop(
   const left = await readPostmaster(folder);
   if (!left) return undefined;
   if ((await processState(left.pid, folder)) !== 'gone') {
-    const adopted = isPrepared ? await untilReady(folder, clock, left.pid, 5_000) : 'it runs with other access rules';
+    const adopted = isPrepared ? await untilReady(folder, clock, left.pid, 5_000) : 'it is not to be used';
     if (typeof adopted === 'object') {
       log.info('adopted a running database', { pid: adopted.pid });
       return adopted;

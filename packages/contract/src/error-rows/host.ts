@@ -25,7 +25,34 @@ export const hostErrors = {
     retry: 'never',
     message: 'The database in {path} is of PostgreSQL {found}; this version runs PostgreSQL {known}.',
     remedy:
-      'If {found} is older, make a backup with the version of the platform that wrote it (platform admin backup), and restore it with this version into a new folder (platform admin restore). If it is newer, use the version that wrote it. Nothing in it was changed.',
+      'If {found} is older, bring it over: platform admin upgrade-database --old-programs DIR. If it is newer, use the version of the platform that wrote it. Nothing in it was changed.',
+  },
+  DATABASE_PROGRAMS_NEEDED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'To read the old database, the programs of PostgreSQL {needed} are needed[; {problem}].',
+    remedy:
+      'Name their folder with --old-programs: that of the version of the platform which wrote the database, or one with bin/postgres of PostgreSQL {needed}. Nothing was changed.',
+  },
+  DATABASE_UPGRADE_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database in {path} was not upgraded: {problem}.',
+    remedy: 'Mend this and repeat the command. The database is as it was; the version that wrote it starts with it.',
+  },
+  DATABASE_UPGRADE_NEEDLESS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database in {path} is of PostgreSQL {known} already.',
+    remedy: 'Start the server.',
+  },
+  DATABASE_USED_AFTER_UPGRADE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      '{path} holds a database of PostgreSQL {known}, made from that of {found}, which an older version of the platform has used since.',
+    remedy:
+      'Choose one. To keep that of {known}, rename {path}/{found} to {found}-unused. To keep that of {found}, rename {path}/{known} to {known}-unused, and run platform admin upgrade-database again.',
   },
   DATABASE_UNAVAILABLE: {
     rpc: 'unavailable',

@@ -1,0 +1,211 @@
+// Brings the embedded database to the major version of this platform: rows are dumped from the old one and loaded into
+// a new one beside it, both on Unix sockets only. The new one takes the place when each row of it was compared.
+import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { type Clock, errorText, formatBytes, type Log } from '@platform/kit';
+import { connectAs, databaseName } from '../backup/database-access.ts';
+import { isDiskFull } from '../backup/disk-full.ts';
+import { refuseIncomplete } from '../backup/restoring.ts';
+import { isRunningCopy, markRunning, unmarkRunning } from '../backup/running-mark.ts';
+import { type DatabaseDump, dumpDatabase, loadDatabase } from '../backup/store/database-dump.ts';
+import type { Connection } from '../database/database.ts';
+import { recordedSchema } from '../database/known-schema.ts';
+import { migrate } from '../database/migrate.ts';
+import { databaseAccount } from '../postgres/account.ts';
+import {
+  type Cluster,
+  hasDatabase,
+  ownMajor,
+  type Programs,
+  startCluster,
+  stopRunning,
+  tidyUpgrade,
+} from '../postgres/cluster.ts';
+import { checkLocation, locationOf } from '../postgres/home.ts';
+import { openOwnDatabase } from '../postgres/roles.ts';
+import { deleteKept, keptFolder, putInPlace, upgradeFolder } from '../postgres/upgraded.ts';
+import { lockData } from '../process/data-lock.ts';
+import { oldPrograms } from './old-programs.ts';
+import { type Content, differenceOf, oldMajor, roomFor } from './rules/plan.ts';
+import { contentOf } from './store/content.ts';
+
+export type UpgradeOptions = {
+  dataFolder: string;
+  /** Folder with the programs of the old major version. */
+  oldPrograms: string | undefined;
+};
+type Work = { clock: Clock; log: Log; signal?: AbortSignal | undefined };
+
+export type UpgradeResult = {
+  from: string;
+  to: string;
+  /** The old database. */
+  kept: string;
+  tables: number;
+  rows: number;
+  /** It ended an upgrade that was cut off after the new database had come into its place. */
+  isResumed: boolean;
+};
+
+/**
+ * Upgrades the database of a server that does not run. Until the new one is proven, the old one stays in its place: an
+ * upgrade that is cut off begins anew.
+ *
+ * @throws PlatformError DATA_DIR_IN_USE, RESTORE_INCOMPLETE, COPIED_WHILE_RUNNING, DATABASE_…, DATA_DIR_NEWER, DISK_FULL
+ */
+export async function upgradeDatabase(options: UpgradeOptions, work: Work): Promise<UpgradeResult> {
+  const { dataFolder } = options;
+  const { clock, log } = work;
+  await using held = new AsyncDisposableStack();
+  held.use(await lockOwned(dataFolder));
+  held.defer(() => unmarkRunning(dataFolder));
+  await markRunning(dataFolder);
+  const folder = path.join(dataFolder, 'postgres');
+  await checkLocation(folder);
+  const home = await locationOf(folder);
+  const ended = await tidyUpgrade(folder, clock, log);
+  if (ended !== undefined) {
+    return { from: ended, to: ownMajor, kept: keptFolder(home, ended), tables: 0, rows: 0, isResumed: true };
+  }
+  const from = oldMajor(await readdir(home).catch(() => []), { path: home, own: ownMajor });
+  if (!(await hasDatabase(folder, from)))
+    throw new PlatformError('DATABASE_UPGRADE_FAILED', { path: home, problem: `${from} has no PG_VERSION` });
+  const at = upgradeFolder(home);
+  try {
+    await stopRunning(path.join(at, ownMajor), clock, log);
+    await rm(at, { recursive: true, force: true });
+    await checkRoom(home, from);
+    await mkdir(path.join(at, 'rows'), { recursive: true, mode: 0o711 });
+    const made = await prove(options, { home, from }, work);
+    await putInPlace(home, { from, to: ownMajor }, log);
+    return { from, to: ownMajor, kept: keptFolder(home, from), ...made, isResumed: false };
+  } catch (error) {
+    throw refusalOf(error, home);
+  } finally {
+    await rm(at, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+function refusalOf(error: unknown, home: string): unknown {
+  if (isDiskFull(error)) return new PlatformError('DISK_FULL', { path: home }, error);
+  if (error instanceof PlatformError && error.code !== 'DATABASE_UNAVAILABLE') return error;
+  return new PlatformError('DATABASE_UPGRADE_FAILED', { path: home, problem: errorText(error) }, error);
+}
+
+/** Deletes the old databases of upgrades, also while the server runs. @returns their folders. */
+export async function deleteOldDatabases(dataFolder: string): Promise<string[]> {
+  const folder = path.join(dataFolder, 'postgres');
+  const home = await locationOf(folder);
+  if (!(await hasDatabase(folder))) {
+    const problem = `it has no database of PostgreSQL ${ownMajor}, so an old one may be the only one`;
+    throw new PlatformError('DATABASE_UPGRADE_FAILED', { path: home, problem });
+  }
+  return deleteKept(home);
+}
+
+async function lockOwned(dataFolder: string): Promise<AsyncDisposable> {
+  const owner = await stat(dataFolder).catch(() => undefined);
+  if (!owner) {
+    const limit = 'the data folder of a server';
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--data-dir', value: dataFolder, limit });
+  }
+  // Otherwise the files of the database would become those of root's account.
+  if (process.getuid?.() === 0 && owner.uid !== 0) {
+    const problem = `the folder belongs to user ${owner.uid}: run this command as that user`;
+    throw new PlatformError('DATABASE_UPGRADE_FAILED', { path: dataFolder, problem });
+  }
+  const lock = await lockData(dataFolder);
+  try {
+    await refuseIncomplete(dataFolder);
+    if (await isRunningCopy(dataFolder)) throw new PlatformError('COPIED_WHILE_RUNNING', { path: dataFolder });
+    return lock;
+  } catch (error) {
+    await lock[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** @throws PlatformError DISK_FULL before anything is written. */
+async function checkRoom(home: string, from: string): Promise<void> {
+  const [needed, { bavail, bsize }] = [roomFor(await bytesIn(path.join(home, from, 'base'))), await statfs(home)];
+  const free = bavail * bsize;
+  if (needed <= free) return;
+  const what = 'the upgrade of the database';
+  throw new PlatformError('DISK_FULL', { path: home, what, needed: formatBytes(needed), free: formatBytes(free) });
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
+    if (entry.isFile()) bytes += (await stat(path.join(entry.parentPath, entry.name))).size;
+  return bytes;
+}
+
+type Place = { home: string; from: string };
+type Proven = { tables: number; rows: number };
+
+/** Makes the new database in `upgrade`, and compares it with the old one. In the end, both are stopped. */
+async function prove(options: UpgradeOptions, { home, from }: Place, work: Work): Promise<Proven> {
+  const { clock, log, signal } = work;
+  const rows = path.join(upgradeFolder(home), 'rows');
+  const spare = upgradeFolder(home);
+  const account = await databaseAccount(clock, log);
+  const found = await oldPrograms(options.oldPrograms, from, { account, spare });
+  log.info('reading the old database', { postgres: from });
+  const as: Programs = { major: from, find: async () => found };
+  const { dump, content } = await withCluster({ folder: path.join(options.dataFolder, 'postgres'), as }, work, (old) =>
+    readOld(connectionTo(old, old.admin), { ...options, rows, signal }),
+  );
+  const last = await lastMigration(dump, options.dataFolder);
+  const count = dump.tables.reduce((sum, table) => sum + table.rows, 0);
+  log.info('writing the new database', { postgres: ownMajor, tables: dump.tables.length, rows: count });
+  const copy = await withCluster({ folder: upgradeFolder(home) }, work, async (made) => {
+    const connection = await openOwnDatabase(made, databaseName, log);
+    await migrate(connection, options.dataFolder, { last });
+    await using client = await connectAs(connection, options.dataFolder);
+    await loadDatabase(client, rows, dump, signal);
+    log.info('comparing each table');
+    return await contentOf(client);
+  });
+  const problem = differenceOf(content, copy);
+  if (problem !== undefined) throw new PlatformError('DATABASE_UPGRADE_FAILED', { path: home, problem });
+  return { tables: dump.tables.length, rows: count };
+}
+
+async function withCluster<T>(
+  of: { folder: string; as?: Programs },
+  { clock, log }: Work,
+  use: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const cluster = await startCluster({ ...of, clock, log });
+  try {
+    return await use(cluster);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+const connectionTo = ({ host, port }: Cluster, user: string): Connection => ({
+  is: 'socket',
+  host,
+  port,
+  user,
+  database: databaseName,
+});
+
+async function readOld(
+  connection: Connection,
+  { dataFolder, rows, signal }: UpgradeOptions & { rows: string; signal: AbortSignal | undefined },
+): Promise<{ dump: DatabaseDump; content: Content }> {
+  await using client = await connectAs(connection, dataFolder);
+  const { dump, read } = await dumpDatabase(client, rows, { inSnapshot: () => contentOf(client), signal });
+  return { dump, content: read };
+}
+
+/** The schema of the old rows. @throws PlatformError DATA_DIR_NEWER if this version does not know it. */
+async function lastMigration({ migrations }: DatabaseDump, dataFolder: string): Promise<string> {
+  const { last, newest, unknown } = await recordedSchema(migrations);
+  if (unknown === undefined) return last;
+  throw new PlatformError('DATA_DIR_NEWER', { path: dataFolder, found: unknown, known: newest });
+}
