@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
@@ -73,6 +74,21 @@ test('a second backup copies only new files; pruning removes snapshots and the f
   assert.deepEqual((await verifyBackup({ folder: folder.path, ...all }, {})).files, 4);
   const stored = await Promise.all(before.map((one) => stat(blobPath(folder.path, one)).then(Boolean, () => false)));
   assert.equal(stored.filter(Boolean).length, 3);
+});
+
+test('the files beside a release are in a backup', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  const blobs = await openDiskBlobs(path.join(on.server.dataFolder, 'blobs'));
+  const stored: string[] = [];
+  for (const text of ['program', 'licenses']) stored.push((await blobs.put(Readable.from([Buffer.from(text)]))).sha256);
+  const [program = '', licenses = ''] = stored;
+  await sql`insert into release (name, version, platform, sha256, size_bytes)
+    values ('p', '1', 'linux-amd64', decode(${program}, 'hex'), 7)`.execute(on.db);
+  await sql`insert into release_attachment (name, version, platform, kind, sha256, size_bytes)
+    values ('p', '1', 'linux-amd64', 'licenses', decode(${licenses}, 'hex'), 8)`.execute(on.db);
+  await backUp(on, folder.path);
+  assert.deepEqual((await filesOf(folder.path)).toSorted(), stored.toSorted());
 });
 
 test('while a backup runs, a sweep deletes no file', async () => {

@@ -36,7 +36,7 @@ export async function acceptCopy(
       damaged.push({ file: `table ${name}`, problem: errorText(error) });
     }
   }
-  const { rows } = await client.query<{ sha256: string; isRequired: boolean }>(filesToBackUp);
+  const { rows } = await client.query<{ sha256: string; isRequired: boolean }>(filesToBackUp({ hasAttachments: true }));
   for (const { sha256 } of rows.filter(({ isRequired }) => isRequired)) {
     const file = blobPath(dataFolder, sha256);
     const real = await hashOf(createReadStream(file)).catch(errorText);

@@ -165,7 +165,12 @@ async function writeKeyFile(
 
 /** Also the images that running jobs still need, although they were deleted. */
 async function filesOf(client: Client, dataFolder: string): Promise<FileRow[]> {
-  const { rows } = await client.query<FileRow>(filesToBackUp);
+  const {
+    rows: [has],
+  } = await client.query<{ attachments: boolean }>(
+    `select to_regclass('release_attachment') is not null as attachments`,
+  );
+  const { rows } = await client.query<FileRow>(filesToBackUp({ hasAttachments: has?.attachments === true }));
   const known = new Set(rows.map(({ sha256 }) => sha256));
   const { rows: manifests } = await client.query<{ sha256: string }>(manifestsToBackUp);
   for (const { sha256 } of manifests) {

@@ -74,14 +74,19 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex'))
   or exists (select from release_attachment a where a.sha256 = decode(${sha256}, 'hex')))`;
 
-/** The files of a backup, in SQL: `isRequired` if a row names the file, else uploaded within the last day. */
-export const filesToBackUp = `
+/**
+ * The files of a backup, in SQL: `isRequired` if a row names the file, else uploaded within the last day.
+ *
+ * @param of - hasAttachments: false for a schema of before the migration 0028.
+ */
+export const filesToBackUp = ({ hasAttachments }: { hasAttachments: boolean }): string => `
   with named as (
     select sha256 from binary_data union select manifest_sha256 from dataset_version
     union select package_sha256 from registry_version
     union select file_sha256 from sequence_export where file_sha256 is not null
     union select script_sha256 from training_job where script_sha256 is not null and ended_on is null
     union select encode(sha256, 'hex') from release union select encode(sha256, 'hex') from release_patch
+    ${hasAttachments ? `union select encode(sha256, 'hex') from release_attachment` : ''}
   )
   select sha256, bool_or(is_required) as "isRequired" from (
     select sha256, true as is_required from named
