@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { type ComponentProps, lazy, Suspense, useState } from 'react';
 import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { BackIcon } from '../parts/icons.tsx';
 import { FailureNote, Note, Loading } from '../parts/messages.tsx';
@@ -65,22 +65,26 @@ export function JobPage() {
         </Note>
       )}
       {evaluation && <EvaluationReport evaluation={evaluation} />}
-      {points.length > 0 && (
-        <section className="card">
-          <div className="card-head">
-            <h2>Training curve</h2>
-            {job.isActive && <span className="badge is-busy">live</span>}
-          </div>
-          <div className="card-body">
-            <Suspense fallback={<Loading />}>
-              <TrainingCharts points={points} />
-            </Suspense>
-          </div>
-        </section>
-      )}
+      {points.length > 0 && <TrainingCurve points={points} isActive={job.isActive} />}
       {job.modelId !== '' && <ModelCard modelName={job.modelName} packageId={job.modelId} version={job.modelVersion} />}
       <JobLogs jobId={job.id} isActive={job.isActive} />
     </div>
+  );
+}
+
+function TrainingCurve({ points, isActive }: ComponentProps<typeof TrainingCharts> & { isActive: boolean }) {
+  return (
+    <section className="card">
+      <div className="card-head">
+        <h2>Training curve</h2>
+        {isActive && <span className="badge is-busy">live</span>}
+      </div>
+      <div className="card-body">
+        <Suspense fallback={<Loading />}>
+          <TrainingCharts points={points} />
+        </Suspense>
+      </div>
+    </section>
   );
 }
 
