@@ -62,6 +62,13 @@ const table = {
     description: 'Run the demo once, stop everything, exit 0 only if every step was verified.',
   },
   json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for users goes to stderr.' },
+  logFormat: {
+    type: 'string',
+    default: 'text',
+    choices: ['text', 'json'],
+    description:
+      'Warnings and errors on stderr as text, or as one JSON object each. The files in logs are not changed.',
+  },
   ownPlatformOnly: {
     type: 'boolean',
     description:

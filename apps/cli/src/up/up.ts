@@ -52,7 +52,7 @@ export async function up(options: UpOptions): Promise<number> {
     name: 'up',
     clock,
     level: 'warn',
-    sink: (line) => (screen.close(), stderrSink('text')(line)),
+    sink: (line) => (screen.close(), stderrSink(options.logFormat)(line)),
   });
 
   mkdirSync(options.dataDir, { recursive: true });
