@@ -1,6 +1,6 @@
 // Cut-outs by label out of Debian's packages, each with its group: what shows the same object, or was drawn from the same
 // template, is in one group. Development sets and named test sets of one task come from different packages.
-import { readdirSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { debianPackage } from '../../detection/bench/debian.ts';
@@ -57,11 +57,22 @@ const stemOf = (file: string): string =>
     .replace(/[\d_.-]+$/, '')
     .slice(0, 12);
 
+/** Decoding larger drawings takes most of the time of a bench. */
+const mostPixels = 50e6;
+function isReadable(file: string): boolean {
+  const header = Buffer.alloc(24);
+  const opened = openSync(file, 'r');
+  readSync(opened, header, 0, header.length, 0);
+  closeSync(opened);
+  return header.readUInt32BE(16) * header.readUInt32BE(20) <= mostPixels;
+}
+
 function cutOutsIn(root: string, folders: Readonly<Record<string, string>>, skip: RegExp): CutOut[] {
   return Object.entries(folders).flatMap(([label, folder]) =>
     readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
       .filter((one) => one.isFile() && one.name.endsWith('.png') && !skip.test(path.join(one.parentPath, one.name)))
       .map((one) => path.join(one.parentPath, one.name))
+      .filter(isReadable)
       .toSorted()
       .map((file) => ({ label, group: `${label}/${stemOf(file)}`, file })),
   );
