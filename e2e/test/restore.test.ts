@@ -6,7 +6,6 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { Client } from 'pg';
 import { createPlatformClient, ModelType, type PlatformClient } from '@platform/client';
 import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { createLog } from '@platform/kit';
@@ -17,61 +16,12 @@ import { openOnlineKey } from '../../apps/cloud/src/releases/online-key.ts';
 import { newestDocument } from '../../apps/cloud/src/releases/store/release-metadata.ts';
 import { keepFresh } from '../../apps/cloud/src/releases/tuf-repository.ts';
 import { type CloudProcess, type CloudReady, startCloudAt } from '../src/cloud-process.ts';
-import { endState, postmasterOf } from '../src/end-state.ts';
+import { endState } from '../src/end-state.ts';
 import { startRelay } from '../src/relay.ts';
+import { killAll, linesOf, processesOf, socketOf } from '../src/server-processes.ts';
 import { jsonCli, publishScriptServer, startSourceAgent } from '../src/script-server.ts';
 import { checkout, dataFolder, runCli } from '../src/up-process.ts';
 import { wireRunner } from '../src/wire-callers.ts';
-
-const socketOf = (dataDir: string): { host: string; port: number; user: string; database: string } => ({
-  host: postmasterOf(dataDir)?.socketFolder ?? '',
-  port: 5432,
-  user: 'platform',
-  database: 'platform',
-});
-
-/** All lines of machines, as rows of the running database. */
-async function linesOf(dataDir: string): Promise<string[]> {
-  const client = new Client(socketOf(dataDir));
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ line: string }>(
-      'select to_jsonb(l)::text as line from part_log l order by id',
-    );
-    return rows.map(({ line }) => line);
-  } finally {
-    await client.end();
-  }
-}
-
-/** Processes whose command line names the folder, and their children. */
-function processesOf(folder: string): number[] {
-  const read = (file: string): string => {
-    try {
-      return readFileSync(`/proc/${file}`, 'utf8');
-    } catch {
-      return ''; // it has ended
-    }
-  };
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const own = pids.filter((pid) => read(`${pid}/cmdline`).includes(folder));
-  const children = own.flatMap((pid) => read(`${pid}/task/${pid}/children`).split(' ').filter(Boolean));
-  return [...new Set([...own, ...children])].map(Number);
-}
-
-/** Kills the server, its database and all their children at once. */
-async function killAll(dataDir: string): Promise<void> {
-  const pids = processesOf(path.join(dataDir, 'cloud'));
-  assert.ok(pids.length > 3, `a server and a database with children, found ${pids.length}`);
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It ended with its parent.
-    }
-  }
-  while (processesOf(path.join(dataDir, 'cloud')).length > 0) await systemClock.sleep(20);
-}
 
 /** A model that a training delivered: 16 images, a dataset, a job, a version in the registry. */
 async function makeModel(client: PlatformClient, ready: CloudReady): Promise<void> {
@@ -185,7 +135,7 @@ test('story: a server is lost with its disk, and restored on another port', asyn
   const floor = readFileSync(folder.file('agent', 'state', 'tuf', 'floor.json'), 'utf8');
   assert.match(floor, new RegExp(`"timestamp":\\{"version":${seen}\\b`));
 
-  await killAll(folder.path);
+  assert.ok((await killAll(folder.path)) > 3, 'a server and a database with children');
   await first[Symbol.asyncDispose]();
   relay.lead(undefined);
   rmSync(data, { recursive: true });
