@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
-import type { Clock, Log } from '@platform/kit';
+import { type Clock, errorText, type Log } from '@platform/kit';
 import { forgetProcesses, isRunningCopy, markRunning, unmarkRunning } from './backup/running-mark.ts';
 import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
@@ -17,6 +17,7 @@ import {
 } from './database/database.ts';
 import { type Exclusive, holdDatabase } from './database/exclusive.ts';
 import { migrate } from './database/migrate.ts';
+import { databaseHost } from './database/database-host.ts';
 import { requireVersion } from './database/version.ts';
 import { type Notifications, openNotifications } from './database/notifications.ts';
 import type { CloudOptions } from './options.ts';
@@ -97,9 +98,13 @@ export async function openServerDatabase(
         { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings },
         started,
       );
-  if (options.databaseUrl) await reached(requireVersion(connection));
+  const host = options.databaseUrl && databaseHost(options.databaseUrl.reveal());
+  if (host !== undefined) {
+    log.info('connecting to the database', { host });
+    await reached(requireVersion(connection), host);
+  }
   const where = options.databaseUrl ? 'of the database' : dataFolder;
-  const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost }));
+  const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost }), host);
   started.defer(() => exclusive.close());
   const applied = await migrate(connection, where, { right: exclusive });
   if (applied.length > 0) log.info('the schema was brought up to date', { applied });
@@ -131,15 +136,12 @@ const limitsOf = (options: CloudOptions): DatabaseLimits => ({
 });
 
 /** Reports an unreachable external database or a wrong URL as a row of the error table. */
-async function reached<T>(work: Promise<T>): Promise<T> {
+async function reached<T>(work: Promise<T>, host: string | undefined): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (error instanceof PlatformError) throw error;
-    throw new PlatformError(
-      'DATABASE_UNAVAILABLE',
-      { problem: error instanceof Error ? error.message : String(error) },
-      error,
-    );
+    const problem = host === undefined ? errorText(error) : `${host}: ${errorText(error)}`;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
   }
 }

@@ -44,6 +44,12 @@ test('a first start, a stop, a second start: the same organization and key; a se
   const samePort = cloudProcess(folder.file('other'), ['--port', new URL(ready.url).port]);
   assert.deepEqual([await samePort.ready, await samePort.exit], [undefined, 1]);
   assert.match(samePort.stderr(), /PORT_IN_USE: .*--port/s);
+  const unreachable = 'postgres://me:a-password@127.0.0.1:1/platform';
+  const away = cloudProcess(folder.file('away'), ['--log-level', 'info', '--database-url', unreachable]);
+  assert.deepEqual([await away.ready, await away.exit], [undefined, 1]);
+  assert.match(away.stderr(), /connecting to the database .*127\.0\.0\.1:1/);
+  assert.match(away.stderr(), /DATABASE_UNAVAILABLE: .*127\.0\.0\.1:1: .*ECONNREFUSED/);
+  assert.doesNotMatch(away.stderr(), /a-password/);
   const unknown = cloudProcess(data, ['--prot', '1']);
   assert.deepEqual([await unknown.ready, await unknown.exit], [undefined, 2]);
 
