@@ -1,6 +1,6 @@
 /**
- * Measures what a machine, its samples, an image, a log line and a job cost on a real server with a real database: disk, memory of the
- * server, traffic. Writes docs/measurements/sizes.md.
+ * Measures what a machine, its samples, an image, a log line and a job cost on a real server with a real database: disk,
+ * memory of the server, traffic. Writes docs/measurements/sizes.md.
  * node e2e/bench/sizes.ts [--machines=300] [--images=1000] [--lines=20000] [--jobs=1000] [--no-file]
  */
 import { randomBytes, randomUUID } from 'node:crypto';
