@@ -11,14 +11,21 @@ import { dataFolder, startUp, type UpProcess } from '../src/up-process.ts';
 type Json = Record<string, string>;
 const jsonOf = (...file: string[]): Json => JSON.parse(readFileSync(path.join(...file), 'utf8')) as Json;
 
-/** Finds files below the folder that contain one of the secrets, with their mode. */
+/**
+ * Finds files below the folder that contain one of the secrets, with their mode. The processes that own them run:
+ * a file that they remove or rename meanwhile holds nothing any more.
+ */
 function filesWith(folder: string, secrets: readonly string[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const file = path.join(entry.parentPath, entry.name);
     if (!entry.isFile()) continue;
-    const bytes = readFileSync(file);
-    if (secrets.some((secret) => bytes.includes(secret))) found.set(path.relative(folder, file), statSync(file).mode);
+    try {
+      const bytes = readFileSync(file);
+      if (secrets.some((secret) => bytes.includes(secret))) found.set(path.relative(folder, file), statSync(file).mode);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
   }
   return found;
 }
