@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { type FilePlace, isCopiedMark, isCopy, markFolder } from '../src/node/folder-mark.ts';
 import { tempFolder } from '../src/testing/index.ts';
@@ -28,6 +28,16 @@ for (const [name, now, expected] of [
 ] as const)
   test(`folder mark without a time of creation: ${name}`, () => assert.equal(isCopy(unborn, now), expected));
 
+test('a mark has the time of its creation, however fast it is written', async () => {
+  await using folder = await tempFolder();
+  for (let round = 0; round < 20; round++) {
+    const mark = folder.file(`running-${round}.json`);
+    await markFolder(mark);
+    const { born } = JSON.parse(await readFile(mark, 'utf8')) as FilePlace;
+    assert.equal(born, String((await stat(mark, { bigint: true })).birthtimeNs));
+  }
+});
+
 test('a mark knows its folder by any path, and its copy', async () => {
   await using folder = await tempFolder();
   const mark = folder.file('a', 'running.json');
@@ -41,9 +51,8 @@ test('a mark knows its folder by any path, and its copy', async () => {
   assert.equal(await isCopiedMark(folder.file('c', 'running.json')), false);
   const { bootId, ...rest } = JSON.parse(await readFile(folder.file('c', 'running.json'), 'utf8')) as FilePlace;
   assert.ok(bootId);
-  await writeFile(
-    folder.file('c', 'running.json'),
-    JSON.stringify({ ...rest, bootId: 'of an earlier boot', device: '1' }),
-  );
-  assert.equal(await isCopiedMark(folder.file('c', 'running.json')), false);
+  for (const other of [{ bootId: 'of an earlier boot', device: '1' }, { device: '1' }]) {
+    await writeFile(folder.file('c', 'running.json'), JSON.stringify({ ...rest, bootId, ...other }));
+    assert.equal(await isCopiedMark(folder.file('c', 'running.json')), false, JSON.stringify(other));
+  }
 });

@@ -2,8 +2,9 @@
 // still the same file; in a copy of the folder it is another one.
 import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { systemClock } from './clock.ts';
 
 export interface FilePlace {
   readonly device: string;
@@ -53,6 +54,19 @@ export async function isCopiedMark(file: string): Promise<boolean> {
   return isCopy(recorded, placeOf(found, await readBootId()));
 }
 
+/**
+ * Gives the file a time of its last change other than that of its creation: times are as exact as the kernel's tick
+ * (1 to 10 ms), so a file that was written at once has the same two as one whose file system does not keep the first.
+ */
+async function changeLaterThanBirth(handle: FileHandle): Promise<void> {
+  for (let tries = 0; tries < 10; tries++) {
+    const { birthtimeNs, ctimeNs } = await handle.stat({ bigint: true });
+    if (birthtimeNs !== ctimeNs) return;
+    await systemClock.sleep(10);
+    await handle.chmod(0o600);
+  }
+}
+
 /** Writes the mark, or replaces that of a program that did not end in order. */
 export async function markFolder(file: string): Promise<void> {
   const temporary = `${file}.${randomBytes(4).toString('hex')}`;
@@ -60,6 +74,7 @@ export async function markFolder(file: string): Promise<void> {
     await using handle = await open(temporary, 'wx', 0o600);
     await handle.writeFile(' '.repeat(512));
     await handle.sync();
+    await changeLaterThanBirth(handle);
     const place = placeOf(await handle.stat({ bigint: true }), await readBootId());
     await handle.write(JSON.stringify(place), 0);
     await handle.sync();
