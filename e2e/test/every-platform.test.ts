@@ -16,7 +16,7 @@ interface Row {
 }
 
 /** Starts the platform, waits until it has tried every platform, and stops it. */
-async function started(dataDir: string): Promise<{ rows: Row[]; sums: string; words: string }> {
+async function started(dataDir: string): Promise<{ rows: Row[]; sums: string; words: string; created: string }> {
   const before = (await storyEvents(dataDir)).length;
   const up = await startUpForAll(dataDir, '--empty');
   const ready = await up.answer;
@@ -31,9 +31,10 @@ async function started(dataDir: string): Promise<{ rows: Row[]; sums: string; wo
   while (!(await isDone())) await systemClock.sleep(200);
   const { stdout } = await runCli(env, 'release', 'list', '--json');
   const sums = await (await fetch(`${env.PLATFORM_URL}/releases/SHA256SUMS`)).text();
+  const { stdout: created } = await runCli(env, 'machine', 'create', `machine-${before}`);
   up.group.signal('SIGTERM');
   assert.equal((await up.group.exited).code, 0);
-  return { rows: JSON.parse(stdout) as Row[], sums, words: await up.stderr };
+  return { rows: JSON.parse(stdout) as Row[], sums, words: await up.stderr, created };
 }
 
 const platformsOf = (rows: readonly Row[]): string[] =>
@@ -57,7 +58,15 @@ test('every platform is released in the background; one that fails is reported a
   assert.match(first.words, /Not released for linux\/arm64: .*EEXIST.* The next npm start tries it again\./);
   assert.match(first.words, /Agent and machine server are released for windows\/amd64, too\./);
 
+  assert.match(first.created, /Put this on the machine as .*C:\\ProgramData\\Platform\\platform\.json/);
+  assert.match(first.created, /install\.sh \| sudo sh/);
+  const [, sha256 = ''] =
+    /windows-amd64\/platform-agent; if \(\(Get-FileHash \$f\)\.Hash -ne '(\w{64})'/.exec(first.created) ?? [];
+  assert.match(first.sums, new RegExp(`^${sha256}  .*/windows-amd64/platform-agent$`, 'm'));
+  assert.match(first.created, /Not released yet for linux\/arm64: /);
+
   const second = await started(folder.path);
+  assert.doesNotMatch(second.created, /Not released yet/);
   assert.deepEqual(platformsOf(second.rows), both(releasePlatforms));
   for (const { name, version, platform } of second.rows)
     assert.match(

@@ -1,3 +1,6 @@
+import type { Release } from './gen/platform/release/v1/release_pb.ts';
+import { releasePlatforms, type ReleasePlatform } from './target-path.ts';
+
 /**
  * A shell command that prints the install script. If the server has a private CA, the command contains its hash: it
  * downloads the CA certificate unverified, and uses it only if the hash matches. It uses braces, because `$((` starts
@@ -21,3 +24,26 @@ export const windowsInstallCommand = ({ url, sha256 }: { url: string; sha256: st
     `if ((Get-FileHash $f).Hash -ne '${sha256}') { throw 'This is not the file that the page named.' }`,
     '& $f install',
   ].join('; ');
+
+export interface InstallCommands {
+  readonly linux: string;
+  /** For PowerShell; undefined: no agent for Windows is released. */
+  readonly windows: string | undefined;
+  /** The platforms whose machines find no agent in the channel "stable". */
+  readonly missing: readonly ReleasePlatform[];
+}
+
+type StableRelease = Pick<Release, 'platform' | 'channels' | 'target' | 'url' | 'sha256'>;
+
+/** The commands that install the agent, and the platforms that they do not work on yet. */
+export function installCommands(scriptCommand: string, agents: readonly StableRelease[]): InstallCommands {
+  const stable = agents.filter(({ channels, target }) => channels.includes('stable') && target !== '');
+  const windows = stable.find(({ platform }) => platform === 'windows/amd64');
+  return {
+    linux: `${scriptCommand} | sudo sh`,
+    windows: windows && windowsInstallCommand({ url: windows.url, sha256: hexOf(windows.sha256) }),
+    missing: releasePlatforms.filter((one) => !stable.some(({ platform }) => platform === one)),
+  };
+}
+
+const hexOf = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');

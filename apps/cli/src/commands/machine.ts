@@ -4,6 +4,8 @@ import { systemClock } from '@platform/kit/node';
 import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { factFields } from '@platform/contract/machine-filter';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
+import { type InstallCommands, installCommands } from '@platform/contract/install-command';
+import { releasePlatforms } from '@platform/contract/target-path';
 import { type ProgramName, withVersion } from '@platform/contract/version-pin';
 import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
@@ -52,19 +54,22 @@ function createCommand(machine: Command, run: Run): void {
         const credentials = JSON.parse(created.credentialsJson) as Record<string, unknown>;
         const ids = { machine_id: created.machine?.id, part_id: created.machine?.partId };
         const command = created.installScriptCommand;
+        // A key that may create machines may be closed to releases: its user gets the command for Linux.
+        const agents = await client.releaseClient.listReleases('platform-agent').catch(() => []);
+        const commands = installCommands(command, agents);
         const made = `Created machine ${printable(name)} with ID ${created.machine?.id}, part ${created.machine?.partId}.`;
         if (options.output !== undefined) {
           await writeSecretFile(options.output, `${JSON.stringify(credentials, null, 2)}\n`);
-          output.json({ ...ids, output: options.output, install_script_command: command });
+          output.json({ ...ids, output: options.output, ...commandsJson(command, commands) });
           output.text(`${made} Its credentials are in ${printable(options.output)}.`);
-          return output.text(installText(command));
+          return output.text(installText(commands));
         }
         output.secret();
-        output.json({ ...ids, credentials, install_script_command: command });
+        output.json({ ...ids, credentials, ...commandsJson(command, commands) });
         output.text(made);
-        output.text('Put this on the machine as /etc/platform.json (mode 600):\n');
+        output.text(`Put this on the machine as ${credentialsPlaces(commands)}:\n`);
         output.text(JSON.stringify(credentials, null, 2));
-        output.text(installText(command));
+        output.text(installText(commands));
       }),
     );
 }
@@ -234,8 +239,24 @@ function upgradeSystemCommand(machine: Command, run: Run): void {
     );
 }
 
-const installText = (command: string): string =>
-  `\nThen install the agent there (Linux with systemd):\n\n  ${command} | sudo sh`;
+const commandsJson = (script: string, { windows }: InstallCommands) => ({
+  install_script_command: script,
+  ...(windows !== undefined && { windows_install_command: windows }),
+});
+
+const credentialsPlaces = ({ windows }: InstallCommands): string =>
+  [
+    '/etc/platform.json (mode 600)',
+    ...(windows === undefined ? [] : ['on Windows as C:\\ProgramData\\Platform\\platform.json']),
+  ].join(', ');
+
+function installText({ linux, windows, missing }: InstallCommands): string {
+  const lines = [`\nThen install the agent there (Linux with systemd):\n\n  ${linux}`];
+  if (windows !== undefined) lines.push(`On Windows (x64, a preview), in PowerShell as administrator:\n\n  ${windows}`);
+  if (missing.length > 0 && missing.length < releasePlatforms.length)
+    lines.push(`Not released yet for ${missing.join(', ')}: see platform release list.`);
+  return lines.join('\n\n');
+}
 
 const pinHelp = `
 Files that no release key signed (addresses) need an owner; saving one is the consent and is recorded.

@@ -1,6 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { installCommands } from '../view/install-commands.ts';
+import { installCommands } from '@platform/contract/install-command';
 import { CodeBlock, Command } from './copying.tsx';
 import { FailureNote } from './messages.tsx';
 

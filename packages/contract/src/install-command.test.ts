@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { installCommands } from './install-commands.ts';
+import { installCommands } from './install-command.ts';
 
 const release = (platform: string, change: { channels?: string[]; target?: string } = {}) => ({
   platform,
