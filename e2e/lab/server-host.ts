@@ -1,36 +1,10 @@
 // A container that a management server is installed in, reachable by other machines of the lab over TLS and by name.
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { text } from 'node:stream/consumers';
-import path from 'node:path';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { checkout } from '../src/up-process.ts';
 import { labCertificate } from './authority.ts';
 import { container, eventually, type LabMachine } from './machine.ts';
-
-export interface ServerArchive {
-  readonly version: string;
-  readonly file: string;
-}
-
-/**
- * Builds an archive of this checkout with the programs for this host's machines, or takes the one in
- * PLATFORM_LAB_SERVER_ARCHIVE. @throws Error with the builder's output
- */
-export async function buildArchive(version: string, out: string): Promise<ServerArchive> {
-  const { PLATFORM_LAB_SERVER_ARCHIVE: built } = process.env;
-  if (built) return { version, file: built };
-  const args = [path.join(checkout, 'tools/server-archive.ts'), '--release-version', version, '--programs', 'own'];
-  const group = await spawnGroup({ command: process.execPath, args: [...args, '--out', out], cwd: checkout });
-  const [stdout, stderr, { code }] = await Promise.all([
-    group.stdout ? text(group.stdout) : '',
-    group.stderr ? text(group.stderr) : '',
-    group.exited,
-  ]);
-  if (code !== 0) throw new Error(`the archive ${version} could not be built:\n${stderr}`);
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as ServerArchive;
-}
 
 export interface ServerHost extends AsyncDisposable {
   readonly machine: LabMachine;

@@ -1,11 +1,14 @@
 // The management server as a service, from its archive and without a network, on a Debian with systemd; a machine that
 // it manages stays online through everything that happens to the server.
 import assert from 'node:assert/strict';
-import path from 'node:path';
+import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import path from 'node:path';
 import { tempFolder } from '@platform/kit/testing';
+import { labCertificate } from '../lab/authority.ts';
+import { serverArchive } from '../lab/container.ts';
 import { container, eventually, type LabMachine, serverName } from '../lab/machine.ts';
-import { buildArchive, type ServerHost, startServerHost } from '../lab/server-host.ts';
+import { type ServerHost, startServerHost } from '../lab/server-host.ts';
 
 const unpacked = '/root/archive';
 const service = (command: string): string => `${unpacked}/platform admin ${command}`;
@@ -15,12 +18,20 @@ const install = service(
 
 /** An archive with another version: `change` is a shell command in its folder. */
 const derive = (version: string, change = 'true'): string =>
-  `cd /root && rm -rf next && cp -a archive next && cd next && sed -i 's/"version": "[^"]*"/"version": "${version}"/' release.json package.json && ` +
+  `cd /root && rm -rf next && cp -a archive next && cd next && sed -i '0,/"version": "[^"]*"/s//"version": "${version}"/' release.json package.json && ` +
   `${change} && cd .. && tar -czf ${version}.tar.gz next && rm -rf next`;
 
 const current = (on: LabMachine): Promise<string> => on.must('readlink /opt/platform-management/current');
-const newMigration = (table: string): string =>
-  `echo "create table ${table} (id int);" > apps/cloud/src/database/migrations/9999_${table}.sql`;
+/** In the order of the tables' names. */
+const newMigrations = (...tables: string[]): string =>
+  tables
+    .map((table) => `echo "create table ${table} (id int);" > apps/cloud/src/database/migrations/9999_${table}.sql`)
+    .join(' && ');
+
+/** Shell: the server ends 3 s after it is ready. In front, because the program waits for its own end. */
+const crashOnceReady =
+  `echo "setInterval(() => fetch('http://127.0.0.1:443/readyz').then((r) => r.ok && setTimeout(() => process.exit(7), 3000)).catch(() => {}), 300);" > crash.ts && ` +
+  'cat apps/cloud/src/main.ts >> crash.ts && mv crash.ts apps/cloud/src/main.ts';
 
 async function machineOnline(host: LabMachine, name: string, seconds = 120): Promise<void> {
   await eventually(`${name} is online`, seconds, async () => {
@@ -60,13 +71,15 @@ async function refusesBadInput({ machine }: ServerHost): Promise<void> {
     await refusal(install.replace('/root/key.pem', '/root/other.pem')),
     /CERTIFICATE_UNUSABLE.*another certificate/,
   );
-  await machine.must(
-    'openssl req -x509 -key /root/other.pem -subj /CN=old -days 1 -out /root/old.pem -not_before 20200101000000Z -not_after 20200102000000Z 2>/dev/null || ' +
-      'faketime 2020-01-01 openssl req -x509 -key /root/other.pem -subj /CN=old -days 1 -out /root/old.pem || cp /root/cert.pem /root/old.pem',
-  );
+  await using files = await tempFolder();
+  const day = 86_400_000;
+  const old = labCertificate({ from: Date.now() - 30 * day, to: Date.now() - day });
+  await writeFile(files.file('old.pem'), old.cert);
+  await writeFile(files.file('old-key.pem'), old.key, { mode: 0o600 });
+  await machine.push('/root', files.file('old.pem'), files.file('old-key.pem'));
   assert.match(
-    await refusal(install.replace('/root/cert.pem', '/root/old.pem').replace('/root/key.pem', '/root/other.pem')),
-    /CERTIFICATE_UNUSABLE/,
+    await refusal(install.replace('/root/cert.pem', '/root/old.pem').replace('/root/key.pem', '/root/old-key.pem')),
+    /CERTIFICATE_UNUSABLE.*old\.pem.*it expired on /,
   );
   assert.match(
     await refusal('setpriv --reuid=65534 --clear-groups platform admin install-service'),
@@ -96,7 +109,9 @@ async function keepsEditedUnit({ machine }: ServerHost): Promise<void> {
 
 async function upgradesAndReverts({ machine }: ServerHost): Promise<void> {
   await machine.must(derive('0.1.1'), 300);
-  assert.match((await upgrade(machine, '0.1.1')).text, /Version 0\.1\.1 is installed and ready/);
+  const newer = await upgrade(machine, '0.1.1');
+  assert.match(newer.text, /Version 0\.1\.1 is installed and ready/);
+  assert.doesNotMatch(newer.text, /not published/);
   assert.equal(await current(machine), '0.1.1');
   await machineOnline(machine, 'barn');
 
@@ -105,12 +120,19 @@ async function upgradesAndReverts({ machine }: ServerHost): Promise<void> {
   assert.match(broken.text, /SERVER_NOT_READY: Version 0\.1\.2 was not ready in time: Version 0\.1\.1 runs again/);
   assert.equal(await current(machine), '0.1.1');
   await machineOnline(machine, 'barn');
+
+  await machine.must(derive('0.1.2-crash', crashOnceReady), 300);
+  const crashing = await upgrade(machine, '0.1.2-crash', '--ready-within 20');
+  assert.match(crashing.text, /SERVER_NOT_READY: Version 0\.1\.2-crash.*Version 0\.1\.1 runs again/);
+  assert.match(crashing.text, /it was ready for \d+ s, and not longer/);
+  assert.equal(await current(machine), '0.1.1');
+  await machineOnline(machine, 'barn');
 }
 
 async function returnsToVersionBefore({ machine }: ServerHost): Promise<void> {
   assert.match(await machine.must('platform admin rollback', 300), /Version 0\.1\.0 is in use again/);
   await machineOnline(machine, 'barn');
-  await machine.must(derive('0.1.3', newMigration('later')), 300);
+  await machine.must(derive('0.1.3', newMigrations('later')), 300);
   assert.match((await upgrade(machine, '0.1.3')).text, /Version 0\.1\.3 is installed and ready/);
   await machine.must('platform machine create shed -o /root/shed.json');
   const { stderr } = await machine.exec('platform admin rollback', 300);
@@ -127,9 +149,12 @@ async function returnsToVersionBefore({ machine }: ServerHost): Promise<void> {
 }
 
 /** All processes end in this stage of an upgrade; after the start the switch ends by itself. */
-async function survivesPowerCut(host: ServerHost, version: string, stage: string): Promise<void> {
+async function survivesPowerCut(
+  host: ServerHost,
+  { version, stage, tables }: { version: string; stage: string; tables: string[] },
+): Promise<void> {
   const { machine } = host;
-  await machine.must(derive(version, newMigration(`cut_${stage}`)), 300);
+  await machine.must(derive(version, newMigrations(...tables)), 300);
   await machine.must(`nohup platform admin upgrade /root/${version}.tar.gz >/root/upgrade.log 2>&1 &`);
   const file = '/var/lib/platform-management/installation/switch.json';
   await eventually(`stage ${stage}`, 200, async () =>
@@ -147,7 +172,8 @@ async function survivesPowerCut(host: ServerHost, version: string, stage: string
 async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
   const version = await current(machine);
   assert.match(await machine.must('platform admin uninstall-service', 120), /data in \/var\/lib\/platform-management/);
-  assert.equal((await machine.exec('ls /opt/platform-management /etc/systemd/system/platform-management*')).stdout, '');
+  const left = await machine.exec('ls -d /opt/platform-management* /etc/systemd/system/platform-management*');
+  assert.equal(left.stdout.trim(), '/etc/systemd/system/platform-management.service.old', 'the unit of a user stays');
   assert.equal((await machine.exec('pgrep -u platform-management')).stdout, '');
   await machine.must(
     `cd /root && rm -rf archive && mkdir archive && tar -xzf ${version}.tar.gz -C archive --strip-components=1`,
@@ -158,13 +184,12 @@ async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
 }
 
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
-  await using folder = await tempFolder();
-  const archive = await buildArchive('0.1.0', folder.path);
+  const archive = await serverArchive();
   await using host = await startServerHost();
   const { machine } = host;
-  await machine.push('/root', archive.file);
+  await machine.push('/root', archive);
   await machine.must(
-    `mv /root/${path.basename(archive.file)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
+    `mv /root/${path.basename(archive)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
     300,
   );
   await t.test('install, and again', () => installs(host));
@@ -190,7 +215,11 @@ test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   });
   await t.test('upgrade; a version that is never ready is reverted', () => upgradesAndReverts(host));
   await t.test('return to the version before, with and without a newer schema', () => returnsToVersionBefore(host));
-  await t.test('a power cut while the data are saved', () => survivesPowerCut(host, '0.1.4', 'prepare'));
-  await t.test('a power cut while the new version is on trial', () => survivesPowerCut(host, '0.1.5', 'trial'));
+  await t.test('a power cut while the data are saved', () =>
+    survivesPowerCut(host, { version: '0.1.4', stage: 'prepare', tables: ['a'] }),
+  );
+  await t.test('a power cut while the new version is on trial', () =>
+    survivesPowerCut(host, { version: '0.1.5', stage: 'trial', tables: ['a', 'b'] }),
+  );
   await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
 });

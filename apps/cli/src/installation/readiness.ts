@@ -11,30 +11,54 @@ const answerMs = 3_000;
 /** The server on this host, without TLS. */
 export const localUrl = async (): Promise<string> => `http://127.0.0.1:${(await readServerOptions()).port ?? 8080}`;
 
-/** Why the server of this version is not ready; undefined: it is. */
-async function missing(version: string): Promise<string | undefined> {
+/** A version that crashes soon after its start is ready for a moment: it counts once one process stays ready this long. */
+const staysReadyMs = 15_000;
+
+interface Seen {
+  /** Why the server is not ready; undefined: it is. */
+  readonly problem?: string;
+  readonly pid: string;
+}
+
+async function look(version: string): Promise<Seen> {
   const pid = attempt('systemctl', 'show', '-P', 'MainPID', units.server).text;
-  if (pid === '0' || pid === '') return 'the server does not run';
+  if (pid === '0' || pid === '') return { pid, problem: 'the server does not run' };
   try {
     // The kernel's word for which version runs: the link may have changed since the start.
     const program = readlinkSync(`/proc/${pid}/exe`);
-    if (!program.startsWith(`${places.programs}/${version}/`)) return `${program} runs`;
+    if (!program.startsWith(`${places.programs}/${version}/`)) return { pid, problem: `${program} runs` };
     const response = await fetch(`${await localUrl()}/readyz`, { signal: AbortSignal.timeout(answerMs) });
-    return response.ok ? undefined : `/readyz answers ${response.status}: ${(await response.text()).trim()}`;
+    if (response.ok) return { pid };
+    return { pid, problem: `/readyz answers ${response.status}: ${(await response.text()).trim()}` };
   } catch (error) {
-    return errorText(error);
+    return { pid, problem: errorText(error) };
   }
 }
 
-/** @returns why the version is not ready in time, with the last lines of its log; undefined: it is. */
+/**
+ * Waits until one process of the version has been ready for 15 s.
+ *
+ * @param withinS - for the beginning of these 15 s. Each process that ends begins them again.
+ * @returns why that did not happen, with the last lines of its log; undefined: it did.
+ */
 export async function untilReady(version: string, withinS: number): Promise<string | undefined> {
   const end = systemClock.now() + withinS * 1000;
+  let since: { pid: string; at: number } | undefined;
+  let ended = '';
   for (;;) {
-    const problem = await missing(version);
-    if (problem === undefined) return undefined;
-    if (systemClock.now() > end) {
+    const { pid, problem } = await look(version);
+    const now = systemClock.now();
+    if (since && (since.pid !== pid || problem !== undefined)) {
+      ended = `it was ready for ${Math.round((now - since.at) / 1000)} s, and not longer; `;
+      since = undefined;
+    }
+    if (problem === undefined) {
+      since ??= { pid, at: now };
+      if (now - since.at >= staysReadyMs) return undefined;
+    }
+    if (!since && now > end) {
       const lines = attempt('journalctl', '-u', units.server, '-n', '8', '-o', 'cat', '--no-pager').text;
-      return `${problem} after ${withinS} s. Its last lines:\n${lines}`;
+      return `${ended}${problem ?? `process ${pid} has just started`} after ${withinS} s. Its last lines:\n${lines}`;
     }
     await systemClock.sleep(againMs);
   }

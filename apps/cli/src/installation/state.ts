@@ -23,6 +23,8 @@ export interface Switch {
   readonly readyWithinS: number;
   /** ms since 1970. */
   readonly startedAt: number;
+  /** Why the newer version is reverted; absent in a file of an older version. */
+  readonly problem?: string;
 }
 
 export interface Outcome {

@@ -48,7 +48,7 @@ const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) 
     const problem = await untilReady(of.to, of.readyWithinS);
     if (problem !== undefined) {
       say(`Version ${of.to} is not ready: ${problem}`);
-      if (of.from !== null) return writeSwitch({ ...of, stage: 'revert' });
+      if (of.from !== null) return writeSwitch({ ...of, stage: 'revert', problem });
       systemctl('stop', units.server);
       return endSwitch({ to: of.to, startedAt: of.startedAt, outcome: 'failed', reason: problem });
     }
@@ -64,15 +64,17 @@ const stages: Readonly<Record<Switch['stage'], (of: Switch, say: (text: string) 
   },
 
   async revert(of) {
-    const why = attempt('journalctl', '-u', units.server, '-n', '8', '-o', 'cat', '--no-pager').text;
     const from = of.from ?? of.to;
     systemctl('stop', units.runner, units.server);
     if ((of.hasNewSchema || of.restore !== null) && of.snapshot !== null) restoreSnapshot(of.snapshot);
     start(from);
     attempt('systemctl', 'start', '--no-block', units.runner);
     const problem = await untilReady(from, of.readyWithinS);
-    const reason = `the last lines of ${of.to} are:\n${why}${problem === undefined ? '' : `\nVersion ${from} is not ready either: ${problem}`}`;
-    await endSwitch({ to: of.to, startedAt: of.startedAt, outcome: 'reverted', reason });
+    const reasons = [
+      of.problem ?? '',
+      ...(problem === undefined ? [] : [`Version ${from} is not ready either: ${problem}`]),
+    ];
+    await endSwitch({ to: of.to, startedAt: of.startedAt, outcome: 'reverted', reason: reasons.join('\n') });
   },
 };
 

@@ -18,6 +18,15 @@ export function parsePostmaster(text: string): Postmaster | undefined {
 export const readPostmaster = async (dataFolder: string): Promise<Postmaster | undefined> =>
   readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').then(parsePostmaster, () => undefined);
 
+/** Under an emulator of another processor, the program is the emulator, and PostgreSQL is its first argument. */
+async function isEmulated(pid: number): Promise<boolean> {
+  const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return line
+    .split('\0')
+    .slice(0, 3)
+    .some((word) => path.basename(word) === 'postgres');
+}
+
 /**
  * State of a postmaster's process. `gone` includes zombies and a PID that another program has now. PID 1 of a container
  * may never reap a zombie, so that kill(pid, 0) keeps succeeding.
@@ -35,7 +44,8 @@ export async function processState(pid: number, dataFolder?: string): Promise<'g
   if (stat === undefined) return process.platform === 'linux' ? 'gone' : 'postgres';
   if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return 'gone';
   const program = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
-  if (program !== undefined && !path.basename(program).startsWith('postgres')) return 'gone';
+  if (program !== undefined && !path.basename(program).startsWith('postgres') && !(await isEmulated(pid)))
+    return 'gone';
   const folder = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   const isOther =
     dataFolder !== undefined && folder !== undefined && folder !== (await realpath(dataFolder).catch(() => dataFolder));
