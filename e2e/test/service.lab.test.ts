@@ -183,6 +183,34 @@ async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
   await machineOnline(machine, 'barn');
 }
 
+/** As docs/operations/restore.md says. */
+async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
+  await machine.must('platform admin backup /root/backup && platform admin verify /root/backup', 300);
+  await machine.must('platform admin uninstall-service --delete-data', 120);
+  const left =
+    'ls -d /opt/platform-management /etc/platform-management /var/lib/platform-management; id platform-runner';
+  assert.equal((await machine.exec(left)).stdout, '');
+  await machine.must(install, 600);
+  const damaged = await machine.exec(
+    'cp -a /root/backup /root/cut && truncate -s 100 /root/cut/snapshots/*/database/part.* && platform admin restore /root/cut --replace',
+    300,
+  );
+  assert.match(damaged.stderr, /BACKUP_DAMAGED/);
+  assert.match(damaged.stderr, /Nothing was replaced/);
+  assert.match(await machine.must('platform machine list'), /No machine yet/);
+  const replaced = await machine.exec('platform admin restore /root/backup --replace', 600);
+  assert.match(replaced.stderr, /The data before are in \/var\/lib\/platform-management\/installation\/replaced/);
+  assert.equal(replaced.code, 0, replaced.stderr);
+  await machineOnline(machine, 'barn');
+  assert.equal(await machine.must('systemctl show -P Result platform-management-maintenance'), 'success');
+  await eventually('the runner is online', 60, async () =>
+    /"online": ?true/.test((await machine.exec('platform runner list --json')).stdout) ? true : undefined,
+  );
+  const { stdout: report } = await machine.exec('platform admin doctor');
+  assert.doesNotMatch(report, /FAIL/, report);
+  assert.match(report, /ok +releases/, report);
+}
+
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   const archive = await serverArchive();
   await using host = await startServerHost();
@@ -222,4 +250,5 @@ test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
     survivesPowerCut(host, { version: '0.1.5', stage: 'trial', tables: ['a', 'b'] }),
   );
   await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
+  await t.test('the disk is lost: install, restore, and the machine comes back', () => survivesLossOfDisk(host));
 });

@@ -1,5 +1,10 @@
 import type { Command } from 'commander';
+import { PlatformError } from '@platform/contract/errors';
+import { confirmed } from '../confirm.ts';
 import { defaultDataFolder } from '../data-folder.ts';
+import { alone } from '../installation/install.ts';
+import { requireHost } from '../installation/places.ts';
+import { replaceData } from '../installation/replace-data.ts';
 import type { Run } from '../run.ts';
 import { runServerProgram } from './server-program.ts';
 
@@ -10,6 +15,8 @@ interface Flags {
   readonly snapshot?: string;
   readonly keys?: string;
   readonly acceptDamaged?: boolean;
+  readonly replace?: boolean;
+  readonly yes?: boolean;
   readonly json?: boolean;
 }
 
@@ -25,7 +32,7 @@ export function adminBackupCommands(admin: Command, run: Run): void {
     .option('--keep <n>', 'remove all snapshots but the newest N')
     .option('--keys-to <file>', 'put the keys there, away from the rest of the backup')
     .addHelpText('after', '\nPLATFORM_BACKUP_PASSPHRASE encrypts the keys. DATABASE_URL names a database of your own.')
-    .action(run(async ({ signal }, dir: string, flags: Flags) => start('backup', dir, flags, signal)));
+    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('backup', dir, flags, signal))));
   admin
     .command('restore <dir>')
     .description('restore a snapshot into a new or empty data folder')
@@ -33,17 +40,32 @@ export function adminBackupCommands(admin: Command, run: Run): void {
     .option('--snapshot <name or number>', 'which one (default: the newest)')
     .option(...keys)
     .option('--accept-damaged', 'restore without the files that are damaged')
+    .option('--replace', 'replace the data of the installed server on this host, and keep what was there')
+    .option('--yes', 'do not ask')
     .addHelpText(
       'after',
       '\nPLATFORM_BACKUP_PASSPHRASE opens encrypted keys. DATABASE_URL names an empty database of your own.',
     )
-    .action(run(async ({ signal }, dir: string, flags: Flags) => start('restore', dir, flags, signal)));
+    .action(
+      run(async ({ signal, output }, dir: string, flags: Flags) => {
+        if (!flags.replace) return void (await start('restore', dir, flags, signal));
+        if (flags.dataDir !== undefined)
+          throw new PlatformError('INVALID_ARGUMENT', { field: '--replace', limit: 'no --data-dir beside it' });
+        requireHost();
+        if (!(await confirmed('Replace all data of the server on this host by those of the backup?', flags))) return;
+        const restore = async (folder: string): Promise<boolean> =>
+          (await start('restore', dir, { ...flags, dataDir: folder }, signal)) === 0;
+        const kept = await alone(() => replaceData({ restore, readyWithinS: 300, say: output.note }));
+        if (kept === undefined) return output.note('Nothing was replaced: the server runs with its data of before.');
+        output.note(`The server is ready with the restored data. The data before are in ${kept}; remove them later.`);
+      }),
+    );
   admin
     .command('verify <dir>')
     .description('read every file of the backups in a folder and compare its hash')
     .option('--snapshot <name or number>', 'which one (default: all)')
     .option(...keys)
-    .action(run(async ({ signal }, dir: string, flags: Flags) => start('verify', dir, flags, signal)));
+    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
 }
 
 async function start(
@@ -51,7 +73,7 @@ async function start(
   dir: string,
   flags: Flags,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const given = {
     '--data-dir':
       name === 'verify' ? undefined : (flags.dataDir ?? process.env['PLATFORM_DATA_DIR'] ?? defaultDataFolder()),
@@ -67,5 +89,5 @@ async function start(
     '--',
     dir,
   ];
-  await runServerProgram([name, ...args], signal);
+  return runServerProgram([name, ...args], signal);
 }

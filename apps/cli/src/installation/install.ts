@@ -145,7 +145,7 @@ async function switchTo(
 }
 
 /** Waits until the unit has ended a switch in progress; starts it where it does not run. */
-async function finishSwitch(say: Say): Promise<void> {
+export async function finishSwitch(say: Say): Promise<void> {
   for (let tries = 0; (await readSwitch()) !== undefined; tries++) {
     if (tries === 1) say('A switch to another version was interrupted. It goes on now …');
     if (tries > 60) throw new PlatformError('INSTALLATION_IN_USE', { pid: 0 });

@@ -63,6 +63,14 @@ export async function endSwitch(outcome: Outcome): Promise<void> {
   flush(places.state);
 }
 
+/** Exists from the moment when restored data are complete until they are in use. */
+export const isReplacing = (): boolean => existsSync(file('replacing'));
+export const writeReplacement = (): Promise<void> => write('replacing', {});
+export async function endReplacement(): Promise<void> {
+  rmSync(file('replacing'), { force: true });
+  flush(places.state);
+}
+
 /** While this file exists, the data are incomplete and the server must not start. */
 export const restoring = path.join(places.state, 'restoring');
 

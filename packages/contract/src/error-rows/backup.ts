@@ -64,7 +64,8 @@ export const backupErrors = {
     rpc: 'failed_precondition',
     retry: 'never',
     message: 'Nothing was restored: {path} is not empty[: it holds {found}].',
-    remedy: 'Restore into a new folder, or an empty database. To replace an installation, first move its folder away.',
+    remedy:
+      'Restore into a new folder, or an empty database. To replace an installation, first move its folder away; --replace does that for a server that is installed as a service.',
   },
   COPIED_WHILE_RUNNING: {
     rpc: 'failed_precondition',

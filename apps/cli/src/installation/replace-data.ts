@@ -1,0 +1,93 @@
+// Replaces the data of the installed server by a snapshot of a backup. The snapshot is restored beside the data, while the
+// server runs: a failure changes nothing. Then both change places.
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { knownAccounts } from './accounts.ts';
+import { writeKeysOfFirstStart } from './first-start.ts';
+import { finishSwitch } from './install.ts';
+import { places, units } from './places.ts';
+import { untilReady } from './readiness.ts';
+import { readServerOptions } from './server-options.ts';
+import { currentVersion, endReplacement, isReplacing, writeReplacement } from './state.ts';
+import { attempt, flush, must, systemctl } from './system.ts';
+
+const fresh = path.join(places.data, 'restored');
+const replaced = path.join(places.state, 'replaced');
+const names = ['cloud', 'release-keys'];
+
+export interface Replacement {
+  /** Restores the snapshot into an empty folder. @returns whether it did. */
+  restore(dataFolder: string): Promise<boolean>;
+  readonly readyWithinS: number;
+  say(text: string): void;
+}
+
+/**
+ * @returns the folder with the replaced data; undefined: nothing was restored, and the server runs as before.
+ * @throws PlatformError NOT_INSTALLED, INVALID_ARGUMENT, SERVER_NOT_READY
+ */
+export async function replaceData({ restore, readyWithinS, say }: Replacement): Promise<string | undefined> {
+  const version = currentVersion();
+  if (version === undefined) throw new PlatformError('NOT_INSTALLED', {});
+  await finishSwitch(say);
+  await refuseOtherPlaces();
+  if (isReplacing()) say('A replacement of the data was interrupted. It goes on now …');
+  else if (await restoreBeside(restore)) await writeReplacement();
+  else return undefined;
+  systemctl('stop', units.runner, units.server);
+  swap();
+  await endReplacement();
+  await writeKeysOfFirstStart();
+  attempt('systemctl', 'reset-failed', units.server);
+  systemctl('start', units.server);
+  const problem = await untilReady(version, readyWithinS);
+  if (problem !== undefined)
+    throw new PlatformError('SERVER_NOT_READY', {
+      version,
+      problem: `the restored data are in use, the data before are in ${replaced}; ${problem}`,
+    });
+  systemctl('restart', units.runner);
+  attempt('systemctl', 'start', units.maintenance);
+  return replaced;
+}
+
+/** @throws PlatformError INVALID_ARGUMENT where a change of folders would not change the data. */
+async function refuseOtherPlaces(): Promise<void> {
+  const cloud = path.join(places.data, 'cloud');
+  const refuse = (limit: string): never => {
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--replace', value: cloud, limit });
+  };
+  if ((await readServerOptions()).database_url !== undefined)
+    refuse('an embedded database; set DATABASE_URL to an empty one, and restore with --data-dir into a new folder');
+  if (existsSync(cloud) && statSync(cloud).dev !== statSync(places.data).dev)
+    refuse('a folder of the same disk; stop the server, empty the folder, and restore with --data-dir');
+}
+
+async function restoreBeside(restore: Replacement['restore']): Promise<boolean> {
+  const { server } = knownAccounts();
+  const cloud = path.join(fresh, 'cloud');
+  // A complete one of an earlier try is not known to be of this snapshot; an incomplete one is begun anew.
+  if (!existsSync(path.join(cloud, 'restoring.json'))) rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(cloud, { recursive: true, mode: 0o755 });
+  chownSync(cloud, server.uid, server.gid);
+  return restore(cloud);
+}
+
+/** Can be repeated after an interruption. */
+function swap(): void {
+  if (names.every((name) => existsSync(path.join(places.data, name))) && existsSync(path.join(fresh, 'cloud')))
+    rmSync(replaced, { recursive: true, force: true });
+  mkdirSync(replaced, { recursive: true, mode: 0o700 });
+  for (const name of names) {
+    const [from, to, before] = [path.join(fresh, name), path.join(places.data, name), path.join(replaced, name)];
+    if (!existsSync(from)) continue;
+    if (existsSync(to)) renameSync(to, before);
+    renameSync(from, to);
+  }
+  must('chmod', '700', path.join(places.data, 'cloud'));
+  if (existsSync(path.join(places.data, 'release-keys')))
+    must('chown', '-R', 'root:root', path.join(places.data, 'release-keys'));
+  flush(places.data);
+  rmSync(fresh, { recursive: true, force: true });
+}
