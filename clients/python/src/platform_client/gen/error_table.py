@@ -188,7 +188,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "BACKUP_NEWER": ("failed_precondition", "never", "Restore it with version {found} or a newer one."),
     "BACKUP_KEYS_MISSING": ("failed_precondition", "never", "Name the file with --keys. Without the keys, machines and users of the backup cannot sign in."),
     "BACKUP_PASSPHRASE_WRONG": ("permission_denied", "never", "Set PLATFORM_BACKUP_PASSPHRASE to the passphrase with which this backup was made."),
-    "RESTORE_TARGET_IN_USE": ("failed_precondition", "never", "Restore into a new folder, or an empty database. To replace an installation, first move its folder away."),
+    "RESTORE_TARGET_IN_USE": ("failed_precondition", "never", "Restore into a new folder, or an empty database. To replace an installation, first move its folder away; --replace does that for a server that is installed as a service."),
     "COPIED_WHILE_RUNNING": ("failed_precondition", "never", "Stop the original in order and copy it again, or restore a backup with platform admin restore. If this copy is all that is left, start once with --accept-copy: it starts if all files and rows pass a check."),
     "COPY_DAMAGED": ("data_loss", "never", "Restore a backup with platform admin restore, or copy the original again after its server was stopped."),
     "DATABASE_ELSEWHERE": ("failed_precondition", "never", "Copy a server by platform admin backup and platform admin restore: its database lies outside of its data folder, because the user of the database cannot enter that folder."),
