@@ -1,0 +1,150 @@
+// What goes wrong with the operating system of a machine: journald restarts under load, dpkg is killed, the power fails,
+// the repository and the disk fail, and a reboot waits for its window. With the real systemd, journald, apt and dpkg.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { build } from '../lab/builds.ts';
+import { installed, mainPid, telling } from '../lab/installed.ts';
+import { container, eventually } from '../lab/machine.ts';
+import { startSite } from '../lab/site.ts';
+
+const isApplied = ({ report }: Machine): boolean =>
+  report?.slices.find(({ slice }) => slice === ConfigSlice.SYSTEM)?.state === SliceState.IN_EFFECT;
+const ofSystem = ({ report }: Machine): { code: string; message: string; remedy: string }[] =>
+  report?.conditions.filter(({ code }) => /^(?:OS_PACKAGES|OS_UPGRADES|SYSTEM_NOT)/.test(code)) ?? [];
+
+test('failures of the operating system', { timeout: 1_800_000 }, async (t) => {
+  await using site = await startSite();
+  for (const program of ['platform-agent', 'platform-server'] as const)
+    await site.publish(await build(program, '0.1.0'), 'stable');
+  await using machine = await container(site.port);
+  await using folder = await tempFolder();
+  const archive = folder.file('repo');
+  const offer = async (version: string, env: Record<string, string> = {}): Promise<void> => {
+    const script = path.resolve(import.meta.dirname, '../lab/apt-archive.sh');
+    await promisify(execFile)(script, [archive, version], { env: { ...process.env, ...env } });
+    await machine.push('/srv', archive);
+  };
+  await offer('1.0');
+  await machine.must(
+    `printf '[Unit]\\nDescription=repository\\n[Service]\\nExecStart=python3 -m http.server -b 127.0.0.1 -d /srv/repo 8099\\n[Install]\\nWantedBy=multi-user.target\\n' > /etc/systemd/system/repo.service
+    for s in apt-daily apt-daily-upgrade; do mkdir -p /etc/systemd/system/$s.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/true\\n' > /etc/systemd/system/$s.service.d/lab.conf; done; systemctl daemon-reload
+    systemctl enable -q --now repo apt-daily.timer apt-daily-upgrade.timer
+    rm -f /etc/apt/sources.list.d/*; for s in bookworm bookworm-security acme; do echo "deb [trusted=yes] http://127.0.0.1:8099/ $s main"; done > /etc/apt/sources.list
+    for i in $(seq 50); do curl -fsS -o /dev/null http://127.0.0.1:8099/ && break; sleep .2; done
+    apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme`,
+    300,
+  );
+  const { partId } = await telling(machine, () => installed(site, machine, 'pump'));
+  const want = (system: object, more: object = {}): Promise<void> =>
+    site.configure(partId, { system_configuration: system }, more);
+  const applied = (what: string, seconds = 300) =>
+    site.until(partId, what, seconds, (now) => isApplied(now) && ofSystem(now).length === 0);
+  const journal = (): Promise<string> => machine.must('journalctl -u platform-agent -o cat --no-pager');
+  const versionOf = (name: string): Promise<string> =>
+    machine.must(`dpkg-query -W -f '\${Version} \${db:Status-Status}' ${name}`);
+  const configuring = (): Promise<boolean> =>
+    eventually('dpkg configures a package', 180, async () =>
+      (await machine.exec('test -e /run/lab-main.slow')).code === 0 ? true : undefined,
+    );
+
+  await telling(machine, async () => {
+    await t.test('numbered lines of a machine server, while journald restarts three times: all, and once', async () => {
+      const pid = await mainPid(machine, 'platform-server');
+      await machine.must(
+        `systemd-run -q --unit=numbers sh -c 'i=1; while [ ! -e /run/enough ]; do echo "numbered line $$i"; i=$$((i+1)); sleep .02; done > /proc/${pid}/fd/2; echo $$((i-1)) > /run/count'`,
+      );
+      const starts = new Set<string>();
+      for (const megabytes of [64, 65, 66]) {
+        await want({ logging_journald_system_max_use_megabytes: megabytes });
+        await eventually(`the limit ${megabytes}`, 180, async () =>
+          (await machine.exec(`grep -qx SystemMaxUse=${megabytes}M /etc/systemd/journald.conf.d/90-platform.conf`))
+            .code === 0
+            ? true
+            : undefined,
+        );
+        await applied(`the limit ${megabytes} is applied`);
+        await machine.must('sleep 2');
+        starts.add(await machine.must('systemctl show -P ActiveEnterTimestampMonotonic systemd-journald'));
+      }
+      assert.equal(starts.size, 3);
+      await machine.must('touch /run/enough; while [ ! -e /run/count ]; do sleep .1; done', 30);
+      const count = Number(await machine.must('cat /run/count'));
+      assert.ok(count > 100, `${count} lines`);
+      await eventually('the last line is in LOGS', 120, async () =>
+        (await site.logs(partId)).some((line) => line.includes(`numbered line ${count}`)) ? true : undefined,
+      );
+      const numbers = (await site.logs(partId)).flatMap((line) => {
+        const [, number] = /numbered line (\d+)/.exec(line) ?? [];
+        return number === undefined ? [] : [Number(number)];
+      });
+      assert.deepEqual(
+        numbers,
+        Array.from({ length: count }, (_, at) => at + 1),
+      );
+    });
+
+    await t.test(
+      'files in /etc that are read-only: one condition for each part, which goes with its cause',
+      async () => {
+        const places = '/etc/systemd/journald.conf.d';
+        await machine.must(`mount -t tmpfs -o ro t ${places}`);
+        await want({ logging_journald_system_max_use_megabytes: 70 });
+        const failed = await site.until(partId, 'read-only', 120, (now) => ofSystem(now).length > 0);
+        assert.deepEqual(
+          ofSystem(failed).map(({ code }) => code),
+          ['SYSTEM_NOT_APPLIED'],
+        );
+        assert.match(
+          ofSystem(failed)[0]?.message ?? '',
+          /90-platform\.conf cannot be written: the file system is read-only/,
+        );
+        await machine.must(`umount ${places}`);
+        await applied('writable again');
+        await machine.must(`grep -qx SystemMaxUse=70M ${places}/90-platform.conf`);
+      },
+    );
+
+    await t.test('a dpkg that is killed is repaired by the next upgrade, which ends', async () => {
+      await offer('2.0', { SLOW: '20' });
+      await want({});
+      await applied('upgrades by request');
+      await site.fleet.upgradeSystem({ partId });
+      await configuring();
+      await machine.must('pkill -9 -x dpkg; sleep 1; pkill -9 -f lab-main[.]postinst; rm -f /run/lab-main.slow');
+      const failed = await site.until(partId, 'the upgrade failed', 120, (now) => ofSystem(now).length > 0);
+      assert.deepEqual(
+        ofSystem(failed).map(({ code }) => code),
+        ['OS_PACKAGES_FAILED'],
+      );
+      assert.match(await versionOf('lab-main'), /^2\.0 (?:half-configured|unpacked)$/);
+      await site.fleet.upgradeSystem({ partId });
+      await applied('the next upgrade');
+      await eventually('lab-main is repaired', 120, async () =>
+        (await versionOf('lab-main')) === '2.0 installed' ? true : undefined,
+      );
+      assert.match(await journal(), /dpkg was interrupted and is repaired first/);
+      assert.equal(await machine.must('dpkg --audit'), '');
+    });
+
+    await t.test('a power cut in the middle of dpkg: the upgrade is repaired and ends after the start', async () => {
+      await offer('3.0', { SLOW: '20' });
+      await site.fleet.upgradeSystem({ partId });
+      await configuring();
+      await machine.kill();
+      await machine.up();
+      await eventually('lab-main is repaired', 300, async () =>
+        (await machine.exec("dpkg-query -W -f '${Version} ${db:Status-Status}' lab-main")).stdout === '3.0 installed'
+          ? true
+          : undefined,
+      );
+      assert.equal(await machine.must('dpkg --audit'), '');
+      assert.match(await journal(), /dpkg was interrupted and is repaired first/);
+      await applied('after the power cut');
+    });
+  });
+});
