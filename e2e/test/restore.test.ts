@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { createPlatformClient, ModelType, type PlatformClient } from '@platform/client';
+import { createPlatformClient } from '@platform/client';
 import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
@@ -15,30 +15,13 @@ import { openDatabase } from '../../apps/cloud/src/database/database.ts';
 import { openOnlineKey } from '../../apps/cloud/src/releases/online-key.ts';
 import { newestDocument } from '../../apps/cloud/src/releases/store/release-metadata.ts';
 import { keepFresh } from '../../apps/cloud/src/releases/tuf-repository.ts';
-import { type CloudProcess, type CloudReady, startCloudAt } from '../src/cloud-process.ts';
+import { type CloudProcess, startCloudAt } from '../src/cloud-process.ts';
 import { endState } from '../src/end-state.ts';
 import { startRelay } from '../src/relay.ts';
 import { killAll, linesOf, processesOf, socketOf } from '../src/server-processes.ts';
 import { jsonCli, publishScriptServer, startSourceAgent } from '../src/script-server.ts';
+import { makeModel } from '../src/small-model.ts';
 import { checkout, dataFolder, runCli } from '../src/up-process.ts';
-import { wireRunner } from '../src/wire-callers.ts';
-
-/** A model that a training delivered: 16 images, a dataset, a job, a version in the registry. */
-async function makeModel(client: PlatformClient, ready: CloudReady): Promise<void> {
-  const datasetId = await client.datasetClient.createDataset('boxes', ready.org_id);
-  const boxes = [{ label: 'corn', xMin: 0.1, yMin: 0.1, xMax: 0.9, yMax: 0.9 }];
-  const images = Array.from({ length: 16 }, (_, n) => ({
-    bytes: Buffer.from(`image ${n}`),
-    fileName: `image-${n}.jpg`,
-    fileExtension: 'jpg',
-    boxes,
-  }));
-  await client.dataClient.uploadImages(images, { partId: '', datasetIds: [datasetId] });
-  const kind = ModelType.OBJECT_DETECTION;
-  await client.mlTrainingClient.submitTrainingJob(ready.org_id, datasetId, 'finder', '1', kind, ['corn']);
-  const runner = await wireRunner(client.url, ready.runner_key_id, ready.runner_key, { kinds: ['object_detection'] });
-  await runner.complete({ 'finder.onnx': 'weights', 'labels.txt': 'corn\n' }, {});
-}
 
 /** Lets the server's own renewal sign timestamps, as in the ten hours after the backup. @returns the last version. */
 async function signForHours(dataDir: string): Promise<number> {
