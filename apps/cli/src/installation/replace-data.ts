@@ -1,6 +1,6 @@
 // Replaces the data of the installed server by a snapshot of a backup. The snapshot is restored beside the data, while the
 // server runs: a failure changes nothing. Then both change places.
-import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { knownAccounts } from './accounts.ts';
@@ -65,12 +65,13 @@ async function refuseOtherPlaces(): Promise<void> {
 }
 
 async function restoreBeside(restore: Replacement['restore']): Promise<boolean> {
-  const { server } = knownAccounts();
   const cloud = path.join(fresh, 'cloud');
   // A complete one of an earlier try is not known to be of this snapshot; an incomplete one is begun anew.
   if (!existsSync(path.join(cloud, 'restoring.json'))) rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(cloud, { recursive: true, mode: 0o755 });
-  chownSync(cloud, server.uid, server.gid);
+  // Root's: during the restore, the database runs as the account that root gives it, which must get through.
+  mkdirSync(cloud, { recursive: true });
+  chmodSync(fresh, 0o755);
+  chmodSync(cloud, 0o711);
   return restore(cloud);
 }
 
@@ -85,6 +86,8 @@ function swap(): void {
     if (existsSync(to)) renameSync(to, before);
     renameSync(from, to);
   }
+  const { server } = knownAccounts();
+  must('chown', '-R', `${server.uid}:${server.gid}`, path.join(places.data, 'cloud'));
   must('chmod', '700', path.join(places.data, 'cloud'));
   if (existsSync(path.join(places.data, 'release-keys')))
     must('chown', '-R', 'root:root', path.join(places.data, 'release-keys'));

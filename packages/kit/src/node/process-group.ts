@@ -151,6 +151,20 @@ export function processStartTime(pid: number): string | undefined {
   return ps.stdout?.trim() || undefined;
 }
 
+/**
+ * The start time as the process itself would tell it. In a container of systemd, a unit with mounts of its own sees the
+ * boot ID of the host, and the container another one.
+ */
+function ownStartTime(pid: number): string | undefined {
+  const s = process.platform === 'linux' ? stat(pid) : undefined;
+  if (!s || s.state === 'Z' || s.state === 'X') return undefined;
+  try {
+    return `${readFileSync(`/proc/${pid}/root/proc/sys/kernel/random/boot_id`, 'utf8').trim()}/${s.startTicks}`;
+  } catch {
+    return undefined; // it belongs to another user, or has ended
+  }
+}
+
 /** Whether this process lives, as opposed to a later one with the same PID. */
 export const isAlive = ({ pid, startTime }: { pid: number; startTime: string }): boolean =>
-  startTime !== '' && processStartTime(pid) === startTime;
+  startTime !== '' && (processStartTime(pid) === startTime || ownStartTime(pid) === startTime);
