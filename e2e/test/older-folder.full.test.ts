@@ -10,7 +10,7 @@ import { startCluster } from '../../apps/cloud/src/postgres/cluster.ts';
 import { openOwnDatabase } from '../../apps/cloud/src/postgres/roles.ts';
 import { urlOf } from '../../apps/cloud/test/database.ts';
 import { startCloudAt } from '../src/cloud-process.ts';
-import { assertSameAsThen, buildOlderFolder, fillOlderDatabase, olderState } from '../src/older-folder.ts';
+import { assertSameAsThen, buildOlderFolder, fillOlderDatabase, olderState } from './older-folder.ts';
 import { killAll } from '../src/server-processes.ts';
 import { checkout, cleanEnv, dataFolder } from '../src/up-process.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCloudAt } from '../src/cloud-process.ts';
-import { assertSameAsThen, buildOlderFolder, olderBackup, olderState } from '../src/older-folder.ts';
+import { assertSameAsThen, buildOlderFolder, olderBackup, olderState } from './older-folder.ts';
 import { checkout, dataFolder, runCli } from '../src/up-process.ts';
 
 test('an older data folder starts under this version, and all of it is there', async () => {

@@ -208,7 +208,6 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   );
   const { stdout: report } = await machine.exec('platform admin doctor');
   assert.doesNotMatch(report, /^FAIL +(?!public URL)/m, report); // the lab's name leads elsewhere from inside
-  assert.match(report, /ok +releases/, report);
 }
 
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {

@@ -1,24 +1,24 @@
-// Makes the fixture e2e/older-folder: the data of a server of an older commit, as a backup, and what its API told of them.
-//   node e2e/src/make-older-folder.ts
+// Makes the fixture e2e/older-folder: the data of a server of an older commit, as a backup, and what its API answers of them.
+//   node e2e/test/make-older-folder.ts
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createPlatformClient } from '@platform/client';
 import { olderCheckout } from '../lab/older-checkout.ts';
-import { startCloudAt } from './cloud-process.ts';
-import { endState } from './end-state.ts';
-import { fixture, type OlderState, toldBy } from './older-folder.ts';
-import { jsonCli } from './script-server.ts';
-import { linesOf } from './server-processes.ts';
-import { makeModel } from './small-model.ts';
-import { checkout, dataFolder, runCli } from './up-process.ts';
-import { wireMachine } from './wire-callers.ts';
+import { startCloudAt } from '../src/cloud-process.ts';
+import { endState } from '../src/end-state.ts';
+import { fixture, type OlderState, answersOf } from './older-folder.ts';
+import { jsonCli } from '../src/script-server.ts';
+import { linesOf } from '../src/server-processes.ts';
+import { makeModel } from '../src/small-model.ts';
+import { checkout, dataFolder, runCli } from '../src/up-process.ts';
+import { wireMachine } from '../src/wire-callers.ts';
 
 /** The last commit before data folders got samples, facts of machines, files beside releases, and keys for metrics. */
 const commit = '57182104';
 
 await using folder = await dataFolder();
 const keys = folder.file('keys');
-let state: OlderState;
+const made: { state?: OlderState } = {};
 {
   await using cloud = await startCloudAt({
     checkout: await olderCheckout(commit),
@@ -55,13 +55,13 @@ let state: OlderState;
   }
   await json('key', 'create', 'reader', '--role', 'operator');
   await makeModel(client, ready);
-  state = {
+  made.state = {
     commit,
     apiKey: { id: ready.api_key_id, key: ready.api_key },
     credentials,
     rows: await endState(folder.path),
     lines: await linesOf(folder.path),
-    told: await toldBy(client, ready.org_id),
+    answers: await answersOf(client, ready.org_id),
   };
 }
 await rm(fixture, { recursive: true, force: true });
@@ -74,5 +74,5 @@ const { code, stderr } = await runCli(
   folder.file('cloud'),
 );
 if (code !== 0) throw new Error(stderr);
-await writeFile(path.join(fixture, 'state.json'), `${JSON.stringify(state, null, 1)}\n`);
+await writeFile(path.join(fixture, 'state.json'), `${JSON.stringify(made.state, null, 1)}\n`);
 process.stdout.write(`Wrote ${path.relative(checkout, fixture)}.\n`);

@@ -14,16 +14,16 @@ import { recordedSchema } from '../../apps/cloud/src/database/known-schema.ts';
 import { migrate } from '../../apps/cloud/src/database/migrate.ts';
 import { startCluster } from '../../apps/cloud/src/postgres/cluster.ts';
 import { openOwnDatabase } from '../../apps/cloud/src/postgres/roles.ts';
-import type { CloudReady } from './cloud-process.ts';
-import { endState } from './end-state.ts';
-import { linesOf } from './server-processes.ts';
-import { checkout } from './up-process.ts';
-import { wireMachine } from './wire-callers.ts';
+import type { CloudReady } from '../src/cloud-process.ts';
+import { endState } from '../src/end-state.ts';
+import { linesOf } from '../src/server-processes.ts';
+import { checkout } from '../src/up-process.ts';
+import { wireMachine } from '../src/wire-callers.ts';
 
 export const fixture = path.join(checkout, 'e2e', 'older-folder');
 export const olderBackup = path.join(fixture, 'backup');
 
-/** What the older server knew, and what it told. */
+/** What the older server knew, and what it answers. */
 export interface OlderState {
   readonly commit: string;
   readonly apiKey: { readonly id: string; readonly key: string };
@@ -32,14 +32,14 @@ export interface OlderState {
   readonly rows: Record<string, unknown>;
   /** Log lines of machines, as JSON. */
   readonly lines: readonly string[];
-  readonly told: unknown;
+  readonly answers: unknown;
 }
 
 export const olderState = async (): Promise<OlderState> =>
   JSON.parse(await readFile(path.join(fixture, 'state.json'), 'utf8')) as OlderState;
 
 /** Answers of the API that an upgrade must not change. */
-export async function toldBy(client: PlatformClient, organizationId: string): Promise<unknown> {
+export async function answersOf(client: PlatformClient, organizationId: string): Promise<unknown> {
   const { machines } = await client.fleetClient.listMachines({ organizationId });
   const datasets = await client.datasetClient.listDatasetsByOrganizationId(organizationId);
   const releases = await client.releaseClient.listReleases('');
@@ -91,8 +91,8 @@ export async function assertSameAsThen(dataDir: string, { url, org_id }: CloudRe
   );
   const { id: authEntity, key: payload } = then.apiKey;
   const client = createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
-  const told = JSON.parse(JSON.stringify(await toldBy(client, org_id))) as unknown;
-  assert.deepEqual(told, then.told);
+  const answers = JSON.parse(JSON.stringify(await answersOf(client, org_id))) as unknown;
+  assert.deepEqual(answers, then.answers);
   for (const one of then.credentials as { cloud: object }[]) {
     const machine = await wireMachine(JSON.stringify({ ...one, cloud: { ...one.cloud, app_address: url } }));
     await machine.log({ level: 'info', message: 'after the upgrade', at: Date.now() });
