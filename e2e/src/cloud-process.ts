@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { spawnGroup } from '@platform/kit/node';
+import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
 /** The fields of the server's ready line and credentials file. */
@@ -40,12 +40,12 @@ export interface CloudPlace {
   readonly port: number;
 }
 
-/** Starts only the management server, as a process; disposing stops it and leaves its data folder. */
-export async function startCloudAt(
+/** Starts only the management server, as a process; its output must be read. */
+export const spawnCloudAt = (
   { checkout: from, dataDir, port }: CloudPlace,
   ...flags: string[]
-): Promise<CloudProcess> {
-  const group = await spawnGroup({
+): Promise<ProcessGroup> =>
+  spawnGroup({
     command: process.execPath,
     args: [
       '--disable-warning=ExperimentalWarning',
@@ -62,6 +62,10 @@ export async function startCloudAt(
     env: cleanEnv(),
     cwd: from,
   });
+
+/** The same, ready; disposing stops it and leaves its data folder. */
+export async function startCloudAt(place: CloudPlace, ...flags: string[]): Promise<CloudProcess> {
+  const group = await spawnCloudAt(place, ...flags);
   const { stdout, stderr } = group;
   if (!stdout || !stderr) throw new Error('the output of the server was not piped');
   const logged = text(stderr);

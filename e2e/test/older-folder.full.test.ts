@@ -3,33 +3,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from 'pg';
 import { createLog } from '@platform/kit';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
-import path from 'node:path';
+import { type ProcessGroup, systemClock } from '@platform/kit/node';
 import { clientConfig } from '../../apps/cloud/src/database/database.ts';
 import { startCluster } from '../../apps/cloud/src/postgres/cluster.ts';
 import { openOwnDatabase } from '../../apps/cloud/src/postgres/roles.ts';
 import { urlOf } from '../../apps/cloud/test/database.ts';
-import { startCloudAt } from '../src/cloud-process.ts';
+import { spawnCloudAt, startCloudAt } from '../src/cloud-process.ts';
 import { assertSameAsThen, buildOlderFolder, fillOlderDatabase, olderState } from './older-folder.ts';
 import { killAll } from '../src/server-processes.ts';
-import { checkout, cleanEnv, dataFolder } from '../src/up-process.ts';
+import { checkout, dataFolder } from '../src/up-process.ts';
 
 const log = createLog({ name: 'test', clock: systemClock, level: 'error', sink: () => {} });
 
 async function serverOf(dataDir: string, ...flags: string[]): Promise<ProcessGroup> {
-  const group = await spawnGroup({
-    command: process.execPath,
-    args: [
-      '--disable-warning=ExperimentalWarning',
-      path.join(checkout, 'apps/cloud/src/main.ts'),
-      '--data-dir',
-      dataDir,
-      '--port',
-      '0',
-      ...flags,
-    ],
-    env: cleanEnv(),
-  });
+  const group = await spawnCloudAt({ checkout, dataDir, port: 0 }, ...flags);
   group.stdout?.resume();
   group.stderr?.resume();
   return group;

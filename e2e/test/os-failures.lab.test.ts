@@ -1,5 +1,5 @@
-// What goes wrong with the operating system of a machine: journald restarts under load, dpkg is killed, the power fails,
-// the repository and the disk fail, and a reboot waits for its window. With the real systemd, journald, apt and dpkg.
+// What goes wrong with the operating system of a machine: journald restarts under load, a folder cannot be written, dpkg is
+// killed, the power fails. With the real systemd, journald, apt and dpkg.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';

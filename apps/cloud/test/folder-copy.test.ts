@@ -7,9 +7,10 @@ import { test } from 'node:test';
 import { createClient } from '@connectrpc/connect';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { checkLocation } from '../src/postgres/home.ts';
-import { readPostmaster } from '../src/postgres/postmaster.ts';
+import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 import { cloudProcess, type ReadyLine } from './process.ts';
 import { transportTo } from './server.ts';
 
@@ -35,10 +36,12 @@ async function refusalOf(folder: string, ...argv: string[]): Promise<string> {
 
 /** Ends server and database as a power cut does. */
 async function cutPower(cloud: ReturnType<typeof cloudProcess>, folder: string): Promise<void> {
-  const database = await readPostmaster(path.join(folder, 'postgres', '18'));
+  const { pid = assert.fail('no database runs') } = (await readPostmaster(path.join(folder, 'postgres', '18'))) ?? {};
   process.kill(cloud.pid, 'SIGKILL');
-  if (database) process.kill(database.pid, 'SIGQUIT');
+  process.kill(pid, 'SIGQUIT');
   await cloud.exit;
+  // The database removes files until its end, and cp fails on a file that goes while it copies.
+  while ((await processState(pid)) !== 'gone') await systemClock.sleep(10);
 }
 
 async function stop(cloud: ReturnType<typeof cloudProcess>): Promise<void> {

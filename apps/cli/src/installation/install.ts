@@ -16,6 +16,7 @@ import {
   currentLink,
   currentVersion,
   provenLink,
+  isReplacing,
   readOutcome,
   readPrevious,
   readSwitch,
@@ -56,6 +57,7 @@ export async function install(
   { flags, readyWithinS, say }: { flags: SettingFlags; readyWithinS: number; say: Say },
 ): Promise<Installed> {
   await finishSwitch(say);
+  refuseWhileReplacing();
   const settings = await readSettings(await askMissing(flags));
   const { version } = unpacked.archive;
   const before = currentVersion();
@@ -144,6 +146,11 @@ async function switchTo(
   });
 }
 
+/** While folders change places, the data may be away: an empty folder would be made in their place. */
+function refuseWhileReplacing(): void {
+  if (isReplacing()) throw new PlatformError('RESTORE_INCOMPLETE', { path: path.join(places.data, 'cloud') });
+}
+
 /** Waits until the unit has ended a switch in progress; starts it where it does not run. */
 export async function finishSwitch(say: Say): Promise<void> {
   for (let tries = 0; (await readSwitch()) !== undefined; tries++) {
@@ -171,6 +178,7 @@ export async function rollback({
   say: Say;
 }): Promise<string> {
   await finishSwitch(say);
+  refuseWhileReplacing();
   const [current, previous] = [currentVersion(), await readPrevious()];
   if (
     current === undefined ||
