@@ -199,7 +199,7 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   assert.match(damaged.stderr, /Nothing was replaced/);
   assert.match(await machine.must('platform machine list'), /No machine yet/);
   const replaced = await machine.exec('platform admin restore /root/backup --replace', 600);
-  assert.match(replaced.stderr, /The data before are in \/var\/lib\/platform-management\/installation\/replaced/);
+  assert.match(replaced.stdout, /The data before are in \/var\/lib\/platform-management\/installation\/replaced/);
   assert.equal(replaced.code, 0, replaced.stderr);
   await machineOnline(machine, 'barn');
   assert.equal(await machine.must('systemctl show -P Result platform-management-maintenance'), 'success');

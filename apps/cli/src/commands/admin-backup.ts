@@ -57,7 +57,7 @@ export function adminBackupCommands(admin: Command, run: Run): void {
           (await start('restore', dir, { ...flags, dataDir: folder }, signal)) === 0;
         const kept = await alone(() => replaceData({ restore, readyWithinS: 300, say: output.note }));
         if (kept === undefined) return output.note('Nothing was replaced: the server runs with its data of before.');
-        output.note(`The server is ready with the restored data. The data before are in ${kept}; remove them later.`);
+        output.text(`The server is ready with the restored data. The data before are in ${kept}; remove them later.`);
       }),
     );
   admin
