@@ -206,8 +206,9 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   await eventually('the runner is online', 60, async () =>
     /"online": ?true/.test((await machine.exec('platform runner list --json')).stdout) ? true : undefined,
   );
+  await machine.must(`echo '127.0.0.1 ${serverName}' >> /etc/hosts`);
   const { stdout: report } = await machine.exec('platform admin doctor');
-  assert.doesNotMatch(report, /^FAIL +(?!public URL)/m, report); // the lab's name leads elsewhere from inside
+  assert.doesNotMatch(report, /^FAIL/m, report);
 }
 
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {

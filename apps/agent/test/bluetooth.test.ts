@@ -86,7 +86,7 @@ function story(name: string, tell: (world: ScriptedWorld, until: Until) => Promi
     const running = world.bluetooth.offer(offer, stop.signal);
     const until: Until = async (what, holds) => {
       for (let n = 0; !holds(); n++) {
-        assert.ok(n < 2_000, `${what}: ${world.lines().join('; ')}`);
+        assert.ok(n < 30_000, `${what}: ${world.lines().join('; ')}`);
         await world.pass();
       }
     };
@@ -166,7 +166,7 @@ test('BlueZ: an adapter that was switched off is on while something is offered, 
     { services: [{ uuid: service, characteristics: [] }], advertisements, values, write: async () => 'ok' },
     stop.signal,
   );
-  for (let n = 0; n < 2_000 && world.seen().length === 0; n++) await world.pass();
+  for (let n = 0; n < 30_000 && world.seen().length === 0; n++) await world.pass();
   assert.equal(world.script.isPowered, true);
   stop.abort();
   await running;
@@ -219,7 +219,7 @@ test('BlueZ: a registration that fails is tried again, and each reason is logged
     write: async () => 'ok' as const,
   };
   const running = bluetooth.offer(offer, stop.signal);
-  for (let n = 0; n < 5_000 && bluetooth.state.get().is !== 'offered'; n++) {
+  for (let n = 0; n < 30_000 && bluetooth.state.get().is !== 'offered'; n++) {
     await clock.advance(1_000);
     await systemClock.sleep(1);
   }
