@@ -44,7 +44,7 @@ async function world() {
     const done = credentials.redeem(end.signal);
     const until = async (isTrue: () => boolean): Promise<void> => {
       // Files are real: a slow disk takes longer than any number of simulated seconds.
-      for (const end = performance.now() + 30_000; !isTrue() && performance.now() < end;) {
+      for (const limit = performance.now() + 30_000; !isTrue() && performance.now() < limit;) {
         await new Promise((resolve) => setImmediate(resolve));
         await clock.advance(100);
       }

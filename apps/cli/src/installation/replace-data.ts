@@ -1,6 +1,6 @@
 // Replaces the data of the installed server by a snapshot of a backup. The snapshot is restored beside the data, while the
 // server runs: a failure changes nothing. Then both change places.
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { knownAccounts } from './accounts.ts';
@@ -10,11 +10,11 @@ import { places, units } from './places.ts';
 import { untilReady } from './readiness.ts';
 import { readServerOptions } from './server-options.ts';
 import { currentVersion, endReplacement, isReplacing, writeReplacement } from './state.ts';
+import { swapFolders } from './swap-folders.ts';
 import { attempt, flush, must, systemctl } from './system.ts';
 
 const fresh = path.join(places.data, 'restored');
 const replaced = path.join(places.state, 'replaced');
-const names = ['cloud', 'release-keys'];
 
 export interface Replacement {
   /** Restores the snapshot into an empty folder. @returns whether it did. */
@@ -33,8 +33,10 @@ export async function replaceData({ restore, readyWithinS, say }: Replacement): 
   await finishSwitch(say);
   await refuseOtherPlaces();
   if (isReplacing()) say('A replacement of the data was interrupted. It goes on now …');
-  else if (await restoreBeside(restore)) await writeReplacement();
-  else return undefined;
+  else if (await restoreBeside(restore)) {
+    rmSync(replaced, { recursive: true, force: true }); // of an earlier replacement
+    await writeReplacement();
+  } else return undefined;
   systemctl('stop', units.runner, units.server);
   swap();
   await endReplacement();
@@ -77,15 +79,7 @@ async function restoreBeside(restore: Replacement['restore']): Promise<boolean> 
 
 /** Can be repeated after an interruption. */
 function swap(): void {
-  if (names.every((name) => existsSync(path.join(places.data, name))) && existsSync(path.join(fresh, 'cloud')))
-    rmSync(replaced, { recursive: true, force: true });
-  mkdirSync(replaced, { recursive: true, mode: 0o700 });
-  for (const name of names) {
-    const [from, to, before] = [path.join(fresh, name), path.join(places.data, name), path.join(replaced, name)];
-    if (!existsSync(from)) continue;
-    if (existsSync(to)) renameSync(to, before);
-    renameSync(from, to);
-  }
+  swapFolders({ fresh, data: places.data, replaced });
   const { server } = knownAccounts();
   must('chown', '-R', `${server.uid}:${server.gid}`, path.join(places.data, 'cloud'));
   must('chmod', '700', path.join(places.data, 'cloud'));

@@ -33,7 +33,7 @@ import {
   sha256Of,
 } from './backup-folder.ts';
 import { connectAs } from './database-access.ts';
-import { isDiskFull } from './disk-full.ts';
+import { refusalOfDisk } from './disk-full.ts';
 import { collectKeys, encodeKeys } from './key-file.ts';
 import { dumpDatabase } from './store/database-dump.ts';
 
@@ -80,22 +80,36 @@ export async function lastBackup(dataFolder: string): Promise<number | undefined
 export async function makeBackup(options: BackupOptions, work: Work): Promise<BackupResult> {
   const { folder, dataFolder } = options;
   const installationId = await installationOf(dataFolder);
-  await prepareFolder(folder, dataFolder, installationId);
-  await using _lock = await lockBackups(folder);
+  try {
+    await prepareFolder(folder, dataFolder, installationId);
+    await using _lock = await lockBackups(folder);
+    return await addSnapshot(options, installationId, work);
+  } catch (error) {
+    throw await refusalOfDisk(error, { files: folder, database: dataFolder });
+  }
+}
+
+async function addSnapshot(options: BackupOptions, installationId: string, work: Work): Promise<BackupResult> {
+  const { folder, keep } = options;
   try {
     const made = await fill(options, installationId, work);
-    const pruned = options.keep === undefined ? { removed: [] } : await prune(folder, options.keep);
-    const note = { at: new Date(work.clock.wall()).toISOString(), folder: path.resolve(folder), name: made.name };
-    const { uid, gid } = await stat(dataFolder);
-    await atomicWrite(lastBackupFile(dataFolder), `${JSON.stringify(note)}\n`, {
-      ...(process.getuid?.() === 0 && { owner: { uid, gid } }),
-    });
+    const pruned = keep === undefined ? { removed: [] } : await prune(folder, keep);
+    await noteBackup(options, made.name, work.clock);
     return { ...made, removed: pruned.removed };
   } catch (error) {
     await removeHidden(folder).catch(() => {});
-    if (isDiskFull(error)) throw new PlatformError('DISK_FULL', { path: folder }, error);
     throw error;
   }
+}
+
+async function noteBackup({ folder, dataFolder }: BackupOptions, name: string, clock: Clock): Promise<void> {
+  const note = { at: new Date(clock.wall()).toISOString(), folder: path.resolve(folder), name };
+  const { uid, gid } = await stat(dataFolder);
+  await atomicWrite(lastBackupFile(dataFolder), `${JSON.stringify(note)}\n`, {
+    ...(process.getuid?.() === 0 && { owner: { uid, gid } }),
+  }).catch(async (error: unknown) => {
+    throw await refusalOfDisk(error, { files: dataFolder, database: dataFolder });
+  });
 }
 
 /** @throws PlatformError BACKUP_FOLDER_UNUSABLE if this is not the data folder of a server. */

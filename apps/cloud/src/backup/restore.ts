@@ -27,7 +27,7 @@ import {
 import { connectAs, databaseName } from './database-access.ts';
 import { decodeKeys, isBesideReleaseKeys, type KeyEntry, refuseOtherKeys, writeKeys } from './key-file.ts';
 import type { Work } from './make-backup.ts';
-import { isDiskFull } from './disk-full.ts';
+import { refusalOfDisk } from './disk-full.ts';
 import { restoringFile } from './restoring.ts';
 import { advanceReleaseDocuments } from './store/advance-releases.ts';
 import { damageOf, loadDatabase } from './store/database-dump.ts';
@@ -74,21 +74,34 @@ export async function restoreBackup(options: RestoreOptions, work: Work): Promis
   const isInside = isBesideReleaseKeys(keys) && path.basename(options.dataDir) !== 'cloud';
   const dataFolder = isInside ? path.join(options.dataDir, 'cloud') : options.dataDir;
   await refuseOtherKeys(dataFolder, keys);
+  try {
+    return await restoreInto({ snapshot, keys, dataFolder, last }, options, work);
+  } catch (error) {
+    throw await refusalOfDisk(error, {
+      files: options.dataDir,
+      database: options.databaseUrl === undefined ? dataFolder : undefined,
+    });
+  }
+}
+
+type Checked = { snapshot: Snapshot; keys: KeyEntry[]; dataFolder: string; last: string };
+
+async function restoreInto(
+  { snapshot, keys, dataFolder, last }: Checked,
+  options: RestoreOptions,
+  work: Work,
+): Promise<RestoreResult> {
+  const { name, manifest } = snapshot;
   const owner = await emptyTarget(dataFolder, work);
   await checkRoom(dataFolder, manifest, options);
   await using _lock = await lockData(dataFolder);
-  try {
-    await writeKeys(dataFolder, keys);
-    const { files, damaged } = await restoreFiles(snapshot, options, dataFolder, work);
-    const migrated = await restoreDatabase(snapshot, { ...options, dataFolder, last }, work);
-    const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0);
-    if (process.getuid?.() === 0 && owner !== undefined && owner.uid !== 0) await give(dataFolder, owner);
-    await rm(restoringFile(dataFolder));
-    return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
-  } catch (error) {
-    if (isDiskFull(error)) throw new PlatformError('DISK_FULL', { path: options.dataDir }, error);
-    throw error;
-  }
+  await writeKeys(dataFolder, keys);
+  const { files, damaged } = await restoreFiles(snapshot, options, dataFolder, work);
+  const migrated = await restoreDatabase(snapshot, { ...options, dataFolder, last }, work);
+  const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0);
+  if (process.getuid?.() === 0 && owner !== undefined && owner.uid !== 0) await give(dataFolder, owner);
+  await rm(restoringFile(dataFolder));
+  return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
 }
 
 /** @returns the last migration of the backup. @throws PlatformError BACKUP_NEWER */

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { isCopiedMark, markFolder } from '@platform/kit/node';
 
@@ -18,6 +18,9 @@ export async function unmarkRunning(dataFolder: string): Promise<void> {
 /** Removes what a copy says of the processes of the original: they would be taken for its own. */
 export async function forgetProcesses(dataFolder: string): Promise<void> {
   await rm(path.join(dataFolder, 'server.lock'), { force: true });
-  for (const name of ['postmaster.pid', '.s.PGSQL.5432', '.s.PGSQL.5432.lock'])
-    await rm(path.join(dataFolder, 'postgres', '18', name), { force: true });
+  const postgres = path.join(dataFolder, 'postgres');
+  for (const major of await readdir(postgres).catch(() => []))
+    if (/^\d+$/.test(major))
+      for (const name of ['postmaster.pid', '.s.PGSQL.5432', '.s.PGSQL.5432.lock'])
+        await rm(path.join(postgres, major, name), { force: true });
 }

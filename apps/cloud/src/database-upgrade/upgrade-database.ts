@@ -5,7 +5,7 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { type Clock, errorText, formatBytes, type Log } from '@platform/kit';
 import { connectAs, databaseName } from '../backup/database-access.ts';
-import { isDiskFull } from '../backup/disk-full.ts';
+import { refusalOfDisk } from '../backup/disk-full.ts';
 import { refuseIncomplete } from '../backup/restoring.ts';
 import { isRunningCopy, markRunning, unmarkRunning } from '../backup/running-mark.ts';
 import { type DatabaseDump, dumpDatabase, loadDatabase } from '../backup/store/database-dump.ts';
@@ -81,15 +81,15 @@ export async function upgradeDatabase(options: UpgradeOptions, work: Work): Prom
     await putInPlace(home, { from, to: ownMajor }, log);
     return { from, to: ownMajor, kept: keptFolder(home, from), ...made, isResumed: false };
   } catch (error) {
-    throw refusalOf(error, home);
+    throw await refusalOf(error, home);
   } finally {
     await rm(at, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-function refusalOf(error: unknown, home: string): unknown {
-  if (isDiskFull(error)) return new PlatformError('DISK_FULL', { path: home }, error);
-  if (error instanceof PlatformError && error.code !== 'DATABASE_UNAVAILABLE') return error;
+async function refusalOf(error: unknown, home: string): Promise<unknown> {
+  const refusal = await refusalOfDisk(error, { files: home, database: home });
+  if (refusal instanceof PlatformError && refusal.code !== 'DATABASE_UNAVAILABLE') return refusal;
   return new PlatformError('DATABASE_UPGRADE_FAILED', { path: home, problem: errorText(error) }, error);
 }
 
