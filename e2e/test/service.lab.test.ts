@@ -121,6 +121,11 @@ async function upgradesAndReverts({ machine }: ServerHost): Promise<void> {
   assert.equal(await current(machine), '0.1.1');
   await machineOnline(machine, 'barn');
 
+  await machine.must(derive('0.1.2-end', `echo 'throw new Error("no such module");' > apps/cloud/src/main.ts`), 300);
+  const ending = await upgrade(machine, '0.1.2-end', '--ready-within 600');
+  assert.match(ending.text, /SERVER_NOT_READY: Version 0\.1\.2-end.*it ended 5 times.*no such module/s);
+  assert.equal(await current(machine), '0.1.1');
+
   await machine.must(derive('0.1.2-crash', crashOnceReady), 300);
   const crashing = await upgrade(machine, '0.1.2-crash', '--ready-within 20');
   assert.match(crashing.text, /SERVER_NOT_READY: Version 0\.1\.2-crash.*Version 0\.1\.1 runs again/);

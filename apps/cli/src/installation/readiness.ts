@@ -14,6 +14,9 @@ export const localUrl = async (): Promise<string> => `http://127.0.0.1:${(await 
 /** A version that crashes soon after its start is ready for a moment: it counts once one process stays ready this long. */
 const staysReadyMs = 15_000;
 
+/** A version that cannot start ends each time with the same message. The first ends may be those of a host that just starts. */
+const mostEnds = 5;
+
 interface Seen {
   /** Why the server is not ready; undefined: it is. */
   readonly problem?: string;
@@ -35,19 +38,26 @@ async function look(version: string): Promise<Seen> {
   }
 }
 
+/** How often systemd started the server again since it was started by a command. */
+const ends = (): number => Number(attempt('systemctl', 'show', '-P', 'NRestarts', units.server).text) || 0;
+
 /**
  * Waits until one process of the version has been ready for 15 s.
  *
  * @param withinS - for the beginning of these 15 s. Each process that ends begins them again.
- * @returns why that did not happen, with the last lines of its log; undefined: it did.
+ * @returns why that did not happen, with the last lines of its log; undefined: it did. A version that ended five times
+ * and was never ready is not waited for.
  */
 export async function untilReady(version: string, withinS: number): Promise<string | undefined> {
   const end = systemClock.now() + withinS * 1000;
   let since: { pid: string; at: number } | undefined;
   let ended = '';
+  const endsBefore = ends();
   for (;;) {
     const { pid, problem } = await look(version);
     const now = systemClock.now();
+    const wasNeverReady = ended === '' && !since && problem !== undefined;
+    const isHopeless = wasNeverReady && ends() - endsBefore >= mostEnds;
     if (since && (since.pid !== pid || problem !== undefined)) {
       ended = `it was ready for ${Math.round((now - since.at) / 1000)} s, and not longer; `;
       since = undefined;
@@ -56,9 +66,10 @@ export async function untilReady(version: string, withinS: number): Promise<stri
       since ??= { pid, at: now };
       if (now - since.at >= staysReadyMs) return undefined;
     }
-    if (!since && now > end) {
+    if (isHopeless || (!since && now > end)) {
+      const after = isHopeless ? `; it ended ${mostEnds} times` : ` after ${withinS} s`;
       const lines = attempt('journalctl', '-u', units.server, '-n', '8', '-o', 'cat', '--no-pager').text;
-      return `${ended}${problem ?? `process ${pid} has just started`} after ${withinS} s. Its last lines:\n${lines}`;
+      return `${ended}${problem ?? `process ${pid} has just started`}${after}. Its last lines:\n${lines}`;
     }
     await systemClock.sleep(againMs);
   }
