@@ -1,12 +1,12 @@
 import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
 import { interruptedPackages } from './dpkg-state.ts';
+import { failureLines } from './failure-lines.ts';
 import { lockHolder } from './package-locks.ts';
 import { packageScripts, type PackageScript } from './package-scripts.ts';
 import type { SystemParts } from './system-parts.ts';
 
 const lookMs = 5_000;
-const shownLines = 5;
 const waiting = 'OS_PACKAGES_WAIT';
 
 /**
@@ -45,7 +45,7 @@ async function runTask(name: PackageScript, parts: SystemParts, signal: AbortSig
   const code = task.is === 'ended' ? task.code : -1;
   log.info('a package manager has ended', { task: name, code });
   if (code === 0) return;
-  const problem = lines.slice(-shownLines).join(' | ') || `exit ${code}`;
+  const problem = failureLines(lines).join(' | ') || `exit ${code}`;
   throw new PlatformError('OS_PACKAGES_FAILED', { task: name, problem });
 }
 
