@@ -38,6 +38,9 @@ async function look(version: string): Promise<Seen> {
   }
 }
 
+/** Not what systemd logs about the unit: the cause would not be among the last lines. */
+const ofProcesses = [`_SYSTEMD_UNIT=${units.server}`];
+
 /** How often systemd started the server again since it was started by a command. */
 const ends = (): number => Number(attempt('systemctl', 'show', '-P', 'NRestarts', units.server).text) || 0;
 
@@ -68,7 +71,7 @@ export async function untilReady(version: string, withinS: number): Promise<stri
     }
     if (isHopeless || (!since && now > end)) {
       const after = isHopeless ? `; it ended ${mostEnds} times` : ` after ${withinS} s`;
-      const lines = attempt('journalctl', '-u', units.server, '-n', '8', '-o', 'cat', '--no-pager').text;
+      const lines = attempt('journalctl', ...ofProcesses, '-n', '20', '-o', 'cat', '--no-pager').text;
       return `${ended}${problem ?? `process ${pid} has just started`}${after}. Its last lines:\n${lines}`;
     }
     await systemClock.sleep(againMs);
