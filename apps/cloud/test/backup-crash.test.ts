@@ -11,7 +11,7 @@ import { findSnapshot, listSnapshots } from '../src/backup/backup-folder.ts';
 import { refuseIncomplete } from '../src/backup/restoring.ts';
 import { verifyBackup } from '../src/backup/verify.ts';
 import type { Connection } from '../src/database/database.ts';
-import { backUp, contentOf, fillServer } from './backup-folder.ts';
+import { backUp, contentOf, filesIn, fillServer } from './backup-folder.ts';
 import { emptyDatabase, urlOf } from './database.ts';
 import { endedWithTests } from './process.ts';
 import { testServer, type TestServer } from './server.ts';
@@ -35,14 +35,6 @@ async function runAdmin(connection: Connection, args: string[], isMoment = (): b
   }
   const [code] = await exit;
   return { code, stderr: Buffer.concat(chunks).toString() };
-}
-
-function filesIn(folder: string): number {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile()).length;
-  } catch {
-    return 0; // it is not there yet, or is just removed
-  }
 }
 
 const images = 60;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { listSnapshots } from '../src/backup/backup-folder.ts';
 import { refuseIncomplete } from '../src/backup/restoring.ts';
 import { verifyBackup } from '../src/backup/verify.ts';
-import { backUp, fillServer, syncOf, upload } from './backup-folder.ts';
+import { backUp, filesIn, fillServer, syncOf, upload } from './backup-folder.ts';
 import { urlOf } from './database.ts';
 import { endedWithTests } from './process.ts';
 import { testServer } from './server.ts';
@@ -32,7 +32,7 @@ async function smallDisk(at: string, sizeMib: number) {
   endedWithTests(holder);
   await once(createInterface({ input: holder.stdout }), 'line');
   const inside = `/proc/${holder.pid}/root${at}`;
-  const filler = path.join(path.dirname(inside), path.basename(inside), 'filler');
+  const filler = path.join(inside, 'filler');
   const freeBytes = (): number => {
     const { bavail, bsize } = statfsSync(inside);
     return bavail * bsize;
@@ -93,14 +93,6 @@ async function runOn(
   }
   const [code] = await exit;
   return { code, isFull, stderr: Buffer.concat(chunks).toString() };
-}
-
-function filesIn(folder: string): number {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile()).length;
-  } catch {
-    return 0; // it is not there yet, or is just removed
-  }
 }
 
 const images = 60;

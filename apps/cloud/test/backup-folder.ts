@@ -1,4 +1,5 @@
 // A server with data, its backups, and what the tests of backups do with them.
+import { readdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
@@ -60,6 +61,15 @@ export const restoreTo = (
   const { dataDir, connection } = target;
   return restoreBackup({ folder, dataDir, databaseUrl: urlOf(connection), ...plain, ...more }, work);
 };
+
+/** How many files stand below a folder; it may come and go meanwhile. */
+export function filesIn(folder: string): number {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile()).length;
+  } catch {
+    return 0;
+  }
+}
 
 /** Rows of each table by their hash, and the list of files. */
 export function contentOf({ manifest }: Snapshot): Record<string, string> {
