@@ -364,6 +364,9 @@ async function makesKey({ page, ready, mark }: Session): Promise<void> {
   assert.equal((await holder.sessionClient.whoAmI({})).name, `key ${mark}`);
   await button(page, 'I have copied it').click();
   await page.getByRole('region', { name: 'Usage' }).getByText(', no limit').waitFor();
+  const server = page.getByRole('region', { name: 'Server' });
+  await server.getByText(/MiB of \d+ MiB free/).waitFor();
+  await server.getByText(/There is no backup: .*--backup-dir/).waitFor();
   await checkPage(page, 'settings');
   await button(page, `Delete key ${mark}`).click();
   await button(page, 'Delete key').click();

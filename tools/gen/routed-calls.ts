@@ -29,6 +29,10 @@ export function routedCalls(): Set<string> {
     authority: nothing,
     unknownCodes: nothing,
     certificateProblems: nothing,
+    certificate: nothing,
+    certificateEnds: nothing,
+    readiness: nothing,
+    backups: nothing,
     installationId: '',
     version: '',
   };

@@ -2,6 +2,7 @@ import { dataDownloads } from './data/data-downloads.ts';
 import { sequenceExportDownloads } from './data/sequence-export-downloads.ts';
 import { machineConfigRoutes } from './fleet/machine-config-download.ts';
 import { setUpCodeRoutes } from './fleet/set-up-codes.ts';
+import { healthRoutes } from './health/health-pages.ts';
 import { signInRoutes } from './organizations/sign-in-page.ts';
 import { packageDownloads, packageUploads } from './registry/package-files.ts';
 import { authorityRoutes, installRoutes } from './releases/install-script.ts';
@@ -9,7 +10,6 @@ import { releaseFileRoutes } from './releases/release-downloads.ts';
 import { tufRoutes } from './releases/tuf-downloads.ts';
 import { blobRoutes } from './training/blob-files.ts';
 import { metricsRoutes } from './metrics/endpoints.ts';
-import { healthRoutes } from './web/health.ts';
 import { webRoutes } from './web/web-app.ts';
 import type { Route } from './wire/exchange.ts';
 

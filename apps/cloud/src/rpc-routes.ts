@@ -3,6 +3,7 @@ import { appRoutes } from './app-service.ts';
 import { agentRoutes } from './device-api/agent-service.ts';
 import { robotRoutes } from './device-api/robot-service.ts';
 import { fleetRoutes } from './fleet/fleet-service.ts';
+import { installationRoutes } from './health/installation-service.ts';
 import { auditRoutes } from './organizations/audit-service.ts';
 import { authRoutes } from './organizations/auth-service.ts';
 import { sessionRoutes } from './organizations/session-service.ts';
@@ -13,6 +14,7 @@ import { trainingRoutes } from './training-routes.ts';
 export type RpcDeps = Parameters<typeof authRoutes>[0] &
   Parameters<typeof sessionRoutes>[0] &
   Parameters<typeof auditRoutes>[0] &
+  Parameters<typeof installationRoutes>[0] &
   Parameters<typeof appRoutes>[0] &
   Parameters<typeof fleetRoutes>[0] &
   Parameters<typeof robotRoutes>[0] &
@@ -26,6 +28,7 @@ export const routes =
     authRoutes(deps)(router);
     sessionRoutes(deps)(router);
     auditRoutes(deps)(router);
+    installationRoutes(deps)(router);
     appRoutes(deps)(router);
     fleetRoutes(deps)(router);
     robotRoutes(deps)(router);

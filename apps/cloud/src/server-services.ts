@@ -15,12 +15,13 @@ import { machineConfigs } from './device-api/machine-configs.ts';
 import { reportedHosts } from './device-api/reported-hosts.ts';
 import { concurrencyLimiter, slotsPerMachine } from './device-api/concurrency-limiter.ts';
 import { readPartSources } from './device-api/store/part-sources.ts';
+import type { HealthDeps } from './health/installation-service.ts';
+import { readiness } from './health/readiness.ts';
 import type { HttpDeps } from './http-routes.ts';
 import { logWriter } from './logs/log-writer.ts';
 import { UnknownCodes } from './fleet/unknown-codes.ts';
 import { presence } from './machines/presence.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import type { Observed } from './metrics/observed.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
@@ -44,7 +45,7 @@ export type Stopping = {
 
 export type Services = {
   /** Dependencies of all calls and routes. */
-  deps: RpcDeps & HttpDeps & Pick<Observed, 'lastBackup'>;
+  deps: RpcDeps & HttpDeps;
   signIn: { authenticator: Authenticator; identities: Identities; tokens: Tokens };
 };
 
@@ -55,7 +56,7 @@ export function startServices(
   { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics },
   stopping: Stopping,
 ): Services {
-  const { database, data, identity } = of;
+  const { database, data } = of;
   const { db } = database;
   const stop = stopping.signal;
   const { done, ...machines } = machineState({ ...database, clock, log, stop });
@@ -67,8 +68,7 @@ export function startServices(
     startRetention({ db, blobs: data.blobs, clock, log: log.child('retention') }, options, stop),
   ]);
   stopping.defer(() => work);
-  const backups = scheduleBackups(options, { ...data, ...database, clock, log: log.child('backup') }, stop);
-  stopping.defer(() => backups.done);
+  const health = measuredHealth(options, of, { clock, log }, stopping);
   const failed = failedSignIns({ db, clock, log }, stop);
   stopping.defer(() => failed.done);
   const signIn = authentication(
@@ -92,16 +92,35 @@ export function startServices(
     usage: organizationUsage({ db, clock, stop }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: concurrencyLimiter(slotsPerMachine), servers: concurrencyLimiter(slotsPerMachine) },
     addresses: of.addresses,
-    authority: () => identity.now().authority,
-    certificate: () => withNotice(certificateNow(identity, of.addresses, clock), backups.problem()),
-    certificateProblems: () => certificateNow(identity, of.addresses, clock).problems.map(({ text }) => text),
+    authority: () => of.identity.now().authority,
+    ...health,
+    certificateProblems: () => health.certificate().problems.map(({ text }) => text),
     unknownCodes: new UnknownCodes(),
-    lastBackup: backups.last,
     version,
   };
   const exported = makeExports({ ...deps, log: log.child('exports') }, stop);
   stopping.defer(() => exported);
   return { deps, signIn };
+}
+
+/** Makes the scheduled backups, and measures what the pages and calls on health report. */
+function measuredHealth(
+  options: CloudOptions,
+  { data, database, identity, addresses }: Parameters<typeof startServices>[1],
+  { clock, log }: { clock: Clock; log: Log },
+  stopping: Stopping,
+): HealthDeps {
+  const stop = stopping.signal;
+  const backups = scheduleBackups(options, { ...data, ...database, clock, log: log.child('backup') }, stop);
+  stopping.defer(() => backups.done);
+  const certificate = () => certificateNow(identity, addresses, clock);
+  const withBackups = () => withNotice(certificate(), backups.problem());
+  return {
+    backups,
+    certificate,
+    certificateEnds: () => identity.now().pair?.certificate.validUntil,
+    readiness: readiness({ ...data, ...database, certificate: withBackups, clock, stop }),
+  };
 }
 
 /** What machines are answered from: caches of their configurations and of releases, and their presence. */

@@ -20,7 +20,7 @@ import { routes } from './rpc-routes.ts';
 import { type Services, startServices, type Stopping } from './server-services.ts';
 import { openDataFolder, openServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
-import { type IdentityInUse, identityInUse, readIdentity } from './tls/in-use.ts';
+import { identityInUse, readIdentity } from './tls/in-use.ts';
 import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
 import { addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
@@ -115,7 +115,7 @@ export async function startServer(
   const renewed = identity.follow((found) => ports.renew(found), stopping.signal);
   // Held calls end first, then running calls may finish.
   stopping.defer(() => Promise.all([renewed, ports.close(drainMs)]));
-  metrics.measure({ ...database, ...services.deps, ...data, certificateEnds: endOf(identity), held });
+  metrics.measure({ ...database, ...services.deps, ...data, held });
   const metricsUrl = await openMetrics(metrics, options, { clock, log, unhandled }, stopping);
   const files = await writeCredentials({ ...data, db: database.db, clock }, ports.url);
   const running = started.move();
@@ -135,8 +135,6 @@ export async function startServer(
     close: () => running.disposeAsync(),
   };
 }
-
-const endOf = (identity: IdentityInUse) => (): number | undefined => identity.now().pair?.certificate.validUntil;
 
 function namedRequests({ trustedProxy }: CloudOptions, log: Log) {
   const isProxy = trustedProxies(trustedProxy);

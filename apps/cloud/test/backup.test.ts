@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
@@ -185,11 +186,18 @@ test('a server with a schedule makes backups, keeps the newest, and reports them
   };
   assert.ok(Math.abs(Number(await until(metric)) * 1_000 - Date.now()) < 60_000);
   assert.equal((await listSnapshots(backups)).damaged.length, 0);
+  const health = await on.client(InstallationService);
+  const { backups: made } = await health.getHealth({});
+  assert.deepEqual(
+    { ...made, lastOn: made?.lastOn !== undefined },
+    { ...made, everyHours: 0.001, keep: 1, lastOn: true, problem: '' },
+  );
   await rm(path.join(on.server.dataFolder, 'last-backup.json'));
   await rm(path.join(backups, 'platform-backup.json'));
   const notice = async () =>
     /^notice: (.*attempt failed.*)$/m.exec(await (await fetch(`${localUrl}/readyz`)).text())?.[1];
   assert.match(await until(notice), /BACKUP_FOLDER_UNUSABLE/);
+  assert.match((await health.getHealth({})).backups?.problem ?? '', /BACKUP_FOLDER_UNUSABLE/);
 });
 
 test('what cannot be backed up or restored is refused with its reason', async (t) => {

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
-import { leastFreeBytes, roomOf } from '../src/web/readiness.ts';
+import { systemClock } from '@platform/kit/node';
+import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
+import { leastFreeBytes, roomOf } from '../src/health/readiness.ts';
 import { testServer } from './server.ts';
 
 const read = (url: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> =>
@@ -47,9 +49,50 @@ test('a store that cannot be written makes the server unavailable, in one word t
   assert.deepEqual(await read(url, { host: 'cloud.example' }), { status: 503, text: 'unavailable\n' });
 });
 
+test('owners of the installation read its health by a call; a store that fails is in it', async () => {
+  const failing: { blobs?: Error } = {};
+  await using on = await testServer([], {
+    blobs: (blobs) => ({
+      ...blobs,
+      checkWritable: async () => {
+        if (failing.blobs) throw failing.blobs;
+      },
+    }),
+  });
+  const health = await on.client(InstallationService);
+  const found = await health.getHealth({});
+  assert.equal(found.state, 'ok');
+  assert.deepEqual(
+    found.checks.map(({ name, passed }) => [name, passed]),
+    [
+      ['database', true],
+      ['blobs', true],
+      ['disk', true],
+    ],
+  );
+  assert.match(found.checks[2]?.text ?? '', /^\d+ MiB of \d+ MiB free$/);
+  assert.deepEqual(found.problems, []);
+  assert.equal(found.certificateExpiresOn, undefined);
+  assert.deepEqual({ ...found.backups, $typeName: '' }, { $typeName: '', everyHours: 0, keep: 0, problem: '' });
+  const asRunner = await on.client(InstallationService, on.runner);
+  await assert.rejects(asRunner.getHealth({}), /PERMISSION_DENIED/);
+  failing.blobs = Object.assign(new Error('read-only file system'), { code: 'EROFS' });
+  // The state of the disk is read again after a rest.
+  for (;;) {
+    const { state, checks } = await health.getHealth({});
+    if (state === 'ok') {
+      await systemClock.sleep(200);
+      continue;
+    }
+    assert.equal(state, 'unavailable');
+    assert.match(checks[1]?.text ?? '', /cannot be written: .*read-only file system/);
+    break;
+  }
+});
+
 test('a disk without room or without inodes is a problem; file systems without a number of inodes are none', () => {
   const disk = { bsize: 4_096, bavail: 100_000, blocks: 200_000, files: 1_000, ffree: 10 };
-  assert.deepEqual(roomOf(disk), { note: ' (390 MiB of 781 MiB free)' });
+  assert.deepEqual(roomOf(disk), { note: '390 MiB of 781 MiB free' });
   assert.match(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 - 1 }).problem ?? '', /^full, 32 MiB must be free$/);
   assert.equal(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 }).problem, undefined);
   assert.match(roomOf({ ...disk, ffree: 0 }).problem ?? '', /^no more files fit/);

@@ -13,6 +13,8 @@ export type ScheduleOptions = {
 };
 
 export type Backups = {
+  /** Undefined: none is scheduled. */
+  schedule: { everyHours: number; keep: number } | undefined;
   /** When the newest backup of this data folder was made, by the schedule or by hand; ms since 1970. */
   last(): Promise<number | undefined>;
   /** Why an operator must look; undefined without a schedule. */
@@ -32,7 +34,7 @@ export function scheduleBackups(
 ): Backups {
   const last = (): Promise<number | undefined> => lastBackup(dataFolder);
   const { backupDir } = options;
-  if (backupDir === undefined) return { last, problem: () => undefined, done: Promise.resolve() };
+  if (backupDir === undefined) return { last, schedule: undefined, problem: () => undefined, done: Promise.resolve() };
   const everyMs = options.backupEveryHours * hourMs;
   const state: { last?: number | undefined; failed?: number; error?: string } = {};
   const timesNow = () => ({ everyMs, last: state.last, failed: state.failed, now: clock.wall() });
@@ -62,5 +64,6 @@ export function scheduleBackups(
       else await clock.sleep(Math.min(waitMs, lookMs), signal);
     }
   };
-  return { last, problem: () => backupProblem({ ...timesNow(), error: state.error }), done: run() };
+  const schedule = { everyHours: options.backupEveryHours, keep: options.backupKeep };
+  return { last, schedule, problem: () => backupProblem({ ...timesNow(), error: state.error }), done: run() };
 }

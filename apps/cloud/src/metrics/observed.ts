@@ -18,8 +18,8 @@ export type Observed = {
   dataFolder: string;
   /** ms since 1970; undefined: no TLS. */
   certificateEnds: () => number | undefined;
-  /** ms since 1970; undefined: there is none. */
-  lastBackup: () => Promise<number | undefined>;
+  /** The newest backup, ms since 1970; undefined: there is none. */
+  backups: { last: () => Promise<number | undefined> };
   clock: Clock;
   stop: AbortSignal;
 };
@@ -68,7 +68,7 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
     ];
   });
   gauge('platform_backup_last_success_timestamp_seconds', 'Time of the newest backup.', [], async () => {
-    const last = await of.lastBackup();
+    const last = await of.backups.last();
     return last === undefined ? [] : [{ value: last / 1_000 }];
   });
   gauge('platform_certificate_end_timestamp_seconds', 'End of the TLS certificate in use.', [], () => {

@@ -266,6 +266,11 @@ const ofSessions: readonly Right[] = [
   right(audit('ListAuditEntries'), { ok: owners }, ({ orgId }) => ({ organizationId: orgId })),
   right(audit('ListAuditEntries'), { denied: [...foreigners], ok: installers }, () => ({})),
   right(
+    'platform.installation.v1.InstallationService/GetHealth',
+    { denied: [...foreigners], ok: installers },
+    () => ({}),
+  ),
+  right(
     session('WhoAmI'),
     {
       shows: [...members, 'runner', 'own machine'],

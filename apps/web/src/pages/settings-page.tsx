@@ -11,6 +11,7 @@ import { bytes } from '../view/quantities.ts';
 import { releaseViews } from '../view/registry.ts';
 import { usagePairs } from '../view/usage.ts';
 import { ApiKeys } from './api-keys.tsx';
+import { ServerCard } from './server-card.tsx';
 
 export function SettingsPage() {
   const { name, organization, signOut, serverVersion } = useSession();
@@ -49,6 +50,7 @@ export function SettingsPage() {
       </section>
       <Usage organizationId={organization.organizationId} />
       <ApiKeys />
+      <ServerCard version={serverVersion} />
       <Releases />
     </div>
   );

@@ -8,9 +8,15 @@ export type ReadinessWord = 'ok' | 'degraded' | 'unavailable' | 'stopping';
 
 export type Readiness = {
   word: ReadinessWord;
-  /** For those who may know more: `name: state` of each check, then `problem: …` and `notice: …`. */
-  lines: readonly string[];
+  checks: readonly ({ name: string } & Check)[];
+  problems: readonly CertificateProblem[];
 };
+
+/** For those who may know more: `name: state` of each check, then `problem: …` and `notice: …`. */
+export const linesOf = ({ checks, problems }: Readiness): string[] => [
+  ...checks.map(({ name, problem, note }) => `${name}: ${problem ?? 'ok'}${note === undefined ? '' : ` (${note})`}`),
+  ...problems.map(({ text, isFatal }) => `${isFatal ? 'problem' : 'notice'}: ${text}`),
+];
 
 export type ReadinessDeps = {
   isAnswering: (limitMs: number) => Promise<boolean>;
@@ -31,23 +37,21 @@ export function readiness(deps: ReadinessDeps): () => Promise<Readiness> {
   const { clock, stop, certificate } = deps;
   const storage = refreshed(() => checkStorage(deps), clock, stop);
   return async () => {
-    if (stop.aborted) return { word: 'stopping', lines: [] };
+    if (stop.aborted) return { word: 'stopping', checks: [], problems: [] };
     const [isAnswering, [blobs, disk]] = await Promise.all([
       deps.isAnswering(answerMs),
       inTime<[Check, Check]>(storage(), clock, [late, late]),
     ]);
     const database = isAnswering ? fine : { problem: 'does not answer' };
-    const checks = Object.entries<Check>({ database, blobs, disk });
+    const checks = Object.entries<Check>({ database, blobs, disk }).map(([name, check]) => ({ name, ...check }));
     const { problems } = certificate();
-    const isUnavailable = checks.some(([, { problem }]) => problem !== undefined);
+    const isUnavailable = checks.some(({ problem }) => problem !== undefined);
     const isDegraded = problems.some(({ isFatal }) => isFatal);
     return {
       // Certificate problems do not make it unavailable: removing it from a load balancer would not fix them.
       word: isUnavailable ? 'unavailable' : isDegraded ? 'degraded' : 'ok',
-      lines: [
-        ...checks.map(([name, { problem, note }]) => `${name}: ${problem ?? 'ok'}${note ?? ''}`),
-        ...problems.map(({ text, isFatal }) => `${isFatal ? 'problem' : 'notice'}: ${text}`),
-      ],
+      checks,
+      problems,
     };
   };
 }
@@ -70,7 +74,7 @@ type FileSystem = { bsize: number; bavail: number; blocks: number; files: number
 /** Some file systems, such as Btrfs, have no fixed number of files and report 0. */
 export function roomOf({ bsize, bavail, blocks, files, ffree }: FileSystem): Check {
   const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
-  const note = ` (${mib(bavail * bsize)} of ${mib(blocks * bsize)} free)`;
+  const note = `${mib(bavail * bsize)} of ${mib(blocks * bsize)} free`;
   if (bavail * bsize < leastFreeBytes) return { problem: `full, ${mib(leastFreeBytes)} must be free`, note };
   if (files > 0 && ffree === 0) return { problem: `no more files fit, all ${files} inodes are in use`, note };
   return { note };

@@ -1,0 +1,51 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { useQuery } from '@connectrpc/connect-query';
+import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
+import { Badge } from '../parts/badges.tsx';
+import { FailureNote, Loading, Note } from '../parts/messages.tsx';
+import { Ago, useNow } from '../parts/time.tsx';
+import { healthPairs, healthState, healthWarnings } from '../view/server-health.ts';
+import { msOf } from '../view/times.ts';
+
+const refreshMs = 30_000;
+
+/** The server and its backups; only owners of the installation see it. */
+export function ServerCard({ version }: { version: string }) {
+  const { data, error } = useQuery(InstallationService.method.getHealth, {}, { refetchInterval: refreshMs });
+  const now = useNow();
+  if (error && ConnectError.from(error).code === Code.PermissionDenied) return null;
+  return (
+    <section className="card" aria-label="Server">
+      <div className="card-head">
+        <h2>Server</h2>
+        {data && <Badge state={healthState(data)} />}
+        <span className="soft small">Version {version}</span>
+      </div>
+      {error && <FailureNote error={error} />}
+      {!data && !error && <Loading />}
+      {data && (
+        <div className="card-body stack">
+          {healthWarnings(data).map(({ text, isBad }) => (
+            <Note key={text} tone={isBad ? 'bad' : 'warn'}>
+              <p>{text}</p>
+            </Note>
+          ))}
+          <dl className="pair-list">
+            {healthPairs(data, now).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+            <div>
+              <dt>Newest backup</dt>
+              <dd>
+                <Ago at={msOf(data.backups?.lastOn)} otherwise="none" />
+              </dd>
+            </div>
+          </dl>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,49 @@
+import type { GetHealthResponse } from '@platform/contract/gen/platform/installation/v1/installation_pb';
+import { labelOf, type StatusLabel } from './status-label.ts';
+import { msOf, span } from './times.ts';
+
+const states: Readonly<Record<string, StatusLabel>> = {
+  ok: { text: 'Works', tone: 'good' },
+  degraded: { text: 'Works in part', tone: 'warn' },
+  unavailable: { text: 'Does not work', tone: 'bad' },
+  stopping: { text: 'Stops', tone: 'warn' },
+};
+const labels: Readonly<Record<string, string>> = { database: 'Database', blobs: 'Files', disk: 'Disk' };
+
+export const healthState = ({ state }: GetHealthResponse): StatusLabel => states[state] ?? labelOf(state, 'warn');
+
+/** Names and values, in the order of the page. */
+export function healthPairs(health: GetHealthResponse, now: number): [name: string, value: string][] {
+  const { everyHours = 0, keep = 0 } = health.backups ?? {};
+  return [
+    ...health.checks.map(({ name, passed, text }): [string, string] => [
+      labels[name] ?? name,
+      text || (passed ? 'works' : 'does not work'),
+    ]),
+    ['Certificate', certificateText(msOf(health.certificateExpiresOn), now)],
+    [
+      'Backups',
+      everyHours === 0 ? 'not on a schedule' : `every ${span(everyHours * 3_600_000)}, the newest ${keep} are kept`,
+    ],
+  ];
+}
+
+function certificateText(ends: number | undefined, now: number): string {
+  if (ends === undefined) return 'none, without TLS';
+  return ends > now ? `expires in ${span(ends - now)}` : `expired ${span(now - ends)} ago`;
+}
+
+/** What a user must look at: the most severe first. */
+export function healthWarnings({ problems, backups }: GetHealthResponse): { text: string; isBad: boolean }[] {
+  const ofCertificate = problems.map(({ text, isFatal }) => ({ text, isBad: isFatal }));
+  const ofBackups = backupWarning(backups);
+  return [...ofCertificate, ...(ofBackups === undefined ? [] : [{ text: ofBackups, isBad: false }])].toSorted(
+    (one, other) => Number(other.isBad) - Number(one.isBad),
+  );
+}
+
+function backupWarning(backups: GetHealthResponse['backups']): string | undefined {
+  if (backups?.problem) return backups.problem;
+  if (backups?.lastOn !== undefined || (backups?.everyHours ?? 0) > 0) return undefined;
+  return 'There is no backup: if this disk is lost, all machines, images and models are. Start the server with --backup-dir, or run "platform admin backup" on its host.';
+}
