@@ -45,9 +45,30 @@ async function upgrade(on: LabMachine, version: string, more = ''): Promise<{ co
   return { code, text: `${stdout}${stderr}` };
 }
 
+/** Types into the installation at a terminal: `script` makes one. @returns what the user sees. */
+const typed = (lines: readonly string[]): string =>
+  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} | script -qec '${service('install-service')}' /dev/null`;
+
 async function installs({ machine }: ServerHost): Promise<void> {
-  const out = await machine.must(install, 600);
+  const given = ['/root/crt.pem', '/root/key.pem', '/root/cert.pem', '/root/key.pem'];
+  const stopped = await machine.exec(typed(given), 120);
+  assert.match(stopped.stdout, /CERTIFICATE_UNUSABLE|cannot be used|no such file/);
+  assert.match(stopped.stdout, /Stopped\. Nothing was installed/);
+  assert.equal((await machine.exec('ls /etc/platform-management /opt/platform-management')).stdout, '');
+  const out = await machine.must(
+    typed([...given, 'platform', `https://${serverName}`, 'backups', '/var/backups/platform']),
+    600,
+  );
+  assert.match(out, /crt\.pem/);
+  assert.match(out, /a URL such as/);
+  assert.match(out, /an absolute path/);
   assert.match(out, /is installed and ready/);
+  await eventually('the first backup', 120, async () =>
+    (await machine.exec('ls /var/backups/platform/snapshots/*/manifest.json')).code === 0 ? true : undefined,
+  );
+  const [keys] = (await machine.must('cat /var/backups/platform/snapshots/*/keys.json')).split('\n');
+  assert.match(keys ?? '', /release-keys\//);
+  assert.equal(await machine.must('stat -c "%a %U" /var/backups/platform'), '700 root');
   assert.match(out, new RegExp(`https://${serverName}/sign-in\\?token=`));
   assert.equal(await machine.must('stat -c "%a %U" /etc/platform-management/tls/key.pem'), '600 platform-management');
   assert.equal(await machine.must('stat -c "%a %U" /etc/platform-management/runner.json'), '600 platform-runner');

@@ -7,6 +7,8 @@ import { onSignals, options, type OptionValues, stderrSink, systemClock, Usage }
 import type { Damage } from './backup/backup-folder.ts';
 import { reachDatabase } from './backup/database-access.ts';
 import { databaseState } from './backup/database-state.ts';
+import { noteFailure, readBackupNote } from './backup/backup-note.ts';
+import { isDue } from './backup/rules/next-backup.ts';
 import { makeBackup, type Work } from './backup/make-backup.ts';
 import { restoreBackup } from './backup/restore.ts';
 import { verifyBackup } from './backup/verify.ts';
@@ -35,6 +37,11 @@ const tables = {
     ...data,
     keep: { type: 'number', min: 1, description: 'Remove all snapshots but the newest N.' },
     keysTo: { type: 'string', description: 'File for the keys, away from the rest of the backup.' },
+    everyHours: {
+      type: 'number',
+      min: 0.001,
+      description: 'Only if the newest backup is older than that. A failure is noted for the server: for a timer.',
+    },
   },
   restore: {
     ...shared,
@@ -90,8 +97,28 @@ const folderOf = ({ words }: { words: string[] }, name: Name): string => {
 };
 
 async function backup(given: Given<'backup'>, work: Work): Promise<Printed> {
-  const folder = folderOf(given, 'backup');
+  const { everyHours } = given;
   const dataFolder = serverFolder(given.dataDir);
+  if (everyHours === undefined) return makeOne(given, dataFolder, work);
+  const { clock } = work;
+  const { at: last } = await readBackupNote(dataFolder);
+  if (!isDue({ everyMs: everyHours * 3_600_000, last, now: clock.wall() }))
+    return {
+      document: { due: false },
+      text: [`No backup is due: the newest is of ${new Date(last ?? 0).toISOString()}.`],
+    };
+  try {
+    const made = await makeOne(given, dataFolder, work);
+    if (made.error) await noteFailure(dataFolder, made.error.message, clock);
+    return made;
+  } catch (error) {
+    await noteFailure(dataFolder, errorText(error), clock).catch(() => {});
+    throw error;
+  }
+}
+
+async function makeOne(given: Given<'backup'>, dataFolder: string, work: Work): Promise<Printed> {
+  const folder = folderOf(given, 'backup');
   await using reached = await reachDatabase({ dataFolder, databaseUrl: given.databaseUrl?.reveal(), ...work });
   const passphrase = given.backupPassphrase?.reveal();
   const keysTo = given.keysTo === undefined ? undefined : path.resolve(given.keysTo);
@@ -101,6 +128,9 @@ async function backup(given: Given<'backup'>, work: Work): Promise<Printed> {
   const text = [
     `Snapshot ${made.name} in ${folder}: ${made.rows} rows, ${made.files} files of ${formatBytes(made.bytes)}, ${made.copiedFiles} of them new.`,
     ...(passphrase === undefined ? ['Its keys are not encrypted: whoever reads them can sign in as any user.'] : []),
+    ...made.unreadKeys.map(
+      (keys) => `The keys in ${keys} are not in it: this user may not read them. Run the command as root.`,
+    ),
     ...(made.removed.length > 0 ? [`Removed ${made.removed.join(', ')}.`] : []),
     ...made.damaged.map(({ file, problem }) => `damaged: ${file}: ${problem}`),
   ];

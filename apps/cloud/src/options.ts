@@ -140,6 +140,12 @@ const table = {
   },
   backupEveryHours: { type: 'number', default: 24, min: 0.001, description: 'Hours from one backup to the next.' },
   backupKeep: { type: 'number', default: 14, min: 1, description: 'Scheduled backups that are kept.' },
+  backupByHost: {
+    type: 'boolean',
+    default: false,
+    description:
+      'A timer of the host makes the scheduled backups, and the server only reports them (install-service sets it).',
+  },
   backupPassphrase: {
     type: 'secret',
     description: 'Encrypts the keys of scheduled backups. Best as PLATFORM_BACKUP_PASSPHRASE.',

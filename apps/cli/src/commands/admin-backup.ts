@@ -3,8 +3,10 @@ import { PlatformError } from '@platform/contract/errors';
 import { confirmed } from '../confirm.ts';
 import { defaultDataFolder } from '../data-folder.ts';
 import { alone } from '../installation/install.ts';
-import { requireHost } from '../installation/places.ts';
+import { places, requireHost } from '../installation/places.ts';
 import { replaceData } from '../installation/replace-data.ts';
+import { scheduleOf } from '../installation/scheduled-backups.ts';
+import { readServerOptions } from '../installation/server-options.ts';
 import type { Run } from '../run.ts';
 import { runServerProgram } from './server-program.ts';
 
@@ -66,6 +68,28 @@ export function adminBackupCommands(admin: Command, run: Run): void {
     .option('--snapshot <name or number>', 'which one (default: all)')
     .option(...keys)
     .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
+  scheduledCommand(admin, run);
+}
+
+/** What the unit of the timer runs. */
+function scheduledCommand(admin: Command, run: Run): void {
+  admin
+    .command('scheduled-backup', { hidden: true })
+    .description('make a backup if one is due by the settings of the installed server')
+    .action(
+      run(async ({ signal, output }) => {
+        requireHost();
+        const schedule = scheduleOf(await readServerOptions());
+        if (schedule === undefined) return output.note('No backups are scheduled: see install-service --backup-dir.');
+        const { folder, everyHours, keep, databaseUrl, passphrase } = schedule;
+        const args = ['backup', '--data-dir', places.data, '--keep', `${keep}`, '--every-hours', `${everyHours}`];
+        const secrets = {
+          ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+          ...(passphrase !== undefined && { PLATFORM_BACKUP_PASSPHRASE: passphrase }),
+        };
+        await runServerProgram([...args, '--', folder], signal, secrets);
+      }),
+    );
 }
 
 async function start(

@@ -53,6 +53,9 @@ function installCommand(admin: Command, run: Run): void {
     .option('--trusted-proxy <networks>', 'addresses of proxies in front of the server, with commas')
     .option('--allow-plaintext', 'serve other hosts without TLS: for a TLS proxy on another host')
     .option('--org-name <name>', 'name of the organization that the first start creates')
+    .option('--backup-dir <folder>', 'folder for scheduled backups, best on another disk')
+    .option('--backup-every-hours <n>', 'hours from one backup to the next (default: 24)')
+    .option('--backup-keep <n>', 'scheduled backups that are kept (default: 14)')
     .addOption(readyOption())
     .action(
       run(async ({ output }, flags: Flags) => {

@@ -93,7 +93,8 @@ export async function install(
       );
   }
   // Enabled units start with the system only.
-  systemctl('start', units.timer);
+  systemctl('start', units.timer, units.backupTimer);
+  if (changed.length > 0 || before !== version) attempt('systemctl', 'start', '--no-block', units.backup);
   const elsewhere = await checkPublicUrl().catch(() => undefined);
   if (elsewhere !== undefined) warnings.push(elsewhere);
   const signInUrl = isFirst ? (await readFirstRun())?.sign_in_url : undefined;

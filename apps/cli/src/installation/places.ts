@@ -22,10 +22,12 @@ export const units = {
   maintenance: 'platform-management-maintenance.service',
   timer: 'platform-management-maintenance.timer',
   switch: 'platform-management-switch.service',
+  backup: 'platform-management-backup.service',
+  backupTimer: 'platform-management-backup.timer',
 } as const;
 
 /** Units that start with the system. */
-export const enabledUnits = [units.server, units.runner, units.timer, units.switch];
+export const enabledUnits = [units.server, units.runner, units.timer, units.switch, units.backupTimer];
 
 /** @throws PlatformError NEEDS_ROOT, NEEDS_SYSTEMD */
 export function requireHost(): void {

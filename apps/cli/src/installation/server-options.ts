@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly trusted_proxy?: string;
   readonly allow_plaintext?: boolean;
   readonly database_url?: string;
+  readonly backup_dir?: string;
+  readonly backup_by_host?: boolean;
   readonly [other: string]: unknown;
 }
 

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { readJson } from '@platform/kit/node';
 import type { Accounts } from './accounts.ts';
 import { type CertificateFiles, installCertificate, installedCertificate, readPair } from './certificate.ts';
 import { places } from './places.ts';
+import { askSettings, openTerminal } from './questions.ts';
+import { checkBackupFolder } from './scheduled-backups.ts';
 import { optionsFile, readServerOptions, type ServerOptions, writeIfOther } from './server-options.ts';
 import { currentLink } from './state.ts';
 
@@ -19,6 +20,9 @@ export interface SettingFlags {
   readonly trustedProxy?: string;
   readonly allowPlaintext?: boolean;
   readonly orgName?: string;
+  readonly backupDir?: string;
+  readonly backupEveryHours?: string;
+  readonly backupKeep?: string;
 }
 
 /** Where the certificate came from. */
@@ -28,25 +32,9 @@ export const sourcesFile = path.join(places.settings, 'certificate-source.json')
 export async function askMissing(flags: SettingFlags): Promise<SettingFlags> {
   const isKnown =
     Object.keys(await readServerOptions()).length > 0 || flags.tlsCert !== undefined || flags.allowPlaintext;
-  if (isKnown || !process.stdin.isTTY || !process.stderr.isTTY) return flags;
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const ask = async (question: string): Promise<string | undefined> =>
-    (await asking.question(question)).trim() || undefined;
-  try {
-    const tlsCert = await ask('Certificate (PEM file with its chain; empty: this host alone, without TLS): ');
-    if (tlsCert === undefined) return flags;
-    const tlsKey = flags.tlsKey ?? (await ask('Its private key (PEM file): '));
-    const publicUrl =
-      flags.publicUrl ?? (await ask('URL for users and machines (empty: the name in the certificate): '));
-    return {
-      ...flags,
-      tlsCert,
-      ...(tlsKey !== undefined && { tlsKey }),
-      ...(publicUrl !== undefined && { publicUrl }),
-    };
-  } finally {
-    asking.close();
-  }
+  if (isKnown) return flags;
+  using terminal = openTerminal();
+  return terminal === undefined ? flags : await askSettings(flags, terminal);
 }
 
 /** Settings that were checked and are not written yet. */
@@ -70,7 +58,7 @@ export async function readSettings(flags: SettingFlags): Promise<Settings> {
       : undefined;
   const sources = given ?? ((await readJson(sourcesFile)) as CertificateFiles | undefined);
   const pair = sources === undefined ? undefined : readPair(sources);
-  const port = flags.port === undefined ? before.port : parsePort(flags.port);
+  const port = flags.port === undefined ? before.port : numberOf('--port', flags.port, { from: 1, to: 65_535 });
   const { certificate, key } = installedCertificate;
   const options: ServerOptions = {
     host: pair || flags.allowPlaintext ? everywhere() : '127.0.0.1',
@@ -86,17 +74,29 @@ export async function readSettings(flags: SettingFlags): Promise<Settings> {
     ...(flags.trustedProxy !== undefined && { trusted_proxy: flags.trustedProxy }),
     ...(flags.allowPlaintext && { allow_plaintext: true }),
     ...(flags.orgName !== undefined && { org_name: flags.orgName }),
+    ...backupOptions(flags),
   };
+  if (options.backup_dir !== undefined && options.backup_by_host) checkBackupFolder(options.backup_dir);
   return { options, pair, sources, warnings: warningsOf(options, pair) };
+}
+
+function backupOptions({ backupDir, backupEveryHours, backupKeep }: SettingFlags): ServerOptions {
+  return {
+    ...(backupDir !== undefined && { backup_dir: path.resolve(backupDir), backup_by_host: true }),
+    ...(backupEveryHours !== undefined && {
+      backup_every_hours: numberOf('--backup-every-hours', backupEveryHours, { from: 1, to: 8_760 }),
+    }),
+    ...(backupKeep !== undefined && { backup_keep: numberOf('--backup-keep', backupKeep, { from: 1, to: 100_000 }) }),
+  };
 }
 
 /** All addresses of this host, of both families where there are two. */
 const everywhere = (): string => (existsSync('/proc/net/if_inet6') ? '::' : '0.0.0.0');
 
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
-  throw new PlatformError('INVALID_ARGUMENT', { field: '--port', value: text, limit: 'a number from 1 to 65535' });
+function numberOf(field: string, text: string, { from, to }: { from: number; to: number }): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= from && value <= to) return value;
+  throw new PlatformError('INVALID_ARGUMENT', { field, value: text, limit: `a number from ${from} to ${to}` });
 }
 
 function warningsOf({ public_url }: ServerOptions, pair: Settings['pair']): string[] {

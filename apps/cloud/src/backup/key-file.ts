@@ -16,8 +16,14 @@ const ownFiles = ['secrets.json', 'release-key.pem', 'inside-port.json'];
 const besideFolder = '../release-keys';
 const cost = 2 ** 15;
 
-export async function collectKeys(dataFolder: string): Promise<KeyEntry[]> {
-  const beside = await readdir(path.join(dataFolder, besideFolder)).catch(() => []);
+/** @returns the keys, and the folders of keys that this user may not read. */
+export async function collectKeys(dataFolder: string): Promise<{ files: KeyEntry[]; unread: string[] }> {
+  const folder = path.join(dataFolder, besideFolder);
+  const unread: string[] = [];
+  const beside = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') unread.push(folder);
+    return [];
+  });
   const names = [...ownFiles, ...beside.toSorted().map((name) => `${besideFolder}/${name}`)];
   const files: KeyEntry[] = [];
   for (const name of names) {
@@ -26,7 +32,7 @@ export async function collectKeys(dataFolder: string): Promise<KeyEntry[]> {
     if (!found?.isFile()) continue;
     files.push({ path: name, mode: found.mode & 0o777, base64: (await readFile(file)).toString('base64') });
   }
-  return files;
+  return { files, unread };
 }
 
 /** @returns the content of the key file. */

@@ -32,6 +32,7 @@ import {
   removeHidden,
   sha256Of,
 } from './backup-folder.ts';
+import { noteBackup } from './backup-note.ts';
 import { connectAs } from './database-access.ts';
 import { refusalOfDisk } from './disk-full.ts';
 import { collectKeys, encodeKeys } from './key-file.ts';
@@ -59,17 +60,9 @@ export type BackupResult = {
   copiedFiles: number;
   removed: string[];
   damaged: Damage[];
+  /** Folders with keys that this user may not read. */
+  unreadKeys: string[];
 };
-
-/** File of the data folder about its newest backup. */
-const lastBackupFile = (dataFolder: string): string => path.join(dataFolder, 'last-backup.json');
-
-/** When the newest backup of a data folder was made, ms since 1970; undefined: none was. */
-export async function lastBackup(dataFolder: string): Promise<number | undefined> {
-  const found = (await readJson(lastBackupFile(dataFolder)).catch(() => undefined)) as { at?: string } | undefined;
-  const at = Date.parse(found?.at ?? '');
-  return Number.isNaN(at) ? undefined : at;
-}
 
 /**
  * Adds a snapshot to a folder of backups, while the server runs or not.
@@ -102,16 +95,6 @@ async function addSnapshot(options: BackupOptions, installationId: string, work:
   }
 }
 
-async function noteBackup({ folder, dataFolder }: BackupOptions, name: string, clock: Clock): Promise<void> {
-  const note = { at: new Date(clock.wall()).toISOString(), folder: path.resolve(folder), name };
-  const { uid, gid } = await stat(dataFolder);
-  await atomicWrite(lastBackupFile(dataFolder), `${JSON.stringify(note)}\n`, {
-    ...(process.getuid?.() === 0 && { owner: { uid, gid } }),
-  }).catch(async (error: unknown) => {
-    throw await refusalOfDisk(error, { files: dataFolder, database: dataFolder });
-  });
-}
-
 /** @throws PlatformError BACKUP_FOLDER_UNUSABLE if this is not the data folder of a server. */
 async function installationOf(dataFolder: string): Promise<string> {
   const secrets = (await readJson(path.join(dataFolder, 'secrets.json')).catch(() => undefined)) as
@@ -137,7 +120,7 @@ async function fill(
   await using client = await connectAs(connection, dataFolder);
   // Until the end of this session, no sweep deletes a file that the snapshot may name.
   await client.query(holdFiles);
-  const keys = await writeKeyFile(options, installationId, made);
+  const { unread: unreadKeys, ...keys } = await writeKeyFile(options, installationId, made);
   const { dump, read: files } = await dumpDatabase(client, path.join(made, databaseFolder), {
     inSnapshot: () => filesOf(client, dataFolder),
     signal,
@@ -164,17 +147,18 @@ async function fill(
   };
   const { name, folder: at } = await completeSnapshot(folder, made, manifest);
   const { bytes, copiedFiles, damaged } = copied;
-  return { name, folder: at, rows, files: copied.stored.length, bytes, copiedFiles, damaged };
+  return { name, folder: at, rows, files: copied.stored.length, bytes, copiedFiles, damaged, unreadKeys };
 }
 
 async function writeKeyFile(
   { dataFolder, passphrase, keysTo }: BackupOptions,
   installationId: string,
   made: string,
-): Promise<Manifest['keys']> {
-  const text = encodeKeys(installationId, await collectKeys(dataFolder), passphrase);
+): Promise<Manifest['keys'] & { unread: string[] }> {
+  const { files, unread } = await collectKeys(dataFolder);
+  const text = encodeKeys(installationId, files, passphrase);
   await atomicWrite(keysTo ?? path.join(made, keysFile), text, { mode: 0o600 });
-  return { sha256: sha256Of(text), isEncrypted: passphrase !== undefined, isApart: keysTo !== undefined };
+  return { sha256: sha256Of(text), isEncrypted: passphrase !== undefined, isApart: keysTo !== undefined, unread };
 }
 
 /** Also the images that running jobs still need, although they were deleted. */

@@ -2,7 +2,8 @@ import path from 'node:path';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Secret } from '@platform/kit';
 import type { Connection } from '../database/database.ts';
-import { lastBackup, makeBackup } from './make-backup.ts';
+import { readBackupNote } from './backup-note.ts';
+import { type BackupResult, makeBackup } from './make-backup.ts';
 import { backupProblem, msToNextBackup } from './rules/next-backup.ts';
 
 export type ScheduleOptions = {
@@ -10,6 +11,8 @@ export type ScheduleOptions = {
   backupEveryHours: number;
   backupKeep: number;
   backupPassphrase: Secret | undefined;
+  /** A timer of the host makes them. */
+  backupByHost: boolean;
 };
 
 export type Backups = {
@@ -32,38 +35,49 @@ export function scheduleBackups(
   { dataFolder, connection, clock, log }: { dataFolder: string; connection: Connection; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Backups {
-  const last = (): Promise<number | undefined> => lastBackup(dataFolder);
-  const { backupDir } = options;
+  const last = async (): Promise<number | undefined> => (await readBackupNote(dataFolder)).at;
+  const { backupDir, backupByHost } = options;
   if (backupDir === undefined) return { last, schedule: undefined, problem: () => undefined, done: Promise.resolve() };
   const everyMs = options.backupEveryHours * hourMs;
   const state: { last?: number | undefined; failed?: number; error?: string } = {};
   const timesNow = () => ({ everyMs, last: state.last, failed: state.failed, now: clock.wall() });
   const folder = path.resolve(backupDir);
   const passphrase = options.backupPassphrase?.reveal();
+  const failWith = (error: string | undefined, at?: number): void => {
+    if (error === undefined) delete state.error;
+    else state.error = error;
+    if (at === undefined) delete state.failed;
+    else state.failed = at;
+  };
   const attempt = async (): Promise<void> => {
     try {
       const of = { folder, dataFolder, connection, keep: options.backupKeep, passphrase, keysTo: undefined };
-      const { name, files, copiedFiles, damaged } = await makeBackup(of, { clock, log, signal });
-      log.info('backup', { folder, name, files, copied: copiedFiles });
-      delete state.failed;
-      delete state.error;
-      if (damaged[0])
-        state.error = `${damaged.length} files of the data folder are damaged, such as ${damaged[0].file}`;
+      const made = await makeBackup(of, { clock, log, signal });
+      log.info('backup', { folder, name: made.name, files: made.files, copied: made.copiedFiles });
+      failWith(incompleteness(made));
     } catch (error) {
       if (signal.aborted) return;
-      state.failed = clock.wall();
-      state.error = errorText(error);
+      failWith(errorText(error), clock.wall());
       log.error('the backup failed', { folder, error: state.error });
     }
   };
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      state.last = await last();
-      const waitMs = msToNextBackup(timesNow());
+      const note = await readBackupNote(dataFolder);
+      state.last = note.at;
+      if (backupByHost) failWith(note.failed?.error, note.failed?.at);
+      const waitMs = backupByHost ? lookMs : msToNextBackup(timesNow());
       if (waitMs === 0) await attempt();
       else await clock.sleep(Math.min(waitMs, lookMs), signal);
     }
   };
   const schedule = { everyHours: options.backupEveryHours, keep: options.backupKeep };
   return { last, schedule, problem: () => backupProblem({ ...timesNow(), error: state.error }), done: run() };
+}
+
+/** What a backup that was made lacks. */
+function incompleteness({ damaged, unreadKeys }: Pick<BackupResult, 'damaged' | 'unreadKeys'>): string | undefined {
+  if (damaged[0]) return `${damaged.length} files of the data folder are damaged, such as ${damaged[0].file}`;
+  if (unreadKeys[0] === undefined) return undefined;
+  return `It was made without the keys in ${unreadKeys[0]}, which this user may not read; agents accept no update after a restore without them. Let root make the backups: platform admin install-service --backup-dir DIR`;
 }

@@ -26,3 +26,10 @@ export function backupProblem(of: BackupTimes & { error: string | undefined }): 
   if (last !== undefined && now - last > 2 * everyMs) return `${newest}, which is more than twice the interval ago`;
   return undefined;
 }
+
+/** A timer comes about every hour: a backup that is due before the next time is made now. */
+const timerMs = hourMs / 2;
+
+/** Whether a timer of the host makes a backup now. */
+export const isDue = ({ everyMs, last, now }: Pick<BackupTimes, 'everyMs' | 'last' | 'now'>): boolean =>
+  last === undefined || last > now || now - last >= everyMs - Math.min(timerMs, everyMs);
