@@ -25,6 +25,18 @@ async function freshMachine(archive: string): Promise<Container> {
   return machine;
 }
 
+/** What the user has in the home folder for a page. */
+const provided: Readonly<Record<string, { before: string; after: string }>> = {
+  'upgrade.md': {
+    before:
+      'cd /root && mkdir next && tar -xf platform-management-*.tar.gz -C next && cd next && mv * next-version && cd next-version && ' +
+      `sed -i '0,/"version": "[^"]*"/s//"version": "0.2.0"/' release.json package.json && cd .. && ` +
+      'tar -czf ../platform-management-0.2.0-linux-x64.tar.gz next-version && cd .. && rm -rf next',
+    // The pages after it name the archive by a pattern.
+    after: 'rm -f /root/platform-management-0.2.0-linux-x64.tar.gz',
+  },
+};
+
 test('the commands of the pages on operation', { timeout: 3_600_000 }, async (t) => {
   const archive = await serverArchive();
   const index = await readPage('README.md');
@@ -47,7 +59,10 @@ test('the commands of the pages on operation', { timeout: 3_600_000 }, async (t)
         machine ??= await freshMachine(archive);
         await machine.install(...packagesOf(blocks));
         const at: Container = machine;
+        const has = provided[name];
+        if (has) await at.must(has.before, 600);
         const { seconds } = await timed(() => runPage(at, blocks));
+        if (has) await at.must(has.after);
         await keep(`the commands of ${name}`, 'operations', seconds, `${runs} blocks`);
       });
     }

@@ -237,6 +237,26 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   assert.doesNotMatch(report, /^FAIL/m, report);
 }
 
+/** All processes end while restored data come into use; after the start, the replacement ends by itself. */
+async function survivesPowerCutOfRestore(host: ServerHost): Promise<void> {
+  const { machine } = host;
+  await machine.must('platform machine create later -o /root/later.json');
+  await machine.must(`nohup platform admin restore /root/backup --replace --yes >/root/restore.log 2>&1 &`);
+  const file = '/var/lib/platform-management/installation/replacing.json';
+  await eventually('the change of the folders', 200, async () =>
+    (await machine.exec(`test -e ${file}`)).code === 0 ? true : undefined,
+  );
+  await machine.kill();
+  await host.up();
+  await eventually('the end of the replacement', 300, async () =>
+    (await machine.exec(`test ! -e ${file} && curl -fs http://127.0.0.1:443/readyz`)).code === 0 ? true : undefined,
+  );
+  const machines = await machine.must('platform machine list --json');
+  assert.match(machines, /"barn"/);
+  assert.doesNotMatch(machines, /"later"/, 'the restored data are in use');
+  await machineOnline(machine, 'barn');
+}
+
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   const archive = await serverArchive();
   await using host = await startServerHost();
@@ -277,4 +297,5 @@ test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   );
   await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
   await t.test('the disk is lost: install, restore, and the machine comes back', () => survivesLossOfDisk(host));
+  await t.test('a power cut while restored data come into use', () => survivesPowerCutOfRestore(host));
 });

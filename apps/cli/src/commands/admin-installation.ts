@@ -4,8 +4,9 @@ import { confirmed } from '../confirm.ts';
 import { alone, install, type Installed, rollback } from '../installation/install.ts';
 import { places, requireHost } from '../installation/places.ts';
 import { maintain } from '../installation/publish.ts';
+import { replaceData } from '../installation/replace-data.ts';
 import type { SettingFlags } from '../installation/settings.ts';
-import { currentVersion } from '../installation/state.ts';
+import { currentVersion, isReplacing } from '../installation/state.ts';
 import { resumeSwitch } from '../installation/switch.ts';
 import { uninstall } from '../installation/uninstall.ts';
 import { ownArchive, unpack } from '../installation/versions.ts';
@@ -143,6 +144,13 @@ function unitCommands(admin: Command, run: Run): void {
     .action(run(async ({ output }) => (requireHost(), maintain(output.note))));
   admin
     .command('resume-switch', { hidden: true })
-    .description('continue a switch to another version')
-    .action(run(async ({ output }) => (requireHost(), resumeSwitch(output.note))));
+    .description('continue a switch to another version, or the replacement of the data')
+    .action(
+      run(async ({ output }) => {
+        requireHost();
+        const say = output.note;
+        await resumeSwitch(say);
+        if (isReplacing()) await alone(() => replaceData({ restore: async () => false, readyWithinS: 300, say }));
+      }),
+    );
 }
