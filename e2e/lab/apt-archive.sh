@@ -2,8 +2,9 @@
 # apt-archive.sh FOLDER VERSION - an apt archive as on a Debian machine: suites bookworm, bookworm-security and a vendor's, with one package
 #   each (lab-main, lab-sec, lab-acme) at VERSION. Again with a higher VERSION: an upgrade. SLOW=SECONDS: configuring lab-main takes that long, the first time.
 #   NEED_REBOOT=1: lab-sec asks for a reboot. unattended-upgrades is in bookworm, downloaded once. Needs dpkg-dev and apt.
+#   SUITE=trixie ARCHIVE=stable: as on another Debian; unattended-upgrades is then not in it.
 set -euo pipefail
-archive=$(realpath -m "$1") version=$2
+archive=$(realpath -m "$1") version=$2 suite=${SUITE:-bookworm} name=${ARCHIVE:-oldstable}
 make_package() {
   local suite=$1 name=$2 folder script=:
   folder=$(mktemp -d) && mkdir -p "$folder/DEBIAN" "$archive/pool/$suite" && chmod 755 "$folder"
@@ -24,8 +25,8 @@ make_suite() {
     echo " $(sha256sum < $packages | cut -d' ' -f1) $(stat -c %s $packages) $packages"
   } > Release
 }
-make_package bookworm lab-main; make_package bookworm-security lab-sec; make_package acme lab-acme
-ls "$archive"/pool/bookworm/unattended-upgrades_* > /dev/null 2>&1 || (cd "$archive/pool/bookworm" && apt-get -qq -o APT::Sandbox::User=root download unattended-upgrades)
-make_suite bookworm Debian oldstable Debian
-make_suite bookworm-security Debian oldstable-security Debian-Security
+make_package "$suite" lab-main; make_package "$suite-security" lab-sec; make_package acme lab-acme
+[ "$suite" != bookworm ] || ls "$archive"/pool/bookworm/unattended-upgrades_* > /dev/null 2>&1 || (cd "$archive/pool/bookworm" && apt-get -qq -o APT::Sandbox::User=root download unattended-upgrades)
+make_suite "$suite" Debian "$name" Debian
+make_suite "$suite-security" Debian "$name-security" Debian-Security
 make_suite acme 'Acme Corp' acme 'Acme Corp'

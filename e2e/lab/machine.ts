@@ -96,6 +96,12 @@ const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('he
 export const container = (serverPort: number, plainPort = serverPort): Promise<Container> =>
   startContainer({ 80: plainPort, 443: serverPort }, undefined);
 
+/** The same with another Debian: bullseye, trixie. Its root is made the first time. */
+export async function suiteContainer(suite: string, serverPort: number): Promise<Container> {
+  const folder = await must('bash', [path.join(lab, 'build-root.sh'), suite]);
+  return startContainer({ 80: serverPort, 443: serverPort }, undefined, { PLATFORM_LAB: folder });
+}
+
 /** The same, with its own disk below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
 export async function cuttableContainer(serverPort: number): Promise<CuttableContainer> {
   const folder = await tempFolder();
@@ -141,15 +147,19 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
 /** Port of app.platform.test → port of this host. */
 type ForwardedPorts = Readonly<Record<80 | 443, number>>;
 
-async function startContainer(ports: ForwardedPorts, bind: string | undefined): Promise<Container> {
+async function startContainer(
+  ports: ForwardedPorts,
+  bind: string | undefined,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Container> {
   const name = newName('ct');
   const script = path.join(lab, 'ct.sh');
-  const env = { ...process.env, ...(bind !== undefined && { LAB_BIND: bind }) };
+  const env = { ...process.env, ...more, ...(bind !== undefined && { LAB_BIND: bind }) };
   const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)], env);
   await ct('up');
   let forwarding = await forwardPorts(name, ports);
   const exec = async (command: string, timeoutSeconds = 120): Promise<CommandResult> =>
-    run('timeout', ['-k5', String(timeoutSeconds), 'bash', script, 'exec', name, command]);
+    run('timeout', ['-k5', String(timeoutSeconds), 'bash', script, 'exec', name, command], env);
   return {
     name,
     exec,
