@@ -99,5 +99,6 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
 export const systemGoal = (system: Partial<SystemSettings> | undefined, isPreliminary = false): SystemGoal => ({
   revision: 1,
   isPreliminary,
+  isDisabled: false,
   system: system && { runtimeMaxMegabytes: 512, systemMaxMegabytes: 512, upgradeType: '', ...system },
 });

@@ -183,11 +183,13 @@ for (const [name, wanted, decision, task, wait] of reboots)
     await using at = await systemMachine();
     const { conditions, disk, clock, log, prefix } = at.parts();
     const status = new Cell<SystemStatus | undefined>({
+      hasApt: true,
       waiting: [],
       lastRun: undefined,
       reboot: { sinceWall: 5, causes: ['libc6'] },
       rebootWait: 'not known yet',
       task,
+      why: '',
     });
     let count = 0;
     const reboot = async (): Promise<void> => void count++;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
-import type { ManagedFiles, RestoreResult } from './managed-files.ts';
+import type { ReportedFiles, RestoredFile, RestoreResult } from './managed-files.ts';
 import { readPathState, restorePathState, type PathState } from './path-state.ts';
 
 // Not in changes.json: `install` may write that file while the agent runs.
@@ -15,12 +15,18 @@ interface ManagedFile {
   written: string;
 }
 
+interface ManagedRecord {
+  files: readonly ManagedFile[];
+  /** See `ReportedFiles.reported`. */
+  reported: readonly RestoredFile[];
+}
+
 /**
  * One instance for each process: two would overwrite each other's record.
  *
  * @param root - folder of the agent, for the record.
  */
-export function managedFilesOnDisk(root: string): ManagedFiles {
+export function managedFilesOnDisk(root: string): ReportedFiles {
   let last: Promise<unknown> = Promise.resolve();
   const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work, work);
@@ -29,20 +35,23 @@ export function managedFilesOnDisk(root: string): ManagedFiles {
   };
   return {
     write: (file, text) => oneByOne(() => writeFile(root, file, Buffer.from(text))),
-    restore: (file) => oneByOne(() => restoreFile(root, file)),
-    written: () => oneByOne(async () => (await readRecord(root)).map(({ path: file }) => file)),
+    restore: (file, options) => oneByOne(() => restoreFile(root, file, options?.isReported ?? false)),
+    written: () => oneByOne(async () => (await readRecord(root)).files.map(({ path: file }) => file)),
+    reported: () => oneByOne(async () => (await readRecord(root)).reported),
+    forgetReported: (files) => oneByOne(() => forgetReported(root, files)),
   };
 }
 
 async function writeFile(root: string, file: string, bytes: Buffer): Promise<boolean> {
   const now = await readPathState(file);
   const record = await readRecord(root);
-  const known = record.find(({ path: other }) => other === file);
+  const known = record.files.find(({ path: other }) => other === file);
   const written = hashOf(bytes);
   const isSame = now.kind === 'file' && now.content === bytes.toString('base64');
   if (isSame && (known === undefined || known.written === written)) return false;
   const entry = { path: file, before: known?.before ?? now, written };
-  await writeRecord(root, [...record.filter((other) => other !== known), entry]);
+  const files = [...record.files.filter((other) => other !== known), entry];
+  await writeRecord(root, { files, reported: withoutFile(record.reported, file) });
   if (isSame) return false;
   if (known && isForeign(known, now)) await keepCopy(file, now);
   await mkdir(path.dirname(file), { recursive: true });
@@ -50,9 +59,9 @@ async function writeFile(root: string, file: string, bytes: Buffer): Promise<boo
   return true;
 }
 
-async function restoreFile(root: string, file: string): Promise<RestoreResult> {
+async function restoreFile(root: string, file: string, isReported: boolean): Promise<RestoreResult> {
   const record = await readRecord(root);
-  const known = record.find(({ path: other }) => other === file);
+  const known = record.files.find(({ path: other }) => other === file);
   if (!known) return 'not-managed';
   const now = await readPathState(file);
   // A power cut between record and write leaves the state before; restoring it again is harmless.
@@ -60,12 +69,22 @@ async function restoreFile(root: string, file: string): Promise<RestoreResult> {
   const isOurs = isWritten(known, now);
   if (isOurs && !isBefore) await restorePathState(file, known.before);
   if (isForeign(known, now)) await keepCopy(file, known.before);
-  await writeRecord(
-    root,
-    record.filter((other) => other !== known),
-  );
-  return isOurs || isBefore ? 'restored' : 'foreign';
+  const isRestored = isOurs || isBefore;
+  await writeRecord(root, {
+    files: record.files.filter((other) => other !== known),
+    reported: [...withoutFile(record.reported, file), ...(isReported ? [{ file, isRestored }] : [])],
+  });
+  return isRestored ? 'restored' : 'foreign';
 }
+
+async function forgetReported(root: string, files: readonly string[]): Promise<void> {
+  const record = await readRecord(root);
+  const reported = record.reported.filter(({ file }) => !files.includes(file));
+  if (reported.length < record.reported.length) await writeRecord(root, { ...record, reported });
+}
+
+const withoutFile = (reported: readonly RestoredFile[], file: string): readonly RestoredFile[] =>
+  reported.filter((one) => one.file !== file);
 
 const isSameState = (a: PathState, b: PathState): boolean => a.kind === b.kind && a.content === b.content;
 const isWritten = ({ written }: ManagedFile, now: PathState): boolean =>
@@ -80,11 +99,14 @@ async function keepCopy(file: string, { kind, content, mode }: PathState): Promi
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-async function readRecord(root: string): Promise<readonly ManagedFile[]> {
+async function readRecord(root: string): Promise<ManagedRecord> {
   const found = await readJson(path.join(root, recordFile)).catch(() => undefined);
-  const files = (found as { files?: unknown } | undefined)?.files;
-  return Array.isArray(files) ? (files as ManagedFile[]) : [];
+  const { files, reported } = (found ?? {}) as { files?: unknown; reported?: unknown };
+  return {
+    files: Array.isArray(files) ? (files as ManagedFile[]) : [],
+    reported: Array.isArray(reported) ? (reported as RestoredFile[]) : [],
+  };
 }
 
-const writeRecord = (root: string, files: readonly ManagedFile[]): Promise<void> =>
-  atomicWrite(path.join(root, recordFile), `${JSON.stringify({ format: 1, files }, null, 2)}\n`, { mode: 0o600 });
+const writeRecord = (root: string, record: ManagedRecord): Promise<void> =>
+  atomicWrite(path.join(root, recordFile), `${JSON.stringify({ format: 1, ...record }, null, 2)}\n`, { mode: 0o600 });

@@ -5,13 +5,16 @@ import type { SystemParts } from './system-parts.ts';
 /**
  * Brings the files to their goals.
  *
+ * @param isReported - the status names what becomes of restored files
  * @returns the files whose content changed
  * @throws Error that names the file that could not be changed
  */
 export async function applyFiles(
   goals: readonly FileGoal[],
   { managedFiles, prefix, log }: SystemParts,
+  { isReported = false } = {},
 ): Promise<readonly string[]> {
+  if (!isReported) await managedFiles.forgetReported(goals.map(({ file }) => `${prefix}${file}`));
   const managed = await managedFiles.written();
   const seen = await Promise.all(
     goals.map(async ({ file }): Promise<FileSeen> => {
@@ -28,7 +31,7 @@ export async function applyFiles(
         if (!(await managedFiles.write(path, step.text))) continue;
         log.info('a file of the operating system is written', { file: step.file });
       } else {
-        const result = await managedFiles.restore(path);
+        const result = await managedFiles.restore(path, { isReported });
         if (result === 'foreign') log.warn('a file stays: a user or another program changed it', { file: step.file });
         if (result !== 'restored') continue;
         log.info('a file of the operating system is as it was before', { file: step.file });
