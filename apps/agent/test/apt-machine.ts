@@ -29,7 +29,10 @@ function aptConfig(folder: string): string {
   return lines.join('\n');
 }
 
-export async function aptMachine(policy = recordedPolicy('debian-12')) {
+export async function aptMachine(
+  policy = recordedPolicy('debian-12'),
+  places: Parameters<typeof systemMachine>[1] = {},
+) {
   const world = { policy, isInstalled: false, hasApt: true, timer: 'active' };
   const at = await systemMachine((command) => {
     if (!world.hasApt && /^(?:apt|dpkg)/.test(command)) return undefined;
@@ -39,7 +42,7 @@ export async function aptMachine(policy = recordedPolicy('debian-12')) {
       return world.isInstalled ? { code: 0, text: 'install ok installed' } : { code: 1, text: 'no packages found' };
     if (command.startsWith('systemctl is-active')) return { code: 0, text: world.timer };
     return { code: 0, text: 'apt 2.6.1' };
-  });
+  }, places);
   at.packages.next = async (name) => {
     if (name === 'install unattended-upgrades') world.isInstalled = true;
     return { code: 0 };

@@ -1,61 +1,15 @@
 // disable_system_configuration: what the agent restores and leaves, and how the status names it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
-import { Cell } from '@platform/kit';
-import { keepSystem } from '../src/composition/system-configuration.ts';
-import { wantedBefore } from '../src/config/config-receiver.ts';
-import { settingsOf } from '../src/state/settings.ts';
-import type { Wanted } from '../src/state/state.ts';
 import { originsFile, periodicFile } from '../src/system/apt-files.ts';
 import { journaldFile } from '../src/system/journald-limits.ts';
-import type { SystemApplied } from '../src/system/keep.ts';
-import type { SystemStatus } from '../src/system/system-status.ts';
 import { aptMachine, owners } from './apt-machine.ts';
+import { agentOn } from './system-agent.ts';
 
 const managed = {
   system_configuration: { logging_journald_system_max_use_megabytes: 64, os_auto_upgrade_type: 'security' },
 };
 const disabled = { ...managed, advanced_settings: { disable_system_configuration: true } };
-
-/** An agent that keeps the system of a machine, until it stops. */
-function agentOn(at: Awaited<ReturnType<typeof aptMachine>>) {
-  const wantedWith = (revision: number, agent: object): Wanted => {
-    const { config, hasSystem } = resolveAgentConfig({ cloud: agent });
-    const before = wantedBefore({ commandLine: undefined, manufacturer: undefined, isFastStart: true });
-    return {
-      ...before,
-      revision,
-      isFresh: revision > 0,
-      settings: settingsOf(config, { isFastStart: true, hasSystem }),
-    };
-  };
-  const wanted = new Cell(wantedWith(0, {}));
-  const system = new Cell<SystemApplied>({ revision: 0, failure: undefined });
-  const systemStatus = new Cell<SystemStatus | undefined>(undefined);
-  const end = new AbortController();
-  const kept = keepSystem({ wanted, system, systemStatus }, at.parts(), end.signal);
-  return {
-    status: systemStatus,
-    async configure(revision: number, agent: object): Promise<void> {
-      wanted.set(wantedWith(revision, agent));
-      while (system.get().revision !== revision) await at.clock.advance(1_000);
-    },
-    /** Waits for this text: the report follows the change. */
-    async reports(why: string | undefined): Promise<void> {
-      for (let turn = 0; systemStatus.get()?.why !== why && turn < 500; turn++) {
-        await at.clock.advance(10);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      assert.equal(systemStatus.get()?.why, why);
-    },
-    async stop(): Promise<void> {
-      end.abort();
-      await at.clock.advance(60_000);
-      await kept;
-    },
-  };
-}
 
 test('disabled: the status names what was restored and what was left, also after a restart', async () => {
   await using at = await aptMachine();
