@@ -75,6 +75,18 @@ test('every behaviour that is promised names a test that is there, and no id twi
   assert.deepEqual(missing, []);
 });
 
+test('the table of advanced settings has each field with its default, and behaviours that are promised', () => {
+  const page = readFileSync(path.join(root, 'docs/advanced-settings.md'), 'utf8');
+  const promised = readFileSync(path.join(root, 'docs/behaviours.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| `(\w+)` \| `(.+?)` \| .* \| (B-\S.*) \|$/gm)];
+  assert.deepEqual(
+    rows.map(([, key, value]) => [key, value]),
+    Object.entries<Field>(fieldTable.advanced_settings).map(([key, field]) => [key, JSON.stringify(field.default)]),
+  );
+  const unknown = rows.flatMap(([, , , ids = '']) => ids.split(', ').filter((id) => !promised.includes(`\n| ${id} |`)));
+  assert.deepEqual(unknown, []);
+});
+
 test('an error is thrown with everything that its sentence names', () => {
   const incomplete: string[] = [];
   for (const file of globSync('{apps,packages,clients,trainers}/**/*.{ts,tsx}', { cwd: root })) {

@@ -69,6 +69,11 @@ test('the page of a machine shows upgrades and reboots, and a user upgrades it b
       await machine.check({ system: { waitingCount: 0, task: 'upgrade the packages' } });
       await card.getByText('now: upgrade the packages').waitFor();
       assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).isDisabled(), true);
+      const why = 'disable_system_configuration is true; restored: /etc/systemd/journald.conf.d/90-platform.conf';
+      await machine.check({ system: { why, withoutApt: true } });
+      await card.getByText(`Not managed by the agent: ${why}.`).waitFor();
+      assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).count(), 0);
+      await checkPage(page, `operating system that is not managed, ${width} px`);
       assert.deepEqual(complaints, []);
       await context.close();
     }

@@ -2,6 +2,7 @@
 // the agent undoes and leaves.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
 import { fieldTable } from '@platform/contract/gen/agent-config.gen';
 import { Cell } from '@platform/kit';
@@ -28,7 +29,7 @@ async function stop(w: World, agent: RunningAgent): Promise<void> {
   await w.clock.advance(130_000);
   await agent.done;
 }
-async function set(w: World, advanced_settings: Record<string, boolean | number>, ms = minute): Promise<string> {
+async function set(w: World, advanced_settings: JsonObject, ms = minute): Promise<string> {
   w.takeLog();
   w.cloud.agentConfig.set({ advanced_settings });
   await w.clock.advance(ms);
@@ -43,7 +44,7 @@ async function startsIn(w: World, minutes: number): Promise<number> {
   return w.takeLog('agent.server').match(/was started/g)?.length ?? 0;
 }
 
-/** A story for each field that the specification lists. */
+/** A story for each field, but those whose stories are elsewhere. */
 const stories: Readonly<Record<string, () => Promise<void>>> = {
   async debug() {
     const { w, agent } = await started();
@@ -95,6 +96,25 @@ const stories: Readonly<Record<string, () => Promise<void>>> = {
     await w.clock.advance(5_000);
     assert.match(w.takeLog('agent.server'), /was started 1\.1\.0/, 'switched back: it waits for nothing');
     await stop(w, offline);
+  },
+
+  async platform_server_env() {
+    const { w, agent } = await started();
+    const variable = (): string | undefined => w.machine.processes.lastEnvironment['HTTP_PROXY'];
+    const codes = (): string[] => w.cloud.report.get()?.conditions.map(({ code }) => code) ?? [];
+    assert.equal(variable(), undefined);
+    for (const value of ['http://proxy', undefined]) {
+      const before = variable();
+      const [pid] = w.machine.processes.running;
+      await set(w, value === undefined ? {} : { platform_server_env: { HTTP_PROXY: value } });
+      assert.deepEqual([w.machine.processes.running, variable()], [[pid], before], 'the machine server runs on');
+      assert.ok(codes().includes('RESTART_NEEDED'));
+      w.cloud.askForRestart();
+      await w.clock.advance(minute);
+      assert.equal(variable(), value);
+      assert.ok(!codes().includes('RESTART_NEEDED'));
+    }
+    await stop(w, agent);
   },
 
   async disable_network_configuration() {
@@ -154,16 +174,14 @@ const stories: Readonly<Record<string, () => Promise<void>>> = {
 for (const [field, story] of Object.entries(stories))
   test(`advanced_settings.${field}: changed on a running agent, and back`, story);
 
-/** Beyond the specification; their stories are elsewhere. */
-const beyond = [
+const elsewhere = [
   'agent_auto_restart', // auto-restart.test.ts
   'disable_log_deduplication', // logs-story.test.ts
   'maintenance_longest_deferral_hours', // maintenance.test.ts
-  'platform_server_env', // story.test.ts
 ];
 test('there is a story for each switch', () => {
   assert.deepEqual(
     Object.keys(fieldTable.advanced_settings).toSorted(),
-    [...Object.keys(stories), ...beyond].toSorted(),
+    [...Object.keys(stories), ...elsewhere].toSorted(),
   );
 });

@@ -8,86 +8,10 @@ import { fits, type Field } from '@platform/contract/config-field';
 import { agentOf, toDeviceStructs } from '@platform/contract/device-structs';
 import { fieldTable } from '@platform/contract/gen/agent-config.gen';
 import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { Cell } from '@platform/kit';
-import { captureLog, FakeClock } from '@platform/kit/testing';
-import { ConfigReceiver } from '../src/config/config-receiver.ts';
-import { deriveConditions, type Condition } from '../src/health/conditions.ts';
-import { simDisk } from '../src/os/sim/disk.ts';
-import { SimFiles } from '../src/os/sim/files.ts';
-import { nothingYet, type Wanted } from '../src/state/state.ts';
+import type { Condition } from '../src/health/conditions.ts';
+import { correctionConditions, defaultsFile, inputs } from './config-inputs.ts';
 
 type Json = Record<string, unknown>;
-const defaultsFile = '/etc/platform-defaults.json';
-
-const certificate = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-const privateKey = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n';
-const texts = [
-  '1.2.3',
-  'wlan9',
-  'DE',
-  'a-text',
-  '12345678',
-  '10.0.0.1',
-  '10.0.0.2/24',
-  '02:30',
-  certificate,
-  privateKey,
-];
-const badTexts = ['', 'x', 'no such value\u0000', 'ü'.repeat(20_000)];
-const wrongTypes = [true, 7.5, 'x', {}, { a: {} }, [], [{}], ['x', 7]];
-
-const typeOf = (value: unknown): string => (Array.isArray(value) ? 'list' : typeof value);
-const rightType: Record<Field['type'], string> = {
-  boolean: 'boolean',
-  integer: 'number',
-  number: 'number',
-  string: 'string',
-  strings: 'list',
-  map: 'object',
-};
-
-/** A valid value that is not the default. */
-function validFor(field: Field): unknown {
-  const candidates: unknown[] = [
-    field.max,
-    true,
-    false,
-    ...(field.values ?? []).toReversed(),
-    ...texts,
-    ...[...(field.values ?? []), ...texts].map((text) => [text]),
-    { NAME: 'value' },
-  ];
-  const found = candidates.find(
-    (value) => value !== undefined && fits(field, value) && JSON.stringify(value) !== JSON.stringify(field.default),
-  );
-  assert.ok(found !== undefined, `no sample is valid for ${JSON.stringify(field)}: add one to texts`);
-  return found;
-}
-
-/** Values by kind of input; kinds without a value for this field are left out. */
-function inputs(field: Field): [kind: string, value: unknown][] {
-  const zeros: Record<Field['type'], unknown> = {
-    boolean: false,
-    integer: 0,
-    number: 0,
-    string: '',
-    strings: [],
-    map: {},
-  };
-  const beyond = [(field.max ?? NaN) + 1, (field.min ?? NaN) - 1, ...badTexts, badTexts, ['']];
-  return [
-    ['null', null],
-    ['zero or empty', zeros[field.type]],
-    ['valid', validFor(field)],
-    ...beyond
-      .filter((value) => !Number.isNaN(value) && typeOf(value) === rightType[field.type] && !fits(field, value))
-      .map((value): [string, unknown] => ['out of range', value]),
-    ...wrongTypes
-      .filter((value) => typeOf(value) !== rightType[field.type] || (typeof value === 'object' && !fits(field, value)))
-      .map((value): [string, unknown] => ['wrong type', value]),
-  ];
-}
-
 /** Valid values all over: none of them may be lost by a bad value elsewhere. */
 const witness = {
   version_control: { agent: '1.2.3', 'platform-server': '4.5.6' },
@@ -113,23 +37,8 @@ function received(agent: JsonObject): JsonObject {
   return agentOf({ ...(again.agent && { agent: again.agent }) }) as JsonObject;
 }
 
-/** Conditions of an agent with this layer, by code. */
-async function conditionsOf(layer: 'cloud' | 'manufacturer', agent: JsonObject): Promise<Condition[]> {
-  const wanted = new Cell({ revision: 0 } as Wanted);
-  const manufacturer = layer === 'manufacturer' ? agent : {};
-  const receiver = new ConfigReceiver({
-    disk: simDisk(new SimFiles(), {}),
-    wanted,
-    layers: { commandLine: {}, manufacturer, manufacturerFile: defaultsFile, isFastStart: false },
-    conditions: new Cell<readonly Condition[]>([]),
-    log: captureLog(new FakeClock()).log,
-  });
-  await receiver.accept(
-    create(DeviceAgentConfigResponseSchema, { revision: 7n, agent: layer === 'cloud' ? agent : {} }),
-    '',
-  );
-  return deriveConditions(wanted.get(), nothingYet).filter(({ code }) => code === 'CONFIG_CORRECTED');
-}
+const conditionsOf = (layer: 'cloud' | 'manufacturer', agent: JsonObject): Promise<Condition[]> =>
+  correctionConditions(layer === 'cloud' ? { agent } : {}, layer === 'manufacturer' ? agent : {});
 
 const networkNamed = (config: AgentConfig, ssid: string): Json | undefined =>
   config.additional_networks.find((network) => network.ssid === ssid) as Json | undefined;
@@ -157,7 +66,7 @@ async function isDefaultWithout(section: string, key: string, field: Field): Pro
 }
 
 for (const [section, fields] of Object.entries(fieldTable)) {
-  if (section === 'maintenance_window') continue; // not in the `agent` object: see agent-config.test.ts of the contract
+  if (section === 'maintenance_window') continue; // not in the `agent` object: config-inputs-windows.test.ts
   for (const [key, field] of Object.entries<Field>(fields)) {
     test(`inputs: agent.${section}.${key}`, async () => {
       await isDefaultWithout(section, key, field);
@@ -231,3 +140,35 @@ for (const [section, fields] of Object.entries(fieldTable)) {
     }
   });
 }
+
+test('inputs: an unknown key in agent has no effect, is kept and reported', () => {
+  for (const value of [null, 0, 'x', { deep: [1, { er: true }] }]) {
+    const agent = { ...witness, later: value } as unknown as JsonObject;
+    assert.deepEqual(received(agent), agent);
+    assert.deepEqual(resolveAgentConfig({ cloud: received(agent) }), resolveAgentConfig({ cloud: witness }));
+    assert.deepEqual(
+      checkConfig({ agent }).map(({ path, severity }) => [path, severity]),
+      [['agent.later', 'note']],
+    );
+  }
+});
+
+test('inputs: a section that is null is unset, and another layer counts', () => {
+  for (const section of Object.keys(witness)) {
+    const agent = { ...witness, [section]: null } as unknown as JsonObject;
+    assert.deepEqual(received(agent), agent);
+    const { config, corrections } = resolveAgentConfig({ cloud: received(agent), manufacturer: witness });
+    assert.deepEqual([config, corrections], [clean, []], section);
+  }
+});
+
+test('inputs: an entry of additional_networks of a wrong type is left out and named, the others stay', async () => {
+  for (const entry of [7, 'x', true, []]) {
+    const agent = { ...witness, additional_networks: [entry, ...witness.additional_networks] } as unknown as JsonObject;
+    const { config } = resolveAgentConfig({ cloud: received(agent) });
+    assert.deepEqual(config, clean);
+    const [condition] = await conditionsOf('cloud', agent);
+    assert.match(condition?.message ?? '', /^agent\.additional_networks\[0\] in revision 7: must be an object/);
+    assert.ok(checkConfig({ agent }).some(({ path, severity }) => path.endsWith('[0]') && severity === 'error'));
+  }
+});

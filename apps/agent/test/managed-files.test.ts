@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
@@ -62,7 +62,85 @@ test('what a user wrote into a managed file before and since is never lost', asy
   await writeFile(file, 'edited again');
   assert.equal(await managed.restore(file), 'foreign');
   assert.equal(await readFile(file, 'utf8'), 'edited again');
-  assert.equal(await readFile(`${file}.save`, 'utf8'), 'before');
+  assert.equal(await readFile(`${file}.save`, 'utf8'), 'edited');
+  assert.equal(await readFile(`${file}.1.save`, 'utf8'), 'before');
+});
+
+test('copies: the same text is kept once, and the number of copies has a limit', async () => {
+  await using at = await machine();
+  const { file, managed } = at;
+  await managed.write(file, 'ours');
+  for (let n = 0; n < 30; n++) {
+    await writeFile(file, n < 3 ? 'edited' : `edited ${n}`);
+    await managed.write(file, 'ours');
+  }
+  const copies = (await readdir(path.dirname(file))).filter((name) => name.endsWith('.save'));
+  assert.equal(copies.length, 20);
+  assert.equal(await readFile(`${file}.save`, 'utf8'), 'edited');
+  assert.equal(await readFile(`${file}.19.save`, 'utf8'), 'edited 29', 'the newest is among them');
+});
+
+test('a managed file that a user removed or replaced by a link stays so, and what stood there before is kept', async () => {
+  for (const replace of [() => Promise.resolve(), (file: string) => symlink('elsewhere', file)]) {
+    await using at = await machine();
+    const { file, managed } = at;
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, 'before');
+    await managed.write(file, 'ours');
+    await rm(file);
+    await replace(file);
+    assert.equal(await managed.restore(file), 'foreign');
+    assert.equal(await exists(file), false);
+    assert.equal(await readFile(`${file}.save`, 'utf8'), 'before');
+  }
+});
+
+test('a file whose first write failed is still that of its user, also when the user changes it meanwhile', async () => {
+  await using at = await machine();
+  const { root, file, managed } = at;
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, 'before');
+  const state = { kind: 'file', content: Buffer.from('before').toString('base64'), mode: 0o644 };
+  const entry = { path: file, before: state, written: 'the hash of a text that was never written', earlier: '' };
+  const fail = () =>
+    writeFile(path.join(root, 'state/managed-files.json'), JSON.stringify({ format: 1, files: [entry] }));
+  await fail();
+  assert.equal(await managed.restore(file), 'restored');
+  await fail();
+  await writeFile(file, 'changed');
+  assert.equal(await managed.restore(file), 'not-managed');
+  assert.equal(await readFile(file, 'utf8'), 'changed');
+  await fail();
+  await managed.write(file, 'ours');
+  assert.equal(await managed.restore(file), 'restored');
+  assert.equal(await readFile(file, 'utf8'), 'changed');
+});
+
+test('a damaged or lost record is replaced by its copy; with both damaged, it is put aside', async () => {
+  for (const damage of [
+    (file: string) => writeFile(file, '{"files":'),
+    (file: string) => writeFile(file, 'null'),
+    (file: string) => rm(file),
+  ]) {
+    await using at = await machine();
+    const { root, file, managed } = at;
+    const record = path.join(root, 'state/managed-files.json');
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, 'before');
+    await managed.write(file, 'ours');
+    await damage(record);
+    await managed.write(file, 'ours again');
+    await damage(record);
+    assert.equal(await managed.restore(file), 'restored');
+    assert.equal(await readFile(file, 'utf8'), 'before');
+  }
+  await using at = await machine();
+  const { root, file, managed } = at;
+  const record = path.join(root, 'state/managed-files.json');
+  await managed.write(file, 'ours');
+  for (const one of [record, `${record}.copy`]) await writeFile(one, '{"files":');
+  assert.deepEqual(await managed.written(), []);
+  assert.equal(await readFile(`${record}.damaged`, 'utf8'), '{"files":');
 });
 
 test('a file that was changed since stays', async () => {

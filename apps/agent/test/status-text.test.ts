@@ -213,6 +213,16 @@ const systemRows: [name: string, more: Partial<typeof nothingWaits> | undefined,
   ['not known', undefined, []],
   ['nothing waits', {}, ['system  no upgrade waits']],
   ['one waits', { waiting_count: 1, waiting: [upgrade('curl')] }, ['system  1 upgrade waits']],
+  [
+    'disabled',
+    { why: 'disable_system_configuration is true; restored: /etc/x' },
+    ['system  not managed by the agent: disable_system_configuration is true; restored: /etc/x', 'no upgrade waits'],
+  ],
+  [
+    'disabled on a system without apt',
+    { has_apt: false, why: 'disable_system_configuration is true' },
+    ['system  not managed by the agent: disable_system_configuration is true'],
+  ],
   ['security apart', { waiting_count: 3, security_count: 1 }, ['system  3 upgrades wait, 1 for security']],
   ['a running task', { task: 'upgrade the packages' }, ['system  no upgrade waits', 'now  upgrade the packages']],
   ['the last run', { last_run: run }, ['system  no upgrade waits', 'last  upgraded 2 h ago: curl 2']],
@@ -232,7 +242,9 @@ for (const [name, more, rows] of systemRows) {
     const text = statusText({ ...status, ...(more && { system: { ...nothingWaits, ...more } }) }, 400);
     const shown = text.split('\n').map((line) => line.trim());
     assert.deepEqual(
-      shown.filter((line) => /^(system|now|last|reboot) /.test(line)).map((line) => line.replace(/ {2,}/, '  ')),
+      shown
+        .filter((line) => /^(system|now|last|reboot|no upgrade) ?/.test(line))
+        .map((line) => line.replace(/ {2,}/, '  ')),
       rows,
     );
   });

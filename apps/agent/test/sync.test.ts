@@ -270,6 +270,26 @@ test('a defaults file that cannot be used is reported', async () => {
   await end(w, agent);
 });
 
+test('unknown keys of a defaults file are reported with the file, and its other fields act', async () => {
+  const w = new World();
+  const agent = w.start({
+    manufacturer: { later: 1, network_configuration: { hotspot_pasword: 'secret!!', user_idle_minutes: 7 } },
+    manufacturerFile: '/etc/platform-defaults.json',
+  });
+  await w.clock.advance(minute);
+  const found = w.cloud.report.get()?.conditions.filter(({ code }) => code === 'NO_EFFECT_HERE') ?? [];
+  assert.deepEqual(
+    found.map(({ message, path }) => [message, path]),
+    [
+      [
+        'agent.later, agent.network_configuration.hotspot_pasword in /etc/platform-defaults.json: no effect, because this version does not know it.',
+        '',
+      ],
+    ],
+  );
+  await end(w, agent);
+});
+
 test('a token that the server no longer knows is replaced, and nothing is logged', async () => {
   const w = new World();
   const agent = w.start();

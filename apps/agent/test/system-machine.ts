@@ -7,7 +7,7 @@ import type { Condition } from '../src/health/conditions.ts';
 import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
 import type { PackageTask, PackageTasks } from '../src/os/package-tasks.ts';
 import type { ProgramResult } from '../src/os/ports.ts';
-import { simDisk } from '../src/os/sim/disk.ts';
+import { simDisk, type DiskFaults } from '../src/os/sim/disk.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
 import type { SystemSettings } from '../src/state/state.ts';
 import type { SystemGoal } from '../src/system/system-goal.ts';
@@ -44,10 +44,13 @@ class SimPackages implements PackageTasks {
   }
 }
 
-export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' })) {
+/** @param places - folders that the test has made; left out: new ones */
+export async function systemMachine(
+  answer: Answer = () => ({ code: 0, text: '' }),
+  places: { prefix?: string; root?: string } = {},
+) {
   const folder = await tempFolder();
-  const prefix = folder.file('system');
-  const root = folder.file('opt');
+  const { prefix = folder.file('system'), root = folder.file('opt') } = places;
   await mkdir(path.join(root, 'state'), { recursive: true });
   const clock = new FakeClock();
   const conditions = new Cell<readonly Condition[]>([]);
@@ -55,7 +58,8 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
   const packages = new SimPackages();
   const task = new Cell('');
   const captured = captureLog(clock);
-  const disk = simDisk(new SimFiles(), {});
+  const faults: DiskFaults = {};
+  const disk = simDisk(new SimFiles(), faults);
   const place = (file: string): string => path.join(prefix, file);
   const parts = (): SystemParts => ({
     managedFiles: managedFilesOnDisk(root),
@@ -80,6 +84,8 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
     root,
     clock,
     conditions,
+    /** Faults of the disk with the state of the agent. */
+    faults,
     ran,
     packages,
     task,
@@ -99,5 +105,6 @@ export async function systemMachine(answer: Answer = () => ({ code: 0, text: '' 
 export const systemGoal = (system: Partial<SystemSettings> | undefined, isPreliminary = false): SystemGoal => ({
   revision: 1,
   isPreliminary,
+  isDisabled: false,
   system: system && { runtimeMaxMegabytes: 512, systemMaxMegabytes: 512, upgradeType: '', ...system },
 });

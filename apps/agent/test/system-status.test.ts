@@ -161,6 +161,37 @@ test('each request upgrades once, by the tool that the configuration selects; re
   assert.equal(at.packages.started.length, 4);
 });
 
+test('an upgrade whose request cannot be stored is not repeated; the condition goes when it is stored', async () => {
+  await using at = await systemMachine();
+  const parts = at.parts();
+  const wanted = new Cell(wantedWith(1));
+  const stop = new AbortController();
+  const running = upgradeOnRequest(wanted, parts, stop.signal);
+  const pass = () => at.clock.advance(60_000);
+  const stored = async (): Promise<string> =>
+    new TextDecoder().decode((await parts.disk.read('state/system-upgrades.json')) ?? new Uint8Array());
+  while (!/"done":1}/.test(await stored())) await pass();
+  at.faults.isFull = true;
+  wanted.set(wantedWith(2));
+  await until(() => at.conditions.get().length > 0, pass);
+  for (let minute = 0; minute < 60; minute++) await pass();
+  assert.deepEqual(at.packages.started, ['upgrade the packages']);
+  assert.deepEqual(
+    at.conditions.get().map(({ code, subject }) => [code, subject]),
+    [['SYSTEM_NOT_APPLIED', 'upgrade requests']],
+  );
+  assert.match(
+    at.conditions.get()[0]?.message ?? '',
+    /state\/system-upgrades\.json cannot be written: .*no space left/,
+  );
+  at.faults.isFull = false;
+  await until(() => at.conditions.get().length === 0, pass);
+  assert.match(await stored(), /"done":2}/);
+  assert.equal(at.packages.started.length, 1);
+  stop.abort();
+  await running;
+});
+
 const night = { from: '01:00', to: '02:00' };
 const allowed: RestartDecision = { is: 'allowed', reason: '', untilWall: undefined };
 const denied: RestartDecision = { is: 'denied', reason: 'it waits for the window Sat 22:00 UTC', untilWall: undefined };
@@ -183,11 +214,13 @@ for (const [name, wanted, decision, task, wait] of reboots)
     await using at = await systemMachine();
     const { conditions, disk, clock, log, prefix } = at.parts();
     const status = new Cell<SystemStatus | undefined>({
+      hasApt: true,
       waiting: [],
       lastRun: undefined,
       reboot: { sinceWall: 5, causes: ['libc6'] },
       rebootWait: 'not known yet',
       task,
+      why: '',
     });
     let count = 0;
     const reboot = async (): Promise<void> => void count++;

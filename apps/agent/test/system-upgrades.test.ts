@@ -1,6 +1,6 @@
 // Automatic upgrades: which repositories, which files, which package managers, and what the owner gets back.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
@@ -12,12 +12,8 @@ import { differenceOf, originsFile, periodicFile } from '../src/system/apt-files
 import { readPolicy, selectOrigins } from '../src/system/apt-policy.ts';
 import { unfinishedPackages } from '../src/system/dpkg-state.ts';
 import { holderOf } from '../src/system/package-locks.ts';
-import type { SystemGoal } from '../src/system/system-goal.ts';
-import { applyUpgrades } from '../src/system/upgrades.ts';
-import { systemGoal, systemMachine } from './system-machine.ts';
-
-const recorded = (name: string): string =>
-  readFileSync(path.join(import.meta.dirname, 'apt-policy', `${name}.txt`), 'utf8');
+import { aptMachine, owners, recordedPolicy as recorded } from './apt-machine.ts';
+import { systemGoal } from './system-machine.ts';
 
 const debian = (codename: string): [string[], string[]] => [
   [`origin=Debian,codename=${codename}-security`],
@@ -112,50 +108,6 @@ const units: [string, object][] = [
 ];
 for (const [text, task] of units)
   test(`unit of the package manager: ${JSON.stringify(task)}`, () => assert.deepEqual(taskOf(text), task));
-
-/** The lists that apt reads, as `apt-config dump` prints them. */
-function aptConfig(folder: string): string {
-  const lines: string[] = [];
-  for (const name of readdirSync(folder).toSorted()) {
-    if (!/^[\w-]+$/.test(name)) continue;
-    const text = readFileSync(path.join(folder, name), 'utf8');
-    for (const [, clear, list, key, value] of text.matchAll(
-      /^#clear (\S+);|^(\S+) \{|^(APT::\S+) "(.*)";|^ {2}"(?:.*)";/gm,
-    )) {
-      void list;
-      if (clear) lines.splice(0, lines.length, ...lines.filter((line) => !line.startsWith(clear)));
-      if (key) lines.push(`${key} "${value}";`);
-    }
-    for (const [, origin] of text.matchAll(/^ {2}"(.*)";/gm))
-      lines.push(`Unattended-Upgrade::Origins-Pattern:: "${origin}";`);
-  }
-  return lines.join('\n');
-}
-
-async function aptMachine(policy = recorded('debian-12')) {
-  const world = { policy, isInstalled: false, hasApt: true, timer: 'active' };
-  const at = await systemMachine((command) => {
-    if (!world.hasApt && /^(?:apt|dpkg)/.test(command)) return undefined;
-    if (command === 'apt-cache policy') return { code: 0, text: world.policy };
-    if (command === 'apt-config dump') return { code: 0, text: aptConfig(path.join(at.prefix, 'etc/apt/apt.conf.d')) };
-    if (command.startsWith('dpkg-query'))
-      return world.isInstalled ? { code: 0, text: 'install ok installed' } : { code: 1, text: 'no packages found' };
-    if (command.startsWith('systemctl is-active')) return { code: 0, text: world.timer };
-    return { code: 0, text: 'apt 2.6.1' };
-  });
-  at.packages.next = async (name) => {
-    if (name === 'install unattended-upgrades') world.isInstalled = true;
-    return { code: 0 };
-  };
-  await at.put('/var/lib/dpkg/lock-frontend', '');
-  const signal = new AbortController().signal;
-  return Object.assign(at, {
-    world,
-    codes: () => at.conditions.get().map(({ code }) => code),
-    apply: (goal: SystemGoal) => applyUpgrades(goal, at.parts(), signal),
-  });
-}
-const owners = { [periodicFile]: 'APT::Periodic::Unattended-Upgrade "1";\n', [originsFile]: '// mine\n' };
 
 test('security: lists updated, unattended-upgrades installed, its files replaced; the second time nothing runs', async () => {
   await using at = await aptMachine();

@@ -118,6 +118,8 @@ export interface NetworkStatusReport {
 }
 
 export interface PackageStatus {
+  /** False: the system has no apt, and only `why` is known. Absent: the agent is older. */
+  has_apt?: boolean;
   waiting_count: number;
   /** How many of the waiting upgrades are for security. */
   security_count: number;
@@ -134,6 +136,11 @@ export interface PackageStatus {
   reboot: { since: string | null; causes: string[]; wait: string } | null;
   /** What the package manager does for the agent; empty: nothing. */
   task: string;
+  /**
+   * Why the agent does not manage the operating system, and what it restored and left. Empty: it manages it. Absent: the
+   * agent is older.
+   */
+  why?: string;
 }
 
 export interface PackageUpgradeReport {

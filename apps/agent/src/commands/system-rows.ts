@@ -13,9 +13,12 @@ export function systemRows(
   since: (time: string | null) => string,
 ): [name: string, text: string][] {
   if (!system) return [];
-  const { waiting_count: count, security_count: security, last_run: run, reboot, task } = system;
+  const { waiting_count: count, security_count: security, last_run: run, reboot, task, why } = system;
   const waits = count === 0 ? 'no upgrade waits' : count === 1 ? '1 upgrade waits' : `${count} upgrades wait`;
-  const rows: [string, string][] = [['system', `${waits}${security > 0 ? `, ${security} for security` : ''}`]];
+  const rows: [string, string][] = [
+    ...(why ? [`not managed by the agent: ${why}`] : []),
+    ...(system.has_apt === false ? [] : [`${waits}${security > 0 ? `, ${security} for security` : ''}`]),
+  ].map((text, at) => [at === 0 ? 'system' : '', text]);
   if (task !== '') rows.push(['  now', task]);
   if (run) {
     const ago = run.started === null ? '' : `${since(run.started)} ago: `;

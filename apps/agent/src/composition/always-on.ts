@@ -7,7 +7,7 @@ import type { ConditionSet } from '../health/condition-set.ts';
 import { HangDetector } from '../health/hang-detector.ts';
 import { initialHealth, memoryLimits, watchdog } from '../health/watchdog.ts';
 import { markOf, type Credentials, type FoundCredentials } from '../link/credentials.ts';
-import type { ManagedFiles } from '../os/managed-files.ts';
+import type { ReportedFiles } from '../os/managed-files.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import type { Device, FileWatch } from '../os/ports.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
@@ -35,7 +35,7 @@ export interface AlwaysOn extends OuterCells {
   failing: Cell<readonly string[]>;
   root: string;
   /** One for all parts: its record has one writer. */
-  managedFiles: ManagedFiles;
+  managedFiles: ReportedFiles;
   version: string;
   layers: OwnLayers;
   /** Start of this process, monotonic ms. */

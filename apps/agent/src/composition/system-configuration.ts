@@ -6,6 +6,7 @@ import { keepPart, type KeptPart, type SystemApplied } from '../system/keep.ts';
 import { systemGoalOf, type SystemGoal } from '../system/system-goal.ts';
 import { oneAfterTheOther, type SystemParts } from '../system/system-parts.ts';
 import { upgradeOnRequest } from '../system/upgrade-now.ts';
+import { reportRelease } from '../system/report-release.ts';
 import { applyUpgrades } from '../system/upgrades.ts';
 import { watchUpgrades } from '../system/watch-upgrades.ts';
 import type { AlwaysOn } from './always-on.ts';
@@ -67,6 +68,7 @@ export async function keepSystem(
     ...kept.map((part) => eachChange(part.applied, collect, until)),
     upgradeOnRequest(wanted, parts, until),
     watchUpgrades(systemStatus, parts, until),
+    reportRelease({ goal, applied: kept.map((part) => part.applied), status: systemStatus }, parts, until),
   ];
   try {
     await Promise.all(loops);

@@ -146,6 +146,20 @@ function releaseOf(update: UpdateInfo | undefined): Release | undefined {
 
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** The server checks its configuration when it is saved; the manufacturer's file is checked here. */
+function reportUnknownKeys({ manufacturer, manufacturerFile = '' }: OwnLayers, conditions: ConditionSet): void {
+  const { remarks } = readAgent(isObject(manufacturer) ? manufacturer : {});
+  const unknown = remarks.filter(({ is }) => is === 'unknown key').map(({ path }) => path);
+  if (unknown.length === 0) return;
+  setCondition(conditions, {
+    code: 'NO_EFFECT_HERE',
+    subject: manufacturerFile,
+    severity: 'note',
+    message: `${unknown.slice(0, 5).join(', ')} in ${manufacturerFile}: no effect, because this version does not know it.`,
+    remedy: `Check the spelling in ${manufacturerFile}, and restart the agent.`,
+  });
+}
+
 /** Parses the stored answer. Ignores members that a newer agent adds. */
 export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
   const bytes = typeof value === 'object' && value !== null && 'answer' in value ? value.answer : undefined;
@@ -193,6 +207,7 @@ export class ConfigReceiver {
         remedy: 'Correct or remove the file (--defaults names it), and restart the agent.',
       });
     }
+    reportUnknownKeys(layers, conditions);
     const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
     if (problem !== undefined) {
       const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';

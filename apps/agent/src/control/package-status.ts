@@ -10,10 +10,11 @@ const upgradeOf = ({ name, from, to, isSecurity }: PackageUpgrade): PackageUpgra
 
 /** The packages of the operating system for the status. */
 export function packageStatus(
-  { waiting, lastRun: run, reboot, rebootWait, task }: SystemStatus,
+  { hasApt, waiting, lastRun: run, reboot, rebootWait, task, why }: SystemStatus,
   sinceText: (noted: number) => string | null,
 ): PackageStatus {
   return {
+    has_apt: hasApt,
     waiting_count: waiting.length,
     security_count: waiting.filter(({ isSecurity }) => isSecurity).length,
     waiting: waiting.map(upgradeOf),
@@ -28,5 +29,6 @@ export function packageStatus(
       : null,
     reboot: reboot ? { since: sinceText(reboot.sinceWall), causes: [...reboot.causes], wait: rebootWait } : null,
     task,
+    why,
   };
 }

@@ -91,7 +91,12 @@ type Attempt = (done: string, work: () => Promise<boolean>) => Promise<void>;
 async function restoreManagedFiles(root: string, { left }: Removed, attempt: Attempt): Promise<readonly string[]> {
   const restored: string[] = [];
   const managed = managedFilesOnDisk(root);
-  for (const file of await managed.written()) {
+  let files: readonly string[] = [];
+  await attempt('read which files were changed', async () => {
+    files = await managed.written();
+    return false;
+  });
+  for (const file of files) {
     await attempt(`restored ${file}`, async () => {
       const outcome = await managed.restore(file);
       if (outcome === 'foreign') left.push(staysAsChanged(file));

@@ -40,5 +40,7 @@ export function systemReport(status: SystemStatus): MessageInitShape<typeof Syst
     }),
     rebootWait: status.rebootWait,
     task: status.task,
+    why: status.why,
+    withoutApt: !status.hasApt,
   };
 }

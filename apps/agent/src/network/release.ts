@@ -1,5 +1,7 @@
-import type { Network, NetworkState, RestoredFile, SavedProfile } from '../os/network-port.ts';
+import type { RestoredFile } from '../os/managed-files.ts';
+import type { Network, NetworkState, SavedProfile } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
+import { outcomeClauses, namesClause } from '../os/restored-text.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
 
 /** Written before the first change: after a crash in the middle, another profile may be in use. */
@@ -136,14 +138,10 @@ const outcome = ({ left, removed }: ReleasePlan, files: readonly RestoredFile[])
 
 /** For the status and the log; empty: there was nothing of this agent. */
 export function releasedText({ left, removed, files }: Released): string {
-  const named = (what: string, names: readonly string[]): string[] =>
-    names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
-  const of = (isRestored: boolean): string[] => files.flatMap((one) => (one.isRestored === isRestored ? one.file : []));
   return [
-    ...named('left to the system', left),
-    ...named('removed', removed),
-    ...named('restored', of(true)),
-    ...named('changed by others and left', of(false)),
+    ...namesClause('left to the system', left),
+    ...namesClause('removed', removed),
+    ...outcomeClauses(files),
   ].join('; ');
 }
 

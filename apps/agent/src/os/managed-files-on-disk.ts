@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
-import type { ManagedFiles, RestoreResult } from './managed-files.ts';
+import type { ReportedFiles, RestoredFile, RestoreResult } from './managed-files.ts';
+import { namingFile } from './file-problem.ts';
 import { readPathState, restorePathState, type PathState } from './path-state.ts';
 
 // Not in changes.json: `install` may write that file while the agent runs.
@@ -13,6 +14,14 @@ interface ManagedFile {
   before: PathState;
   /** SHA-256 of the content that the agent wrote last. */
   written: string;
+  /** Set while a write may be incomplete: the hash of the content that it replaces; empty: the agent wrote none. */
+  earlier?: string;
+}
+
+interface ManagedRecord {
+  files: readonly ManagedFile[];
+  /** See `ReportedFiles.reported`. */
+  reported: readonly RestoredFile[];
 }
 
 /**
@@ -20,7 +29,7 @@ interface ManagedFile {
  *
  * @param root - folder of the agent, for the record.
  */
-export function managedFilesOnDisk(root: string): ManagedFiles {
+export function managedFilesOnDisk(root: string): ReportedFiles {
   let last: Promise<unknown> = Promise.resolve();
   const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work, work);
@@ -29,62 +38,126 @@ export function managedFilesOnDisk(root: string): ManagedFiles {
   };
   return {
     write: (file, text) => oneByOne(() => writeFile(root, file, Buffer.from(text))),
-    restore: (file) => oneByOne(() => restoreFile(root, file)),
-    written: () => oneByOne(async () => (await readRecord(root)).map(({ path: file }) => file)),
+    restore: (file, options) => oneByOne(() => restoreFile(root, file, options?.isReported ?? false)),
+    written: () => oneByOne(async () => (await readRecord(root)).files.map(({ path: file }) => file)),
+    reported: () => oneByOne(async () => (await readRecord(root)).reported),
+    forgetReported: (files) => oneByOne(() => forgetReported(root, files)),
   };
 }
 
 async function writeFile(root: string, file: string, bytes: Buffer): Promise<boolean> {
   const now = await readPathState(file);
   const record = await readRecord(root);
-  const known = record.find(({ path: other }) => other === file);
+  const known = record.files.find(({ path: other }) => other === file);
   const written = hashOf(bytes);
   const isSame = now.kind === 'file' && now.content === bytes.toString('base64');
-  if (isSame && (known === undefined || known.written === written)) return false;
-  const entry = { path: file, before: known?.before ?? now, written };
-  await writeRecord(root, [...record.filter((other) => other !== known), entry]);
-  if (isSame) return false;
-  if (known && isForeign(known, now)) await keepCopy(file, now);
-  await mkdir(path.dirname(file), { recursive: true });
-  await atomicWrite(file, bytes, { mode: 0o644 });
-  return true;
+  if (isSame && (known === undefined || (known.written === written && known.earlier === undefined))) return false;
+  const isFirst = known === undefined || isNeverWritten(known, now);
+  const before = isFirst ? now : known.before;
+  const note = (entry: ManagedFile): Promise<void> =>
+    writeRecord(root, {
+      files: [...record.files.filter((other) => other !== known), entry],
+      reported: withoutFile(record.reported, file),
+    });
+  if (!isSame) {
+    if (isFirst) await keepOther(file, known, now);
+    // A write that fails must not make this agent's own earlier content look like that of a user.
+    await note({ path: file, before, written, earlier: isFirst ? '' : earlierOf(known, now) });
+    if (!isFirst && isForeign(known, now)) await keepCopy(file, now);
+    await mkdir(path.dirname(file), { recursive: true });
+    await atomicWrite(file, bytes, { mode: 0o644 });
+  }
+  await note({ path: file, before, written });
+  return !isSame;
 }
 
-async function restoreFile(root: string, file: string): Promise<RestoreResult> {
+async function restoreFile(root: string, file: string, isReported: boolean): Promise<RestoreResult> {
   const record = await readRecord(root);
-  const known = record.find(({ path: other }) => other === file);
+  const known = record.files.find(({ path: other }) => other === file);
   if (!known) return 'not-managed';
   const now = await readPathState(file);
   // A power cut between record and write leaves the state before; restoring it again is harmless.
   const isBefore = isSameState(now, known.before);
-  const isOurs = isWritten(known, now);
-  if (isOurs && !isBefore) await restorePathState(file, known.before);
-  if (isForeign(known, now)) await keepCopy(file, known.before);
-  await writeRecord(
-    root,
-    record.filter((other) => other !== known),
-  );
-  return isOurs || isBefore ? 'restored' : 'foreign';
+  const isOwn = isOurs(known, now);
+  if (isOwn && !isBefore) await restorePathState(file, known.before);
+  const isUntouched = !isBefore && isNeverWritten(known, now);
+  if (!isOwn) await keepOther(file, known, now);
+  const isRestored = isOwn || isBefore;
+  await writeRecord(root, {
+    files: record.files.filter((other) => other !== known),
+    reported: [...withoutFile(record.reported, file), ...(isReported && !isUntouched ? [{ file, isRestored }] : [])],
+  });
+  if (isUntouched) return 'not-managed';
+  return isRestored ? 'restored' : 'foreign';
 }
 
-const isSameState = (a: PathState, b: PathState): boolean => a.kind === b.kind && a.content === b.content;
-const isWritten = ({ written }: ManagedFile, now: PathState): boolean =>
-  now.kind === 'file' && hashOf(Buffer.from(now.content, 'base64')) === written;
-const isForeign = (known: ManagedFile, now: PathState): boolean =>
-  now.kind === 'file' && !isWritten(known, now) && !isSameState(now, known.before);
+async function forgetReported(root: string, files: readonly string[]): Promise<void> {
+  const record = await readRecord(root);
+  const reported = record.reported.filter(({ file }) => !files.includes(file));
+  if (reported.length < record.reported.length) await writeRecord(root, { ...record, reported });
+}
 
-/** One of two contents of users that would be lost. apt and systemd ignore this suffix silently. */
-async function keepCopy(file: string, { kind, content, mode }: PathState): Promise<void> {
-  if (kind === 'file') await atomicWrite(`${file}.save`, Buffer.from(content, 'base64'), { mode });
+const withoutFile = (reported: readonly RestoredFile[], file: string): readonly RestoredFile[] =>
+  reported.filter((one) => one.file !== file);
+
+const isSameState = (a: PathState, b: PathState): boolean => a.kind === b.kind && a.content === b.content;
+const hashOfFile = ({ kind, content }: PathState): string | undefined =>
+  kind === 'file' ? hashOf(Buffer.from(content, 'base64')) : undefined;
+const isOurs = ({ written, earlier }: ManagedFile, now: PathState): boolean =>
+  [written, earlier].includes(hashOfFile(now) ?? 'none');
+/** The first write of this agent has failed, so the file is still that of others. */
+const isNeverWritten = (known: ManagedFile, now: PathState): boolean => known.earlier === '' && !isOurs(known, now);
+const isForeign = (known: ManagedFile, now: PathState): boolean =>
+  now.kind !== 'none' && !isOurs(known, now) && !isSameState(now, known.before);
+const earlierOf = (known: ManagedFile, now: PathState): string =>
+  isOurs(known, now) ? (hashOfFile(now) ?? '') : (known.earlier ?? known.written);
+
+/** What stood there before, if it would be lost with the entry. */
+async function keepOther(file: string, known: ManagedFile | undefined, now: PathState): Promise<void> {
+  if (known && !isSameState(known.before, now)) await keepCopy(file, known.before);
+}
+
+const mostCopies = 20;
+
+/**
+ * One of two contents of users that would be lost. apt and systemd ignore this suffix silently. An earlier copy with
+ * another content stays, up to a limit.
+ */
+async function keepCopy(file: string, state: PathState): Promise<void> {
+  if (state.kind === 'none') return;
+  for (let number = 0; number < mostCopies; number++) {
+    const copy = number === 0 ? `${file}.save` : `${file}.${number}.save`;
+    const found = await readPathState(copy);
+    if (isSameState(found, state)) return;
+    if (found.kind === 'none' || number === mostCopies - 1) return restorePathState(copy, state);
+  }
 }
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-async function readRecord(root: string): Promise<readonly ManagedFile[]> {
-  const found = await readJson(path.join(root, recordFile)).catch(() => undefined);
-  const files = (found as { files?: unknown } | undefined)?.files;
-  return Array.isArray(files) ? (files as ManagedFile[]) : [];
+/** From the file, otherwise from its copy: they hold the only content of a user's file while this agent replaces it. */
+async function readRecord(root: string): Promise<ManagedRecord> {
+  const file = path.join(root, recordFile);
+  const errors: unknown[] = [];
+  for (const place of [file, `${file}.copy`]) {
+    const found = await readJson(place).catch((error: unknown) => void errors.push(error));
+    const { files, reported } = (found ?? {}) as { files?: unknown; reported?: unknown };
+    if (!Array.isArray(files)) continue;
+    return {
+      files: files as ManagedFile[],
+      reported: Array.isArray(reported) ? (reported as RestoredFile[]) : [],
+    };
+  }
+  // A disk that cannot be read at the moment must not look like an empty record.
+  const unreadable = errors.find((error) => !(error instanceof Error && error.cause instanceof SyntaxError));
+  if (unreadable !== undefined) throw unreadable;
+  await rename(file, `${file}.damaged`).catch(() => {}); // it may still be read by hand
+  return { files: [], reported: [] };
 }
 
-const writeRecord = (root: string, files: readonly ManagedFile[]): Promise<void> =>
-  atomicWrite(path.join(root, recordFile), `${JSON.stringify({ format: 1, files }, null, 2)}\n`, { mode: 0o600 });
+async function writeRecord(root: string, record: ManagedRecord): Promise<void> {
+  const file = path.join(root, recordFile);
+  const text = `${JSON.stringify({ format: 1, ...record }, null, 2)}\n`;
+  for (const place of [file, `${file}.copy`])
+    await namingFile(file, 'written', () => atomicWrite(place, text, { mode: 0o600 }));
+}

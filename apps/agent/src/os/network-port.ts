@@ -1,5 +1,6 @@
 import type { Cell } from '@platform/kit';
 import type { Connectivity, JoinFailure } from '../machines/join-results.ts';
+import type { RestoredFile } from './managed-files.ts';
 
 export type { Connectivity, JoinFailure };
 
@@ -128,12 +129,6 @@ export interface NetworkState {
   devices: readonly LinkDevice[];
   profiles: readonly SavedProfile[];
   visible: readonly VisibleNetwork[];
-}
-
-/** A file of the operating system that this agent wrote; not restored: a user or another program changed it since. */
-export interface RestoredFile {
-  file: string;
-  isRestored: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { lstat, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite } from '@platform/kit/node';
+import { errorCodeOf } from './file-problem.ts';
 
 /** State of a path; `none`: it does not exist. */
 export interface PathState {
@@ -11,7 +12,11 @@ export interface PathState {
 }
 
 export async function readPathState(file: string): Promise<PathState> {
-  const found = await lstat(file).catch(() => undefined);
+  const found = await lstat(file).catch((error: unknown) => {
+    // Any other error must not look like a file that is not there: its content would be lost.
+    if (['ENOENT', 'ENOTDIR'].includes(errorCodeOf(error))) return undefined;
+    throw error;
+  });
   if (found?.isSymbolicLink()) return { kind: 'link', content: await readlink(file), mode: 0 };
   if (found?.isFile()) {
     return { kind: 'file', content: (await readFile(file)).toString('base64'), mode: found.mode & 0o7777 };

@@ -8,11 +8,14 @@ const stateFile = 'state/journald.json';
 const unit = 'systemd-journald.service';
 
 /** Brings the limits of journald to the goal, and restarts it only if they changed. */
-export async function applyJournald({ system, isPreliminary }: SystemGoal, parts: SystemParts): Promise<void> {
+export async function applyJournald(
+  { system, isPreliminary, isDisabled }: SystemGoal,
+  parts: SystemParts,
+): Promise<void> {
   const { value: loaded } = await readChecked(parts.disk, stateFile, loadedOf);
   if (isPreliminary && (loaded !== undefined || !system)) return;
   const text = journaldText(system);
-  const changed = await applyFiles([{ file: journaldFile, text }], parts);
+  const changed = await applyFiles([{ file: journaldFile, text }], parts, { isReported: isDisabled });
   // Stored, so that a restart that failed is made up for.
   if (changed.length === 0 && (loaded ?? '') === (text ?? '')) return;
   const { programs, disk, log } = parts;

@@ -60,7 +60,7 @@ export async function keepPart(part: KeptPart, parts: SystemParts, signal: Abort
 }
 
 function report({ name, applied }: KeptPart, { revision }: SystemGoal, error: unknown, parts: SystemParts): void {
-  const reason = (isOwn(error) ? error.what : errorText(error)).replace(/\.$/, '');
+  const reason = (isOwn(error) ? error.what : messageOf(error)).replace(/\.$/, '');
   const shown = isOwn(error) ? error : new PlatformError('SYSTEM_NOT_APPLIED', { part: name, reason });
   const { code, what, remedy } = shown;
   const sinceWall = parts.clock.wall();
@@ -71,6 +71,10 @@ function report({ name, applied }: KeptPart, { revision }: SystemGoal, error: un
 
 const isOwn = (error: unknown): error is PlatformError =>
   error instanceof PlatformError && Object.hasOwn(systemErrors, error.code);
+
+/** The first message is for users: it names the file and the cause. */
+const messageOf = (error: unknown): string =>
+  error instanceof PlatformError ? error.what : error instanceof Error ? error.message : errorText(error);
 
 /** A part has one condition at a time. */
 function clearOthers(name: string, code: string, { conditions }: SystemParts): void {

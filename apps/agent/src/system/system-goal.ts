@@ -6,6 +6,8 @@ export interface SystemGoal {
   revision: number;
   /** Only the manufacturer's defaults are known: what an earlier configuration asked for stays. */
   isPreliminary: boolean;
+  /** disable_system_configuration: what was restored and left is reported. */
+  isDisabled: boolean;
   /** Undefined: nothing, so the state before this agent is restored. */
   system: SystemSettings | undefined;
 }
@@ -13,5 +15,6 @@ export interface SystemGoal {
 export const systemGoalOf = ({ settings, revision, isFresh }: Wanted): SystemGoal => ({
   revision,
   isPreliminary: revision === 0 && !isFresh,
+  isDisabled: settings.isSystemDisabled,
   system: settings.isSystemDisabled ? undefined : settings.system,
 });

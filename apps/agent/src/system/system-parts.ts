@@ -1,12 +1,12 @@
 import type { Cell, Clock, Log } from '@platform/kit';
 import type { ConditionSet } from '../health/condition-set.ts';
-import type { ManagedFiles } from '../os/managed-files.ts';
+import type { ReportedFiles } from '../os/managed-files.ts';
 import type { PackageTasks } from '../os/package-tasks.ts';
 import type { Disk, Programs } from '../os/ports.ts';
 
 /** What the system configuration uses of its machine. */
 export interface SystemParts {
-  managedFiles: ManagedFiles;
+  managedFiles: ReportedFiles;
   programs: Programs;
   packages: PackageTasks;
   /** Runs one task of a package manager after the other. */

@@ -16,8 +16,10 @@ export interface UpgradeRun {
   problem: string;
 }
 
-/** The packages of the operating system. */
+/** The operating system, most of it about its packages. */
 export interface SystemStatus {
+  /** False: only `why` is known. */
+  hasApt: boolean;
   waiting: readonly PackageUpgrade[];
   lastRun: UpgradeRun | undefined;
   /** Undefined: no reboot is needed. */
@@ -26,4 +28,6 @@ export interface SystemStatus {
   rebootWait: string;
   /** What the package manager does for this agent; empty: nothing. */
   task: string;
+  /** Why the agent does not manage the system, and what it restored and left, as clauses; empty: it manages it. */
+  why: string;
 }

@@ -1,6 +1,7 @@
 import type { Cell } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
+import { fileProblem } from '../os/file-problem.ts';
 import type { Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { runPackages } from './run-packages.ts';
@@ -9,22 +10,54 @@ import type { SystemParts } from './system-parts.ts';
 const stateFile = 'state/system-upgrades.json';
 const code = 'OS_PACKAGES_FAILED';
 const subject = 'upgrade now';
+const retryMs = 5 * 60_000;
 
 /**
  * Upgrades the packages once for each request of an operator. The count is stored after the run: a power cut in the
  * middle repeats it, and another agent awaits a run that continues.
  */
 export async function upgradeOnRequest(wanted: Cell<Wanted>, parts: SystemParts, signal: AbortSignal): Promise<void> {
+  /** Ahead of the stored count while that cannot be written: a full disk must not repeat an upgrade. */
+  let done: number | undefined;
   while (!signal.aborted) {
     const now = wanted.get();
     const { systemUpgrades: requested } = now;
-    const { value: done } = await readChecked(parts.disk, stateFile, doneOf);
+    const { value: stored } = await readChecked(parts.disk, stateFile, doneOf);
+    done ??= stored;
     const isKnown = now.isFresh || now.revision > 0;
     if (isKnown && done !== undefined && requested > done) await upgrade(now, parts, signal);
     if (signal.aborted) return;
     // A server that was restored from a backup may count from a smaller number.
-    if (isKnown && requested !== done) await writeChecked(parts.disk, stateFile, { done: requested });
-    if (wanted.get() === now) await wanted.changed(signal);
+    if (isKnown) done = requested;
+    const isStored = !isKnown || requested === stored || (await store(requested, parts));
+    if (wanted.get() !== now) continue;
+    const turn = new AbortController();
+    const over = AbortSignal.any([turn.signal, signal]);
+    await Promise.race([wanted.changed(over), ...(isStored ? [] : [parts.clock.sleep(retryMs, over)])]);
+    turn.abort();
+  }
+}
+
+async function store(done: number, { disk, conditions, clock, log }: SystemParts): Promise<boolean> {
+  const failed = 'SYSTEM_NOT_APPLIED';
+  const part = 'upgrade requests';
+  try {
+    await writeChecked(disk, stateFile, { done });
+    clearCondition(conditions, failed, part);
+    return true;
+  } catch (error) {
+    log.warn('the count of upgrade requests is not stored; it is tried again', { error });
+    const reason = `${stateFile} cannot be written: ${fileProblem(error)}`.replace(/\.$/, '');
+    const { what: message, remedy } = new PlatformError(failed, { part, reason });
+    setCondition(conditions, {
+      code: failed,
+      subject: part,
+      severity: 'error',
+      message,
+      remedy,
+      sinceWall: clock.wall(),
+    });
+    return false;
   }
 }
 

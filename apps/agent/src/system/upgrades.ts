@@ -4,6 +4,7 @@ import { forgetChecked, readChecked, writeChecked } from '../storage/checked-fil
 import { aptGoals, differenceOf, type UpgradeType } from './apt-files.ts';
 import { readPolicy, selectOrigins } from './apt-policy.ts';
 import { runPackages } from './run-packages.ts';
+import { isUpgraderInstalled, recordUpgrader } from './installed-packages.ts';
 import { applyFiles } from './system-files.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';
@@ -21,20 +22,21 @@ interface Chosen {
 
 /** Brings the automatic upgrades of the operating system to the goal. */
 export async function applyUpgrades(
-  { system, isPreliminary }: SystemGoal,
+  { system, isPreliminary, isDisabled }: SystemGoal,
   parts: SystemParts,
   signal: AbortSignal,
 ): Promise<void> {
   const type = system?.upgradeType ?? '';
   const { value: before } = await readChecked(parts.disk, stateFile, chosenOf);
   if (isPreliminary && (before !== undefined || type === '')) return;
-  if (type === '') return leaveUpgrades(before, parts);
+  if (type === '') return leaveUpgrades(before, parts, { isReported: isDisabled });
   if ((await parts.programs.run('apt-get', '--version')).code !== 0) throw new PlatformError('OS_UPGRADES_UNSUPPORTED');
   const origins = before?.type === type ? before.origins : await chooseOrigins(type, before, parts, signal);
   if (signal.aborted) return;
   await applyFiles(aptGoals(type, origins), parts);
   await writeChecked(parts.disk, stateFile, { type, origins } satisfies Chosen);
-  if (type !== 'disable' && !(await isInstalled(parts))) {
+  if (type !== 'disable' && !(await isUpgraderInstalled(parts.programs))) {
+    await recordUpgrader(parts.disk);
     await runPackages('install unattended-upgrades', parts, signal);
     if (signal.aborted) return;
     await applyFiles(aptGoals(type, origins), parts); // in case the package brought its own files
@@ -43,9 +45,13 @@ export async function applyUpgrades(
   await reportLater(type, origins, parts);
 }
 
-async function leaveUpgrades(before: Chosen | undefined, parts: SystemParts): Promise<void> {
+async function leaveUpgrades(
+  before: Chosen | undefined,
+  parts: SystemParts,
+  { isReported = false } = {},
+): Promise<void> {
   clearCondition(parts.conditions, laterCode);
-  await applyFiles(aptGoals('', []), parts);
+  await applyFiles(aptGoals('', []), parts, { isReported });
   if (before) await forgetChecked(parts.disk, stateFile);
 }
 
@@ -73,11 +79,6 @@ async function policy({ programs }: SystemParts): Promise<string> {
   const { code, text } = await programs.run('apt-cache', 'policy');
   if (code !== 0) throw new Error(`apt-cache policy failed: ${text.slice(-300)}`);
   return text;
-}
-
-async function isInstalled({ programs }: SystemParts): Promise<boolean> {
-  const { code, text } = await programs.run('dpkg-query', '-W', '-f=${Status}', 'unattended-upgrades');
-  return code === 0 && text.includes('install ok installed');
 }
 
 /** Another file of apt, or a timer that is off, can prevent what the files ask for. */

@@ -24,7 +24,7 @@ export async function watchUpgrades(
     if (marks !== seen && task.get() === '') {
       const { code, text } = await programs.run('apt-get', '-q', '--simulate', '--with-new-pkgs', 'upgrade');
       seen = marks;
-      if (code === 0 || status.get()) await update(status, code === 0 ? text : undefined, parts);
+      if (code === 0 || status.get()?.hasApt) await update(status, code === 0 ? text : undefined, parts);
     } else if (status.get() && status.get()?.task !== task.get()) {
       status.update((before) => before && { ...before, task: task.get() });
     }
@@ -46,6 +46,7 @@ async function update(
   const since = await changedWall(`${prefix}${rebootFile}`);
   const causes = (await text(`${rebootFile}.pkgs`)).split('\n').map((line) => line.trim());
   const next: SystemStatus = {
+    hasApt: true,
     waiting: simulated === undefined ? (before?.waiting ?? []) : readWaiting(simulated),
     // Rotated away every month: the run that was read before is still the last one.
     lastRun: readLastRun(await text(history)) ?? before?.lastRun,
@@ -59,6 +60,7 @@ async function update(
           },
     rebootWait: since === 0 ? '' : (before?.rebootWait ?? ''),
     task: task.get(),
+    why: status.get()?.why ?? '',
   };
   setIfDifferent(status, next);
 }

@@ -14,6 +14,16 @@ const rows: [name: string, system: MessageInitShape<typeof SystemReportSchema> |
   ['not reported', undefined, ''],
   ['nothing waits', {}, 'no upgrade waits'],
   ['one waits', { waitingCount: 1 }, '1 upgrade waits'],
+  [
+    'the system configuration is disabled',
+    { why: 'disable_system_configuration is true; restored: /etc/x' },
+    'not managed by the agent: disable_system_configuration is true; restored: /etc/x\nno upgrade waits',
+  ],
+  [
+    'disabled on a system without apt',
+    { why: 'disable_system_configuration is true', withoutApt: true },
+    'not managed by the agent: disable_system_configuration is true',
+  ],
   ['security apart', { waitingCount: 3, securityCount: 1 }, '3 upgrades wait, 1 for security'],
   [
     'a run, and a reboot',

@@ -44,6 +44,8 @@ export function systemJson({ report, systemUpgradeRequestedOn }: Machine): Recor
     reboot_causes: system.rebootCauses,
     reboot_wait: system.rebootWait,
     task: system.task,
+    why: system.why,
+    has_apt: !system.withoutApt,
     upgrade_requested_on: isoTime(systemUpgradeRequestedOn),
   };
 }
@@ -63,7 +65,8 @@ export function systemText({ report, systemUpgradeRequestedOn }: Machine, nowMs:
   const names = run?.packages.slice(0, 5).map((one) => `${one.package} ${one.toVersion}`) ?? [];
   const more = (run?.packageCount ?? 0) - names.length;
   return [
-    waitingText(system),
+    ...(system.why === '' ? [] : [`not managed by the agent: ${system.why}`]),
+    ...(system.withoutApt ? [] : [waitingText(system)]),
     ...(system.task === '' ? [] : [`now: ${system.task}`]),
     ...(systemUpgradeRequestedOn ? [`upgrade requested ${ago(systemUpgradeRequestedOn, nowMs)}`] : []),
     ...(run

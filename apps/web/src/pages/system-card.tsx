@@ -17,41 +17,55 @@ export function SystemCard({ machine }: { machine: Machine }) {
       <div className="card-head">
         <h2>Operating system</h2>
         <span className="soft small">{machine.report?.os}</span>
-        <UpgradeButton machine={machine} system={system} />
+        {system.hasApt && <UpgradeButton machine={machine} system={system} />}
       </div>
       <div className="card-body">
         <dl className="pair-list">
-          <div>
-            <dt>Upgrades</dt>
-            <dd>
-              {system.summary}
-              {system.task !== '' && <span role="status">; now: {system.task}</span>}
-              {system.requested !== undefined && (
-                <span role="status">
-                  ; requested <Ago at={system.requested} />
-                </span>
-              )}
-              <Packages packages={system.waiting} more={system.more} />
-            </dd>
-          </div>
-          <div>
-            <dt>Last upgraded</dt>
-            <dd>
-              <LastRun run={system.lastRun} />
-            </dd>
-          </div>
-          {system.reboot && (
+          {system.why !== '' && (
             <div>
-              <dt>Reboot</dt>
-              <dd>
-                Needed since <Ago at={system.reboot.since} otherwise="an unknown time" />, because of{' '}
-                <bdi>{system.reboot.causes}</bdi>: {system.reboot.wait}.
-              </dd>
+              <dt>Configuration</dt>
+              <dd className="break">Not managed by the agent: {system.why}.</dd>
             </div>
           )}
+          {system.hasApt && <Upgrades system={system} />}
         </dl>
       </div>
     </section>
+  );
+}
+
+function Upgrades({ system }: { system: SystemView }) {
+  return (
+    <>
+      <div>
+        <dt>Upgrades</dt>
+        <dd>
+          {system.summary}
+          {system.task !== '' && <span role="status">; now: {system.task}</span>}
+          {system.requested !== undefined && (
+            <span role="status">
+              ; requested <Ago at={system.requested} />
+            </span>
+          )}
+          <Packages packages={system.waiting} more={system.more} />
+        </dd>
+      </div>
+      <div>
+        <dt>Last upgraded</dt>
+        <dd>
+          <LastRun run={system.lastRun} />
+        </dd>
+      </div>
+      {system.reboot && (
+        <div>
+          <dt>Reboot</dt>
+          <dd>
+            Needed since <Ago at={system.reboot.since} otherwise="an unknown time" />, because of{' '}
+            <bdi>{system.reboot.causes}</bdi>: {system.reboot.wait}.
+          </dd>
+        </div>
+      )}
+    </>
   );
 }
 

@@ -18,6 +18,11 @@ for (const [system, summary] of summaries)
 
 test('an agent that reports no operating system has no card', () => assert.equal(view(), undefined));
 
+test('a disabled configuration, on a system without apt', () => {
+  const found = view({ why: 'disable_system_configuration is true', withoutApt: true });
+  assert.deepEqual([found?.why, found?.hasApt], ['disable_system_configuration is true', false]);
+});
+
 test('what waits, what was upgraded, and why a reboot is needed', () => {
   const packages = [{ package: 'curl', fromVersion: '1', toVersion: '2', isSecurity: true }];
   const found = view({

@@ -10,6 +10,10 @@ export interface UpgradeView {
 
 /** The operating system of a machine. */
 export interface SystemView {
+  /** Why the agent does not manage it, and what it restored and left; empty: it manages it. */
+  why: string;
+  /** False: there is nothing about packages. */
+  hasApt: boolean;
   /** "3 upgrades wait, 1 for security". */
   summary: string;
   waiting: readonly UpgradeView[];
@@ -36,6 +40,8 @@ export function systemView({ report, systemUpgradeRequestedOn }: Machine): Syste
   const { waitingCount: count, securityCount: security, waiting, lastRun } = system;
   const waits = count === 0 ? 'No upgrade waits' : count === 1 ? '1 upgrade waits' : `${count} upgrades wait`;
   return {
+    why: system.why,
+    hasApt: !system.withoutApt,
     summary: security > 0 ? `${waits}, ${security} for security` : waits,
     waiting: waiting.map(upgradeView),
     more: Math.max(0, count - waiting.length),

@@ -7,7 +7,7 @@ export const systemErrors = {
     retry: 'later',
     message: 'The system_configuration is not applied ({part}): {reason}.',
     remedy:
-      'Correct the cause on the machine; the agent tries again with growing delay. Or remove the fields from system_configuration.',
+      'Correct the cause on the machine, for example free disk space or remount the file system; the agent tries again with growing delay. Or remove the fields from system_configuration.',
   },
   OS_UPGRADES_UNSUPPORTED: {
     rpc: 'failed_precondition',

@@ -1,6 +1,5 @@
 // Files of NetworkManager that the agent writes; ManagedFiles records what stood there before.
-import type { ManagedFiles } from '../managed-files.ts';
-import type { RestoredFile } from '../network-port.ts';
+import type { ManagedFiles, RestoredFile } from '../managed-files.ts';
 import type { Peer } from './bus.ts';
 import { devicePaths, managerName, managerPath } from './network-manager-objects.ts';
 import type { NetworkManagerObserver } from './network-manager-observer.ts';

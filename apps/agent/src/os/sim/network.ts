@@ -1,4 +1,5 @@
 import { Cell, type Clock } from '@platform/kit';
+import type { RestoredFile } from '../managed-files.ts';
 import type {
   Checkpoint,
   Connectivity,
@@ -9,7 +10,6 @@ import type {
   Network,
   NetworkState,
   NewProfile,
-  RestoredFile,
   SavedProfile,
   VisibleNetwork,
 } from '../network-port.ts';

@@ -25,6 +25,8 @@ export class SimProcesses {
   remembersEnds = false;
   /** Foreign processes, not started by an agent. */
   foreign: (ProcessInfo & { program: string; port: number })[] = [];
+  /** What the agent gave to the process that it started last. */
+  lastEnvironment: Readonly<Record<string, string>> = {};
   #lastPid = 100;
 
   constructor(clock: Clock, files: SimFiles) {
@@ -61,9 +63,10 @@ export class SimProcesses {
       },
       foreignProcesses: async (program) => this.foreign.filter((s) => s.program === program),
       listener: async (port) => this.foreign.find((s) => s.port === port),
-      start: async ({ program, stdoutFile, stderrFile }) => {
+      start: async ({ program, env, stdoutFile, stderrFile }) => {
         const script = this.#script(program);
         if (script === undefined) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });
+        this.lastEnvironment = env;
         const p = this.#make();
         p.script = script;
         void this.#interpret(p, script, stdoutFile, stderrFile);
