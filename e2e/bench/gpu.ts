@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { megabytesOf } from '@platform/contract/evaluation';
 import type { DetectionEvaluation, Evaluation } from '@platform/contract/evaluation';
 import { type DatasetLine, jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 import { startCloud } from '../src/cloud-process.ts';
@@ -101,7 +102,7 @@ try {
           `${trainer} on ${evaluation.device.name}: ${seconds.toFixed(1)} s, ${score}. ${evaluation.device.reason}`,
         );
         console.log(
-          `  ${evaluation.machine.peak_rss_mib} MiB; seconds of its parts: ${JSON.stringify(evaluation.seconds)}`,
+          `  ${megabytesOf(evaluation.machine.peak_rss_mib)} MB; seconds of its parts: ${JSON.stringify(evaluation.seconds)}`,
         );
       }
       console.log(`${trainer}: GPU / CPU = ${((times[0] ?? 0) / (times[1] ?? 1)).toFixed(2)} of the time`);

@@ -10,6 +10,7 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { megabytesOf } from '@platform/contract/evaluation';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 import { writeObjects10 } from './objects-10.ts';
@@ -26,7 +27,7 @@ interface Goal {
   /** Accuracy or micro F1 to reach, 0..1; absent: no target. */
   score?: number;
   seconds: number;
-  mebibytes: number;
+  megabytes: number;
 }
 interface BenchSet {
   goal: Goal;
@@ -35,11 +36,11 @@ interface BenchSet {
 }
 const sets: Readonly<Record<string, BenchSet>> = {
   'objects-10': {
-    goal: { what: '10 things × 12, other backgrounds in the test', score: 0.91, seconds: 36, mebibytes: 400 },
+    goal: { what: '10 things × 12, other backgrounds in the test', score: 0.91, seconds: 36, megabytes: 400 },
     objects10: { train: 12, test: 20 },
   },
   'objects-10-few': {
-    goal: { what: '10 things × 3', score: 0.72, seconds: 30, mebibytes: 400 },
+    goal: { what: '10 things × 3', score: 0.72, seconds: 30, megabytes: 400 },
     objects10: { train: 3, test: 20 },
   },
   'kept-apart': {
@@ -47,21 +48,21 @@ const sets: Readonly<Record<string, BenchSet>> = {
       what: '8 thin or transparent things × 12, turned, other photographs',
       score: 0.9,
       seconds: 120,
-      mebibytes: 600,
+      megabytes: 600,
     },
   },
   'stamps-9': {
-    goal: { what: '9 broad categories, test things never seen', score: 0.82, seconds: 60, mebibytes: 400 },
+    goal: { what: '9 broad categories, test things never seen', score: 0.82, seconds: 60, megabytes: 400 },
   },
-  'objects-10-multi': { goal: { what: '1 to 3 of 10 things, micro F1', score: 0.85, seconds: 60, mebibytes: 450 } },
+  'objects-10-multi': { goal: { what: '1 to 3 of 10 things, micro F1', score: 0.85, seconds: 60, megabytes: 450 } },
   'stamps-6-multi': {
-    goal: { what: 'development: 1 to 3 of 6 categories, objects unseen, micro F1', seconds: 60, mebibytes: 450 },
+    goal: { what: 'development: 1 to 3 of 6 categories, objects unseen, micro F1', seconds: 60, megabytes: 450 },
   },
   'drawings-8-multi': {
-    goal: { what: '1 to 3 of 8 categories of drawings, objects unseen, micro F1', seconds: 60, mebibytes: 450 },
+    goal: { what: '1 to 3 of 8 categories of drawings, objects unseen, micro F1', seconds: 60, megabytes: 450 },
   },
-  elpv: { goal: { what: 'solar cells, functional or defective', score: 0.86, seconds: 600, mebibytes: 700 } },
-  folder: { goal: { what: 'images in BENCH_IMAGES', seconds: Infinity, mebibytes: Infinity } },
+  elpv: { goal: { what: 'solar cells, functional or defective', score: 0.86, seconds: 600, megabytes: 700 } },
+  folder: { goal: { what: 'images in BENCH_IMAGES', seconds: Infinity, megabytes: Infinity } },
 };
 const { values: flags } = parseArgs({
   options: {
@@ -134,7 +135,7 @@ function print(name: string, seed: number, { goal }: BenchSet, { evaluation, wal
   const limit = (x: number): string => (Number.isFinite(x) ? ` (aim ${x})` : '');
   console.log(
     `${name}, seed ${seed}: ${percent(score)}${reached}; ${wallSeconds.toFixed(0)} s${limit(goal.seconds)}; ` +
-      `${machine.peak_rss_mib} MiB${limit(goal.mebibytes)}; load ${load()}`,
+      `${megabytesOf(machine.peak_rss_mib)} MB${limit(goal.megabytes)}; load ${load()}`,
   );
   const sizes = files.map(
     (file) =>
@@ -175,7 +176,9 @@ async function measureMemory(): Promise<void> {
     await inFolder(async (folder) => {
       await writeObjects10(folder, { seed: 1, train, test: 1, arguments: ['epochs=1', 'side=160'] });
       const { evaluation, wallSeconds } = await trainIn(folder);
-      console.log(`memory: ${train * 10} images, ${evaluation.machine.peak_rss_mib} MiB, ${wallSeconds.toFixed(0)} s`);
+      console.log(
+        `memory: ${train * 10} images, ${megabytesOf(evaluation.machine.peak_rss_mib)} MB, ${wallSeconds.toFixed(0)} s`,
+      );
     });
   }
 }
@@ -233,9 +236,11 @@ function measureSpeed(): void {
     const other = middleOf(pairs.map((one) => one.theirs));
     const { cpu_ms: cpu, rss_mib: rss } = ours;
     const beside = other
-      ? `TensorFlow ${other.cpu_ms.toFixed(1)} ms, ${other.rss_mib} MiB: ours takes ${(cpu / other.cpu_ms).toFixed(2)} of its time`
+      ? `TensorFlow ${other.cpu_ms.toFixed(1)} ms, ${megabytesOf(other.rss_mib)} MB: ours takes ${(cpu / other.cpu_ms).toFixed(2)} of its time`
       : 'TensorFlow is not here (BENCH_TENSORFLOW_PYTHON)';
-    console.log(`speed, trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per image, ${rss} MiB; ${beside}`);
+    console.log(
+      `speed, trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per image, ${megabytesOf(rss)} MB; ${beside}`,
+    );
   }
 }
 

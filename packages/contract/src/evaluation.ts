@@ -188,4 +188,7 @@ export interface DetectionEvaluation extends EvaluationHead, DetectionScore {
   worst: DetectionMistakes[];
 }
 
+/** MB, 10^6 bytes, of a figure in MiB. */
+export const megabytesOf = (mib: number): number => Math.round((mib * 2 ** 20) / 1e6);
+
 export type AnyEvaluation = Evaluation | MultiLabelEvaluation | DetectionEvaluation;

@@ -1,7 +1,7 @@
 /**
  * Compares heads on objects that no training image shows: frozen features, cross-validated by groups of cut-outs. Sets
  * for development only. Prints means ± standard errors.
- *   node unseen.ts --what=one [--folds=5]          one label: drawings of 8 and 22 categories
+ *   node unseen.ts --what=one [--folds=5]          one label: last layer beside three layers, drawings
  *   node unseen.ts --what=several [--seeds=1]      several labels: thresholds of the window head
  */
 import { parseArgs } from 'node:util';

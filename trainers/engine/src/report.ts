@@ -1,6 +1,7 @@
 /** The parts of evaluation.json and the model card that all kinds of models share. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { megabytesOf } from '@platform/contract/evaluation';
 import type { Evaluation, ImageReference, Stage } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
@@ -159,7 +160,7 @@ export function trainingSection(
     '',
     `- ${counts}`,
     ...(heldOut ? [`- ${heldOutSentences(heldOut, count).split}`] : []),
-    `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${computer.peak_rss_mib} MiB.`,
+    `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${megabytesOf(computer.peak_rss_mib)} MB.`,
     `- Pretrained weights sha256 ${pretrained.sha256}; ${made.join(', ')}.`,
     ...section('Limits', limits),
     ...section('Advice', advice),
