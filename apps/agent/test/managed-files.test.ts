@@ -174,3 +174,24 @@ test('uninstalling restores what the agent wrote while it ran', async () => {
   assert.deepEqual(left, [`${foreign} stays: it was changed after platform-agent wrote it`]);
   assert.equal(await readFile(foreign, 'utf8'), 'theirs');
 });
+
+test('folders that were made for a managed file go with it, unless others use them', async () => {
+  await using at = await machine();
+  const { root, file, managed } = at;
+  const etc = path.dirname(path.dirname(file));
+  await mkdir(path.join(etc, 'own'), { recursive: true });
+  await managed.write(file, 'a');
+  await managed.write(file, 'b');
+  await managedFilesOnDisk(root).restore(file);
+  assert.deepEqual(await readdir(etc), ['own']);
+
+  await managed.write(file, 'a');
+  await writeFile(path.join(path.dirname(file), 'theirs.conf'), '');
+  await managed.restore(file);
+  assert.deepEqual(await readdir(path.dirname(file)), ['theirs.conf']);
+
+  await rm(path.join(path.dirname(file), 'theirs.conf'));
+  await managed.write(file, 'a');
+  await managed.restore(file);
+  assert.deepEqual(await readdir(path.dirname(file)), [], 'an empty folder that was there before');
+});

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rename, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import type { ReportedFiles, RestoredFile, RestoreResult } from './managed-files.ts';
@@ -16,6 +16,8 @@ interface ManagedFile {
   written: string;
   /** Set while a write may be incomplete: the hash of the content that it replaces; empty: the agent wrote none. */
   earlier?: string;
+  /** The topmost folder that was not there before. */
+  folder?: string;
 }
 
 interface ManagedRecord {
@@ -54,6 +56,8 @@ async function writeFile(root: string, file: string, bytes: Buffer): Promise<boo
   if (isSame && (known === undefined || (known.written === written && known.earlier === undefined))) return false;
   const isFirst = known === undefined || isNeverWritten(known, now);
   const before = isFirst ? now : known.before;
+  const made = known?.folder ?? (await missingFolder(path.dirname(file)));
+  const folder = made === undefined ? {} : { folder: made };
   const note = (entry: ManagedFile): Promise<void> =>
     writeRecord(root, {
       files: [...record.files.filter((other) => other !== known), entry],
@@ -62,12 +66,12 @@ async function writeFile(root: string, file: string, bytes: Buffer): Promise<boo
   if (!isSame) {
     if (isFirst) await keepOther(file, known, now);
     // A write that fails must not make this agent's own earlier content look like that of a user.
-    await note({ path: file, before, written, earlier: isFirst ? '' : earlierOf(known, now) });
+    await note({ path: file, before, written, ...folder, earlier: isFirst ? '' : earlierOf(known, now) });
     if (!isFirst && isForeign(known, now)) await keepCopy(file, now);
     await mkdir(path.dirname(file), { recursive: true });
     await atomicWrite(file, bytes, { mode: 0o644 });
   }
-  await note({ path: file, before, written });
+  await note({ path: file, before, written, ...folder });
   return !isSame;
 }
 
@@ -80,6 +84,7 @@ async function restoreFile(root: string, file: string, isReported: boolean): Pro
   const isBefore = isSameState(now, known.before);
   const isOwn = isOurs(known, now);
   if (isOwn && !isBefore) await restorePathState(file, known.before);
+  if (known.folder !== undefined) await removeEmptyFolders(path.dirname(file), known.folder);
   const isUntouched = !isBefore && isNeverWritten(known, now);
   if (!isOwn) await keepOther(file, known, now);
   const isRestored = isOwn || isBefore;
@@ -89,6 +94,26 @@ async function restoreFile(root: string, file: string, isReported: boolean): Pro
   });
   if (isUntouched) return 'not-managed';
   return isRestored ? 'restored' : 'foreign';
+}
+
+/** The topmost folder above a file that does not exist; undefined: all exist. */
+async function missingFolder(folder: string): Promise<string | undefined> {
+  const exists = await stat(folder).then(
+    () => true,
+    () => false,
+  );
+  if (exists || folder === path.dirname(folder)) return undefined;
+  return (await missingFolder(path.dirname(folder))) ?? folder;
+}
+
+/** Up to `last`. A folder with files of others stays. */
+async function removeEmptyFolders(folder: string, last: string): Promise<void> {
+  if (folder !== last && !folder.startsWith(`${last}${path.sep}`)) return;
+  const isRemoved = await rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isRemoved) await removeEmptyFolders(path.dirname(folder), last);
 }
 
 async function forgetReported(root: string, files: readonly string[]): Promise<void> {
