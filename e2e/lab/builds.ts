@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { spawnGroup } from '@platform/kit/node';
+import type { TempFolder } from '@platform/kit/testing';
 import { checkout } from '../src/up-process.ts';
 
 export type ProgramName = 'platform-agent' | 'platform-server';
@@ -46,4 +47,17 @@ export async function build(
   ]);
   if (code !== 0) throw new Error(`${name} ${version} could not be built:\n${stderr}`);
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Build;
+}
+
+/** Packages an agent as a .deb of its version. @returns the file. @throws Error with the builder's output */
+export async function debOfAgent({ file }: { file: string }, to: TempFolder, ...more: string[]): Promise<string> {
+  const args = [path.join(checkout, 'tools', 'deb.ts'), file, '--out', to.path, ...more];
+  const group = await spawnGroup({ command: process.execPath, args });
+  const [stdout, stderr, { code }] = await Promise.all([
+    group.stdout ? text(group.stdout) : '',
+    group.stderr ? text(group.stderr) : '',
+    group.exited,
+  ]);
+  if (code !== 0) throw new Error(`tools/deb.ts ended with ${code}:\n${stderr}`);
+  return (JSON.parse(stdout) as { file: string }).file;
 }

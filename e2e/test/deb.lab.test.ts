@@ -3,25 +3,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { test } from 'node:test';
 import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
-import { build } from '../lab/builds.ts';
+import { build, debOfAgent } from '../lab/builds.ts';
 import { everything, isOnline, isOnlineSince, mainPid, runningVersion, telling } from '../lab/installed.ts';
 import { container, eventually, type LabMachine } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { type Site, startSite } from '../lab/site.ts';
-import { checkout } from '../src/up-process.ts';
-
-/** Packages an agent of this version. @returns the file */
-function deb(agent: { file: string }, folder: TempFolder, ...more: string[]): string {
-  const args = [path.join(checkout, 'tools', 'deb.ts'), agent.file, '--out', folder.path, ...more];
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  assert.equal(done.status, 0, done.stderr);
-  return (JSON.parse(done.stdout) as { file: string }).file;
-}
 
 /** Adds packages to the repository on the machine that its apt knows. */
 async function offer(machine: LabMachine, ...files: string[]): Promise<void> {
@@ -59,7 +49,7 @@ test('apt installs the agent, and leaves its updates to the agent', { timeout: 1
   const trusted = ['--trusted-root', await rootDocument(site, folder)];
   const debs = new Map<string, string>();
   for (const version of ['0.1.0', '0.2.0-rc.1', '0.4.0', '0.5.0'])
-    debs.set(version, deb(await build('platform-agent', version), folder, ...trusted));
+    debs.set(version, await debOfAgent(await build('platform-agent', version), folder, ...trusted));
   const debOf = (version: string): string => debs.get(version) ?? '';
   const { partId, credentialsJson } = await site.createMachine('barn');
   await site.configure(partId, { advanced_settings: { agent_auto_restart: true } });
@@ -141,7 +131,7 @@ test('the package for arm64 holds the agent for arm64, and the same agent gives 
   await using one = await tempFolder();
   await using two = await tempFolder();
   const agent = await build('platform-agent', '0.1.0', { platform: 'linux/arm64' });
-  const [file, again] = [deb(agent, one), deb(agent, two)];
+  const [file, again] = [await debOfAgent(agent, one), await debOfAgent(agent, two)];
   const output = (command: string, ...args: string[]): string => spawnSync(command, args, { encoding: 'utf8' }).stdout;
   assert.equal(
     output('dpkg-deb', '-f', file, 'Package', 'Architecture'),
