@@ -1,19 +1,14 @@
 // What goes wrong with the operating system of a machine: journald restarts under load, a folder cannot be written, dpkg is
 // killed, the power fails. With the real systemd, journald, apt and dpkg.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { tempFolder } from '@platform/kit/testing';
+import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { installed, mainPid, telling } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
 import { startSite } from '../lab/site.ts';
 
-const isApplied = ({ report }: Machine): boolean =>
-  report?.slices.find(({ slice }) => slice === ConfigSlice.SYSTEM)?.state === SliceState.IN_EFFECT;
 const ofSystem = ({ report }: Machine): { code: string; message: string; remedy: string }[] =>
   report?.conditions.filter(({ code }) => /^(?:OS_PACKAGES|OS_UPGRADES|SYSTEM_NOT)/.test(code)) ?? [];
 
@@ -22,23 +17,16 @@ test('failures of the operating system', { timeout: 1_800_000 }, async (t) => {
   for (const program of ['platform-agent', 'platform-server'] as const)
     await site.publish(await build(program, '0.1.0'), 'stable');
   await using machine = await container(site.port);
-  await using folder = await tempFolder();
-  const archive = folder.file('repo');
-  const offer = async (version: string, env: Record<string, string> = {}): Promise<void> => {
-    const script = path.resolve(import.meta.dirname, '../lab/apt-archive.sh');
-    await promisify(execFile)(script, [archive, version], { env: { ...process.env, ...env } });
-    await machine.push('/srv', archive);
-  };
-  await offer('1.0');
+  await using archive = await aptArchive(machine);
+  const { offer } = archive;
   await machine.must(
     `printf '[Unit]\\nDescription=repository\\n[Service]\\nExecStart=python3 -m http.server -b 127.0.0.1 -d /srv/repo 8099\\n[Install]\\nWantedBy=multi-user.target\\n' > /etc/systemd/system/repo.service
-    for s in apt-daily apt-daily-upgrade; do mkdir -p /etc/systemd/system/$s.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/true\\n' > /etc/systemd/system/$s.service.d/lab.conf; done; systemctl daemon-reload
-    systemctl enable -q --now repo apt-daily.timer apt-daily-upgrade.timer
-    rm -f /etc/apt/sources.list.d/*; for s in bookworm bookworm-security acme; do echo "deb [trusted=yes] http://127.0.0.1:8099/ $s main"; done > /etc/apt/sources.list
-    for i in $(seq 50); do curl -fsS -o /dev/null http://127.0.0.1:8099/ && break; sleep .2; done
-    apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme`,
-    300,
+    systemctl daemon-reload; systemctl enable -q --now repo
+    for i in $(seq 50); do curl -fsS -o /dev/null http://127.0.0.1:8099/ && break; sleep .2; done`,
+    60,
   );
+  await archive.use('http://127.0.0.1:8099/');
+  await machine.must('systemctl enable -q --now apt-daily.timer apt-daily-upgrade.timer');
   const { partId } = await telling(machine, () => installed(site, machine, 'pump'));
   const want = (system: object, more: object = {}): Promise<void> =>
     site.configure(partId, { system_configuration: system }, more);

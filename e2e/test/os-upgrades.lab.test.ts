@@ -1,11 +1,8 @@
 // The operating system of a machine, with the real systemd, journald, apt, dpkg and unattended-upgrades.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { tempFolder } from '@platform/kit/testing';
+import { ConfigSlice, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { installed, telling } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
@@ -15,8 +12,6 @@ const limits = '/etc/systemd/journald.conf.d/90-platform.conf';
 const [periodic, origins] = ['20auto-upgrades', '50unattended-upgrades'].map((name) => `/etc/apt/apt.conf.d/${name}`);
 const versions = "dpkg-query -W -f '${Package}=${Version} ' lab-main lab-sec lab-acme";
 
-const isApplied = ({ report }: Machine): boolean =>
-  report?.slices.find(({ slice }) => slice === ConfigSlice.SYSTEM)?.state === SliceState.IN_EFFECT;
 const codes = ({ report }: Machine): string[] => report?.conditions.map(({ code }) => code) ?? [];
 
 test('logs and upgrades of the operating system', { timeout: 1_800_000 }, async (t) => {
@@ -24,20 +19,9 @@ test('logs and upgrades of the operating system', { timeout: 1_800_000 }, async 
   for (const program of ['platform-agent', 'platform-server'] as const)
     await site.publish(await build(program, '0.1.0'), 'stable');
   await using machine = await container(site.port);
-  await using folder = await tempFolder();
-  const archive = folder.file('repo');
-  const offer = async (version: string, env: Record<string, string> = {}): Promise<void> => {
-    const script = path.resolve(import.meta.dirname, '../lab/apt-archive.sh');
-    await promisify(execFile)(script, [archive, version], { env: { ...process.env, ...env } });
-    await machine.push('/srv', archive);
-  };
-  await offer('1.0');
-  await machine.must(
-    `rm -f /etc/apt/sources.list.d/*; for s in bookworm bookworm-security acme; do echo "deb [trusted=yes] file:/srv/repo $s main"; done > /etc/apt/sources.list
-    apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme
-    for s in apt-daily apt-daily-upgrade; do mkdir -p /etc/systemd/system/$s.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/true\\n' > /etc/systemd/system/$s.service.d/lab.conf; done; systemctl daemon-reload`,
-    300,
-  );
+  await using archive = await aptArchive(machine);
+  const { offer } = archive;
+  await archive.use('file:/srv/repo');
   const { partId } = await telling(machine, () => installed(site, machine, 'pump'));
   const want = async (system: object | undefined, more: object = {}): Promise<void> => {
     await site.configure(partId, { ...(system && { system_configuration: system }), ...more });
