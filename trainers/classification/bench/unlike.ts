@@ -164,47 +164,59 @@ async function scoresOf(out: string, evaluation: Evaluation, images: readonly La
   return scores;
 }
 
-/** The trainer as it is, on a part of the categories of each set. */
+interface Trial {
+  what: string;
+  /** Training images, and test images of known labels. */
+  known: readonly LabelledImage[];
+  others: readonly LabelledImage[];
+}
+/** `first:second`: trains on the first set, and the others are of the second. A name alone: leaves out half of its labels. */
+async function trialsOf(name: string): Promise<Trial[]> {
+  const [first = '', second] = name.split(':');
+  const images = await imagesOf(first);
+  if (second !== undefined)
+    return [{ what: `${first}, others of ${second}`, known: images, others: await imagesOf(second) }];
+  const labels = [...new Set(images.flatMap((one) => one.labels))];
+  return labelGroups(labels, 2).map((left) => {
+    const isLeft = ({ labels: [label = ''] }: LabelledImage): boolean => left.has(label);
+    const known = images.filter((one) => !isLeft(one));
+    return { what: `${first} without ${[...left].join(', ')}`, known, others: images.filter(isLeft) };
+  });
+}
+
+/** The trainer as it is; its ONNX file scores the test images. */
 export async function measureTrainedUnlike(sets: readonly string[]): Promise<void> {
-  for (const name of sets) {
-    const images = await imagesOf(name);
-    const labels = [...new Set(images.flatMap((one) => one.labels))];
-    for (const others of labelGroups(labels, 2)) {
-      const isOther = ({ labels: [label = ''] }: LabelledImage): boolean => others.has(label);
-      const folder = await mkdtemp(path.join(tmpdir(), 'bench-unlike-'));
-      try {
-        const limits = { wall_seconds: 3600, memory_mib: 4096, disk_mib: 4096 };
-        const job = { kind: 'single_label_classification', model_name: name, arguments: {}, seed: 1, limits } as const;
-        await writeJobFolder(
-          folder,
-          job,
-          images.filter((one) => !isOther(one)),
-        );
-        const { code, stderr } = await startTrainer(new URL('../src/main.ts', import.meta.url), folder).ended;
-        if (code !== 0) throw new Error(stderr);
-        const out = path.join(folder, jobFiles.out);
-        const evaluation = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
-        const test = images.filter(({ split }) => split === 'test');
-        const known = await scoresOf(
-          out,
-          evaluation,
-          test.filter((one) => !isOther(one)),
-        );
-        const found = await scoresOf(out, evaluation, test.filter(isOther));
-        const area = (key: keyof Scores): string =>
-          areaUnderCurve(
-            known.map((one) => one[key]),
-            found.map((one) => one[key]),
-          ).toFixed(2);
-        const { threshold = 0, chosen_count: chosenBy } = evaluation.unlike ?? {};
-        const above = (scores: readonly Scores[]): string =>
-          `${scores.filter(({ unlike }) => unlike > threshold).length} of ${scores.length}`;
-        console.log(
-          `${name} without ${[...others].join(', ')}: ${evaluation.chosen}, accuracy ${(100 * evaluation.accuracy).toFixed(1)} %; AUROC ${area('unlike')}, by the highest probability ${area('unsure')}; above the threshold (by ${chosenBy} images): ${above(known)} test images of known labels, ${above(found)} of the others`,
-        );
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
-    }
+  for (const name of sets) for (const trial of await trialsOf(name)) await measureTrial(trial);
+}
+
+async function measureTrial({ what, known, others }: Trial): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'bench-unlike-'));
+  try {
+    const limits = { wall_seconds: 3600, memory_mib: 4096, disk_mib: 4096 };
+    const job = { kind: 'single_label_classification', model_name: 'unlike', arguments: {}, seed: 1, limits } as const;
+    await writeJobFolder(folder, job, known);
+    const { code, stderr } = await startTrainer(new URL('../src/main.ts', import.meta.url), folder).ended;
+    if (code !== 0) throw new Error(stderr);
+    const out = path.join(folder, jobFiles.out);
+    const evaluation = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
+    const ofTest = (images: readonly LabelledImage[]): LabelledImage[] =>
+      images.filter(({ split }) => split === 'test');
+    const [right, wrong] = [
+      await scoresOf(out, evaluation, ofTest(known)),
+      await scoresOf(out, evaluation, ofTest(others)),
+    ];
+    const area = (key: keyof Scores): string =>
+      areaUnderCurve(
+        right.map((one) => one[key]),
+        wrong.map((one) => one[key]),
+      ).toFixed(2);
+    const { threshold = 0, chosen_count: chosenBy } = evaluation.unlike ?? {};
+    const above = (scores: readonly Scores[]): string =>
+      `${scores.filter(({ unlike }) => unlike > threshold).length} of ${scores.length}`;
+    console.log(
+      `${what}: ${evaluation.chosen}, accuracy ${(100 * evaluation.accuracy).toFixed(1)} %; AUROC ${area('unlike')}, by the highest probability ${area('unsure')}; above the threshold (by ${chosenBy} images): ${above(right)} test images of known labels, ${above(wrong)} of the others`,
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }

@@ -4,7 +4,8 @@
  *   node unseen.ts --what=one [--folds=5]          one label: last layer beside three layers, drawings
  *   node unseen.ts --what=several [--seeds=1]      several labels: thresholds of the window head
  *   node unseen.ts --what=unlike [--folds=5]       images of other categories, with the frozen network
- *   node unseen.ts --what=unlike-trained [--sets=stamps-9,kept-apart,drawings-8]   the same with trained models
+ *   node unseen.ts --what=unlike-trained [--sets=stamps-9,kept-apart,drawings-8]   the same with trained models;
+ *     SET:OTHER: images of another set
  */
 import { parseArgs } from 'node:util';
 import { needed } from '@platform/trainer-engine/network/layers';
