@@ -25,7 +25,14 @@ export type ResourceSpec =
   | { readonly is: 'folder camera'; readonly name: string; readonly folder: string; readonly intervalMs: number }
   | { readonly is: 'http camera'; readonly name: string; readonly url: string }
   | { readonly is: 'fake sensor'; readonly name: string; readonly readings: JsonObject }
-  | { readonly is: 'model'; readonly name: string; readonly modelPath: string; readonly labelPath: string }
+  | {
+      readonly is: 'model';
+      readonly name: string;
+      readonly modelPath: string;
+      readonly labelPath: string;
+      /** Answers VIAM_UNKNOWN for images unlike the training images. Absent: a label for every image. */
+      readonly rejectUnlike?: true;
+    }
   | {
       readonly is: 'classifier';
       readonly name: string;
@@ -164,7 +171,13 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
     case 'sensor fake':
       return { is: 'fake sensor', name, readings: attributes.object('readings') };
     case 'mlmodel onnx_cpu':
-      return { is: 'model', name, modelPath: attributes.text('model_path'), labelPath: attributes.text('label_path') };
+      return {
+        is: 'model',
+        name,
+        modelPath: attributes.text('model_path'),
+        labelPath: attributes.text('label_path'),
+        ...(attributes.flag('reject_unlike') && { rejectUnlike: true }),
+      };
     // Both names mean the same: the metadata of the model file determines the task.
     case 'vision classifier':
     case 'vision detector':
@@ -248,6 +261,12 @@ class Attributes {
     return typeof value === 'number' && value >= least && value <= most
       ? value
       : this.#wrong(key, `a number from ${least} to ${most}`, otherwise);
+  }
+
+  /** Absent: false. */
+  flag(key: string): boolean {
+    const value = this.#values[key] ?? false;
+    return typeof value === 'boolean' ? value : this.#wrong(key, 'true or false', false);
   }
 
   url(key: string): string {

@@ -30,6 +30,14 @@ test('each kind of resource, with everything given and with the least', () => {
     [part('sensor', 'fake', { readings: { ok: true } }), { is: 'fake sensor', readings: { ok: true } }],
     [part('sensor', 'fake'), { is: 'fake sensor', readings: {} }],
     [
+      part('mlmodel', 'onnx_cpu', { ...paths, reject_unlike: true }),
+      { is: 'model', modelPath: paths.model_path, labelPath: paths.label_path, rejectUnlike: true },
+    ],
+    [
+      part('mlmodel', 'onnx_cpu', { ...paths, reject_unlike: false }),
+      { is: 'model', modelPath: paths.model_path, labelPath: paths.label_path },
+    ],
+    [
       part('vision', 'classifier', { camera: 'cam', mlmodel: 'net' }),
       { is: 'classifier', camera: 'cam', model: 'net', everyMs: 10_000, minimumScore: 0 },
     ],
@@ -81,6 +89,11 @@ test('each mistake is reported by its path, and all the rest runs', () => {
     ],
     [part('camera', 'http', { url: 'ftp://h' }), 'components[1].attributes.url', /http/],
     [part('sensor', 'fake', { readings: [] }), 'components[1].attributes.readings', /an object/],
+    [
+      part('mlmodel', 'onnx_cpu', { ...paths, reject_unlike: 'yes' }),
+      'components[1].attributes.reject_unlike',
+      /must be true or false, not "yes"/,
+    ],
     [part('arm', 'fake'), 'components[1]', /runs no arm "fake"/],
     [part('sensor', 'fake', {}, ''), 'components[1].name', /"" is not a valid name/],
     [part('sensor', 'fake', {}, '../x'), 'components[1].name', /is not a valid name/],

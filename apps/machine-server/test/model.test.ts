@@ -1,4 +1,5 @@
 import { errorCodeOf } from '@platform/contract/errors';
+import type { PlatformError } from '@platform/contract/errors';
 import { systemClock as clock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
@@ -104,6 +105,18 @@ test('a model that does not fit is refused when it is loaded', async () => {
       return true;
     });
   }
+});
+
+test('a model without the score does not start if it is to reject images, and starts if not', async () => {
+  const { release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
+  await release();
+  const rejecting = loadModel({ name: 'm', modelPath, labelPath, rejectUnlike: true }, { engine, clock });
+  await assert.rejects(rejecting, (error: PlatformError) => {
+    assert.equal(error.code, 'MODEL_WITHOUT_UNLIKE');
+    assert.match(error.what, /The model m cannot reject .* reject_unlike .*: its file has no score for that/);
+    assert.match(error.remedy, /Train a version .*, or remove reject_unlike from the attributes of the model/);
+    return true;
+  });
 });
 
 test('label files: with and without a last line end, never an empty label', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ModelDescription } from '@platform/contract/model-output';
-import { checkOutputs, resultsAbove, readOutputs } from '../src/resources/prediction.ts';
+import { annotationsFrom, checkOutputs, resultsAbove, readOutputs } from '../src/resources/prediction.ts';
 import type { Reading } from '../src/resources/prediction.ts';
 
 const outputs =
@@ -99,6 +99,24 @@ test('labels, thresholds and outputs have to fit each other', () => {
   for (const [description, values, message] of rows)
     assert.throws(() => checkOutputs(outputs(values), { labels, description }, 'labels.txt'), message);
   checkOutputs(outputs(detector), { labels, description: { task, labels, thresholds: [0.1, 0.1] } }, 'labels.txt');
+});
+
+test('an image above the threshold is unknown, and is neither labelled nor held back by the least score', () => {
+  const reader = { labels, description: { task: 'single_label_classification' } as const, rejectAbove: 0.75 };
+  const known = readOutputs(outputs({ probability, unlike: [0.75] }), reader);
+  const unlike = { score: 0.75, threshold: 0.75, rejected: false };
+  assert.deepEqual(known, { task: 'single_label_classification', label: 'plate', score: 0.5, probabilities, unlike });
+  assert.deepEqual(annotationsFrom(known, 0.5).classifications, [{ label: 'plate', score: 0.5 }]);
+  const other = readOutputs(outputs({ probability, unlike: [0.875] }), reader);
+  assert.deepEqual(other, {
+    task: 'single_label_classification',
+    label: 'VIAM_UNKNOWN',
+    score: 0,
+    probabilities,
+    unlike: { score: 0.875, threshold: 0.75, rejected: true },
+  });
+  assert.deepEqual(annotationsFrom(other, 0), { bboxes: [], classifications: [] });
+  assert.deepEqual(resultsAbove(other, 0.9), { label: 'VIAM_UNKNOWN', unlike: 0.875 });
 });
 
 test('a log line holds what is found with the least score', () => {

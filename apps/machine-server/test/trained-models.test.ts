@@ -1,20 +1,25 @@
 // Models trained by this repository's trainers, on the real machine server.
-import type { DetectionEvaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import type { DetectionEvaluation, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
+import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Results } from '@platform/trainer-engine/runtime';
 import { decode } from '@platform/trainer-engine/images';
+import { seeded } from '@platform/trainer-engine/random';
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { writeJob as writeClassificationJob } from '../../../trainers/classification/test/job-folder.ts';
 import { writeJob as writeDetectionJob } from '../../../trainers/detection/test/job-folder.ts';
 import { startTrainer } from '../../../trainers/engine/test/trainer-process.ts';
 import type { Detection, ScoredLabel } from '../src/annotations.ts';
+import { createModelEngine } from '../src/resources/model-engine.ts';
+import { loadModel } from '../src/resources/model.ts';
 import { tarGz } from './archives.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
@@ -191,6 +196,47 @@ test('a model with several labels per image gives every label from its threshold
     cloud.uploads.flatMap((one) => one.sensorContents[0]?.metadata?.annotations?.classifications ?? []);
   const [one] = await server.until('a captured image with labels', annotated, (all) => all.length > 0);
   assert.ok(one && labels.includes(one.label) && (one.confidence ?? 0) > 0);
+});
+
+test('a classifier with one label rejects images as the trainer’s evaluator scores them', async () => {
+  const job = folder.file('single');
+  await mkdir(job);
+  await writeClassificationJob(job, { framework: 'onnx', arguments: { epochs: '1' } });
+  const program = new URL('../../../trainers/classification/src/main.ts', import.meta.url);
+  assert.deepEqual(await startTrainer(program, job).ended, { code: 0, signal: null, stderr: '' });
+  const out = path.join(job, jobFiles.out);
+  const { unlike } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
+  const modelPath = path.join(out, 'shapes.onnx');
+  const engine = createModelEngine(() =>
+    readFile(fileURLToPath(import.meta.resolve('onnxruntime-web/ort-wasm-simd-threaded.wasm'))),
+  );
+  const files = { name: 'net', modelPath, labelPath: path.join(out, modelFiles.labels), rejectUnlike: true } as const;
+  const { model, release } = await loadModel(files, { engine, clock: systemClock });
+  const session = await openSession(await readFile(modelPath), 1);
+  const random = seeded('noise');
+  const noise = folder.file('noise.png');
+  const pixels = Uint8Array.from({ length: side * side * 3 }, () => random() * 256);
+  await sharp(pixels, { raw: { width: side, height: side, channels: 3 } })
+    .png()
+    .toFile(noise);
+  const known = path.join(job, jobFiles.images, (await readdir(path.join(job, jobFiles.images)))[0] ?? '');
+  const shown = folder.file('known.png');
+  await sharp(known).resize(side, side, { fit: 'fill' }).png().toFile(shown);
+  for (const [image, isRejected] of [
+    [noise, true],
+    [shown, false],
+  ] as const) {
+    const [score = -1] = (await session.run({ image: { data: await decode(image, side), dims: [1, side, side, 3] } }))(
+      'unlike',
+    );
+    const found = await model.predict(await readFile(image), 'image');
+    assert.ok(found.task === 'single_label_classification' && found.unlike);
+    isClose(found.unlike.score, score, 'unlike');
+    assert.equal(found.unlike.threshold, unlike?.threshold);
+    assert.deepEqual([found.unlike.rejected, found.label === 'VIAM_UNKNOWN'], [isRejected, isRejected], image);
+  }
+  await session.release();
+  await release();
 });
 
 test('a detector does not start with a label file of another model', async () => {

@@ -106,6 +106,22 @@ export interface Calibration {
   error_before: number;
 }
 
+/** The score "unlike anything seen": the second output of a classifier with one label per image. */
+export interface UnlikeReport {
+  /** Contained in the metadata of the model files; an image with a higher score is unlike the training images. */
+  threshold: number;
+  /**
+   * The images that chose the threshold: 95 % of them and of their augmented copies have at most that score. `train`:
+   * without validation images, each training image beside the others.
+   */
+  chosen_on: 'validation' | 'train';
+  chosen_count: number;
+  chosen_above: number;
+  /** Held-out images, and those of them above the threshold. All show labels that the model knows. */
+  count: number;
+  above: number;
+}
+
 interface EvaluationHead {
   format: 1;
   labels: string[];
@@ -144,6 +160,8 @@ export interface Evaluation extends EvaluationHead, Score {
   confusion: number[][];
   /** Absent in files of earlier trainers and of scripts. */
   calibration?: Calibration;
+  /** Absent in files of earlier trainers and of scripts. */
+  unlike?: UnlikeReport;
   /** Both measured on the held-out images; null if not trained. */
   probe: Score | null;
   fine_tuned: Score | null;

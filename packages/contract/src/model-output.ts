@@ -8,27 +8,38 @@ export interface ModelDescription {
   readonly labels?: readonly string[];
   /** Minimum score of each label, in the order of the labels; absent: the file contains none. */
   readonly thresholds?: readonly number[];
+  /**
+   * The file has the output `unlike` [1,1]; an image with a higher score is unlike anything seen. Absent: the file has no
+   * such output.
+   */
+  readonly unlikeThreshold?: number;
 }
 
 /**
  * The kind of a model, from the metadata of its file. Without a known task it is single-label: files of other programs
  * and of earlier versions have no task.
  *
- * @throws Error when thresholds are present but invalid.
+ * @throws Error when a threshold is present but invalid.
  */
 export function describeModel(metadata: Readonly<Record<string, string>>): ModelDescription {
-  const { task = '', labels, thresholds } = metadata;
+  const { task = '', labels, thresholds, unlike_threshold: unlike } = metadata;
   return {
     task: isBuiltInKind(task) ? task : 'single_label_classification',
     ...(labels !== undefined && { labels: labels.split('\n') }),
-    ...(thresholds !== undefined && { thresholds: thresholds.split('\n').map(readThreshold) }),
+    ...(thresholds !== undefined && { thresholds: thresholds.split('\n').map((one) => readThreshold(one)) }),
+    ...(unlike !== undefined && { unlikeThreshold: readThreshold(unlike, maxUnlike) }),
   };
 }
 
-function readThreshold(text: string): number {
+/** The output `unlike` is a cosine distance. */
+const maxUnlike = 2;
+/** Name of the output. */
+export const unlikeOutput = 'unlike';
+
+function readThreshold(text: string, most = 1): number {
   const value = text.trim() === '' ? Number.NaN : Number(text);
-  if (value >= 0 && value <= 1) return value;
-  throw new Error(`its metadata has the threshold "${text}"; a threshold is a number from 0 to 1`);
+  if (value >= 0 && value <= most) return value;
+  throw new Error(`its metadata has the threshold "${text}"; a threshold is a number from 0 to ${most}`);
 }
 
 /** Indices of the labels whose probability reaches their threshold. */

@@ -13,11 +13,18 @@ test('the kind of a model comes from its metadata alone', () => {
       { task: 'multi_label_classification', labels: 'a\nb', thresholds: '0.4\n1' },
       { task: 'multi_label_classification', labels: ['a', 'b'], thresholds: [0.4, 1] },
     ],
+    [
+      'one label and a score for images unlike anything seen',
+      { task: 'single_label_classification', unlike_threshold: '1.2' },
+      { task: 'single_label_classification', unlikeThreshold: 1.2 },
+    ],
     ['a detector', { task: 'object_detection', thresholds: '0' }, { task: 'object_detection', thresholds: [0] }],
   ];
   for (const [name, metadata, wanted] of rows) assert.deepEqual(describeModel(metadata), wanted, name);
   for (const thresholds of ['', '0.5\n', 'NaN', '-0.1', '1.1', '0.5,0.5'])
     assert.throws(() => describeModel({ task: 'object_detection', thresholds }), /threshold/, thresholds);
+  for (const unlike of ['', 'NaN', '-1', '2.1'])
+    assert.throws(() => describeModel({ unlike_threshold: unlike }), /threshold/, unlike);
 });
 
 test('a label counts from its own threshold on', () => {

@@ -3,6 +3,9 @@
  * for development only. Prints means ± standard errors.
  *   node unseen.ts --what=one [--folds=5]          one label: last layer beside three layers, drawings
  *   node unseen.ts --what=several [--seeds=1]      several labels: thresholds of the window head
+ *   node unseen.ts --what=unlike [--folds=5]       images of other categories, with the frozen network
+ *   node unseen.ts --what=unlike-trained [--sets=stamps-9,kept-apart,drawings-8]   the same with trained models;
+ *     SET:OTHER: images of another set
  */
 import { parseArgs } from 'node:util';
 import { needed } from '@platform/trainer-engine/network/layers';
@@ -28,12 +31,14 @@ import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';
 import type { CutOut } from './cut-outs.ts';
 import { featuresOf } from './features.ts';
 import type { ImageFeatures } from './features.ts';
+import { measureTrainedUnlike, measureUnlike } from './unlike.ts';
 
 const { values: flags } = parseArgs({
   options: {
     what: { type: 'string', default: 'one' },
     folds: { type: 'string', default: '5' },
     seeds: { type: 'string', default: '1' },
+    sets: { type: 'string', default: 'stamps-9,kept-apart,drawings-8' },
   },
 });
 const backbone = readEfficientnet();
@@ -302,4 +307,6 @@ async function measureSeveral(): Promise<void> {
 }
 
 if (flags.what === 'several') await measureSeveral();
+else if (flags.what === 'unlike') await measureUnlike(Number(flags.folds));
+else if (flags.what === 'unlike-trained') await measureTrainedUnlike(flags.sets.split(','));
 else await measureOne();

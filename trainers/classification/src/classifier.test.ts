@@ -6,14 +6,29 @@ import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { readTflite } from '@platform/trainer-engine/tflite/reader';
+import * as ort from 'onnxruntime-node';
+import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
+import { emitUnlikeOnnx } from './unlike-output.ts';
 import { classifierOf, exportOnnx, exportTflite } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
+import { unlikeReferenceOf, unlikeScore } from './unlike.ts';
 import { headOf } from './head.ts';
 
 const labels = ['ant', 'bee', 'cat'];
 const backbone = readEfficientnet();
 
-function example(side: number, output: Classifier['output']): Classifier {
+/** A reference by made-up features of two images per label. */
+const unlike = unlikeReferenceOf(
+  labels.flatMap((_, label) =>
+    [1, 2].map((image) => {
+      const random = seeded('unlike', label, image);
+      return { label, feature: Float32Array.from({ length: backbone.features }, () => random()) };
+    }),
+  ),
+  labels.length,
+);
+
+function example(side: number, output: Classifier['output'], reference?: Classifier['unlike']): Classifier {
   const random = seeded('classifier', side);
   const values = (n: number, scale: number): Float32Array =>
     Float32Array.from({ length: n }, () => (random() - 0.5) * scale);
@@ -26,7 +41,7 @@ function example(side: number, output: Classifier['output']): Classifier {
     ['w46', (layer?.weights ?? new Float32Array()).map((w) => w * (0.9 + 0.2 * random()))],
     ['b46', (layer?.bias ?? new Float32Array()).map((b) => b + 0.02)],
   ]);
-  return classifierOf(backbone, weights, { side, output, metadata: { labels: labels.join('\n') } });
+  return classifierOf(backbone, weights, { side, output, metadata: { labels: labels.join('\n') }, unlike: reference });
 }
 
 // 96 → 3 and 160 → 5 cells at the end: even and odd sizes have different padding.
@@ -36,14 +51,19 @@ for (const [side, output] of [
   [288, 'sigmoid'],
 ] as const) {
   test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
-    const classifier = example(side, output);
+    const classifier = example(side, output, output === 'softmax' ? unlike : undefined);
     const random = seeded('image', side);
     const session = await openSession(exportOnnx(classifier), 2);
     const tflite = exportTflite(classifier);
     for (let i = 0; i < (side > 200 ? 1 : 2); i++) {
       const image = Uint8Array.from({ length: side * side * 3 }, () => random() * 256);
-      const expected = (await session.run({ image: { data: image, dims: [1, side, side, 3] } }))('probability');
-      const found = runTflite(tflite, image)['probability'] ?? new Float32Array();
+      const results = await session.run({ image: { data: image, dims: [1, side, side, 3] } });
+      const expected = results('probability');
+      const { probability: found = new Float32Array(), unlike: score } = runTflite(tflite, image);
+      if (output === 'softmax') {
+        const [wanted = Number.NaN] = results('unlike');
+        assert.ok(wanted > 0 && wanted < 2 && Math.abs(wanted - (score?.[0] ?? 9)) < 1e-5, `${wanted}; ${score?.[0]}`);
+      } else assert.equal(score, undefined);
       assert.equal(found.length, labels.length);
       for (const [k, p] of expected.entries())
         assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-5, `${expected.join()}; ${found.join()}`);
@@ -53,6 +73,34 @@ for (const [side, output] of [
     await session.release();
   });
 }
+
+test('the score "unlike" is the second output of both files, and equals its definition', async () => {
+  const classifier = example(96, 'softmax', unlike);
+  const { tensors, outputs } = readTflite(exportTflite(classifier));
+  assert.deepEqual(
+    outputs.map((at) => [tensors[at]?.name, tensors[at]?.type, tensors[at]?.shape]),
+    [
+      ['probability', 'float32', [1, 3]],
+      ['unlike', 'float32', [1, 1]],
+    ],
+  );
+  const file = await ort.InferenceSession.create(exportOnnx(classifier));
+  assert.deepEqual(file.outputNames, ['probability', 'unlike']);
+  await file.release();
+
+  // The layers alone, on a feature that is not an image's.
+  const graph = new Graph();
+  graph.inputs.push({ name: 'feature', type: FLOAT, dims: [1, backbone.features, 1, 1] });
+  graph.outputs.push({ name: emitUnlikeOnnx(graph, 'feature', unlike), type: FLOAT, dims: [1, 1] });
+  const session = await openSession(graph.encode(), 1);
+  const random = seeded('feature');
+  for (const scale of [0, 1, 6]) {
+    const data = Float32Array.from({ length: backbone.features }, () => random() * scale);
+    const [score = 9] = (await session.run({ feature: { data, dims: [1, backbone.features, 1, 1] } }))('unlike');
+    assert.ok(Math.abs(score - unlikeScore(unlike, data)) < 1e-5, `${scale}: ${score}`);
+  }
+  await session.release();
+});
 
 test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {
   const classifier = example(96, 'softmax');

@@ -9,6 +9,8 @@ import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
 import { headOf } from './head.ts';
 import type { Head, OutputKind, Weights } from './head.ts';
 import { toNchw } from './network.ts';
+import { emitUnlikeOnnx, emitUnlikeTflite } from './unlike-output.ts';
+import type { UnlikeReference } from './unlike.ts';
 
 export interface Classifier {
   /** Contains the trained weights. */
@@ -20,13 +22,15 @@ export interface Classifier {
   output: OutputKind;
   /** Text by name: labels (one per line), task, thresholds … */
   metadata: Readonly<Record<string, string>>;
+  /** For the second output `unlike`; undefined: the files have `probability` alone. */
+  unlike: UnlikeReference | undefined;
 }
 
 /** @param weights - by the parameter names of the training graph; missing ones keep their pretrained values. */
 export function classifierOf(
   backbone: Backbone,
   weights: Weights,
-  rest: Pick<Classifier, 'side' | 'output' | 'metadata'>,
+  rest: Pick<Classifier, 'side' | 'output' | 'metadata' | 'unlike'>,
 ): Classifier {
   let number = 0;
   const layers = backbone.layers.map((layer) => {
@@ -41,8 +45,11 @@ export function classifierOf(
   return { ...rest, backbone: trained, head, classes };
 }
 
-/** Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K]. The graph contains the normalization. */
-export function exportOnnx({ backbone, head, side, classes, output, metadata }: Classifier): Buffer {
+/**
+ * Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K], then unlike [1,1] if the classifier has its reference. The
+ * graph contains the normalization.
+ */
+export function exportOnnx({ backbone, head, side, classes, output, metadata, unlike }: Classifier): Buffer {
   const graph = new Graph();
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
@@ -50,13 +57,18 @@ export function exportOnnx({ backbone, head, side, classes, output, metadata }: 
   const logits = graph.op('Reshape', [values.get(head.logits) ?? '', graph.ints([1, classes])]);
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
+  // Clients that read outputs by position read `probability` first.
   graph.outputs.push({ name: 'probability', type: FLOAT, dims: [1, classes] });
+  if (unlike) {
+    const name = emitUnlikeOnnx(graph, values.get(head.features[0]?.value ?? -1) ?? '', unlike);
+    graph.outputs.push({ name, type: FLOAT, dims: [1, 1] });
+  }
   Object.assign(graph.metadata, metadata);
   return graph.encode();
 }
 
 /** The same network with the same inputs and outputs. */
-export function exportTflite({ backbone, head, side, classes, output, metadata }: Classifier): Uint8Array {
+export function exportTflite({ backbone, head, side, classes, output, metadata, unlike }: Classifier): Uint8Array {
   const graph = new TfliteGraph();
   const shape = [1, side, side, 3] as const;
   const image = graph.input('image', 'uint8', shape);
@@ -64,7 +76,8 @@ export function exportTflite({ backbone, head, side, classes, output, metadata }
   const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
   emitTflite(graph, [...backbone.layers, ...head.layers], values);
   const last = values.get(head.logits);
-  if (!last) throw new Error('the network has no logits');
+  const feature = values.get(head.features[0]?.value ?? -1);
+  if (!last || !feature) throw new Error('the network has no logits');
   const result = { shape: [1, classes], name: 'probability' };
   const logits = graph.op('RESHAPE', [last.tensor, graph.constant(Int32Array.of(1, classes), [2])], {
     shape: [1, classes],
@@ -72,6 +85,7 @@ export function exportTflite({ backbone, head, side, classes, output, metadata }
   graph.outputs.push(
     output === 'softmax' ? graph.op('SOFTMAX', [logits], result, { beta: 1 }) : graph.op('LOGISTIC', [logits], result),
   );
+  if (unlike) graph.outputs.push(emitUnlikeTflite(graph, feature, unlike));
   Object.assign(graph.metadata, metadata);
   return graph.encode();
 }

@@ -1,11 +1,12 @@
 /** Builds the content of evaluation.json. */
-import type { Calibration, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import type { Calibration, Evaluation, MultiLabelEvaluation, UnlikeReport } from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
 import type { Sample } from './load-images.ts';
+import type { Unlike } from './find-unlike.ts';
 import type { TrainedModel, EpochResult, TrainingRun, Stage } from './train-model.ts';
 import type { Measurements } from './measure.ts';
 import { atTemperature, calibrationError } from './calibration.ts';
@@ -19,6 +20,8 @@ export interface EvaluationInput extends TrainingRun {
   trained: TrainedModel;
   /** Set for multi-label classification. */
   thresholds: ReadonlyMap<Stage, readonly number[]> | undefined;
+  /** Undefined for multi-label classification. */
+  unlike: Unlike | undefined;
   exported: ModelsOnDisk;
   measured: Measurements;
   advice: string[];
@@ -62,6 +65,7 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
   return {
     ...head,
     calibration,
+    ...(input.unlike && { unlike: unlikeReportOf(input.unlike, measured) }),
     task: 'single_label_classification',
     ...scoreOf(evaluated, prepared.labels),
     per_class: classReports(confusion, prepared.labels).map(withIntervals),
@@ -73,6 +77,18 @@ export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
       validation_accuracy: point.validation?.shown ?? null,
     })),
     worst: worstPredictions(measured.heldOut, evaluated, prepared.labels),
+  };
+}
+
+function unlikeReportOf({ threshold, chosenOn, chosenBy }: Unlike, { unlike }: Measurements): UnlikeReport {
+  const isAbove = (score: number): boolean => score > threshold;
+  return {
+    threshold,
+    chosen_on: chosenOn,
+    chosen_count: chosenBy.length,
+    chosen_above: chosenBy.filter(isAbove).length,
+    count: unlike.length,
+    above: unlike.filter(isAbove).length,
   };
 }
 

@@ -1,7 +1,8 @@
 /** Compares the exported files with the trained network, and evaluates every stage on the held-out images. */
 import { openSession } from '@platform/trainer-engine/runtime';
-import { compareOutputs, runOnnxModel, runTfliteModel, tolerance } from './exported-model.ts';
-import type { ModelBytes } from './exported-model.ts';
+import { compareOutputs, requireEqualUnlike, runOnnxModel, runTfliteModel, tolerance } from './exported-model.ts';
+import type { ExportedResults, ModelBytes } from './exported-model.ts';
+import type { Unlike } from './find-unlike.ts';
 import type { Sample } from './load-images.ts';
 import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
 import { chooseThresholds } from './multi-score.ts';
@@ -12,6 +13,8 @@ export interface Measurements {
   heldOut: readonly Sample[];
   /** Results on the held-out images by stage; the exported ONNX file computes those of the chosen stage. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
+  /** Scores "unlike anything seen" of the held-out images by the ONNX file; empty with several labels. */
+  unlike: readonly number[];
   medianMs: number;
   maxDifference: number;
   /** Undefined if the job requests no .tflite file. */
@@ -38,6 +41,7 @@ export async function measure(
   { training: { clock, threads, signal }, recipe, prepared, progress }: TrainingRun,
   trained: TrainedModel,
   models: ModelBytes,
+  unlike: Unlike | undefined,
 ): Promise<Measurements> {
   const started = clock.now();
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
@@ -48,7 +52,8 @@ export async function measure(
     return sample ? prepared.pixels(sample) : new Uint8Array();
   };
   const own = await trained.evaluate(trained.chosen, checked);
-  const same = await runOnnxModel(session, recipe.side, checked.length, pixelsOf(checked), { clock, signal });
+  const how = { clock, signal, hasUnlike: unlike !== undefined };
+  const same = await runOnnxModel(session, recipe.side, checked.length, pixelsOf(checked), how);
   const { output } = trained.objective;
   const { maxDifference, differs } = compareOutputs(
     own.map(({ probabilities }) => Float64Array.from(probabilities)),
@@ -58,14 +63,13 @@ export async function measure(
   if (differs || !(maxDifference <= tolerance)) {
     throw new Error(`the delivered model differs from the trained one by ${maxDifference}, more than ${tolerance}`);
   }
-  const tflite =
-    models.tflite &&
-    (await checkTflite(models.tflite, same.probabilities, pixelsOf(checked), output, { clock, signal }));
+  if (checked === prepared.validation) requireEqualUnlike(unlike?.validation ?? [], same.unlike);
+  const tflite = models.tflite && (await checkTflite(models.tflite, same, pixelsOf(checked), output, how));
   const onDone = (share: number): void => progress.update('evaluate', share * 0.6);
   const results =
     checked === heldOut
       ? same
-      : await runOnnxModel(session, recipe.side, heldOut.length, pixelsOf(heldOut), { clock, signal, onDone });
+      : await runOnnxModel(session, recipe.side, heldOut.length, pixelsOf(heldOut), { ...how, onDone });
   await session.release();
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   for (const stage of trained.weights.keys()) {
@@ -78,7 +82,7 @@ export async function measure(
   const seconds = (clock.now() - started) / 1000;
   const { medianMs } = results;
   const ofTflite = { tfliteDifference: tflite?.maxDifference, tfliteMs: tflite?.medianMs };
-  return { heldOut, evaluated: evaluated, medianMs, maxDifference, ...ofTflite, seconds };
+  return { heldOut, evaluated: evaluated, unlike: results.unlike, medianMs, maxDifference, ...ofTflite, seconds };
 }
 
 /** Images to check the .tflite file on: the interpreter here is slow. */
@@ -87,13 +91,14 @@ const tfliteImages = 3;
 /** Maximum difference between the .tflite and the ONNX file, and the median time. */
 async function checkTflite(
   model: Uint8Array,
-  probabilities: readonly Float32Array[],
+  byOnnx: ExportedResults,
   pixels: (i: number) => Uint8Array,
   output: TrainedModel['objective']['output'],
-  how: Pick<TrainingRun['training'], 'clock' | 'signal'>,
+  how: Parameters<typeof runTfliteModel>[3],
 ): Promise<{ maxDifference: number; medianMs: number | undefined }> {
-  const expected = probabilities.slice(0, tfliteImages).map((one) => Float64Array.from(one));
-  const { probabilities: found, medianMs } = await runTfliteModel(model, expected.length, pixels, how);
+  const expected = byOnnx.probabilities.slice(0, tfliteImages).map((one) => Float64Array.from(one));
+  const { probabilities: found, unlike, medianMs } = await runTfliteModel(model, expected.length, pixels, how);
+  requireEqualUnlike(byOnnx.unlike.slice(0, tfliteImages), unlike);
   const { maxDifference, differs } = compareOutputs(expected, found, output);
   if (differs || !(maxDifference <= tolerance)) {
     throw new Error(`the .tflite file differs from the ONNX file by ${maxDifference}, more than ${tolerance}`);

@@ -1,5 +1,5 @@
 /** Builds model_card.json and model_card.md: description, usage and quality of the model. */
-import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
+import type { MultiLabelScore, Score, UnlikeReport } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/confidence';
@@ -8,6 +8,7 @@ import { fileTable, preprocessingOf, trainingSection, useSection } from '@platfo
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import type { Recipe } from './recipe.ts';
+import { unlikeOutput } from '@platform/contract/model-output';
 
 export interface ModelCard {
   name: string;
@@ -16,6 +17,8 @@ export interface ModelCard {
   labels: readonly string[];
   input: { name: string; type: string; shape: number[]; layout: string };
   output: { name: string; type: string; shape: number[]; meaning: string };
+  /** The second output: how unlike the training images an image is; single-label classification only. */
+  unlike?: UnlikeReport & { name: string; type: string; shape: number[] };
   /** Label → minimum probability of a predicted label; multi-label classification only. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
@@ -57,6 +60,9 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
       shape: [1, labels.length],
       meaning: isSingle ? 'sums to 1: one of the labels is right' : 'of each label for itself',
     },
+    ...('unlike' in evaluation && {
+      unlike: { name: unlikeOutput, type: 'float32', shape: [1, 1], ...evaluation.unlike },
+    }),
     ...(evaluation.task === 'multi_label_classification'
       ? { thresholds: Object.fromEntries(evaluation.per_class.map(({ label, threshold }) => [label, threshold])) }
       : {}),
@@ -90,7 +96,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
     },
     limits: [
       isSingle
-        ? 'It knows the labels above and gives one of them for every image, also for images of other things.'
+        ? 'It knows the labels above and gives one of them for every image, also for images of other things. The output `unlike` recognizes some of these images only.'
         : 'It knows the labels above alone; other things in an image are not named.',
       'The figures hold for images like those of the dataset.',
       ...(evaluated_on === 'validation' ? ['The images of the figures were also used to choose the weights.'] : []),
@@ -160,6 +166,15 @@ function calibrationNote({ calibration }: ClassifierEvaluation): string[] {
   ];
 }
 
+function unlikeNote({ unlike }: ModelCard): string[] {
+  if (!unlike) return [];
+  const { name, type, shape, threshold, chosen_on: on, chosen_above, chosen_count, above, count } = unlike;
+  const chosen = `${chosen_above} of ${chosen_count} ${on === 'validation' ? 'validation' : 'training'} images`;
+  return [
+    `- Output \`${name}\`: ${type} [${shape.join(', ')}], how unlike the training images of every label the image is. An image above ${threshold} is unlike anything seen. Above it are ${chosen}, which chose it, and ${above} of ${count} held-out images, which show known labels.`,
+  ];
+}
+
 /** Wider tables appear in evaluation.json only. */
 const maxColumns = 16;
 
@@ -191,6 +206,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     '## Use',
     `- Input \`image\`: uint8 [${card.input.shape.join(', ')}], ${card.input.layout}.`,
     `- Output \`probability\`: float32 [${card.output.shape.join(', ')}], in the order of labels.txt; ${card.output.meaning}.`,
+    ...unlikeNote(card),
     ...useSection(
       card.preprocessing,
       sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),

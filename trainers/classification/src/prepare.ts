@@ -21,6 +21,7 @@ export interface PreparedDataset {
   skipped: readonly Skipped[];
   /** Size of the images for random crops, in pixels. */
   largeSide: number;
+  /** @param view - of an image of `largeSide`. Only training images are stored so large; others are enlarged. */
   drawAugmented(sample: Sample, view: Augmentation, into: Float32Array, offset: number): void;
   drawUnchanged(sample: Sample, into: Float32Array, offset: number): void;
   pixels(sample: Sample): Uint8Array;
@@ -64,8 +65,12 @@ export async function prepare(
       labels: found.labels,
       skipped,
       largeSide,
-      drawAugmented: ({ index }, view, into, offset) =>
-        renderAugmentation(files.large.read(index, scratch.large), largeSide, view, into, offset, side),
+      drawAugmented: ({ index, line }, view, into, offset) => {
+        const isLarge = line.split === 'train';
+        const pixels = isLarge ? files.large.read(index, scratch.large) : files.exact.read(index, scratch.exact);
+        const own = isLarge ? view : scaled(view, side / largeSide);
+        renderAugmentation(pixels, isLarge ? largeSide : side, own, into, offset, side);
+      },
       drawUnchanged: ({ index }, into, offset) =>
         renderAugmentation(
           files.exact.read(index, scratch.exact),
@@ -84,6 +89,14 @@ export async function prepare(
     throw e;
   }
 }
+
+const scaled = (view: Augmentation, by: number): Augmentation => ({
+  ...view,
+  width: view.width * by,
+  height: view.height * by,
+  left: view.left * by,
+  top: view.top * by,
+});
 
 /** Number of images to scan for their size. */
 const maxScanned = 100;

@@ -4,6 +4,7 @@
 import path from 'node:path';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
+import type { Augmentation } from '@platform/trainer-engine/images';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Progress } from '@platform/trainer-engine/progress';
@@ -38,6 +39,12 @@ export interface EpochResult {
   validation: Validation | undefined;
   seconds: number;
 }
+/** An image, or an augmented copy of it. */
+export interface View {
+  sample: Sample;
+  /** Undefined: the image as it is. */
+  view: Augmentation | undefined;
+}
 export interface TrainedModel {
   objective: Objective;
   chosen: Stage;
@@ -49,6 +56,8 @@ export interface TrainedModel {
   temperatures: ReadonlyMap<Stage, number>;
   /** Probabilities of the trained network with the weights of `stage`, at its temperature. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
+  /** Calls `seen` with the means of the last layer, with the weights of `stage`. It must copy what it keeps. */
+  features(stage: Stage, views: readonly View[], seen: (i: number, feature: Float32Array) => void): Promise<void>;
   release(): Promise<void>;
 }
 export interface TrainingRun {
@@ -98,8 +107,8 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   await fitLinearProbe(run, network, tape, objective);
   progress.update('probe', 1);
   const probe = validation.length === 0 ? undefined : objective.validation(await evaluate(validation));
-  const seen = await evaluate(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages));
-  const { loss } = meanLoss(seen.map((one) => objective.lossOf(one)));
+  const some = await evaluate(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages));
+  const { loss } = meanLoss(some.map((one) => objective.lossOf(one)));
   const probeSeconds = (clock.now() - probeStarted) / 1000;
   report({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
@@ -122,17 +131,20 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
-    evaluate: async (stage, samples) => {
-      const found = await evaluate(samples, weights.get(stage));
-      const temperature = temperatures.get(stage) ?? 1;
-      return found.map((one) => ({
-        ...one,
-        probabilities: atTemperature(one.probabilities, objective.output, temperature),
-      }));
+    evaluate: async (stage, samples) =>
+      calibrated(await evaluate(samples, weights.get(stage)), objective.output, temperatures.get(stage) ?? 1),
+    features: (stage, views, seen) => {
+      const values = parameterFeeds(tape.parameters, weights.get(stage));
+      return inferViews(run, network, values, views, (i, { features: [first] }) =>
+        seen(i, first ?? new Float32Array()),
+      );
     },
     release: () => session.release(),
   };
 }
+
+const calibrated = (evaluated: readonly EvaluatedImage[], output: OutputKind, temperature: number): EvaluatedImage[] =>
+  evaluated.map((one) => ({ ...one, probabilities: atTemperature(one.probabilities, output, temperature) }));
 
 /** The temperature of each stage by the validation images, also added to its weights as `T`. */
 async function temperaturesOf(
@@ -226,38 +238,51 @@ const copyHead = (tape: Tape): Weights =>
 const headParameters = new Set(['W', 'V', 'B']);
 
 async function evaluateWith(
-  { training, prepared }: TrainingRun,
+  run: TrainingRun,
   network: InferenceNetwork,
   parameters: Readonly<Record<string, Feed>>,
   objective: Objective,
   samples: readonly Sample[],
 ): Promise<EvaluatedImage[]> {
   const evaluated: EvaluatedImage[] = [];
-  const draw = (i: number, into: Float32Array, offset: number): void => {
-    const sample = samples[i];
-    if (sample) prepared.drawUnchanged(sample, into, offset);
-  };
-  const { signal } = training;
-  await infer(
-    network,
-    parameters,
-    samples.length,
-    draw,
-    (i, { logits }) => {
-      evaluated.push({ classes: samples[i]?.classes ?? [], probabilities: objective.probabilities(logits) });
-    },
-    { signal },
-  );
+  const views = samples.map((sample) => ({ sample, view: undefined }));
+  await inferViews(run, network, parameters, views, (i, { logits }) => {
+    evaluated.push({ classes: samples[i]?.classes ?? [], probabilities: objective.probabilities(logits) });
+  });
   return evaluated;
+}
+
+async function inferViews(
+  { training: { signal }, prepared }: TrainingRun,
+  network: InferenceNetwork,
+  parameters: Readonly<Record<string, Feed>>,
+  views: readonly View[],
+  seen: (i: number, result: InferenceResult) => void,
+  onDone: (share: number) => void = () => {},
+): Promise<void> {
+  const draw = (i: number, into: Float32Array, offset: number): void => {
+    const one = views[i];
+    if (!one) return;
+    if (one.view) prepared.drawAugmented(one.sample, one.view, into, offset);
+    else prepared.drawUnchanged(one.sample, into, offset);
+  };
+  await infer(network, parameters, views.length, draw, seen, { signal, onDone });
 }
 
 /** Trains the probe and stores its head in the tape. */
 async function fitLinearProbe(
-  { training: { job, signal, threads }, backbone, recipe, prepared, progress }: TrainingRun,
+  run: TrainingRun,
   network: InferenceNetwork,
   tape: Tape,
   objective: Objective,
 ): Promise<void> {
+  const {
+    training: { job, signal, threads },
+    backbone,
+    recipe,
+    prepared,
+    progress,
+  } = run;
   const { labels } = prepared;
   const random = seeded('probe', job.seed);
   // Memory holds the features of every view, so their number is limited: a sample is enough for a linear head.
@@ -277,16 +302,10 @@ async function fitLinearProbe(
       view: randomAugmentation(prepared.largeSide, recipe.probeAugmentation, random),
     })),
   ]);
-  const draw = (i: number, into: Float32Array, offset: number): void => {
-    const one = views[i];
-    if (!one) return;
-    if (one.view) prepared.drawAugmented(one.sample, one.view, into, offset);
-    else prepared.drawUnchanged(one.sample, into, offset);
-  };
   const onDone = (share: number): void => progress.update('features', share);
   const features = new ProbeFeatures(head, views.length);
   const seen = (i: number, result: InferenceResult): void => features.set(i, result.features);
-  await infer(network, parameterFeeds(tape.parameters), views.length, draw, seen, { signal, onDone });
+  await inferViews(run, network, parameterFeeds(tape.parameters), views, seen, onDone);
   const examples = views.map(({ sample }) => trainingTarget(objective, sample.classes, 0));
   const rows = {
     features,

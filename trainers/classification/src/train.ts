@@ -9,6 +9,7 @@ import { buildEvaluation } from './evaluation.ts';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { trainModel } from './train-model.ts';
 import type { TrainedModel, TrainingRun } from './train-model.ts';
+import { findUnlike } from './find-unlike.ts';
 import { measure, thresholdsByStage } from './measure.ts';
 import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
@@ -55,22 +56,28 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
   const { training, recipe, backbone, prepared } = run;
   const { job, outFolder, clock } = training;
   const thresholds = await thresholdsByStage(trained, prepared);
+  const unlike = await findUnlike(run, trained);
   const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
   const classifier = classifierOf(backbone, weights, {
     side: recipe.side,
     output: trained.objective.output,
-    metadata: metadataOf(job, prepared.labels, thresholds?.get(trained.chosen)),
+    unlike: unlike?.reference,
+    metadata: {
+      ...metadataOf(job, prepared.labels, thresholds?.get(trained.chosen)),
+      ...(unlike && { unlike_threshold: String(unlike.threshold) }),
+    },
   });
   const models = {
     onnx: exportOnnx(classifier),
     tflite: job.framework === 'onnx' ? undefined : exportTflite(classifier),
   };
   const exported = await writeModels(outFolder, job.model_name, models);
-  const measured = await measure(run, trained, models);
+  const measured = await measure(run, trained, models, unlike);
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
     thresholds,
+    unlike,
     exported,
     measured,
     advice: advice(prepared.labels, [...prepared.train, ...prepared.validation]),

@@ -24,24 +24,28 @@ from ai_edge_litert.interpreter import Interpreter
 interpreter = Interpreter(model_path=sys.argv[1])
 interpreter.allocate_tensors()
 (image,) = interpreter.get_input_details()
-(probability,) = interpreter.get_output_details()
-found = []
+probability, *others = interpreter.get_output_details()
+found, scores = [], []
 for pixels in np.fromfile(sys.argv[2], np.uint8).reshape(-1, *image["shape"]):
     interpreter.set_tensor(image["index"], pixels)
     interpreter.invoke()
     found.append(interpreter.get_tensor(probability["index"])[0].tolist())
+    scores.append([interpreter.get_tensor(one["index"])[0].tolist() for one in others])
 print(json.dumps({
     "image": [image["name"], image["dtype"].__name__, image["shape"].tolist()],
-    "probability": [probability["name"], probability["dtype"].__name__, probability["shape"].tolist()],
+    "outputs": [[one["name"], one["dtype"].__name__, one["shape"].tolist()] for one in [probability, *others]],
     "signatures": interpreter.get_signature_list(),
     "found": found,
+    "scores": scores,
 }))
 `;
 interface Printed {
   image: unknown;
-  probability: unknown;
+  outputs: unknown;
   signatures: unknown;
   found: number[][];
+  /** Values of the other outputs. */
+  scores: number[][][];
 }
 
 for (const kind of ['single_label_classification', 'multi_label_classification'] as const) {
@@ -61,14 +65,27 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
     const { stdout } = await promisify(execFile)(python, ['-c', program, path.join(out, 'shapes.tflite'), raw]);
     const printed = JSON.parse(stdout) as Printed;
     assert.deepEqual(printed.image, ['image', 'uint8', [1, side, side, 3]]);
-    assert.deepEqual(printed.probability, ['probability', 'float32', [1, labels.length]]);
-    assert.deepEqual(printed.signatures, { serving_default: { inputs: ['image'], outputs: ['probability'] } });
+    const hasUnlike = kind === 'single_label_classification';
+    assert.deepEqual(printed.outputs, [
+      ['probability', 'float32', [1, labels.length]],
+      ...(hasUnlike ? [['unlike', 'float32', [1, 1]]] : []),
+    ]);
+    const outputs = hasUnlike ? ['probability', 'unlike'] : ['probability'];
+    assert.deepEqual(printed.signatures, { serving_default: { inputs: ['image'], outputs } });
 
     const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
     assert.equal(printed.found.length, pixels.length);
     for (const [i, data] of pixels.entries()) {
-      const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
+      const results = await session.run({ image: { data, dims: [1, side, side, 3] } });
+      const expected = results('probability');
       const found = printed.found[i] ?? [];
+      if (hasUnlike) {
+        const [score = Number.NaN] = results('unlike');
+        assert.ok(
+          Math.abs(score - (printed.scores[i]?.[0]?.[0] ?? 9)) < 1e-4,
+          `image ${i}: ${score} and ${printed.scores[i]?.join()}`,
+        );
+      }
       for (const [k, p] of expected.entries()) {
         assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `image ${i}: ${expected.join()} against ${found.join()}`);
       }

@@ -67,6 +67,20 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
     assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
   }
 
+  // Three validation images: the highest of their scores is the threshold.
+  const { threshold = -1, ...counts } = evaluation.unlike ?? {};
+  assert.ok(threshold > 0 && threshold < 2, `threshold ${threshold}`);
+  assert.deepEqual(
+    { ...counts, above: 0 },
+    { chosen_on: 'validation', chosen_count: 3, chosen_above: 0, count: 6, above: 0 },
+  );
+  const bytes = await readFile(path.join(out, 'shapes.onnx'));
+  assert.ok(
+    bytes.includes('unlike_threshold') && bytes.includes(String(threshold)),
+    'the model file has the threshold',
+  );
+  assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /`unlike`: float32 \[1, 1\].*above [\d.]+/);
+
   // Same seed and images: the same weights, to the byte.
   assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
 
@@ -87,10 +101,11 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   );
 
   const session = await ort.InferenceSession.create(path.join(out, 'shapes.onnx'));
-  assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['probability']]);
+  assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['probability', 'unlike']]);
   const files = await readdir(path.join(one.path, jobFiles.images));
   const pixels = await decode(path.join(one.path, jobFiles.images, files[0] ?? ''), 96);
-  const { probability } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
+  const { probability, unlike: score } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
+  assert.deepEqual(score?.dims, [1, 1]);
   assert.deepEqual(probability?.dims, [1, 3]);
   const sum = [...((probability?.data ?? []) as Float32Array)].reduce((a, b) => a + b, 0);
   assert.ok(Math.abs(sum - 1) < 1e-5);
@@ -114,6 +129,7 @@ test('any number of labels: thresholds, figures, unlabelled images are unknown, 
   const { task, labels, per_class: reports, files, curve, device } = evaluation;
   // Crosses alone carry none of the requested labels.
   assert.deepEqual([task, labels], ['multi_label_classification', ['circle', 'stripes', 'VIAM_UNKNOWN']]);
+  assert.ok(!('unlike' in evaluation));
   assert.deepEqual(
     reports.map(({ support }) => support),
     [12, 12, 2],
@@ -166,7 +182,9 @@ test('the probe alone; corrupt, ambiguous and unlabelled images are skipped, cou
     },
   });
   assert.deepEqual(await startTrainer(main, folder.path).ended, { code: 0, signal: null, stderr: '' });
-  const { pictures, skipped, chosen, fine_tuned: fineTuned, labels } = await evaluationIn(folder.path);
+  const { pictures, skipped, chosen, fine_tuned: fineTuned, labels, unlike } = await evaluationIn(folder.path);
+  // No image validates: each training image was compared with the others.
+  assert.deepEqual([unlike?.chosen_on, unlike?.chosen_count, unlike?.chosen_above], ['train', 20, 0]);
   assert.deepEqual(pictures, { train: 20, validation: 0, test: 6, skipped: 4 });
   assert.deepEqual([chosen, fineTuned, labels], ['probe', null, shapeLabels]);
   const reasons = skipped.map(({ file_name: name, reason }) => `${name} ${reason.slice(0, 17)}`).toSorted();

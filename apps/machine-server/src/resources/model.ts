@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { modelKinds } from '@platform/contract/model-kinds';
-import { describeModel } from '@platform/contract/model-output';
+import { describeModel, unlikeOutput } from '@platform/contract/model-output';
+import type { ModelDescription } from '@platform/contract/model-output';
 import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readFile } from 'node:fs/promises';
@@ -20,12 +21,14 @@ interface ModelFiles {
   readonly modelPath: string;
   readonly labelPath: string;
   readonly origin?: ModelOrigin;
+  readonly rejectUnlike?: true;
 }
 
 /**
  * Loads a model and runs it once. The metadata of its file determines whether it classifies or detects.
  *
- * @throws PlatformError MODEL_UNUSABLE when a file is missing or the network does not match its labels.
+ * @throws PlatformError MODEL_UNUSABLE when a file is missing or the network does not match its labels;
+ *   MODEL_WITHOUT_UNLIKE when it is to reject images and has no score for that.
  */
 export async function loadModel(
   files: ModelFiles,
@@ -35,8 +38,10 @@ export async function loadModel(
     const labels = readLabels(await readFile(files.labelPath, 'utf8'));
     const onnx = await readFile(files.modelPath);
     const description = describeModel(readModelMetadata(onnx));
-    const network = await engine.load(onnx, modelKinds[description.task].outputs);
-    const reader = { labels, description };
+    const rejectAbove = files.rejectUnlike ? unlikeThresholdOf(description, files.name) : undefined;
+    const { outputs: usual } = modelKinds[description.task];
+    const network = await engine.load(onnx, rejectAbove === undefined ? usual : [...usual, unlikeOutput]);
+    const reader = { labels, description, ...(rejectAbove !== undefined && { rejectAbove }) };
     try {
       const outputs = await network.run(new Uint8Array(network.height * network.width * 3));
       checkOutputs(outputs, reader, files.labelPath);
@@ -47,8 +52,18 @@ export async function loadModel(
     const origin = files.origin ?? { model: path.basename(files.modelPath), version: '' };
     return { model: modelOf(network, reader, origin, clock), release: () => network.release() };
   } catch (error) {
+    if (error instanceof PlatformError) throw error;
     throw new PlatformError('MODEL_UNUSABLE', { name: files.name, problem: errorText(error) }, error);
   }
+}
+
+function unlikeThresholdOf({ task, unlikeThreshold }: ModelDescription, name: string): number {
+  if (unlikeThreshold !== undefined) return unlikeThreshold;
+  const problem =
+    task === 'single_label_classification'
+      ? 'its file has no score for that, because an earlier trainer or another program made it'
+      : `models of the task ${task} have no score for that`;
+  throw new PlatformError('MODEL_WITHOUT_UNLIKE', { name, problem });
 }
 
 function modelOf(network: Network, reader: OutputReader, origin: ModelOrigin, clock: Clock): Model {

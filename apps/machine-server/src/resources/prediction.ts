@@ -1,5 +1,6 @@
 import { modelKinds } from '@platform/contract/model-kinds';
-import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
+import { UNKNOWN_LABEL } from '@platform/contract/job';
+import { boxesAbove, boxesOf, labelsAbove, unlikeOutput } from '@platform/contract/model-output';
 import type { ModelDescription } from '@platform/contract/model-output';
 import type { Detection, ImageAnnotations, ScoredLabel } from '../annotations.ts';
 import type { Outputs } from './model-engine.ts';
@@ -9,9 +10,17 @@ interface Classified extends ScoredLabel {
   readonly probabilities: Readonly<Record<string, number>>;
 }
 
+/** How unlike the training images an image is. */
+interface Unlike {
+  readonly score: number;
+  readonly threshold: number;
+  /** `label` is then VIAM_UNKNOWN. */
+  readonly rejected: boolean;
+}
+
 /** A model's result; keys as in the responses of the HTTP server. */
 export type Reading =
-  | ({ readonly task: 'single_label_classification' } & Classified)
+  | ({ readonly task: 'single_label_classification'; readonly unlike?: Unlike } & Classified)
   /** `label` and `score`: the most probable label, regardless of its threshold. */
   | ({ readonly task: 'multi_label_classification'; readonly labels: readonly ScoredLabel[] } & Classified)
   | { readonly task: 'object_detection'; readonly detections: readonly Detection[] };
@@ -20,6 +29,8 @@ export type Reading =
 export interface OutputReader {
   readonly labels: readonly string[];
   readonly description: ModelDescription;
+  /** Reject images whose score `unlike` is higher; absent: give a label to every image. */
+  readonly rejectAbove?: number;
 }
 
 /** @throws Error when labels, thresholds and outputs do not match. */
@@ -45,7 +56,10 @@ export function readOutputs(outputs: Outputs, reader: OutputReader): Reading {
   if (task === 'object_detection') return { task, detections: readDetections(outputs, reader) };
   const probability = outputs('probability');
   const classified = classifiedAs(probability, reader.labels);
-  if (task === 'single_label_classification') return { task, ...classified };
+  if (task === 'single_label_classification') {
+    const { rejectAbove } = reader;
+    return { task, ...(rejectAbove === undefined ? classified : rejectUnlike(classified, outputs, rejectAbove)) };
+  }
   return { task, ...classified, labels: readLabelsAbove(probability, reader) };
 }
 
@@ -56,6 +70,16 @@ function classifiedAs(probability: Float32Array, labels: readonly string[]): Cla
     score: probability[best] ?? 0,
     probabilities: Object.fromEntries(labels.map((label, i) => [label, probability[i] ?? 0])),
   };
+}
+
+function rejectUnlike(
+  classified: Classified,
+  outputs: Outputs,
+  threshold: number,
+): Classified & { readonly unlike: Unlike } {
+  const score = outputs(unlikeOutput)[0] ?? Number.NaN;
+  const unlike = { score, threshold, rejected: score > threshold };
+  return unlike.rejected ? { ...classified, label: UNKNOWN_LABEL, score: 0, unlike } : { ...classified, unlike };
 }
 
 const thresholdsOf = ({ labels, description }: OutputReader): readonly number[] =>
@@ -95,7 +119,11 @@ export function annotationsFrom(reading: Reading, minimumScore: number): ImageAn
     found.filter(({ score }) => score >= minimumScore).map((one) => ({ ...one, score: clip(one.score) }));
   switch (reading.task) {
     case 'single_label_classification':
-      return { bboxes: [], classifications: clipped([{ label: reading.label, score: reading.score }]) };
+      // A rejected image gets no label: users could not remove it.
+      return {
+        bboxes: [],
+        classifications: reading.unlike?.rejected ? [] : clipped([{ label: reading.label, score: reading.score }]),
+      };
     case 'multi_label_classification':
       return { bboxes: [], classifications: clipped(reading.labels) };
     case 'object_detection':
@@ -118,6 +146,8 @@ export function resultsAbove(reading: Reading, minimumScore: number): Readonly<R
   const isEnough = ({ score }: ScoredLabel): boolean => score >= minimumScore;
   switch (reading.task) {
     case 'single_label_classification':
+      // `minimumScore` is about known labels; a rejected image has exceeded a threshold of its own.
+      if (reading.unlike?.rejected) return { label: reading.label, unlike: reading.unlike.score };
       return isEnough(reading) ? { label: reading.label, score: reading.score } : undefined;
     case 'multi_label_classification': {
       const labels = reading.labels.filter(isEnough);

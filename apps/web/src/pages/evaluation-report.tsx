@@ -37,6 +37,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             {evaluation.latencies.length > 0 && ` One prediction: ${evaluation.latencies.join('; ')}.`}
           </p>
         )}
+        {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>

@@ -66,7 +66,14 @@ export function JobPage() {
       )}
       {evaluation && <EvaluationReport evaluation={evaluation} />}
       {points.length > 0 && <TrainingCurve points={points} isActive={job.isActive} />}
-      {job.modelId !== '' && <ModelCard modelName={job.modelName} packageId={job.modelId} version={job.modelVersion} />}
+      {job.modelId !== '' && (
+        <ModelCard
+          modelName={job.modelName}
+          packageId={job.modelId}
+          version={job.modelVersion}
+          canReject={evaluation?.unlike !== undefined}
+        />
+      )}
       <JobLogs jobId={job.id} isActive={job.isActive} />
     </div>
   );

@@ -11,10 +11,12 @@ interface ModelCardProps {
   modelName: string;
   packageId: string;
   version: string;
+  /** The model files contain the score for images unlike anything seen. */
+  canReject?: boolean;
 }
 
 /** The model version that a job created: its files, and how a machine gets it. */
-export function ModelCard({ modelName, packageId, version }: ModelCardProps) {
+export function ModelCard({ modelName, packageId, version, canReject = false }: ModelCardProps) {
   const query = useQuery(
     PackageService.method.getPackage,
     { id: packageId, version, includeUrl: true, type: PackageType.ML_MODEL },
@@ -46,6 +48,12 @@ export function ModelCard({ modelName, packageId, version }: ModelCardProps) {
             With the version <code>latest</code> the machine takes over every newer one by itself.
           </p>
           <CodeBlock text={config} label="configuration entries" />
+          {canReject && (
+            <p className="soft small">
+              With <code>&quot;reject_unlike&quot;: true</code> in the attributes, the machine answers{' '}
+              <code>VIAM_UNKNOWN</code> for images unlike anything seen. It recognizes a part of them only.
+            </p>
+          )}
         </div>
       </div>
     </section>

@@ -40,6 +40,8 @@ export interface EvaluationView {
   /** The device of the training and the reason for it: "cpu: …". */
   device: string | undefined;
   pretrained: string | undefined;
+  /** The score for images unlike anything seen; only for single-label classifiers. */
+  unlike: string | undefined;
 }
 
 /** A held-out image with a wrong prediction. */
@@ -186,11 +188,23 @@ function mistakesOf(worst: readonly object[]): Mistake[] {
   return mistakes.filter((one) => one.binaryDataId !== '');
 }
 
+function unlikeText({
+  unlike,
+  evaluated_on: heldOut,
+}: Pick<Loose<Evaluation>, 'unlike' | 'evaluated_on'>): string | undefined {
+  const [threshold, chosen, by] = ['threshold', 'chosen_above', 'chosen_count'].map((key) => shareIn(unlike, key));
+  if (threshold === undefined || chosen === undefined || by === undefined) return undefined;
+  const images = unlike?.chosen_on === 'train' ? 'training images' : 'validation images';
+  const [above, count] = [shareIn(unlike, 'above'), shareIn(unlike, 'count')];
+  const test = heldOut === 'test' && count !== undefined ? `, and ${above} of ${count} test images` : '';
+  return `Images unlike anything seen have a score above ${threshold}. Above it are ${chosen} of ${by} ${images}, which chose it${test}; all of them show known labels.`;
+}
+
 /** Returns undefined if it is not an evaluation of a known kind of model. */
 export function evaluationView(json: JsonObject | undefined): EvaluationView | undefined {
   const main = mainShare(json);
   if (json === undefined || main === undefined) return undefined;
-  const from = json as unknown as Loose<AnyEvaluation> & { confusion?: number[][] };
+  const from = json as unknown as Loose<AnyEvaluation> & Pick<Loose<Evaluation>, 'confusion' | 'unlike'>;
   const labels = from.labels ?? [];
   const { model, seconds } = from;
   const stages = [
@@ -230,5 +244,6 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     side: from.side,
     device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,
     pretrained: from.pretrained?.name,
+    unlike: unlikeText(from),
   };
 }

@@ -110,6 +110,18 @@ test('the confusion matrix is shared out by row, and an empty class does not div
   assert.equal(view?.heat[0]?.cells[0]?.isRight, true);
 });
 
+test('the images above the threshold of the score for images unlike anything seen', () => {
+  const unlike = { threshold: 0.8, chosen_on: 'validation', chosen_count: 40, chosen_above: 2, count: 60, above: 5 };
+  const textOf = (more: object): string => evaluationView({ accuracy: 1, unlike, ...more })?.unlike ?? '';
+  assert.equal(
+    textOf({ evaluated_on: 'test' }),
+    'Images unlike anything seen have a score above 0.8. Above it are 2 of 40 validation images, which chose it, and 5 of 60 test images; all of them show known labels.',
+  );
+  assert.ok(!textOf({ evaluated_on: 'validation' }).includes('60'));
+  assert.equal(textOf({ unlike: { threshold: 'high' } }), '');
+  assert.equal(textOf({ unlike: undefined }), '');
+});
+
 test('a detector: its figures, its columns, and what was missed or wrong as boxes', () => {
   const box = {
     label: 'cup',

@@ -45,6 +45,14 @@ export const machineServerErrors = {
     message: 'The model {name} cannot run[: {problem}].',
     remedy: 'Train or publish a version with the documented inputs and outputs. The previous version stays in use.',
   },
+  MODEL_WITHOUT_UNLIKE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'The model {name} cannot reject images unlike anything seen, as its attribute reject_unlike asks: {problem}.',
+    remedy:
+      'Train a version with one label per image on a current server, or remove reject_unlike from the attributes of the model. The previous version stays in use.',
+  },
   FORBIDDEN_CALLER: {
     rpc: 'permission_denied',
     retry: 'never',
