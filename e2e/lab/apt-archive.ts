@@ -6,20 +6,37 @@ import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/pl
 import { tempFolder } from '@platform/kit/testing';
 import type { container } from './machine.ts';
 
+/** A release of Debian: its name, and that of its archive. */
+interface Release {
+  suite: string;
+  archive: string;
+}
+
 type Container = Awaited<ReturnType<typeof container>>;
 
 /** The system configuration is in effect. */
 export const isSystemApplied = ({ report }: Machine): boolean =>
   report?.slices.find(({ slice }) => slice === ConfigSlice.SYSTEM)?.state === SliceState.IN_EFFECT;
 
+/** The revision of the system configuration that is in effect; 0: none is. */
+export const appliedRevision = ({ report }: Machine): bigint => {
+  const slice = report?.slices.find((one) => one.slice === ConfigSlice.SYSTEM);
+  return slice?.state === SliceState.IN_EFFECT ? (slice.appliedRevision ?? 0n) : 0n;
+};
+
 /** An archive in /srv/repo of the machine, with its packages at version 1.0. */
-export async function aptArchive(machine: Container) {
+export async function aptArchive(
+  machine: Container,
+  { suite, archive: name }: Release = { suite: 'bookworm', archive: 'oldstable' },
+) {
   const folder = await tempFolder();
   const archive = folder.file('repo');
   /** @param env - see apt-archive.sh */
   const offer = async (version: string, env: Record<string, string> = {}): Promise<void> => {
     const script = path.resolve(import.meta.dirname, 'apt-archive.sh');
-    await promisify(execFile)(script, [archive, version], { env: { ...process.env, ...env } });
+    await promisify(execFile)(script, [archive, version], {
+      env: { ...process.env, SUITE: suite, ARCHIVE: name, ...env },
+    });
     await machine.push('/srv', archive);
   };
   await offer('1.0');
@@ -30,12 +47,13 @@ export async function aptArchive(machine: Container) {
      * themselves.
      *
      * @param url - of the archive, as the machine reaches it
+     * @param more - packages to install besides
      */
-    async use(url: string): Promise<void> {
+    async use(url: string, more = ''): Promise<void> {
       await machine.must(
         `for s in apt-daily apt-daily-upgrade; do mkdir -p /etc/systemd/system/$s.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/true\\n' > /etc/systemd/system/$s.service.d/lab.conf; done; systemctl daemon-reload
-        rm -f /etc/apt/sources.list.d/*; for s in bookworm bookworm-security acme; do echo "deb [trusted=yes] ${url} $s main"; done > /etc/apt/sources.list
-        apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme`,
+        rm -f /etc/apt/sources.list.d/*; for s in ${suite} ${suite}-security acme; do echo "deb [trusted=yes] ${url} $s main"; done > /etc/apt/sources.list
+        apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme ${more}`,
         300,
       );
     },

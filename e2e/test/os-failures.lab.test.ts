@@ -2,11 +2,12 @@
 // killed, the power fails. With the real systemd, journald, apt and dpkg.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
+import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { appliedRevision, aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { installed, mainPid, telling } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
 
 const ofSystem = ({ report }: Machine): { code: string; message: string; remedy: string }[] =>
@@ -133,6 +134,96 @@ test('failures of the operating system', { timeout: 1_800_000 }, async (t) => {
       assert.equal(await machine.must('dpkg --audit'), '');
       assert.match(await journal(), /dpkg was interrupted and is repaired first/);
       await applied('after the power cut');
+    });
+
+    const failure = async (what: string, message: RegExp): Promise<void> => {
+      await site.fleet.upgradeSystem({ partId });
+      const failed = await site.until(partId, what, 180, (now) => ofSystem(now).length > 0);
+      const [first, ...others] = ofSystem(failed);
+      assert.deepEqual([first?.code, others.length], ['OS_PACKAGES_FAILED', 0]);
+      assert.match(first?.message ?? '', message);
+    };
+    const upgradesTo = async (version: string): Promise<void> => {
+      await site.fleet.upgradeSystem({ partId });
+      await eventually(`lab-main is ${version}`, 180, async () =>
+        (await versionOf('lab-main')) === `${version} installed` ? true : undefined,
+      );
+      await applied(`upgraded to ${version}`);
+    };
+
+    await t.test('a repository that cannot be reached: the cause is shown, and the next upgrade ends', async () => {
+      await offer('4.0');
+      await machine.must('systemctl stop repo');
+      await failure('unreachable', /127\.0\.0\.1:8099.*(?:Connection refused|Could not connect)/s);
+      await machine.must('systemctl start repo');
+      await upgradesTo('4.0');
+    });
+
+    await t.test('an index that is not what its release file says: the cause is shown', async () => {
+      await offer('5.0');
+      const index = '/srv/repo/dists/bookworm/main/binary-amd64/Packages';
+      await machine.must(`cp ${index} /root/index && echo 'X: y' >> ${index}`);
+      await failure('another index', /(?:Hash Sum mismatch|File has unexpected size)/);
+      await machine.must(`cp /root/index ${index}`);
+      await upgradesTo('5.0');
+    });
+
+    await t.test(
+      'a disk without room for the packages: the cause is shown, and nothing is half installed',
+      async () => {
+        await offer('6.0');
+        await machine.must(
+          'mount -t tmpfs -o size=4k t /var/cache/apt/archives && mkdir /var/cache/apt/archives/partial',
+        );
+        await failure('full disk', /No space left on device|enough free space/);
+        assert.equal(await versionOf('lab-main'), '5.0 installed');
+        await machine.must('umount /var/cache/apt/archives');
+        await upgradesTo('6.0');
+      },
+    );
+
+    await t.test('a reboot that an upgrade needs: never without a window, in an open one by itself', async () => {
+      const boot = (): Promise<string> => machine.must('cat /proc/sys/kernel/random/boot_id');
+      const before = await boot();
+      await offer('7.0', { NEED_REBOOT: '1' });
+      const { wantedRevision } = await site.machine(partId);
+      await want({ os_auto_upgrade_type: 'all' });
+      await site.until(
+        partId,
+        'unattended upgrades',
+        300,
+        (now) => isApplied(now) && appliedRevision(now) > wantedRevision,
+      );
+      await upgradesTo('7.0');
+      await site.until(partId, 'it waits', 180, ({ report }) =>
+        /no maintenance window/.test(report?.system?.rebootWait ?? ''),
+      );
+      assert.equal(await boot(), before);
+      await machine.must('touch /run/before-the-reboot');
+      const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+      const window = { days, from: '00:00', duration_minutes: 1_440, time_zone: 'UTC' };
+      await site.configure(
+        partId,
+        { system_configuration: { os_auto_upgrade_type: 'all' } },
+        { maintenance_window: window },
+      );
+      const { seconds } = await timed(() =>
+        eventually('another boot', 900, async () => {
+          const { stdout } = await machine.exec(
+            'test ! -e /run/before-the-reboot && cat /proc/sys/kernel/random/boot_id',
+          );
+          return stdout.trim() !== '' && stdout.trim() !== before ? true : undefined;
+        }),
+      );
+      await keep('reboot for an upgrade, from the open window on', 'container', seconds);
+      const after = await site.until(
+        partId,
+        'nothing needs a reboot',
+        300,
+        ({ onlineState, report }) =>
+          onlineState === OnlineState.ONLINE && report?.system !== undefined && !report.system.rebootNeeded,
+      );
+      assert.ok(!after.report?.conditions.some(({ code }) => code === 'OS_REBOOT_NEEDED'));
     });
   });
 });

@@ -1,12 +1,8 @@
 // The operating system of machines with other releases of Debian than the one that the other tests of the lab run on:
 // installed by one line, with the real systemd, journald, apt, dpkg and unattended-upgrades of that release.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { tempFolder } from '@platform/kit/testing';
+import { appliedRevision, aptArchive } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { everything, installed, telling } from '../lab/installed.ts';
 import { suiteContainer } from '../lab/machine.ts';
@@ -22,34 +18,16 @@ const releases = [
   { suite: 'trixie', archive: 'stable', debian: '13' },
 ] as const;
 
-const appliedRevision = ({ report }: Machine): bigint => {
-  const slice = report?.slices.find((one) => one.slice === ConfigSlice.SYSTEM);
-  return slice?.state === SliceState.IN_EFFECT ? (slice.appliedRevision ?? 0n) : 0n;
-};
-
 /** Upgrades of packages stay after the agent is gone; settings and programs do not. */
 const settingsIn = (all: string): string[] =>
   all.split('\n').filter((line) => /(^|  )(\.\/)?(etc|opt|root|usr\/local)\b/.test(line));
 
 async function story(site: Site, { suite, archive, debian }: (typeof releases)[number]): Promise<void> {
   await using machine = await suiteContainer(suite, site.port);
-  await using folder = await tempFolder();
-  const repository = folder.file('repo');
-  const offer = async (version: string): Promise<void> => {
-    const script = path.resolve(import.meta.dirname, '../lab/apt-archive.sh');
-    const env = { ...process.env, SUITE: suite, ARCHIVE: archive };
-    await promisify(execFile)(script, [repository, version], { env });
-    await machine.push('/srv', repository);
-  };
+  await using apt = await aptArchive(machine, { suite, archive });
   assert.match(await machine.must('cat /etc/debian_version'), new RegExp(`^${debian}\\.`));
-  await offer('1.0');
-  await machine.must(
-    `rm -f /etc/apt/sources.list.d/*; for s in ${suite} ${suite}-security acme; do echo "deb [trusted=yes] file:/srv/repo $s main"; done > /etc/apt/sources.list
-    apt-get -qq update && apt-get -qq install -y --no-install-recommends lab-main lab-sec lab-acme /srv/unattended-upgrades_*.deb
-    systemctl enable --now apt-daily.timer apt-daily-upgrade.timer
-    for s in apt-daily apt-daily-upgrade; do mkdir -p /etc/systemd/system/$s.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/true\\n' > /etc/systemd/system/$s.service.d/lab.conf; done; systemctl daemon-reload`,
-    300,
-  );
+  await apt.use('file:/srv/repo', '/srv/unattended-upgrades_*.deb');
+  await machine.must('systemctl enable -q --now apt-daily.timer apt-daily-upgrade.timer');
   const saved = await machine.must(`cat ${origins}`);
   const before = settingsIn(await everything(machine));
   const { seconds, value } = await timed(() => telling(machine, () => installed(site, machine, suite)));
@@ -68,7 +46,7 @@ async function story(site: Site, { suite, archive, debian }: (typeof releases)[n
         await machine.must(`cat ${origins}`),
         new RegExp(`\\{\\n {2}"origin=Debian,codename=${suite}-security";\\n\\};`),
       );
-      await offer('2.0');
+      await apt.offer('2.0');
       await machine.must('apt-get -qq update && unattended-upgrade', 300);
       assert.equal((await machine.must(versions)).trim(), 'lab-acme=1.0 lab-main=1.0 lab-sec=2.0');
       await applies({ os_auto_upgrade_type: 'all' });
