@@ -74,7 +74,7 @@ export async function upgradeDatabase(options: UpgradeOptions, work: Work): Prom
   const at = upgradeFolder(home);
   try {
     await stopRunning(path.join(at, ownMajor), clock, log);
-    await rm(at, { recursive: true, force: true });
+    await removeAttempt(at);
     await checkRoom(home, from);
     await mkdir(path.join(at, 'rows'), { recursive: true, mode: 0o711 });
     const made = await prove(options, { home, from }, work);
@@ -83,9 +83,13 @@ export async function upgradeDatabase(options: UpgradeOptions, work: Work): Prom
   } catch (error) {
     throw await refusalOf(error, home);
   } finally {
-    await rm(at, { recursive: true, force: true }).catch(() => {});
+    await removeAttempt(at).catch(() => {});
   }
 }
+
+/** An initdb that outlived its killed upgrade may write there for another moment. */
+const removeAttempt = (folder: string): Promise<void> =>
+  rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 
 async function refusalOf(error: unknown, home: string): Promise<unknown> {
   const refusal = await refusalOfDisk(error, { files: home, database: home });
