@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -11,9 +12,10 @@ import type { Classifier } from './classifier.ts';
 import { headOf } from './head.ts';
 
 const labels = ['ant', 'bee', 'cat'];
-const backbone = readEfficientnet();
+const compact = readEfficientnet();
+const accurate = sideBySide(readEfficientnet(), readEfficientnet('Lite2'));
 
-function example(side: number, output: Classifier['output']): Classifier {
+function example(side: number, output: Classifier['output'], backbone = compact): Classifier {
   const random = seeded('classifier', side);
   const values = (n: number, scale: number): Float32Array =>
     Float32Array.from({ length: n }, () => (random() - 0.5) * scale);
@@ -30,13 +32,15 @@ function example(side: number, output: Classifier['output']): Classifier {
 }
 
 // 96 → 3 and 160 → 5 cells at the end: even and odd sizes have different padding.
-for (const [side, output] of [
-  [96, 'softmax'],
-  [160, 'sigmoid'],
-  [288, 'sigmoid'],
+for (const [side, output, network] of [
+  [96, 'softmax', 'compact'],
+  [160, 'sigmoid', 'compact'],
+  [288, 'sigmoid', 'compact'],
+  [96, 'softmax', 'accurate'],
+  [96, 'sigmoid', 'accurate'],
 ] as const) {
-  test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
-    const classifier = example(side, output);
+  test(`the ONNX and the TFLite file say the same: ${output}, ${side} px, ${network}`, async () => {
+    const classifier = example(side, output, network === 'compact' ? compact : accurate);
     const random = seeded('image', side);
     const session = await openSession(exportOnnx(classifier), 2);
     const tflite = exportTflite(classifier);
@@ -53,6 +57,11 @@ for (const [side, output] of [
     await session.release();
   });
 }
+
+test('a file holds only what its output depends on: one label needs no middle stages', () => {
+  const { operators } = readTflite(exportTflite(example(96, 'softmax', accurate)));
+  assert.equal(operators.filter(({ op }) => op === 'CONCATENATION').length, 1);
+});
 
 test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {
   const classifier = example(96, 'softmax');

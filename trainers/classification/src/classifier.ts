@@ -1,4 +1,5 @@
 /** A trained classifier as data, and its exports: the ONNX and the TensorFlow Lite file contain the same network. */
+import { needed } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -41,12 +42,16 @@ export function classifierOf(
   return { ...rest, backbone: trained, head, classes };
 }
 
+/** The layers of the files: those that the logits depend on. */
+const layersOf = ({ backbone, head }: Pick<Classifier, 'backbone' | 'head'>) =>
+  needed([...backbone.layers, ...head.layers], [head.logits]);
+
 /** Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K]. The graph contains the normalization. */
 export function exportOnnx({ backbone, head, side, classes, output, metadata }: Classifier): Buffer {
   const graph = new Graph();
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
-  emitOnnx(graph, [...backbone.layers, ...head.layers], values);
+  emitOnnx(graph, layersOf({ backbone, head }), values);
   const logits = graph.op('Reshape', [values.get(head.logits) ?? '', graph.ints([1, classes])]);
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
@@ -62,7 +67,7 @@ export function exportTflite({ backbone, head, side, classes, output, metadata }
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
   const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
-  emitTflite(graph, [...backbone.layers, ...head.layers], values);
+  emitTflite(graph, layersOf({ backbone, head }), values);
   const last = values.get(head.logits);
   if (!last) throw new Error('the network has no logits');
   const result = { shape: [1, classes], name: 'probability' };
