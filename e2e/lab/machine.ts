@@ -232,13 +232,16 @@ export async function virtualMachine(
 
 /**
  * A fresh virtual machine with another processor, arm64, cold-booted; its cable is in. Needs setup.sh --arm64 and
- * build-image-arm64.sh.
+ * build-image-arm64.sh. `push` does not work there: it takes no further disk while it runs.
+ *
+ * @param filesPort - of this host's loopback; the machine reaches it as app.platform.test:8099
  */
-export function arm64Machine(serverPort: number): Promise<VirtualMachine> {
+export function arm64Machine(serverPort: number, filesPort?: number): Promise<VirtualMachine> {
   const cache = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
   const folder = process.env['PLATFORM_LAB'] ?? path.join(cache, 'platform-lab');
   const env = { ...process.env, PLATFORM_LAB: path.join(folder, 'arm64') };
-  return startVirtualMachine('up', serverPort, [], env);
+  const more = filesPort === undefined ? [] : ['--port', `8099:${filesPort}`];
+  return startVirtualMachine('up', serverPort, more, env);
 }
 
 async function startVirtualMachine(

@@ -8,6 +8,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { build, debOfAgent } from '../lab/builds.ts';
 import { everything, isOnline, mainPid, runningVersion, telling } from '../lab/installed.ts';
 import { arm64Machine, eventually } from '../lab/machine.ts';
+import { serveFiles } from '../lab/file-server.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
 
@@ -26,12 +27,14 @@ test('apt on arm64 installs the agent, and leaves its updates to the agent', { t
   await site.publish(await build('platform-server', '0.1.0', { platform }), 'stable');
   const { partId, credentialsJson } = await site.createMachine('barn');
   await writeFile(folder.file('platform.json'), credentialsJson);
-  await using machine = await arm64Machine(site.port);
+  await using served = await serveFiles(first, second, folder.file('platform.json'));
+  await using machine = await arm64Machine(site.port, served.port);
   await machine.must('systemctl is-system-running --wait', 600);
   const programs = async (): Promise<string[]> =>
     (await everything(machine)).split('\n').filter((line) => /^(\.\/(etc|usr|opt|root)|[0-9a-f]{64} )/.test(line));
   const before = await programs();
-  await machine.push('/root', first, second, folder.file('platform.json'));
+  for (const file of [first, second, folder.file('platform.json')])
+    await machine.must(`cd /root && curl -fsSO http://app.platform.test:8099/${path.basename(file)}`, 900);
 
   await telling(machine, async () => {
     await t.test('install: online with the credentials that are put there', async () => {

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import path from 'node:path';
 import { tempFolder } from '@platform/kit/testing';
 import { arm64Machine, eventually, type VirtualMachine } from '../lab/machine.ts';
+import { serveFiles } from '../lab/file-server.ts';
 import { keep, timed } from '../lab/results.ts';
 import { checkout } from '../src/up-process.ts';
 
@@ -28,10 +29,11 @@ const isReady = (machine: VirtualMachine): Promise<true> =>
 test('the server on arm64, from its archive to its removal', { timeout: 3 * 3_600_000 }, async (t) => {
   await using files = await tempFolder();
   const archive = buildArchive(files.path);
-  await using machine = await arm64Machine(9);
+  await using served = await serveFiles(archive);
+  await using machine = await arm64Machine(9, served.port);
   await machine.must('systemctl is-system-running --wait', 600);
-  await machine.push('/root', archive);
-  await machine.must('cd /root && tar -xf platform-management-*.tar.gz && rm platform-management-*.tar.gz', 1_200);
+  const url = `http://app.platform.test:8099/${path.basename(archive)}`;
+  await machine.must(`cd /root && curl -fsS ${url} | tar -xz`, 1_800);
   await t.test('it installs as a service', async () => {
     const command = `cd /root/platform-management-*/ && ./platform admin install-service --ready-within ${readySeconds} --backup-dir /var/backups/platform`;
     const { seconds, value } = await timed(() => machine.must(command, 3_600));

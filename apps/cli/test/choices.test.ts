@@ -20,7 +20,7 @@ const offers: [line: string, words: string[]][] = [
   ['train submit --model-type ', modelTypes],
   ['train submit --model-type=multi', ['multi-label']],
   ['train submit --framework ', ['tflite', 'onnx']],
-  ['train submit --recipe ', ['auto', 'probe']],
+  ['train submit --recipe ', ['auto', 'compact', 'accurate', 'probe']],
   ['train list --status ', ['all', 'pending', 'in-progress', 'completed', 'failed', 'canceling', 'canceled']],
   ['training-script upload --model-type ', modelTypes],
   ['training-script upload --framework ', ['tflite', 'tensorflow', 'pytorch', 'onnx']],

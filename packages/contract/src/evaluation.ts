@@ -122,6 +122,31 @@ export interface UnlikeReport {
   above: number;
 }
 
+/** A network that the job trained: what it costs, and how well it does on the validation images. */
+export interface NetworkReport {
+  recipe: 'compact' | 'accurate';
+  name: string;
+  stage: Stage;
+  /** Size of its ONNX file. */
+  size_bytes: number;
+  /** Median time of its ONNX file per image on the training host. */
+  latency_ms: number;
+  /** Duration of its training. */
+  seconds: number;
+  /** Mean score of a validation image: right or wrong, or with several labels the F1 of its labels. */
+  validation_score: number;
+}
+/** The choice between networks by recipe `auto`. */
+export interface NetworkChoice {
+  chosen: NetworkReport['recipe'];
+  /** One sentence for users. */
+  reason: string;
+  /** The compact one first; only that one if the other could not be chosen. */
+  candidates: NetworkReport[];
+  /** Paired difference on the validation images, accurate − compact; null with one candidate. */
+  gain: { mean: number; standard_error: number; images: number } | null;
+}
+
 interface EvaluationHead {
   format: 1;
   labels: string[];
@@ -151,6 +176,8 @@ interface EvaluationHead {
   advice: string[];
   /** Absent in files of earlier trainers and of scripts. */
   held_out?: HeldOutReport;
+  /** Recipe `auto` of a classifier only. */
+  networks?: NetworkChoice;
 }
 
 export interface Evaluation extends EvaluationHead, Score {

@@ -86,7 +86,7 @@ export interface JobSpec {
   model_version: string;
   /** The requested labels. Empty: every label in the dataset. */
   labels: string[];
-  /** Flags of the trainer, `--key=value`; for built-in trainers `recipe`, `epochs`, `side`. */
+  /** Flags of the trainer, `--key=value`; for built-in trainers those of trainer-settings.ts. */
   arguments: Record<string, string>;
   /** The same seed and input give the same model. 0 … 2^32 − 1. */
   seed: number;

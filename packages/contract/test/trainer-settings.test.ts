@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { isTrainerSetting, settingProblem } from '../src/trainer-settings.ts';
 
 const table = [
-  ['recipe', ['auto', 'probe'], ['', 'Auto', 'fast']],
+  ['recipe', ['auto', 'compact', 'accurate', 'probe'], ['', 'Auto', 'fast']],
   ['epochs', ['1', '200'], ['0', '201', '-1', '1.5', '1e2', ' 1', '99999999999']],
+  ['max_model_megabytes', ['1', '14', '1000'], ['0', '1001', '1.5']],
   ['side', ['96', '160', '320'], ['95', '100', '352', '0', 'x']],
 ] as const;
 
@@ -20,6 +21,12 @@ test('a detector may use larger images', () => {
   const side = (value: string): string | undefined => settingProblem('side', value, 'object_detection');
   assert.deepEqual([side('352'), side('512')], [undefined, undefined]);
   assert.equal(side('544'), 'pixels, a multiple of 32 from 96 to 512, are needed');
+});
+
+test('a detector has one network, so fewer recipes', () => {
+  const problem = (value: string): string | undefined => settingProblem('recipe', value, 'object_detection');
+  assert.deepEqual([problem('auto'), problem('probe')], [undefined, undefined]);
+  assert.equal(problem('accurate'), 'one of auto, probe is needed');
 });
 
 test('only own names are settings', () => {

@@ -9,7 +9,7 @@ import { makeLicenseList, makeSbom } from '../sbom.ts';
 type About = NonNullable<Parameters<typeof packageComponent>[1]>;
 
 const weightsFolder = 'trainers/weights';
-const weightsFile = 'efficientnet-lite0.f16.bin';
+const networks = ['efficientnet-lite0', 'efficientnet-lite2'];
 
 /** What package.json does not say. */
 function about(name: string, folder: string): About {
@@ -30,7 +30,7 @@ export function serverComponents(folder: string, keys: readonly string[], node: 
     const at = path.join(folder, key);
     return packageComponent(at, about(key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length), at));
   });
-  return [...packages, nodeComponent(node), weights(folder)];
+  return [...packages, nodeComponent(node), ...networks.map((name) => weights(folder, name))];
 }
 
 const nodeComponent = (folder: string): Component => ({
@@ -40,11 +40,11 @@ const nodeComponent = (folder: string): Component => ({
   name: 'node',
 });
 
-const weights = (folder: string): Component => ({
+const weights = (folder: string, name: string): Component => ({
   type: 'machine-learning-model',
-  name: 'efficientnet-lite0',
+  name,
   license: 'Apache-2.0',
-  sha256: sha256Of(path.join(folder, weightsFolder, weightsFile)),
+  sha256: sha256Of(path.join(folder, weightsFolder, `${name}.f16.bin`)),
   texts: [readFileSync(path.join(folder, weightsFolder, 'NOTICE'), 'utf8').trim()],
 });
 

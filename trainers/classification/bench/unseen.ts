@@ -6,6 +6,7 @@
  *   node unseen.ts --what=unlike [--folds=5]       images of other categories, with the frozen network
  *   node unseen.ts --what=unlike-trained [--sets=stamps-9,kept-apart,drawings-8]   the same with trained models;
  *     SET:OTHER: images of another set
+ *   node unseen.ts --what=networks [--folds=5]     one label: Lite0, Lite2 and both side by side, by side of the image
  */
 import { parseArgs } from 'node:util';
 import { needed } from '@platform/trainer-engine/network/layers';
@@ -13,6 +14,7 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { decode, identityAugmentation, renderAugmentation } from '@platform/trainer-engine/images';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import sharp from 'sharp';
@@ -29,7 +31,7 @@ import { composed, photographs } from './composites.ts';
 import type { Part } from './composites.ts';
 import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';
 import type { CutOut } from './cut-outs.ts';
-import { featuresOf } from './features.ts';
+import { cpuMsOf, featuresOf } from './features.ts';
 import type { ImageFeatures } from './features.ts';
 import { measureTrainedUnlike, measureUnlike } from './unlike.ts';
 
@@ -154,6 +156,75 @@ async function measureOne(): Promise<void> {
       `${name}: ${cutOuts.length} images, last layer ${(100 * mean(before)).toFixed(1)} ± ${(100 * standardError(before)).toFixed(1)} %, ` +
         `three layers ${(100 * mean(after)).toFixed(1)} %, gain ${(100 * mean(gains)).toFixed(1)} ± ${(100 * standardError(gains)).toFixed(1)}`,
     );
+  }
+}
+
+/** The networks that are compared: their rows out of the features of both, by side of the image in pixels. */
+const compared: Readonly<Record<string, readonly (readonly [network: 'Lite0' | 'Lite2', side: number])[]>> = {
+  'Lite0 224': [['Lite0', 224]],
+  'Lite0 288': [['Lite0', 288]],
+  'Lite2 224': [['Lite2', 224]],
+  'Lite2 256': [['Lite2', 256]],
+  'Lite2 288': [['Lite2', 288]],
+  'Lite0 224 + Lite2 224': [
+    ['Lite0', 224],
+    ['Lite2', 224],
+  ],
+  'Lite0 224 + Lite2 256': [
+    ['Lite0', 224],
+    ['Lite2', 256],
+  ],
+  'Lite0 256 + Lite2 256': [
+    ['Lite0', 256],
+    ['Lite2', 256],
+  ],
+  'Lite0 288 + Lite2 288': [
+    ['Lite0', 288],
+    ['Lite2', 288],
+  ],
+};
+
+async function measureNetworks(): Promise<void> {
+  const networks = { Lite0: backbone, Lite2: readEfficientnet('Lite2') };
+  const both = sideBySide(networks.Lite0, networks.Lite2);
+  const sides = [224, 256, 288];
+  for (const side of sides) {
+    const times: [string, number][] = [];
+    for (const [network, one] of Object.entries({ ...networks, both })) times.push([network, await cpuMsOf(one, side)]);
+    console.log(`${side} px, CPU ms of an image: ${JSON.stringify(Object.fromEntries(times))}`);
+  }
+  const sets = { 'stamps-9': stampCutOuts(), 'drawings-8': clipArt(8), 'drawings-22': clipArt(22) };
+  for (const [name, cutOuts] of Object.entries(sets)) {
+    if (!cutOuts) throw new Error(`the package of ${name} is missing`);
+    const found = new Map<number, readonly ImageFeatures[]>();
+    for (const side of sides) {
+      const draw = async (i: number, into: Float32Array): Promise<void> => {
+        into.set(await decode(cutOuts[i]?.file ?? '', side));
+      };
+      found.set(side, await featuresOf(both, side, name, cutOuts.length, draw));
+    }
+    const partOf = (i: number, network: 'Lite0' | 'Lite2', side: number): Float32Array => {
+      const last = found.get(side)?.[i]?.last ?? new Float32Array();
+      const { features } = networks.Lite0;
+      return network === 'Lite0' ? last.subarray(0, features) : last.subarray(features);
+    };
+    const folds = foldsByGroup(cutOuts, Number(flags.folds), 1);
+    let before: readonly number[] | undefined;
+    for (const [title, parts] of Object.entries(compared)) {
+      const rows = cutOuts.map((_, i) => [
+        Float32Array.from(parts.flatMap(([network, side]) => [...partOf(i, network, side)])),
+      ]);
+      const right = await rightBy(
+        linearHead(parts.map(([network]) => networks[network].features)),
+        rows,
+        cutOuts,
+        folds,
+      );
+      before ??= right;
+      const gains = right.map((one, i) => one - (before?.[i] ?? 0));
+      const [share, gain, error] = [mean(right), mean(gains), standardError(gains)].map((x) => (100 * x).toFixed(1));
+      console.log(`${name}, ${cutOuts.length} images: ${title}: ${share} %, beside Lite0 224 ${gain} ± ${error}`);
+    }
   }
 }
 
@@ -309,4 +380,5 @@ async function measureSeveral(): Promise<void> {
 if (flags.what === 'several') await measureSeveral();
 else if (flags.what === 'unlike') await measureUnlike(Number(flags.folds));
 else if (flags.what === 'unlike-trained') await measureTrainedUnlike(flags.sets.split(','));
+else if (flags.what === 'networks') await measureNetworks();
 else await measureOne();

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
+import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -12,23 +14,31 @@ import { emitUnlikeOnnx } from './unlike-output.ts';
 import { classifierOf, exportOnnx, exportTflite } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
 import { unlikeReferenceOf, unlikeScore } from './unlike.ts';
+import type { UnlikeReference } from './unlike.ts';
 import { headOf } from './head.ts';
 
 const labels = ['ant', 'bee', 'cat'];
-const backbone = readEfficientnet();
+const compact = readEfficientnet();
+const accurate = sideBySide(readEfficientnet(), readEfficientnet('Lite2'));
 
 /** A reference by made-up features of two images per label. */
-const unlike = unlikeReferenceOf(
-  labels.flatMap((_, label) =>
-    [1, 2].map((image) => {
-      const random = seeded('unlike', label, image);
-      return { label, feature: Float32Array.from({ length: backbone.features }, () => random()) };
-    }),
-  ),
-  labels.length,
-);
+const referenceOf = (backbone: Backbone): UnlikeReference =>
+  unlikeReferenceOf(
+    labels.flatMap((_, label) =>
+      [1, 2].map((image) => {
+        const random = seeded('unlike', label, image);
+        return { label, feature: Float32Array.from({ length: backbone.features }, () => random()) };
+      }),
+    ),
+    labels.length,
+  );
+const unlike = referenceOf(compact);
 
-function example(side: number, output: Classifier['output'], reference?: Classifier['unlike']): Classifier {
+function example(
+  side: number,
+  output: Classifier['output'],
+  { backbone = compact, reference }: { backbone?: Backbone; reference?: UnlikeReference } = {},
+): Classifier {
   const random = seeded('classifier', side);
   const values = (n: number, scale: number): Float32Array =>
     Float32Array.from({ length: n }, () => (random() - 0.5) * scale);
@@ -45,13 +55,19 @@ function example(side: number, output: Classifier['output'], reference?: Classif
 }
 
 // 96 → 3 and 160 → 5 cells at the end: even and odd sizes have different padding.
-for (const [side, output] of [
-  [96, 'softmax'],
-  [160, 'sigmoid'],
-  [288, 'sigmoid'],
+for (const [side, output, network] of [
+  [96, 'softmax', 'compact'],
+  [160, 'sigmoid', 'compact'],
+  [288, 'sigmoid', 'compact'],
+  [96, 'softmax', 'accurate'],
+  [96, 'sigmoid', 'accurate'],
 ] as const) {
-  test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
-    const classifier = example(side, output, output === 'softmax' ? unlike : undefined);
+  test(`the ONNX and the TFLite file say the same: ${output}, ${side} px, ${network}`, async () => {
+    const backbone = network === 'compact' ? compact : accurate;
+    const classifier = example(side, output, {
+      backbone,
+      ...(output === 'softmax' && { reference: referenceOf(backbone) }),
+    });
     const random = seeded('image', side);
     const session = await openSession(exportOnnx(classifier), 2);
     const tflite = exportTflite(classifier);
@@ -75,7 +91,7 @@ for (const [side, output] of [
 }
 
 test('the score "unlike" is the second output of both files, and equals its definition', async () => {
-  const classifier = example(96, 'softmax', unlike);
+  const classifier = example(96, 'softmax', { reference: unlike });
   const { tensors, outputs } = readTflite(exportTflite(classifier));
   assert.deepEqual(
     outputs.map((at) => [tensors[at]?.name, tensors[at]?.type, tensors[at]?.shape]),
@@ -90,16 +106,21 @@ test('the score "unlike" is the second output of both files, and equals its defi
 
   // The layers alone, on a feature that is not an image's.
   const graph = new Graph();
-  graph.inputs.push({ name: 'feature', type: FLOAT, dims: [1, backbone.features, 1, 1] });
+  graph.inputs.push({ name: 'feature', type: FLOAT, dims: [1, compact.features, 1, 1] });
   graph.outputs.push({ name: emitUnlikeOnnx(graph, 'feature', unlike), type: FLOAT, dims: [1, 1] });
   const session = await openSession(graph.encode(), 1);
   const random = seeded('feature');
   for (const scale of [0, 1, 6]) {
-    const data = Float32Array.from({ length: backbone.features }, () => random() * scale);
-    const [score = 9] = (await session.run({ feature: { data, dims: [1, backbone.features, 1, 1] } }))('unlike');
+    const data = Float32Array.from({ length: compact.features }, () => random() * scale);
+    const [score = 9] = (await session.run({ feature: { data, dims: [1, compact.features, 1, 1] } }))('unlike');
     assert.ok(Math.abs(score - unlikeScore(unlike, data)) < 1e-5, `${scale}: ${score}`);
   }
   await session.release();
+});
+
+test('a file holds only what its output depends on: one label needs no middle stages', () => {
+  const { operators } = readTflite(exportTflite(example(96, 'softmax', { backbone: accurate })));
+  assert.equal(operators.filter(({ op }) => op === 'CONCATENATION').length, 1);
 });
 
 test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {

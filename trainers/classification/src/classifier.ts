@@ -1,4 +1,5 @@
 /** A trained classifier as data, and its exports: the ONNX and the TensorFlow Lite file contain the same network. */
+import { needed } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -45,6 +46,12 @@ export function classifierOf(
   return { ...rest, backbone: trained, head, classes };
 }
 
+/** The layers of the files: those that their outputs depend on. */
+const layersOf = ({ backbone, head, unlike }: Pick<Classifier, 'backbone' | 'head' | 'unlike'>) => {
+  const [feature] = head.features;
+  return needed([...backbone.layers, ...head.layers], [head.logits, ...(unlike && feature ? [feature.value] : [])]);
+};
+
 /**
  * Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K], then unlike [1,1] if the classifier has its reference. The
  * graph contains the normalization.
@@ -53,7 +60,7 @@ export function exportOnnx({ backbone, head, side, classes, output, metadata, un
   const graph = new Graph();
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
-  emitOnnx(graph, [...backbone.layers, ...head.layers], values);
+  emitOnnx(graph, layersOf({ backbone, head, unlike }), values);
   const logits = graph.op('Reshape', [values.get(head.logits) ?? '', graph.ints([1, classes])]);
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
@@ -74,10 +81,9 @@ export function exportTflite({ backbone, head, side, classes, output, metadata, 
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
   const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
-  emitTflite(graph, [...backbone.layers, ...head.layers], values);
+  emitTflite(graph, layersOf({ backbone, head, unlike }), values);
   const last = values.get(head.logits);
-  const feature = values.get(head.features[0]?.value ?? -1);
-  if (!last || !feature) throw new Error('the network has no logits');
+  if (!last) throw new Error('the network has no logits');
   const result = { shape: [1, classes], name: 'probability' };
   const logits = graph.op('RESHAPE', [last.tensor, graph.constant(Int32Array.of(1, classes), [2])], {
     shape: [1, classes],
@@ -85,7 +91,11 @@ export function exportTflite({ backbone, head, side, classes, output, metadata, 
   graph.outputs.push(
     output === 'softmax' ? graph.op('SOFTMAX', [logits], result, { beta: 1 }) : graph.op('LOGISTIC', [logits], result),
   );
-  if (unlike) graph.outputs.push(emitUnlikeTflite(graph, feature, unlike));
+  if (unlike) {
+    const feature = values.get(head.features[0]?.value ?? -1);
+    if (!feature) throw new Error('the network has no features');
+    graph.outputs.push(emitUnlikeTflite(graph, feature, unlike));
+  }
   Object.assign(graph.metadata, metadata);
   return graph.encode();
 }

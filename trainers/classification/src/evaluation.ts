@@ -1,5 +1,11 @@
 /** Builds the content of evaluation.json. */
-import type { Calibration, Evaluation, MultiLabelEvaluation, UnlikeReport } from '@platform/contract/evaluation';
+import type {
+  Calibration,
+  Evaluation,
+  MultiLabelEvaluation,
+  NetworkChoice,
+  UnlikeReport,
+} from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
@@ -23,6 +29,8 @@ export interface EvaluationInput extends TrainingRun {
   /** Undefined for multi-label classification. */
   unlike: Unlike | undefined;
   exported: ModelsOnDisk;
+  /** Recipe `auto` only. */
+  networks?: NetworkChoice | undefined;
   measured: Measurements;
   advice: string[];
   /** Duration since the start of the trainer. */
@@ -33,7 +41,11 @@ const maxWorst = 20;
 
 export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
   const { measured, trained, prepared, thresholds, recipe, backbone } = input;
-  const head = evaluationHead({ ...input, side: recipe.side, pretrained: backbone });
+  const { networks } = input;
+  const head = {
+    ...evaluationHead({ ...input, side: recipe.side, pretrained: backbone }),
+    ...(networks ? { networks } : {}),
+  };
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
   const calibration = calibrationOf(evaluated, trained);
   if (thresholds) {

@@ -7,6 +7,7 @@ import { intervalNote, table } from '@platform/trainer-engine/markdown';
 import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
+import { networkSection } from './network-section.ts';
 import type { Recipe } from './recipe.ts';
 import { unlikeOutput } from '@platform/contract/model-output';
 
@@ -22,6 +23,8 @@ export interface ModelCard {
   /** Label → minimum probability of a predicted label; multi-label classification only. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
+  /** Recipe `auto` only: what the networks cost and how well they did. */
+  networks?: ClassifierEvaluation['networks'];
   pretrained: { name: string; sha256: string; license: string };
   dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };
   /** Preprocessing steps of an image. */
@@ -67,6 +70,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
       ? { thresholds: Object.fromEntries(evaluation.per_class.map(({ label, threshold }) => [label, threshold])) }
       : {}),
     files: evaluation.files,
+    ...(evaluation.networks ? { networks: evaluation.networks } : {}),
     pretrained: { ...pretrained, license },
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
@@ -212,6 +216,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
       sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
     ),
     ...fileTable(evaluation),
+    ...networkSection(evaluation.networks),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
       counts: `${source}${train} training, ${validation} validation, ${test} test images, ${skipped} skipped.`,

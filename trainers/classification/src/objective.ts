@@ -40,6 +40,8 @@ export interface Objective {
   validation(evaluated: readonly EvaluatedImage[]): Validation;
 }
 
+export const outputOf = (task: Task): OutputKind => (task === 'single_label_classification' ? 'softmax' : 'sigmoid');
+
 /** @param examples - the training examples: rare classes get a higher weight. */
 export function objectiveOf(task: Task, examples: readonly Example[], labels: readonly string[]): Objective {
   return task === 'single_label_classification' ? singleLabel(examples, labels) : multiLabel(examples, labels);

@@ -9,7 +9,7 @@ import type { PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Progress } from '@platform/trainer-engine/progress';
-import { resolveRecipe } from './recipe.ts';
+import { isFineTuned, resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
@@ -121,10 +121,14 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const [learning, checking, heldOut] = [train ?? 0, validation ?? 0, test ?? 0];
   const pixels = (recipe.side / 160) ** 2;
   const views = learning * (1 + recipe.probeCopies);
-  const tuned = recipe.recipe === 'auto' ? recipe.epochs * (learning * 0.015 + checking * 0.007) : 0;
+  const tuned = isFineTuned(recipe) ? recipe.epochs * (learning * 0.015 + checking * 0.007) : 0;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
   progress.plan('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
   progress.plan('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
+  if (recipe.recipe === 'auto') {
+    progress.plan('second features', { phase: 'training', cost: 0.3 + views * 0.02 * pixels });
+    progress.plan('second probe', { phase: 'training', cost: 0.2 + views * 0.012 });
+  }
   progress.plan('fine-tune', { phase: 'training', cost: tuned * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
 }
@@ -137,7 +141,7 @@ function splitSamples(
 ): Pick<PreparedDataset, 'train' | 'validation' | 'test'> {
   const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
   // The probe alone needs no validation images: with test images, it can train on all others.
-  const needed = own.validation.length === 0 && (recipe === 'auto' || own.test.length === 0);
+  const needed = own.validation.length === 0 && (recipe !== 'probe' || own.test.length === 0);
   const all = needed ? withValidation(samples, seed) : samples;
   return { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };
 }

@@ -32,7 +32,12 @@ export interface Recipe {
   probeRows: number;
   /** Maximum product of rows and labels for the probe: its time is proportional to this product. */
   probeWork: number;
+  /** Size of the largest model file, in megabytes (10^6 bytes); undefined: no limit. */
+  maxModelMegabytes: number | undefined;
 }
+
+/** Whether the last step is fine-tuning. */
+export const isFineTuned = ({ recipe }: Pick<Recipe, 'recipe'>): boolean => recipe === 'auto' || recipe === 'compact';
 
 const augmentations: AugmentationRanges = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
 /** A linear head on frozen features does not benefit from stronger augmentations. */
@@ -42,7 +47,7 @@ const mild: AugmentationRanges = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 
 const mostOfIt = 0.75;
 
 const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
-  recipe: 'auto',
+  recipe: 'compact',
   batch: 8,
   freezeUntil: 24,
   learningRate: 3e-4,
@@ -55,6 +60,7 @@ const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   probeAugmentation: mild,
   probeRows: 3000,
   probeWork: 30_000,
+  maxModelMegabytes: undefined,
 };
 
 function taskOf(kind: JobKind): Task {
@@ -80,6 +86,7 @@ export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | '
     requested.augmentation = { ...requested.augmentation, area: mostOfIt };
     requested.probeAugmentation = { ...requested.probeAugmentation, area: mostOfIt };
   }
+  if (requested.recipe === 'accurate') requested.freezeUntil = Infinity;
   return { requested, unknown };
 }
 

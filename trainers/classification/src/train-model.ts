@@ -5,7 +5,6 @@ import path from 'node:path';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
 import type { Augmentation } from '@platform/trainer-engine/images';
-import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
@@ -25,6 +24,7 @@ import type { Objective, Validation } from './objective.ts';
 import type { PreparedDataset } from './prepare.ts';
 import { headOf, sizeOf } from './head.ts';
 import { ProbeFeatures, trainLinearProbe } from './linear-probe.ts';
+import { isFineTuned } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import type { EvaluatedImage } from './score.ts';
 import type { Feed } from '@platform/trainer-engine/runtime';
@@ -66,10 +66,12 @@ export interface TrainingRun {
   recipe: Recipe;
   /** Training changes its weights. */
   backbone: Backbone;
+  /** Reads the same network with its pretrained weights. */
+  readBackbone(): Backbone;
   /** Folder for temporary files. */
   tmp: string;
   prepared: PreparedDataset;
-  progress: Progress;
+  progress: Pick<Progress, 'update'>;
 }
 
 /** Larger batches cost memory and are not faster. */
@@ -114,10 +116,10 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
 
   const head = copyHead(tape);
   const tuningStarted = clock.now();
-  const isTuning = recipe.recipe === 'auto' && probe !== undefined;
+  const isTuning = isFineTuned(recipe) && probe !== undefined;
   const tuned = isTuning ? await tuneFromProbe(run, { model, tape, objective, evaluate, report }) : undefined;
   // Read the probe's backbone again after fine-tuning: keeping it meanwhile would cost memory.
-  const frozen = pretrainedWeights(isTuning ? readEfficientnet() : backbone);
+  const frozen = pretrainedWeights(isTuning ? run.readBackbone() : backbone);
   const weights = new Map<Stage, Weights>([['probe', new Map([...frozen, ...head])]]);
   if (tuned) weights.set('fine-tune', parameterValues(tape));
   const isTunedChosen = probe && tuned && !isProbeBetter(probe, tuned, validation.length);

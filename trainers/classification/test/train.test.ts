@@ -268,3 +268,50 @@ test('SIGTERM in the middle of an epoch ends with 143 and leaves no temporary fi
   assert.equal(events.filter(({ is }) => is === 'error').length, 0);
   assert.ok(events.some((event) => event.is === 'log' && event.message === 'Stopped by order.'));
 });
+
+test('recipe accurate: two frozen networks in one file; auto compares both and stays within the size of the job', async () => {
+  await using one = await tempFolder();
+  await using two = await tempFolder();
+  await using three = await tempFolder();
+  await writeJob(one.path, { arguments: { recipe: 'accurate' } });
+  assert.deepEqual(await startTrainer(main, one.path).ended, { code: 0, signal: null, stderr: '' });
+  const accurate = await evaluationIn(one.path);
+  assert.match(accurate.pretrained.name, /Lite0.*Lite2/);
+  assert.deepEqual([accurate.chosen, accurate.fine_tuned, accurate.networks], ['probe', null, undefined]);
+  assert.ok(accurate.accuracy >= 0.8 && accurate.model.size_bytes < 33.5e6, `${accurate.model.size_bytes} bytes`);
+  for (const { max_difference: difference } of accurate.files) assert.ok(difference !== null && difference <= 1e-4);
+
+  const count = { train: 8, validation: 7, test: 2 };
+  await writeJob(two.path, { framework: 'onnx', count, arguments: { recipe: 'auto', epochs: '1' } });
+  assert.deepEqual(await startTrainer(main, two.path).ended, { code: 0, signal: null, stderr: '' });
+  const { networks, pretrained, model } = await evaluationIn(two.path);
+  assert.ok(networks?.gain && networks.gain.images === 21);
+  const delivered = networks.candidates.find(({ recipe }) => recipe === networks.chosen);
+  assert.deepEqual(
+    [delivered?.name, delivered && model.size_bytes - delivered.size_bytes < 50_000],
+    [pretrained.name, true],
+  );
+  const card = await readFile(path.join(two.path, jobFiles.out, modelFiles.cardText), 'utf8');
+  assert.match(card, /## Networks\n[\s\S]*accurate/);
+  const shares = (await readEvents(two.path)).flatMap((event) => (event.is === 'progress' ? [event.progress] : []));
+  assert.deepEqual(
+    shares,
+    shares.toSorted((a, b) => a - b),
+  );
+  assert.equal(shares.at(-1), 1);
+
+  const limited = { recipe: 'auto', epochs: '1', max_model_megabytes: '20' };
+  await writeJob(three.path, { framework: 'onnx', count, arguments: limited });
+  assert.deepEqual(await startTrainer(main, three.path).ended, { code: 0, signal: null, stderr: '' });
+  const small = await evaluationIn(three.path);
+  assert.deepEqual([small.networks?.chosen, small.networks?.candidates.length], ['compact', 1]);
+  assert.match(small.networks?.reason ?? '', /needs 33.* MB, the job allows 20 MB/);
+});
+
+test('a job whose files would be larger than it allows is refused', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { recipe: 'accurate', max_model_megabytes: '20' } });
+  const { code, stderr } = await startTrainer(main, folder.path).ended;
+  assert.equal(code, 65);
+  assert.match(stderr, /INVALID_ARGUMENT.*the model files of the recipe accurate have 33/);
+});

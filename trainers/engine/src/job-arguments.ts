@@ -2,12 +2,14 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
 import type { BuiltInKind } from '@platform/contract/model-kinds';
-import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
+import { isTrainerSetting, type RecipeName, recipes, settingProblem } from '@platform/contract/trainer-settings';
 
 export interface JobArguments {
   recipe?: RecipeName;
   epochs?: number;
   side?: number;
+  /** Size of the largest model file, in megabytes (10^6 bytes). */
+  maxModelMegabytes?: number;
 }
 
 /** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
@@ -26,7 +28,9 @@ export function parseJobArguments(
     }
     const limit = settingProblem(key, value, kind);
     if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
-    if (key === 'recipe') given.recipe = value === 'probe' ? 'probe' : 'auto';
+    const recipe = recipes.find((one) => one === value);
+    if (key === 'recipe') given.recipe = recipe ?? 'auto';
+    else if (key === 'max_model_megabytes') given.maxModelMegabytes = Number(value);
     else given[key] = Number(value);
   }
   return { given, unknown };

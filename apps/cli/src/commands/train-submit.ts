@@ -85,7 +85,13 @@ function submitCommand(train: Command, run: Run): void {
         trainedFrameworks,
       ),
     )
-    .addOption(choiceOption('--recipe <name>', 'probe: a first model within seconds', recipeWords))
+    .addOption(
+      choiceOption(
+        '--recipe <name>',
+        'accurate: two networks, for objects never seen; probe: a first model within seconds',
+        recipeWords,
+      ),
+    )
     .option('--epochs <n>', 'rounds over the images at most')
     .option('--side <px>', 'pixels of the square that the network sees')
     .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);

@@ -10,12 +10,12 @@ export interface StorySize {
   readonly objects: number;
   readonly trainPerObject: number;
   readonly testPerObject: number;
-  readonly recipe: 'auto' | 'probe';
+  readonly recipe: 'compact' | 'probe';
   /** Required share of right predictions on held-out images. */
   readonly mustBeRight: number;
 }
 export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
-  full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'auto', mustBeRight: 0.8 },
+  full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'compact', mustBeRight: 0.8 },
   small: { objects: 4, trainPerObject: 10, testPerObject: 5, recipe: 'probe', mustBeRight: 0.5 },
 };
 

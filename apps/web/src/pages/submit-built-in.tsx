@@ -1,6 +1,7 @@
 import { useMutation } from '@connectrpc/connect-query';
 import { MLTrainingService, ModelFramework } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { type BuiltInKind, builtInKinds, modelKinds } from '@platform/contract/model-kinds';
+import type { RecipeName } from '@platform/contract/trainer-settings';
 import { useState } from 'react';
 import { SelectField } from '../parts/fields.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
@@ -22,10 +23,11 @@ const noLabels: ReadonlySet<string> = new Set();
 export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
   const { organization } = useSession();
   const [kind, setKind] = useState<BuiltInKind>('single_label_classification');
-  const [recipe, setRecipe] = useState('auto');
+  const [recipe, setRecipe] = useState('');
   const [framework, setFramework] = useState<Framework>();
   const [excluded, setExcluded] = useState(noLabels);
   const fields = useJobFields(() => suggestName(datasets.find(({ id }) => id === datasetId)?.name ?? ''));
+  const effort = chosenRecipe(kind, recipe);
   const choice = useLabelChoice(datasetId, kind, excluded);
   const { frameworks: supported, modelType, question } = modelKinds[kind];
   const submission = useMutation(MLTrainingService.method.submitTrainingJob, { onSuccess: useOpenJob() });
@@ -38,7 +40,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
       modelType,
       tags: choice.chosen,
       modelFramework: framework && supported.includes(framework) ? frameworks[framework].value : 0,
-      arguments: recipe === 'auto' ? {} : { recipe },
+      arguments: effort.isDefault ? {} : { recipe: effort.value },
     });
   };
   return (
@@ -65,7 +67,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
         onToggle={(label) => setExcluded((now) => toggleItem(now, label))}
       />
       <div className="form-grid">
-        <SelectField label="Effort" value={recipe} onChange={setRecipe} options={recipes} />
+        <SelectField label="Effort" value={effort.value} onChange={setRecipe} options={effort.options} />
         {supported.length > 1 && <FormatField supported={supported} value={framework} onChange={setFramework} />}
       </div>
       <LimitFields {...fields.limits} />
@@ -93,10 +95,24 @@ const FormatField = ({ supported, value, onChange }: FormatFieldProps) => (
   />
 );
 
-const recipes = [
-  { value: 'auto', text: 'Best model' },
-  { value: 'probe', text: 'First model within seconds' },
-];
+const classifierRecipes: Readonly<Record<RecipeName, string>> = {
+  compact: 'Best small model',
+  accurate: 'Two networks, for objects never seen',
+  auto: 'The better of both, with more time',
+  probe: 'First model within seconds',
+};
+const detectorRecipes: Readonly<Partial<Record<RecipeName, string>>> = {
+  auto: 'Best model',
+  probe: classifierRecipes.probe,
+};
+
+/** The recipes of the kind, and the selected one; the first is the default. */
+function chosenRecipe(kind: BuiltInKind, selected: string) {
+  const entries = Object.entries(kind === 'object_detection' ? detectorRecipes : classifierRecipes);
+  const options = entries.map(([value, text]) => ({ value, text }));
+  const value = options.some((one) => one.value === selected) ? selected : (options[0]?.value ?? '');
+  return { value, options, isDefault: value === options[0]?.value };
+}
 
 /** Derives a model name from a dataset's name. */
 const suggestName = (name: string): string =>

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { imageScores, pairedGain } from './choose-network.ts';
+
+/** Scores of 30 images, of which the first `wrong` are wrong. */
+const scores = (wrong: number): number[] => Array.from({ length: 30 }, (_, i) => (i < wrong ? 0 : 1));
+const isBetter = ({ mean, standard_error: error }: ReturnType<typeof pairedGain>): boolean => mean > error;
+
+test('a network is better by more than one standard error, not by one image', () => {
+  assert.equal(isBetter(pairedGain(scores(6), scores(6))), false);
+  assert.equal(isBetter(pairedGain(scores(6), scores(5))), false);
+  assert.equal(isBetter(pairedGain(scores(6), scores(9))), false);
+  assert.equal(isBetter(pairedGain(scores(6), scores(1))), true);
+  assert.deepEqual(pairedGain([], []), { mean: 0, standard_error: 1, images: 0 });
+});
+
+test('scores of images: right or wrong, or the F1 of their labels', () => {
+  const single = [
+    { classes: [0], probabilities: Float64Array.of(0.7, 0.3) },
+    { classes: [0], probabilities: Float64Array.of(0.3, 0.7) },
+  ];
+  assert.deepEqual(imageScores(single, 'softmax'), [1, 0]);
+  const several = Array.from({ length: 20 }, (_, i) => ({
+    classes: i % 2 === 0 ? [0, 1] : [],
+    probabilities: i % 2 === 0 ? Float64Array.of(0.9, i === 0 ? 0.1 : 0.9) : Float64Array.of(0.1, 0.1),
+  }));
+  const found = imageScores(several, 'sigmoid');
+  assert.ok(Math.abs((found[0] ?? 0) - 2 / 3) < 1e-9 && found.slice(1).every((score) => score === 1), found.join());
+});
