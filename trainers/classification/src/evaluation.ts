@@ -20,7 +20,7 @@ export interface EvaluationInput extends TrainingRun {
   /** Set for multi-label classification. */
   thresholds: ReadonlyMap<Stage, readonly number[]> | undefined;
   exported: ModelsOnDisk;
-  /** Recipe `auto` only. */
+  /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice | undefined;
   measured: Measurements;
   advice: string[];
