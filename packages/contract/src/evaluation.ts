@@ -131,12 +131,12 @@ export interface NetworkReport {
   size_bytes: number;
   /** Median time of its ONNX file per image on the training host. */
   latency_ms: number;
-  /** Duration of its training. */
+  /** Duration of its training; that of the accurate network includes the compact one. */
   seconds: number;
   /** Mean score of a validation image: right or wrong, or with several labels the F1 of its labels. */
   validation_score: number;
 }
-/** The choice between networks by recipe `auto`. */
+/** The networks of the recipes `auto` and `accurate`, and which of them is delivered. */
 export interface NetworkChoice {
   chosen: NetworkReport['recipe'];
   /** One sentence for users. */
@@ -176,7 +176,7 @@ interface EvaluationHead {
   advice: string[];
   /** Absent in files of earlier trainers and of scripts. */
   held_out?: HeldOutReport;
-  /** Recipe `auto` of a classifier only. */
+  /** Recipes `auto` and `accurate` of a classifier only. */
   networks?: NetworkChoice;
 }
 

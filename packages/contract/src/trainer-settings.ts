@@ -4,7 +4,7 @@ import { type BuiltInKind, modelKinds } from './model-kinds.ts';
 
 /**
  * probe: the linear head only, within seconds. compact: the probe, then fine-tuning; delivers the better one. accurate:
- * a linear head on two frozen networks. auto: compact and accurate, delivers the better one; for detectors the probe,
+ * the mean of compact and of a probe on a second network. auto: compact and accurate, delivers the better one; for detectors the probe,
  * then fine-tuning.
  */
 export const recipes = ['auto', 'compact', 'accurate', 'probe'] as const;

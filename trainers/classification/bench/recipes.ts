@@ -1,7 +1,8 @@
 /**
- * Compares whole trainings on objects that no training image shows: compact (fine-tuned Lite0), accurate (Lite0 and
- * Lite2, frozen), lite2 (Lite2, fine-tuned), and what `auto` delivers. Sets for development only.
- *   node recipes.ts [--set=drawings-22] [--networks=compact,accurate] [--seeds=1] [--epochs=N]
+ * Compares whole trainings on objects that no training image shows: compact (fine-tuned Lite0), lite2 (fine-tuned Lite2),
+ * lite2-probe (frozen Lite2), frozen (one probe on Lite0 and Lite2), and means of two of them. The recipe `accurate` is
+ * compact+lite2-probe. Sets for development only.
+ *   node recipes.ts [--set=drawings-22] [--networks=compact,lite2-probe,compact+lite2-probe] [--seeds=1] [--epochs=N]
  */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
@@ -12,16 +13,20 @@ import { systemClock } from '@platform/trainer-engine/clock';
 import { localDevices } from '@platform/trainer-engine/device';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import sharp from 'sharp';
 import { writeJobFolder } from '../../engine/test/job-folder.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
-import { fewestImages, imageScores, pairedGain } from '../src/choose-network.ts';
-import { readNetwork } from '../src/networks.ts';
+import { fewestImages, imageScores, meansOf, pairedGain } from '../src/choose-network.ts';
+import { chooseThresholds, multiLabelScoreOf } from '../src/multi-score.ts';
+import { outputOf } from '../src/objective.ts';
 import { prepare } from '../src/prepare.ts';
 import { parseRecipeArguments } from '../src/recipe.ts';
 import type { Recipe } from '../src/recipe.ts';
+import type { OutputKind } from '../src/head.ts';
+import type { EvaluatedImage } from '../src/score.ts';
 import { trainModel } from '../src/train-model.ts';
 import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';
 import type { CutOut } from './cut-outs.ts';
@@ -30,7 +35,7 @@ import { testSets } from './sets.ts';
 const { values: flags } = parseArgs({
   options: {
     set: { type: 'string', default: 'drawings-22' },
-    networks: { type: 'string', default: 'compact,accurate' },
+    networks: { type: 'string', default: 'compact,lite2-probe,compact+lite2-probe' },
     seeds: { type: 'string', default: '1' },
     epochs: { type: 'string' },
   },
@@ -41,17 +46,20 @@ interface Variant {
   change: Partial<Recipe>;
 }
 const variants: Readonly<Record<string, Variant>> = {
-  compact: { read: () => readNetwork('compact'), change: { recipe: 'compact' } },
-  accurate: { read: () => readNetwork('accurate'), change: { recipe: 'accurate', freezeUntil: Infinity } },
+  compact: { read: () => readEfficientnet(), change: { recipe: 'compact' } },
+  frozen: {
+    read: () => sideBySide(readEfficientnet(), readEfficientnet('Lite2')),
+    change: { recipe: 'probe', freezeUntil: Infinity },
+  },
   // As with Lite0, the first four stages are frozen.
   lite2: { read: () => readEfficientnet('Lite2'), change: { recipe: 'compact', freezeUntil: 33 } },
+  'lite2-probe': { read: () => readEfficientnet('Lite2'), change: { recipe: 'probe', freezeUntil: Infinity } },
 };
 const cutOutSets: Readonly<Record<string, () => CutOut[] | undefined>> = {
   'stamps-9': () => stampCutOuts(),
   'drawings-8': () => clipArt(8),
   'drawings-22': () => clipArt(22),
 };
-const kind = 'single_label_classification';
 const pixels = 300;
 
 /** One in three groups is for the test. */
@@ -77,6 +85,7 @@ async function imagesOf(name: string, seed: number): Promise<AsyncIterable<TestI
 }
 
 async function measure(folder: string, seed: number): Promise<void> {
+  const kind = testSets[flags.set]?.kind ?? 'single_label_classification';
   const limits = { wall_seconds: 36_000, memory_mib: 4096, disk_mib: 4096 };
   const job = { kind, model_name: flags.set, arguments: {}, seed, limits } as const;
   await writeJobFolder(folder, job, await imagesOf(flags.set, seed));
@@ -99,11 +108,21 @@ async function measure(folder: string, seed: number): Promise<void> {
   const progress = new Progress(events, systemClock);
   const { recipe, prepared } = await prepare(training, requested, outFolder, progress);
   const { train, validation, test } = prepared;
+  const output = outputOf(recipe.task);
   const counts = `${train.length} training, ${validation.length} validation, ${test.length} test images`;
   console.log(`${flags.set}, seed ${seed}: ${counts}, ${recipe.side} px, ${recipe.epochs} epochs`);
   const device = { place: 'cpu', name: 'cpu', reason: '', isFallback: false } as const;
-  const found = new Map<string, { validated: number[]; tested: number[] }>();
+  const found = new Map<string, Evaluated>();
   for (const name of flags.networks.split(',')) {
+    const [first, second] = name.split('+').map((one) => found.get(one));
+    if (first && second) {
+      const result = {
+        validated: meansOf(first.validated, second.validated, output),
+        tested: meansOf(first.tested, second.tested, output),
+      };
+      print(name, { result, first: [...found.values()][0] ?? result, output }, 'mean of both logits');
+      continue;
+    }
     const variant = variants[name];
     if (!variant) throw new Error(`${name} is none of ${Object.keys(variants).join(', ')}`);
     const own = { ...recipe, ...variant.change };
@@ -112,25 +131,47 @@ async function measure(folder: string, seed: number): Promise<void> {
     const trained = await trainModel({ ...parts, backbone: variant.read(), readBackbone: () => variant.read() });
     const { user, system } = process.cpuUsage(before);
     const seconds = `${((user + system) / 1e6).toFixed(0)} CPU s, ${((systemClock.now() - started) / 1000).toFixed(0)} s`;
-    const scores = async (samples: typeof test): Promise<number[]> =>
-      imageScores(await trained.evaluate(trained.chosen, samples), trained.objective.output);
-    const result = { validated: await scores(validation), tested: await scores(test) };
+    const result = {
+      validated: await trained.evaluate(trained.chosen, validation),
+      tested: await trained.evaluate(trained.chosen, test),
+    };
     await trained.release();
     found.set(name, result);
-    const first = [...found.values()][0] ?? result;
-    const gain = pairedGain(first.tested, result.tested);
-    const choice = pairedGain(first.validated, result.validated);
-    console.log(
-      `  ${name}: delivers its ${trained.chosen}; test ${share(result.tested)}, beside the first ${signed(gain)}; ` +
-        `validation ${share(result.validated)}, ${signed(choice)}; ${seconds}, load ${loadavg()[0]?.toFixed(1)}` +
-        (name === 'accurate'
-          ? `; auto delivers ${validation.length >= fewestImages && choice.mean > choice.standard_error ? 'accurate' : 'compact'}`
-          : ''),
-    );
+    const about = `delivers its ${trained.chosen}, ${seconds}, load ${loadavg()[0]?.toFixed(1)}`;
+    print(name, { result, first: [...found.values()][0] ?? result, output }, about);
   }
   prepared.close();
 }
-const share = (scores: readonly number[]): string =>
+
+interface Evaluated {
+  validated: readonly EvaluatedImage[];
+  tested: readonly EvaluatedImage[];
+}
+
+interface Compared {
+  result: Evaluated;
+  first: Evaluated;
+  output: OutputKind;
+}
+/** Several labels: the score of an image is the F1 of its labels, at the best thresholds for the test images. */
+function print(name: string, { result, first, output }: Compared, about: string): void {
+  const [tested, validated] = [result.tested, result.validated].map((one) => imageScores(one, output));
+  const [before, validatedBefore] = [first.tested, first.validated].map((one) => imageScores(one, output));
+  const gain = pairedGain(before ?? [], tested ?? []);
+  const choice = pairedGain(validatedBefore ?? [], validated ?? []);
+  const labels = result.tested[0]?.probabilities.length ?? 0;
+  const { mean_average_precision: map, micro_f1: f1 } = multiLabelScoreOf(
+    result.tested,
+    chooseThresholds(result.validated, labels),
+  );
+  const several = output === 'sigmoid' ? `; mAP ${map.toFixed(3)}, micro F1 ${f1.toFixed(3)}` : '';
+  const isChosen = result.validated.length >= fewestImages && choice.mean > choice.standard_error;
+  console.log(
+    `  ${name}: test ${share(tested)}, beside the first ${signed(gain)}; validation ${share(validated)}, ${signed(choice)}` +
+      `${several}: auto would ${isChosen ? '' : 'not '}deliver it; ${about}`,
+  );
+}
+const share = (scores: readonly number[] = []): string =>
   `${((100 * scores.reduce((a, b) => a + b, 0)) / scores.length).toFixed(1)} %`;
 const signed = ({ mean, standard_error: error }: ReturnType<typeof pairedGain>): string =>
   `${(100 * mean).toFixed(1)} ± ${(100 * error).toFixed(1)}`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { imageScores, pairedGain } from './choose-network.ts';
+import { imageScores, meansOf, pairedGain } from './choose-network.ts';
 
 /** Scores of 30 images, of which the first `wrong` are wrong. */
 const scores = (wrong: number): number[] => Array.from({ length: 30 }, (_, i) => (i < wrong ? 0 : 1));
@@ -26,4 +26,14 @@ test('scores of images: right or wrong, or the F1 of their labels', () => {
   }));
   const found = imageScores(several, 'sigmoid');
   assert.ok(Math.abs((found[0] ?? 0) - 2 / 3) < 1e-9 && found.slice(1).every((score) => score === 1), found.join());
+});
+
+test('means of probabilities are those of the mean of the logits', () => {
+  const sigmoid = (z: number): number => 1 / (1 + Math.exp(-z));
+  const one = (...p: number[]) => [{ classes: [0], probabilities: Float64Array.from(p) }];
+  const [found] = meansOf(one(sigmoid(2), sigmoid(-1)), one(sigmoid(0), sigmoid(5)), 'sigmoid');
+  for (const [k, z] of [1, 2].entries()) assert.ok(Math.abs((found?.probabilities[k] ?? 9) - sigmoid(z)) < 1e-9);
+  const [mean] = meansOf(one(0.5, 0.5), one(0.8, 0.2), 'softmax');
+  const [a = 0, b = 0] = mean?.probabilities ?? [];
+  assert.ok(Math.abs(a + b - 1) < 1e-9 && Math.abs(a / b - 2) < 1e-9);
 });

@@ -1,13 +1,23 @@
-/** Recipe `auto`: trains the compact and the accurate network and delivers the better one. */
+/**
+ * The compact network is Lite0, fine-tuned. The accurate one is the mean of its logits and those of a linear probe on
+ * Lite2, frozen. Recipe `auto` delivers the better one.
+ */
 import type { NetworkChoice, NetworkReport } from '@platform/contract/evaluation';
 import type { Events } from '@platform/trainer-engine/events';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { bothNames } from '@platform/trainer-engine/pretrained/side-by-side';
 import { round } from '@platform/trainer-engine/progress';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { classifierOf, exportOnnx } from './classifier.ts';
+import { atTemperature, chooseTemperature } from './calibration.ts';
+import { classifierOf, exportOnnx, meanOf } from './classifier.ts';
+import type { Classifier } from './classifier.ts';
 import { runOnnxModel } from './exported-model.ts';
+import type { OutputKind } from './head.ts';
+import type { Sample } from './load-images.ts';
 import { chooseThresholds } from './multi-score.ts';
-import { estimateModelBytes, megabytesOf, readNetwork } from './networks.ts';
-import type { NetworkName } from './networks.ts';
+import { estimateModelBytes, megabytesOf, requireSmallEnough } from './networks.ts';
+import { outputOf } from './objective.ts';
+import { hasSecondNetwork } from './recipe.ts';
 import { argmax } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 import { trainModel } from './train-model.ts';
@@ -18,44 +28,67 @@ export const fewestImages = 20;
 /** Images for the latency. */
 const timedImages = 20;
 
-export interface DeliveredRun {
+type ExportedWith = Pick<Classifier, 'metadata' | 'unlike'>;
+
+/** A trained network and the files that it makes. */
+export interface TrainedNetwork {
   run: TrainingRun;
   trained: TrainedModel;
-  /** Recipe `auto` only. */
+  classifier(of: ExportedWith): Classifier;
+}
+export interface DeliveredNetwork extends TrainedNetwork {
+  /** Recipes `auto` and `accurate` only. */
   networks: NetworkChoice | undefined;
 }
 
-/** Trains what the recipe asks for. */
-export async function trainByRecipe(run: TrainingRun): Promise<DeliveredRun> {
-  if (run.recipe.recipe !== 'auto') return { run, trained: await trainModel(run), networks: undefined };
-  const compact = await trainNetwork(run, 'compact');
-  const accurateRun = secondRun(run);
-  const conflict = conflictWith(accurateRun, compact.trained);
-  if (conflict !== undefined) {
+/** Trains what the recipe asks for. @throws PlatformError if the files of the recipe would be larger than allowed. */
+export async function trainByRecipe(run: TrainingRun): Promise<DeliveredNetwork> {
+  const { recipe, prepared, training, backbone } = run;
+  const second = hasSecondNetwork(recipe) ? secondRun(run) : undefined;
+  const isRequested = recipe.recipe === 'accurate';
+  const bytesOf = (networks: (typeof backbone)[]): number =>
+    estimateModelBytes(networks, outputOf(recipe.task), { side: recipe.side, classes: prepared.labels.length });
+  const bytes = second ? bytesOf([backbone, second.backbone]) : 0;
+  requireSmallEnough(isRequested ? bytes : bytesOf([backbone]), recipe);
+
+  const { clock } = training;
+  const started = clock.now();
+  const compact = await trainAlone(run);
+  const seconds = round((clock.now() - started) / 1000);
+  if (!second) return { ...compact, networks: undefined };
+  const report = await reportOn('compact', compact, seconds);
+  const reason = isRequested ? undefined : conflictWith(run, bytes);
+  if (reason !== undefined) {
     for (const part of ['second features', 'second probe']) run.progress.update(part, 1);
-    const networks: NetworkChoice = { chosen: 'compact', reason: conflict, candidates: [compact.report], gain: null };
-    return { run, trained: compact.trained, networks };
+    return { ...compact, networks: { chosen: 'compact', reason, candidates: [report], gain: null } };
   }
-  const accurate = await trainNetwork(accurateRun, 'accurate');
-  const output = compact.trained.objective.output;
-  const gain = pairedGain(imageScores(compact.validated, output), imageScores(accurate.validated, output));
-  const isAccurate = gain.mean > gain.standard_error;
-  await (isAccurate ? compact : accurate).trained.release();
+  const accurate = await withSecond(compact, await trainAlone(second));
+  const both = [report, await reportOn('accurate', accurate, round((clock.now() - started) / 1000))];
+  const gain = await gainOf(compact, accurate);
+  const isBetter = gain.mean > gain.standard_error;
+  const isAccurate = isRequested || isBetter;
+  const compared = `On ${gain.images} validation images the accurate network is ${isBetter ? '' : 'not '}better by more than one standard error.`;
   const networks: NetworkChoice = {
     chosen: isAccurate ? 'accurate' : 'compact',
-    reason: `On ${gain.images} validation images the accurate network is ${isAccurate ? '' : 'not '}better by more than one standard error.`,
-    candidates: [compact.report, accurate.report],
+    reason: isRequested ? `The job requests the accurate network. ${compared}` : compared,
+    candidates: both,
     gain,
   };
-  return isAccurate
-    ? { run: { ...accurateRun, training: run.training, progress: run.progress }, trained: accurate.trained, networks }
-    : { run, trained: compact.trained, networks };
+  return { ...(isAccurate ? accurate : compact), networks };
 }
 
-/** The same job with the accurate network: a probe alone, with parts of the progress of its own. */
+async function trainAlone(run: TrainingRun): Promise<TrainedNetwork> {
+  const trained = await trainModel(run);
+  const { side } = run.recipe;
+  const { output } = trained.objective;
+  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
+  return { run, trained, classifier: (of) => classifierOf(run.backbone, weights, { side, output, ...of }) };
+}
+
+/** The same job with a probe on Lite2, with parts of the progress of its own. */
 function secondRun(run: TrainingRun): TrainingRun {
   const { progress, training } = run;
-  const readBackbone = () => readNetwork('accurate');
+  const readBackbone = () => readEfficientnet('Lite2');
   const events: Events = {
     ...training.events,
     // The curve of the job is that of the compact network.
@@ -64,7 +97,7 @@ function secondRun(run: TrainingRun): TrainingRun {
   return {
     ...run,
     training: { ...training, events },
-    recipe: { ...run.recipe, recipe: 'accurate', freezeUntil: Infinity },
+    recipe: { ...run.recipe, recipe: 'probe', freezeUntil: Infinity },
     backbone: readBackbone(),
     readBackbone,
     progress: {
@@ -75,47 +108,94 @@ function secondRun(run: TrainingRun): TrainingRun {
   };
 }
 
-/** Why the accurate network cannot be chosen; undefined if it can. */
-function conflictWith({ backbone, recipe, prepared }: TrainingRun, { objective }: TrainedModel): string | undefined {
-  const { validation, labels } = prepared;
+/** The mean of both networks. Its stages are those of the first; the delivered one is evaluated with both. */
+async function withSecond(first: TrainedNetwork, second: TrainedNetwork): Promise<TrainedNetwork> {
+  const { run, trained } = first;
+  const { objective, chosen } = trained;
+  const evaluateBoth = async (samples: readonly Sample[]): Promise<EvaluatedImage[]> =>
+    meansOf(
+      await trained.evaluate(chosen, samples),
+      await second.trained.evaluate(second.trained.chosen, samples),
+      objective.output,
+    );
+  const temperature = chooseTemperature(await evaluateBoth(run.prepared.validation), objective.output);
+  const { probe, fine_tune: fineTune } = trained.seconds;
+  return {
+    run: { ...run, backbone: { ...run.backbone, ...bothNames(run.backbone, second.run.backbone) } },
+    // The score "unlike" is that of the first network.
+    classifier: (of) => meanOf(first.classifier(of), second.classifier({ ...of, unlike: undefined }), temperature),
+    trained: {
+      ...trained,
+      seconds: { probe: round(probe + second.trained.seconds.probe), fine_tune: fineTune },
+      temperatures: new Map([...trained.temperatures, [chosen, temperature]]),
+      evaluate: async (stage, samples) => {
+        if (stage !== chosen) return trained.evaluate(stage, samples);
+        return (await evaluateBoth(samples)).map((one) => ({
+          ...one,
+          probabilities: atTemperature(one.probabilities, objective.output, temperature),
+        }));
+      },
+      release: async () => {
+        await trained.release();
+        await second.trained.release();
+      },
+    },
+  };
+}
+
+/** The probabilities of the mean of the logits: the geometric mean, which sums to 1 again. */
+export const meansOf = (
+  first: readonly EvaluatedImage[],
+  second: readonly EvaluatedImage[],
+  output: OutputKind,
+): EvaluatedImage[] =>
+  first.map(({ classes, probabilities }, i) => {
+    const other = second[i]?.probabilities ?? new Float64Array();
+    const roots = Float64Array.from(probabilities, (p, k) => Math.sqrt(p * (other[k] ?? 0)));
+    const sum = roots.reduce((total, one) => total + one, 0);
+    const opposites = Float64Array.from(probabilities, (p, k) => Math.sqrt((1 - p) * (1 - (other[k] ?? 0))));
+    const whole = (k: number): number => (output === 'softmax' ? sum : (roots[k] ?? 0) + (opposites[k] ?? 0));
+    return { classes, probabilities: roots.map((one, k) => one / whole(k)) };
+  });
+
+/** Why the accurate network cannot be chosen; undefined if it can. @param bytes - size of its file. */
+function conflictWith({ recipe: { maxModelMegabytes }, prepared }: TrainingRun, bytes: number): string | undefined {
+  const { validation } = prepared;
   if (validation.length < fewestImages) {
     return `${validation.length} validation images are too few to choose a network by; ${fewestImages} are needed.`;
   }
-  const { maxModelMegabytes, side } = recipe;
-  const bytes = estimateModelBytes(backbone, objective.output, { side, classes: labels.length });
   if (maxModelMegabytes !== undefined && bytes > maxModelMegabytes * 1e6) {
     return `The accurate network needs ${megabytesOf(bytes)} MB, the job allows ${maxModelMegabytes} MB.`;
   }
   return undefined;
 }
 
-interface Candidate {
-  trained: TrainedModel;
-  report: NetworkReport;
-  validated: readonly EvaluatedImage[];
-}
+const validationScores = async ({ run, trained }: TrainedNetwork): Promise<number[]> =>
+  imageScores(await trained.evaluate(trained.chosen, run.prepared.validation), trained.objective.output);
 
-async function trainNetwork(run: TrainingRun, recipe: NetworkName): Promise<Candidate> {
+const gainOf = async (compact: TrainedNetwork, accurate: TrainedNetwork) =>
+  pairedGain(await validationScores(compact), await validationScores(accurate));
+
+async function reportOn(
+  recipe: NetworkReport['recipe'],
+  network: TrainedNetwork,
+  seconds: number,
+): Promise<NetworkReport> {
+  const { run, trained } = network;
   const { clock, threads, signal } = run.training;
   const { validation, pixels } = run.prepared;
-  const started = clock.now();
-  const trained = await trainModel(run);
-  const seconds = round((clock.now() - started) / 1000);
-  const validated = await trained.evaluate(trained.chosen, validation);
-  const { output } = trained.objective;
-  const { side } = run.recipe;
-  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
-  const onnx = exportOnnx(classifierOf(run.backbone, weights, { side, output, metadata: {}, unlike: undefined }));
+  const onnx = exportOnnx(network.classifier({ metadata: {}, unlike: undefined }));
   const session = await openSession(onnx, threads);
   const count = Math.min(timedImages, validation.length);
   const pixelsOf = (i: number): Uint8Array => {
     const sample = validation[i];
     return sample ? pixels(sample) : new Uint8Array();
   };
-  const { medianMs } = await runOnnxModel(session, side, count, pixelsOf, { clock, signal, hasUnlike: false });
+  const how = { clock, signal, hasUnlike: false };
+  const { medianMs } = await runOnnxModel(session, run.recipe.side, count, pixelsOf, how);
   await session.release();
-  const scores = imageScores(validated, output);
-  const report: NetworkReport = {
+  const scores = await validationScores(network);
+  return {
     recipe,
     name: run.backbone.name,
     stage: trained.chosen,
@@ -124,11 +204,10 @@ async function trainNetwork(run: TrainingRun, recipe: NetworkName): Promise<Cand
     seconds,
     validation_score: round(scores.reduce((a, b) => a + b, 0) / Math.max(1, scores.length), 4),
   };
-  return { trained, report, validated };
 }
 
 /** One label: 1 if the label is right. Several labels: the F1 of the image's labels at the best thresholds. */
-export function imageScores(evaluated: readonly EvaluatedImage[], output: 'softmax' | 'sigmoid'): number[] {
+export function imageScores(evaluated: readonly EvaluatedImage[], output: OutputKind): number[] {
   if (output === 'softmax') {
     return evaluated.map(({ classes, probabilities }) => (classes.includes(argmax(probabilities)) ? 1 : 0));
   }

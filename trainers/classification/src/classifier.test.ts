@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
-import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -11,7 +10,7 @@ import { readTflite } from '@platform/trainer-engine/tflite/reader';
 import * as ort from 'onnxruntime-node';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { emitUnlikeOnnx } from './unlike-output.ts';
-import { classifierOf, exportOnnx, exportTflite } from './classifier.ts';
+import { classifierOf, exportOnnx, exportTflite, meanOf } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
 import { unlikeReferenceOf, unlikeScore } from './unlike.ts';
 import type { UnlikeReference } from './unlike.ts';
@@ -19,25 +18,26 @@ import { headOf } from './head.ts';
 
 const labels = ['ant', 'bee', 'cat'];
 const compact = readEfficientnet();
-const accurate = sideBySide(readEfficientnet(), readEfficientnet('Lite2'));
+const second = readEfficientnet('Lite2');
+/** The mean of two networks, at a temperature. */
+const accurate = (side: number, output: Classifier['output'], reference?: UnlikeReference): Classifier =>
+  meanOf(example(side, output, { reference }), example(side, output, { backbone: second }), 0.8);
 
 /** A reference by made-up features of two images per label. */
-const referenceOf = (backbone: Backbone): UnlikeReference =>
-  unlikeReferenceOf(
-    labels.flatMap((_, label) =>
-      [1, 2].map((image) => {
-        const random = seeded('unlike', label, image);
-        return { label, feature: Float32Array.from({ length: backbone.features }, () => random()) };
-      }),
-    ),
-    labels.length,
-  );
-const unlike = referenceOf(compact);
+const unlike = unlikeReferenceOf(
+  labels.flatMap((_, label) =>
+    [1, 2].map((image) => {
+      const random = seeded('unlike', label, image);
+      return { label, feature: Float32Array.from({ length: compact.features }, () => random()) };
+    }),
+  ),
+  labels.length,
+);
 
 function example(
   side: number,
   output: Classifier['output'],
-  { backbone = compact, reference }: { backbone?: Backbone; reference?: UnlikeReference } = {},
+  { backbone = compact, reference }: { backbone?: Backbone; reference?: UnlikeReference | undefined } = {},
 ): Classifier {
   const random = seeded('classifier', side);
   const values = (n: number, scale: number): Float32Array =>
@@ -63,11 +63,8 @@ for (const [side, output, network] of [
   [96, 'sigmoid', 'accurate'],
 ] as const) {
   test(`the ONNX and the TFLite file say the same: ${output}, ${side} px, ${network}`, async () => {
-    const backbone = network === 'compact' ? compact : accurate;
-    const classifier = example(side, output, {
-      backbone,
-      ...(output === 'softmax' && { reference: referenceOf(backbone) }),
-    });
+    const reference = output === 'softmax' ? unlike : undefined;
+    const classifier = network === 'compact' ? example(side, output, { reference }) : accurate(side, output, reference);
     const random = seeded('image', side);
     const session = await openSession(exportOnnx(classifier), 2);
     const tflite = exportTflite(classifier);
@@ -118,9 +115,18 @@ test('the score "unlike" is the second output of both files, and equals its defi
   await session.release();
 });
 
-test('a file holds only what its output depends on: one label needs no middle stages', () => {
-  const { operators } = readTflite(exportTflite(example(96, 'softmax', { backbone: accurate })));
-  assert.equal(operators.filter(({ op }) => op === 'CONCATENATION').length, 1);
+test('the mean of two networks has the mean of their logits', async () => {
+  const image = Uint8Array.from({ length: 96 * 96 * 3 }, (_, i) => (i * 7) % 256);
+  const [first, other] = [example(96, 'softmax'), example(96, 'softmax', { backbone: second })];
+  const logitsOf = (one: Classifier): number[] =>
+    [...(runTflite(exportTflite(one), image)['probability'] ?? [])].map(Math.log);
+  const [a, b, both] = [logitsOf(first), logitsOf(other), logitsOf(meanOf(first, other, 0.8))];
+  // Softmax removes what all logits have in common.
+  const expected = a.map((z, k) => (z + (b[k] ?? 0)) / 2 / 0.8);
+  for (const k of [1, 2]) {
+    const [found, wanted] = [both, expected].map((z) => (z[k] ?? 0) - (z[0] ?? 0));
+    assert.ok(Math.abs((found ?? 0) - (wanted ?? 9)) < 1e-3, `${both.join()}; ${expected.join()}`);
+  }
 });
 
 test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {

@@ -5,6 +5,7 @@ import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
 import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
+import { bothNames, shifted } from '@platform/trainer-engine/pretrained/side-by-side';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
 import { headOf } from './head.ts';
@@ -44,6 +45,24 @@ export function classifierOf(
   const classes = weights.get('B')?.length ?? 0;
   const head = headOf(trained, rest.output, { side: rest.side, classes }, weights);
   return { ...rest, backbone: trained, head, classes };
+}
+
+/** One classifier out of two with the same input: its logits are the mean of theirs, divided by the temperature. */
+export function meanOf(first: Classifier, second: Classifier, temperature: number): Classifier {
+  const own = [...first.backbone.layers, ...first.head.layers];
+  const by = own.length;
+  const layers = [...own, ...[...second.backbone.layers, ...second.head.layers].map((layer) => shifted(layer, by))];
+  const [sum, logits] = [layers.length + 1, layers.length + 2];
+  const head: Head = {
+    layers: [
+      { is: 'add', inputs: [first.head.logits, second.head.logits + by], output: sum },
+      { is: 'scale', input: sum, output: logits, factor: 0.5 / temperature },
+    ],
+    features: first.head.features,
+    logits,
+    parameters: [],
+  };
+  return { ...first, backbone: { ...first.backbone, ...bothNames(first.backbone, second.backbone), layers }, head };
 }
 
 /** The layers of the files: those that their outputs depend on. */

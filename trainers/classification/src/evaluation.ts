@@ -29,7 +29,7 @@ export interface EvaluationInput extends TrainingRun {
   /** Undefined for multi-label classification. */
   unlike: Unlike | undefined;
   exported: ModelsOnDisk;
-  /** Recipe `auto` only. */
+  /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice | undefined;
   measured: Measurements;
   advice: string[];

@@ -23,7 +23,7 @@ export interface ModelCard {
   /** Label → minimum probability of a predicted label; multi-label classification only. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
-  /** Recipe `auto` only: what the networks cost and how well they did. */
+  /** Recipes `auto` and `accurate` only: what the networks cost and how well they did. */
   networks?: ClassifierEvaluation['networks'];
   pretrained: { name: string; sha256: string; license: string };
   dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };

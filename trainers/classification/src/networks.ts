@@ -1,37 +1,27 @@
-/** The pretrained networks of a classifier, by recipe. */
+/** Size of the model files by the networks in them. */
 import { PlatformError } from '@platform/contract/errors';
-import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
-import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { headOf } from './head.ts';
 import type { OutputKind } from './head.ts';
 import type { Recipe } from './recipe.ts';
 
-/** `accurate`: two networks side by side, frozen. */
-export type NetworkName = 'compact' | 'accurate';
-
-export const readNetwork = (name: NetworkName): Backbone =>
-  name === 'compact' ? readEfficientnet() : sideBySide(readEfficientnet(), readEfficientnet('Lite2'));
-
-/** The network that a job trains first. */
-export const firstNetwork = ({ recipe }: Pick<Recipe, 'recipe'>): NetworkName =>
-  recipe === 'accurate' ? 'accurate' : 'compact';
-
 /** Names, shapes and operators of a file, as a share of its weights. */
 const overhead = 1.02;
 
-/** Upper estimate of the size of a model file. */
+/** Upper estimate of the size of a model file with these networks. */
 export function estimateModelBytes(
-  backbone: Backbone,
+  networks: readonly Backbone[],
   output: OutputKind,
   geometry: { side: number; classes: number },
 ): number {
-  const own = backbone.layers.flatMap((layer) =>
-    layer.is === 'conv' ? [layer.weights.length + layer.bias.length] : [],
-  );
-  const { parameters } = headOf(backbone, output, geometry);
-  const heads = parameters.map(({ shape }) => shape[0] * (shape[1] + 1));
-  return Math.ceil([...own, ...heads].reduce((a, b) => a + b, 0) * 4 * overhead);
+  const counts = networks.flatMap((network) => {
+    const { parameters } = headOf(network, output, geometry);
+    return [
+      ...network.layers.map((layer) => (layer.is === 'conv' ? layer.weights.length + layer.bias.length : 0)),
+      ...parameters.map(({ shape }) => shape[0] * (shape[1] + 1)),
+    ];
+  });
+  return Math.ceil(counts.reduce((a, b) => a + b, 0) * 4 * overhead);
 }
 
 export const megabytesOf = (bytes: number): number => Math.ceil(bytes / 1e5) / 10;

@@ -9,7 +9,7 @@ import type { PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Progress } from '@platform/trainer-engine/progress';
-import { isFineTuned, resolveRecipe } from './recipe.ts';
+import { hasSecondNetwork, isFineTuned, resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
@@ -125,9 +125,9 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
   progress.plan('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
   progress.plan('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
-  if (recipe.recipe === 'auto') {
-    progress.plan('second features', { phase: 'training', cost: 0.3 + views * 0.02 * pixels });
-    progress.plan('second probe', { phase: 'training', cost: 0.2 + views * 0.012 });
+  if (hasSecondNetwork(recipe)) {
+    progress.plan('second features', { phase: 'training', cost: 0.3 + views * 0.012 * pixels });
+    progress.plan('second probe', { phase: 'training', cost: 0.2 + views * 0.006 });
   }
   progress.plan('fine-tune', { phase: 'training', cost: tuned * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });

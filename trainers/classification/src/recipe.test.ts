@@ -5,12 +5,12 @@ import { resolveRecipe, parseRecipeArguments } from './recipe.ts';
 
 const kind = 'single_label_classification';
 
-test('accurate freezes both networks; detectors have no such recipe', () => {
+test('a job names the recipe accurate and the size of its files', () => {
   const { requested } = parseRecipeArguments({
     kind: 'single_label_classification',
     arguments: { recipe: 'accurate', max_model_megabytes: '40' },
   });
-  assert.deepEqual([requested.recipe, requested.freezeUntil, requested.maxModelMegabytes], ['accurate', Infinity, 40]);
+  assert.deepEqual([requested.recipe, requested.maxModelMegabytes], ['accurate', 40]);
 });
 
 test('arguments of a job change the recipe; unknown ones are named', () => {

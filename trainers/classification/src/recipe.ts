@@ -36,8 +36,11 @@ export interface Recipe {
   maxModelMegabytes: number | undefined;
 }
 
-/** Whether the last step is fine-tuning. */
-export const isFineTuned = ({ recipe }: Pick<Recipe, 'recipe'>): boolean => recipe === 'auto' || recipe === 'compact';
+/** Whether the probe is fine-tuned. */
+export const isFineTuned = ({ recipe }: Pick<Recipe, 'recipe'>): boolean => recipe !== 'probe';
+/** Whether a probe on the second network is trained, too. */
+export const hasSecondNetwork = ({ recipe }: Pick<Recipe, 'recipe'>): boolean =>
+  recipe === 'auto' || recipe === 'accurate';
 
 const augmentations: AugmentationRanges = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
 /** A linear head on frozen features does not benefit from stronger augmentations. */
@@ -86,7 +89,6 @@ export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | '
     requested.augmentation = { ...requested.augmentation, area: mostOfIt };
     requested.probeAugmentation = { ...requested.probeAugmentation, area: mostOfIt };
   }
-  if (requested.recipe === 'accurate') requested.freezeUntil = Infinity;
   return { requested, unknown };
 }
 

@@ -1,16 +1,15 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { Progress } from '@platform/trainer-engine/progress';
-import { classifierOf, exportOnnx, exportTflite } from './classifier.ts';
+import { exportOnnx, exportTflite } from './classifier.ts';
 import { trainByRecipe } from './choose-network.ts';
-import type { DeliveredRun } from './choose-network.ts';
+import type { DeliveredNetwork } from './choose-network.ts';
 import { advice } from './dataset.ts';
 import { buildEvaluation } from './evaluation.ts';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { findUnlike } from './find-unlike.ts';
-import { outputOf } from './objective.ts';
-import { estimateModelBytes, firstNetwork, readNetwork, requireSmallEnough } from './networks.ts';
 import { measure, thresholdsByStage } from './measure.ts';
 import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
@@ -28,23 +27,20 @@ export async function train(training: Training, tmp: string): Promise<Classifier
     events.emit({ is: 'warning', code: 'INVALID_ARGUMENT', message });
   }
   const progress = new Progress(events, clock);
-  const readBackbone = () => readNetwork(firstNetwork(requested));
-  const backbone = readBackbone();
+  const backbone = readEfficientnet();
   const { recipe, prepared } = await prepare(training, requested, tmp, progress);
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
-    const geometry = { side: recipe.side, classes: labels.length };
-    requireSmallEnough(estimateModelBytes(backbone, outputOf(recipe.task), geometry), recipe);
     const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test images`;
     const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, at most ${recipe.epochs} epochs, ${threads} threads`;
     events.emit({ is: 'log', level: 'info', message });
     const device = await chooseDevice(devices, job.limits.gpus ?? 0, () =>
-      trialStep(backbone, { batch: recipe.batch, ...geometry }, recipe.freezeUntil),
+      trialStep(backbone, { batch: recipe.batch, side: recipe.side, classes: labels.length }, recipe.freezeUntil),
     );
     const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
     const level = device.isFallback ? 'warn' : 'info';
     events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
-    const run = { training, device, recipe, backbone, readBackbone, tmp, prepared, progress };
+    const run = { training, device, recipe, backbone, readBackbone: () => readEfficientnet(), tmp, prepared, progress };
     const delivered = await trainByRecipe(run);
     const { networks } = delivered;
     if (networks) {
@@ -61,15 +57,13 @@ export async function train(training: Training, tmp: string): Promise<Classifier
   }
 }
 
-async function exportModel({ run, trained, networks }: DeliveredRun, started: number): Promise<ClassifierEvaluation> {
+async function exportModel(delivered: DeliveredNetwork, started: number): Promise<ClassifierEvaluation> {
+  const { run, trained, networks } = delivered;
   const { training, recipe, backbone, prepared } = run;
   const { job, outFolder, clock } = training;
   const thresholds = await thresholdsByStage(trained, prepared);
   const unlike = await findUnlike(run, trained);
-  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
-  const classifier = classifierOf(backbone, weights, {
-    side: recipe.side,
-    output: trained.objective.output,
+  const classifier = delivered.classifier({
     unlike: unlike?.reference,
     metadata: {
       ...metadataOf(job, prepared.labels, thresholds?.get(trained.chosen)),

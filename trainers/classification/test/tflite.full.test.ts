@@ -48,10 +48,15 @@ interface Printed {
   scores: number[][][];
 }
 
-for (const kind of ['single_label_classification', 'multi_label_classification'] as const) {
-  test(`${kind}: the official interpreter says what ONNX Runtime says, image by image`, async () => {
+for (const [kind, recipe] of [
+  ['single_label_classification', 'compact'],
+  ['multi_label_classification', 'compact'],
+  ['single_label_classification', 'accurate'],
+  ['multi_label_classification', 'accurate'],
+] as const) {
+  test(`${kind}, ${recipe}: the official interpreter says what ONNX Runtime says, image by image`, async () => {
     await using folder = await tempFolder();
-    await writeJob(folder.path, { kind, arguments: { epochs: '1' } });
+    await writeJob(folder.path, { kind, arguments: { recipe, epochs: '1' } });
     const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);

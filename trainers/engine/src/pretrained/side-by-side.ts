@@ -3,13 +3,20 @@ import type { Layer } from '../network/layers.ts';
 import type { Backbone } from './efficientnet.ts';
 
 /** The same layer with its values renumbered; the image stays 0. */
-function shifted(layer: Layer, by: number): Layer {
+export function shifted(layer: Layer, by: number): Layer {
   const of = (value: number): number => (value === 0 ? 0 : value + by);
   const output = of(layer.output);
   if (layer.is === 'concat') return { ...layer, inputs: layer.inputs.map(of), output };
   if ('inputs' in layer) return { ...layer, inputs: [of(layer.inputs[0]), of(layer.inputs[1])], output };
   return { ...layer, input: of(layer.input), output };
 }
+
+/** How both are named together. */
+export const bothNames = (first: Backbone, second: Backbone): Pick<Backbone, 'name' | 'license' | 'sha256'> => ({
+  name: `${first.name}, and ${second.name}`,
+  license: first.license === second.license ? first.license : `${first.license} and ${second.license}`,
+  sha256: `${first.sha256}, ${second.sha256}`,
+});
 
 /** Networks of the same strides. The layers of the first come first, so its convolutions keep their numbers. */
 export function sideBySide(first: Backbone, second: Backbone): Backbone {
@@ -25,9 +32,7 @@ export function sideBySide(first: Backbone, second: Backbone): Backbone {
   );
   joined(by, ends - by);
   return {
-    name: `${first.name}, and ${second.name}`,
-    license: first.license === second.license ? first.license : `${first.license} and ${second.license}`,
-    sha256: `${first.sha256}, ${second.sha256}`,
+    ...bothNames(first, second),
     layers,
     features: first.features + second.features,
     taps: { 8: eight ?? 0, 16: sixteen ?? 0, 32: thirtyTwo ?? 0 },
