@@ -5,6 +5,8 @@ import { createInterface } from 'node:readline';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
+import { pixelCountOf } from './images.ts';
+import { PixelBudget } from './pixel-budget.ts';
 
 export interface Skipped {
   line: DatasetLine;
@@ -65,13 +67,14 @@ export async function decodeImages<E extends { line: DatasetLine }>(
 ): Promise<{ samples: (E & { index: number })[]; skipped: Skipped[] }> {
   const samples: (E & { index: number })[] = [];
   const skipped: (Skipped & { index: number })[] = [];
+  const budget = new PixelBudget();
   let done = 0;
   await forEachConcurrently(examples, width, async (example, index) => {
     signal.throwIfAborted();
     const { line } = example;
     const file = imageFileOf(line, folder);
     try {
-      await decodeOne(file, index, example);
+      await budget.run(await pixelCountOf(file), () => decodeOne(file, index, example));
       samples.push({ ...example, index });
     } catch (e) {
       if (!(e instanceof Error)) throw e;
