@@ -32,8 +32,8 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
   return rgb;
 }
 
-/** By the header; undefined if the file is not an image. */
-async function dimensionsOf(path: string): Promise<{ width: number; height: number } | undefined> {
+/** In pixels, by the header; undefined if the file is not an image. */
+export async function dimensionsOf(path: string): Promise<{ width: number; height: number } | undefined> {
   try {
     return await sharp(path, { limitInputPixels: pixelLimit }).metadata();
   } catch {
@@ -45,12 +45,6 @@ async function dimensionsOf(path: string): Promise<{ width: number; height: numb
 export async function shorterEdgeOf(path: string): Promise<number | undefined> {
   const found = await dimensionsOf(path);
   return found && Math.min(found.width, found.height);
-}
-
-/** Number of pixels; 0 if the file is not an image. */
-export async function pixelCountOf(path: string): Promise<number> {
-  const found = await dimensionsOf(path);
-  return found ? found.width * found.height : 0;
 }
 
 /** Images of one size in a file, by index. */
