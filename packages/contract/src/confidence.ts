@@ -132,11 +132,13 @@ export function withIntervals<R extends ClassFigures>(row: R): R & { intervals_9
 
 /**
  * One metric of a label for a table cell: "64 % (44–80)". With few cases, precision and recall are counts: "3 of 4".
+ * Without held-out images of the label nothing was measured: "–".
  */
 export function classText(row: object, figure: ClassFigure): string {
   const figures = figuresIn(row);
   const { precision, recall, support = 0, [figure]: value } = figures;
   if (value === undefined) return '';
+  if (figures.support === 0) return '–';
   if (figure === 'recall') return cellText(value, support);
   if (figure === 'precision' && precision !== undefined && recall !== undefined)
     return cellText(value, predictedCount({ precision, recall, support }));

@@ -57,9 +57,9 @@ test('each figure of a label is shown with its interval, also in a file that has
   assert.equal(classText(row, 'average_precision'), '');
   assert.deepEqual(Object.keys(withIntervals(row).intervals_95), ['precision', 'recall', 'f1', 'ap50', 'ap75']);
 });
-test('a label that no image has gets no interval, and a label that is never found still has one', () => {
+test('a label that no image has gets no figure and no interval, and a label that is never found still has one', () => {
   const absent = { precision: 0, recall: 0, f1: 0, support: 0, ap50: 0 };
-  assert.deepEqual([classText(absent, 'f1'), classText(absent, 'ap50')], ['0.0 %', '0.0 %']);
+  assert.deepEqual([classText(absent, 'f1'), classText(absent, 'ap50')], ['–', '–']);
   assert.deepEqual(withIntervals(absent).intervals_95, {});
   assert.equal(classText({ ...absent, support: 20 }, 'f1'), '0 % (0–28)');
 });

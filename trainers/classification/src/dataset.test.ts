@@ -8,6 +8,7 @@ import {
   labelWeights,
   ofSplit,
   requireEnough,
+  requireSplit,
   withValidation,
 } from './dataset.ts';
 
@@ -71,7 +72,7 @@ test('what cannot be learnt is refused with the label and the counts', () => {
   assert.throws(checkOf(many(4, 0, ['a'])), { code: 'TOO_FEW_LABELS' });
   assert.throws(checkOf([...many(4, 0, ['a']), ...many(2, 10, ['b']), ...many(9, 20, ['b'], 'test')]), {
     code: 'TOO_FEW_PICTURES',
-    data: { label: 'b', count: 2, limit: 3 },
+    data: { label: 'b', count: 2, limit: 3, problem: '9 are in the test' },
   });
   checkOf([...many(3, 0, ['a']), ...many(2, 10, ['b']), ...many(1, 20, ['b'], 'validation')])();
 });
@@ -90,6 +91,21 @@ test('validation takes an eighth of each class, equal images together, the same 
   assert.equal(ofSplit(split, 'test').length, 5);
   assert.deepEqual(withValidation(examples, 1), split);
   assert.notDeepEqual(withValidation(examples, 2), split);
+});
+
+test('a group with images of several labels stays in training if a label needs it', () => {
+  const inGroup = (lines: DatasetLine[], group: string): DatasetLine[] => lines.map((one) => ({ ...one, group }));
+  const lines = [
+    ...inGroup([line(0, ['pen']), line(1, ['cup'])], 'a'),
+    ...inGroup([line(2, ['pen']), line(3, ['pen']), line(4, ['cup'])], 'b'),
+    ...inGroup(many(3, 10, ['cup']), 'c'),
+  ];
+  const { examples, labels } = labelExamples(lines, [], single);
+  for (let seed = 0; seed < 10; seed++) {
+    const moved = ofSplit(withValidation(examples, seed), 'validation');
+    assert.deepEqual([...new Set(moved.map((one) => one.line.group))], ['c'], `seed ${seed}`);
+    requireSplit(labels, { train: ofSplit(withValidation(examples, seed), 'train'), validation: moved, test: [] });
+  }
 });
 
 test('class weights even out, up to a limit, with mean 1', () => {

@@ -4,6 +4,7 @@ import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitOf } from '@platform/trainer-engine/held-out';
+import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 /** One label per image, or any number of labels. */
@@ -21,7 +22,7 @@ export interface LabelledDataset {
 }
 
 /** Images per class: two for training, one for validation. */
-const minImages = 3;
+const [minImages, minTraining] = [3, 2];
 
 /**
  * An image with none of the labels gets the class VIAM_UNKNOWN, which exists only if enough images have it.
@@ -53,23 +54,59 @@ export function labelExamples(lines: readonly DatasetLine[], wanted: readonly st
 }
 
 /**
+ * @param decoded - the examples whose image could be decoded.
  * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the images are not enough to train
  *   on.
  */
-export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
-  const training = examples.filter(({ line }) => line.split !== 'test');
+export function requireEnough(
+  labels: readonly string[],
+  examples: readonly Example[],
+  decoded: readonly Example[] = examples,
+): void {
+  const training = decoded.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
-    const all = examples.length;
+    const all = decoded.length;
     throw new PlatformError('DATASET_EMPTY', {
       problem: all === 0 ? 'it is empty' : `its ${all} images are all for the test`,
     });
   }
   if (labels.length < 2) throw new PlatformError('TOO_FEW_LABELS', { limit: 2, count: labels.length });
   for (const [index, label] of labels.entries()) {
-    const count = training.filter(({ classes }) => classes.includes(index)).length;
-    if (count < minImages) throw new PlatformError('TOO_FEW_PICTURES', { label, count, limit: minImages });
+    const [all, readable] = [countOf(examples, index), countOf(decoded, index)];
+    const count = countOf(training, index);
+    requireCount(
+      'TOO_FEW_PICTURES',
+      { label, count, limit: minImages },
+      { 'are in the test': readable - count, 'cannot be decoded': all - readable },
+    );
   }
 }
+
+/**
+ * Validation images may be chosen by users or by group, so a label may have none to learn from.
+ *
+ * @throws PlatformError TOO_FEW_PICTURES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
+ */
+export function requireSplit(
+  labels: readonly string[],
+  split: { train: readonly Example[]; validation: readonly Example[]; test: readonly Example[] },
+): void {
+  for (const [index, label] of labels.entries()) {
+    const [validation, test] = [countOf(split.validation, index), countOf(split.test, index)];
+    const count = countOf(split.train, index);
+    requireCount(
+      'TOO_FEW_PICTURES',
+      { label, count, limit: minTraining },
+      { 'are for validation': validation, 'are in the test': test },
+    );
+  }
+  if (split.validation.length + split.test.length === 0)
+    throw new PlatformError('NOTHING_HELD_OUT', { problem: noUnits });
+}
+const noUnits = 'each label has fewer than 3 groups or different images';
+
+const countOf = (examples: readonly Example[], label: number): number =>
+  examples.filter(({ classes }) => classes.includes(label)).length;
 
 /**
  * Use 1/8 of the training images for validation: with little data, training on an image is worth more than validating
@@ -84,21 +121,18 @@ const validationPart = 8;
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
-  const moved = new Set<string>();
-  const members = new Map<number, Set<string>>();
+  const units = new TrainingUnits();
   for (const { line, classes } of examples) {
-    if (line.split !== 'train') continue;
-    for (const label of classes) members.set(label, (members.get(label) ?? new Set()).add(unitOf(line)));
+    if (line.split === 'train') for (const label of classes) units.add(unitOf(line), label);
   }
-  for (const [, found] of [...members].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
-    const units = [...found].toSorted();
-    const share = units.length < 3 ? 0 : Math.max(1, Math.floor(units.length / validationPart));
-    const already = units.filter((unit) => moved.has(unit)).length;
-    const left = units.filter((unit) => !moved.has(unit));
-    for (const unit of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(unit);
+  for (const [, own] of [...units.byLabel].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
+    const share = own.size < minImages ? 0 : Math.max(1, Math.floor(own.size / validationPart));
+    let missing = share - own.intersection(units.taken).size;
+    const left = [...own.difference(units.taken)].toSorted();
+    for (const unit of shuffled(left, random)) if (missing > 0 && units.take(unit, minTraining)) missing--;
   }
   return examples.map((one) =>
-    one.line.split === 'train' && moved.has(unitOf(one.line))
+    one.line.split === 'train' && units.taken.has(unitOf(one.line))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

@@ -11,6 +11,7 @@ import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
+import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
 import type { Sample } from './load-images.ts';
 import type { Unlike } from './find-unlike.ts';
 import type { TrainedModel, EpochResult, TrainingRun, Stage } from './train-model.ts';
@@ -39,7 +40,9 @@ export interface EvaluationInput extends TrainingRun {
 
 const maxWorst = 20;
 
-export function buildEvaluation(input: EvaluationInput): ClassifierEvaluation {
+export const buildEvaluation = (input: EvaluationInput): ClassifierEvaluation => withScoreWarnings(evaluationOf(input));
+
+function evaluationOf(input: EvaluationInput): ClassifierEvaluation {
   const { measured, trained, prepared, thresholds, recipe, backbone } = input;
   const { networks } = input;
   const head = {

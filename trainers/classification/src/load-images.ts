@@ -12,6 +12,8 @@ export interface Sample extends Example {
 export interface LoadedImages {
   samples: readonly Sample[];
   skipped: readonly Skipped[];
+  /** Median of the shorter edges, in pixels. */
+  edge: number;
 }
 export interface PixelFiles {
   /** At the input size of the exported model. */

@@ -4,7 +4,7 @@ import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, table } from '@platform/trainer-engine/markdown';
-import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
+import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { networkSection } from './network-section.ts';
@@ -200,6 +200,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     `${kind} classifier of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
     `**${summaryOf(evaluation)}** Mean F1 ${scoreText('macro_f1', card.result.macro_f1, card.result.count)}; the ${card.result.chosen} won.`,
+    ...warningLines(evaluation),
     '',
     ...classTable(evaluation),
     '',

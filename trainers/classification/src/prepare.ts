@@ -1,11 +1,11 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
-import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
-import type { Example } from './dataset.ts';
+import { labelExamples, ofSplit, requireEnough, requireSplit, withValidation } from './dataset.ts';
+import type { Example, LabelledDataset } from './dataset.ts';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { loadImages } from './load-images.ts';
-import type { PixelFiles, Sample } from './load-images.ts';
+import type { LoadedImages, PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Progress } from '@platform/trainer-engine/progress';
@@ -19,6 +19,8 @@ export interface PreparedDataset {
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
+  /** Median of the images' shorter edges, in pixels. */
+  edge: number;
   /** Size of the images for random crops, in pixels. */
   largeSide: number;
   /** @param view - of an image of `largeSide`. Only training images are stored so large; others are enlarged. */
@@ -56,14 +58,14 @@ export async function prepare(
     const taken = await loadImages(found.examples, folder, files, { width: threads, signal, onDone });
     const skipped = [...found.skipped, ...taken.skipped];
     reportSkipped(skipped, (code, message) => events.emit({ is: 'warning', code, message }));
-    requireReadable(taken.samples.length, taken.skipped);
-    requireEnough(found.labels, taken.samples);
-    const split = splitSamples(taken.samples, recipe, job.seed);
+    requireUsable(found, taken);
+    const split = splitSamples(taken.samples, recipe, job.seed, found.labels);
     const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };
     const prepared: PreparedDataset = {
       ...split,
       labels: found.labels,
       skipped,
+      edge: taken.edge,
       largeSide,
       drawAugmented: ({ index, line }, view, into, offset) => {
         const isLarge = line.split === 'train';
@@ -88,6 +90,11 @@ export async function prepare(
     close();
     throw e;
   }
+}
+
+function requireUsable({ labels, examples }: LabelledDataset, { samples, skipped }: LoadedImages): void {
+  requireReadable(samples.length, skipped);
+  requireEnough(labels, examples, samples);
 }
 
 const scaled = (view: Augmentation, by: number): Augmentation => ({
@@ -138,10 +145,13 @@ function splitSamples(
   samples: readonly Sample[],
   { recipe }: Recipe,
   seed: number,
+  labels: readonly string[],
 ): Pick<PreparedDataset, 'train' | 'validation' | 'test'> {
   const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
   // The probe alone needs no validation images: with test images, it can train on all others.
   const needed = own.validation.length === 0 && (recipe !== 'probe' || own.test.length === 0);
   const all = needed ? withValidation(samples, seed) : samples;
-  return { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };
+  const split = { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };
+  requireSplit(labels, split);
+  return split;
 }

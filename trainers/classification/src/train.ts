@@ -2,7 +2,9 @@
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { Progress } from '@platform/trainer-engine/progress';
+import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import { exportOnnx, exportTflite } from './classifier.ts';
 import { trainByRecipe } from './choose-network.ts';
 import type { DeliveredNetwork } from './choose-network.ts';
@@ -60,7 +62,7 @@ export async function train(training: Training, tmp: string): Promise<Classifier
 async function exportModel(delivered: DeliveredNetwork, started: number): Promise<ClassifierEvaluation> {
   const { run, trained, networks } = delivered;
   const { training, recipe, backbone, prepared } = run;
-  const { job, outFolder, clock } = training;
+  const { job, outFolder, clock, events } = training;
   const thresholds = await thresholdsByStage(trained, prepared);
   const unlike = await findUnlike(run, trained);
   const classifier = delivered.classifier({
@@ -84,9 +86,13 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
     networks,
     exported,
     measured,
-    advice: advice(prepared.labels, [...prepared.train, ...prepared.validation]),
+    advice: [
+      ...smallImagesAdvice(prepared.edge, recipe.side),
+      ...advice(prepared.labels, [...prepared.train, ...prepared.validation]),
+    ],
     seconds: (clock.now() - started) / 1000,
   });
+  for (const message of scoreWarnings(evaluation)) events.emit({ is: 'log', level: 'warn', message });
   await writeModelReports(training, evaluation, recipe, backbone.license);
   return evaluation;
 }

@@ -220,7 +220,12 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
       /at least 2 label/,
       'TOO_FEW_LABELS',
     ],
-    ['a thin label', { count: { train: 2 } }, /Label "circle" has 2 images; the minimum is 3/, 'TOO_FEW_PICTURES'],
+    [
+      'a thin label',
+      { count: { train: 2 } },
+      /Label "circle" has 2 images to train on: 2 are in the test; the minimum is 3/,
+      'TOO_FEW_PICTURES',
+    ],
     ['nothing at all', { lines: () => [] }, /holds no image that can be trained on: it is empty/, 'DATASET_EMPTY'],
     ['an argument', { arguments: { epochs: 'many' } }, /arguments\.epochs is not valid: many/, 'INVALID_ARGUMENT'],
     [

@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitOf } from '@platform/trainer-engine/held-out';
+import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 
@@ -80,20 +81,57 @@ export const countBoxes = (examples: readonly Example[]): number =>
 const boxesOf = (examples: readonly Example[], label: number): number =>
   examples.reduce((sum, { boxes }) => sum + boxes.filter((one) => one.label === label).length, 0);
 
-/** @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images are not enough to train on. */
-export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
-  const training = examples.filter(({ line }) => line.split !== 'test');
+/**
+ * @param decoded - the examples whose image could be decoded.
+ * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images are not enough to train on.
+ */
+export function requireEnough(
+  labels: readonly string[],
+  examples: readonly Example[],
+  decoded: readonly Example[] = examples,
+): void {
+  const training = decoded.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
-    const all = examples.length;
+    const all = decoded.length;
     throw new PlatformError('DATASET_EMPTY', {
       problem: all === 0 ? 'it is empty' : `its ${all} images are all for the test`,
     });
   }
   if (labels.length < 1) throw new PlatformError('TOO_FEW_LABELS', { limit: 1, count: 0 });
   for (const [index, label] of labels.entries()) {
+    const [all, readable] = [boxesOf(examples, index), boxesOf(decoded, index)];
     const count = boxesOf(training, index);
-    if (count < minBoxes) throw new PlatformError('TOO_FEW_BOXES', { label, count, limit: minBoxes });
+    const others = { 'are in the test': readable - count, 'are in images that cannot be decoded': all - readable };
+    requireCount('TOO_FEW_BOXES', { label, count, limit: minBoxes }, others);
   }
+}
+
+/**
+ * Validation images may be chosen by users or by group, so a label may have no box to learn from.
+ *
+ * @throws PlatformError TOO_FEW_BOXES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
+ */
+export function requireSplit(
+  labels: readonly string[],
+  split: { train: readonly Example[]; validation: readonly Example[]; test: readonly Example[] },
+): void {
+  const { train, validation, test } = split;
+  for (const [index, label] of labels.entries()) {
+    const [validating, testing] = [boxesOf(validation, index), boxesOf(test, index)];
+    const count = boxesOf(train, index);
+    requireCount(
+      'TOO_FEW_BOXES',
+      { label, count, limit: 1 },
+      { 'are for validation': validating, 'are in the test': testing },
+    );
+  }
+  const heldOut = test.length > 0 ? test : validation;
+  if (countBoxes(heldOut) > 0) return;
+  const problem =
+    heldOut.length === 0
+      ? 'the images with boxes are of one group or equal files'
+      : `its ${heldOut.length} held-out images have no box of these labels`;
+  throw new PlatformError('NOTHING_HELD_OUT', { problem });
 }
 
 /**
@@ -102,16 +140,17 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
-  const moved = new Set<string>();
+  const units = new TrainingUnits();
   const training = ofSplit(examples, 'train');
+  for (const { line, boxes } of training) for (const { label } of boxes) units.add(unitOf(line), label);
   for (const isEmpty of [false, true]) {
     const group = training.filter(({ boxes }) => (boxes.length === 0) === isEmpty);
-    const units = [...new Set(group.map(({ line }) => unitOf(line)))].toSorted();
-    const share = units.length < 2 ? 0 : Math.max(1, Math.floor(units.length / 6));
-    for (const unit of shuffled(units, random).slice(0, share)) moved.add(unit);
+    const own = [...new Set(group.map(({ line }) => unitOf(line)))].toSorted();
+    let missing = own.length < 2 ? 0 : Math.max(1, Math.floor(own.length / 6));
+    for (const unit of shuffled(own, random)) if (missing > 0 && units.take(unit, 1)) missing--;
   }
   return examples.map((one) =>
-    one.line.split === 'train' && moved.has(unitOf(one.line))
+    one.line.split === 'train' && units.taken.has(unitOf(one.line))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

@@ -6,6 +6,7 @@ import { boxesAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
+import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
 import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, rankDetections } from './average-precision.ts';
 import type { EvaluatedImage, RankedDetection } from './average-precision.ts';
 import { iou } from './boxes.ts';
@@ -125,7 +126,7 @@ export function buildEvaluation(input: EvaluationInput): DetectionEvaluation {
     const of = measured.evaluated.get(stage);
     return of ? scoreOf(of, labels.length) : null;
   };
-  return {
+  return withScoreWarnings({
     ...evaluationHead({ ...input, side: recipe.side, pretrained: detector }),
     task: 'object_detection',
     ...scoreOf(evaluated, labels.length),
@@ -142,5 +143,5 @@ export function buildEvaluation(input: EvaluationInput): DetectionEvaluation {
     })),
     worst: worstImages(measured.heldOut, evaluated, thresholds, labels),
     boxes: { train: countBoxes(train), validation: countBoxes(validation), test: countBoxes(test) },
-  };
+  });
 }

@@ -4,7 +4,7 @@ import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { classText, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
-import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
+import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import { boxCount } from './export.ts';
 import type { Recipe } from './recipe.ts';
@@ -144,6 +144,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     `Object detector of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
     `**${summaryOf(evaluation)}** mAP50:95 ${percent(result.map)}; the ${result.chosen} won.`,
+    ...warningLines(evaluation),
     '',
     ...table(['label', 'AP50', 'AP75', 'precision', 'recall', 'F1', 'held-out boxes', 'counts from'], perLabel),
     '',

@@ -4,7 +4,7 @@ import { readLines, requireReadable, decodeImages, reportSkipped } from '@platfo
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
 import type { Training } from '@platform/trainer-engine/training';
-import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import { labelExamples, ofSplit, requireEnough, requireSplit, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -18,6 +18,8 @@ export interface PreparedDataset {
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
+  /** Median of the images' shorter edges, in pixels. */
+  edge: number;
   /** @param into - buffer to fill and return. */
   pixels(sample: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array;
   close(): void;
@@ -40,7 +42,7 @@ export async function prepare(
   const file = new PixelFile(path.join(tmp, 'images.rgb'), recipe.side);
   const close = (): void => file.close();
   try {
-    const { samples, skipped } = await decodeImages(
+    const { samples, skipped, edge } = await decodeImages(
       found.examples,
       path.dirname(datasetFile),
       async (source, index) => file.write(index, await decode(source, recipe.side)),
@@ -48,15 +50,20 @@ export async function prepare(
     );
     reportSkipped(skipped, warn);
     requireReadable(samples.length, skipped);
-    requireEnough(found.labels, samples);
+    requireEnough(found.labels, found.examples, samples);
     const hasValidation = ofSplit(samples, 'validation').length > 0;
     const all = hasValidation ? samples : withValidation(samples, job.seed);
-    return {
-      labels: found.labels,
+    const split = {
       train: ofSplit(all, 'train'),
       validation: ofSplit(all, 'validation'),
       test: ofSplit(all, 'test'),
+    };
+    requireSplit(found.labels, split);
+    return {
+      labels: found.labels,
+      ...split,
       skipped,
+      edge,
       pixels: ({ index }, into) => file.read(index, into),
       close,
     };

@@ -6,7 +6,9 @@ import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
+import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { Progress } from '@platform/trainer-engine/progress';
+import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
@@ -115,7 +117,7 @@ function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial 
 
 async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
   const { training, recipe, detector, prepared } = run;
-  const { job, outFolder, clock } = training;
+  const { job, outFolder, clock, events } = training;
   const { labels } = prepared;
   const shape = shapeOf(run);
   const thresholds = chooseThresholds(trained.validated, labels.length);
@@ -141,9 +143,13 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
     thresholds,
     exported,
     measured,
-    advice: advice(labels, [...prepared.train, ...prepared.validation]),
+    advice: [
+      ...smallImagesAdvice(prepared.edge, recipe.side),
+      ...advice(labels, [...prepared.train, ...prepared.validation]),
+    ],
     seconds: (clock.now() - started) / 1000,
   });
+  for (const message of scoreWarnings(evaluation)) events.emit({ is: 'log', level: 'warn', message });
   await writeModelReports(training, evaluation, recipe, detector.license);
   return evaluation;
 }

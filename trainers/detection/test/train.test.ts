@@ -209,7 +209,12 @@ test('a job with hardly any time delivers what it has learned by then, and says 
 test('bad data ends with 65, the cause on stderr and as an event, and no model', async () => {
   const cases: [string, Change, RegExp, string][] = [
     ['no box of the label', { labels: ['boat'] }, /at least 1 label/, 'TOO_FEW_LABELS'],
-    ['two boxes', { count: { train: 2 } }, /Label "disc" has 2 bounding boxes; the minimum is 3/, 'TOO_FEW_BOXES'],
+    [
+      'two boxes',
+      { count: { train: 2 } },
+      /Label "disc" has 2 bounding boxes to train on: 2 are in the test; the minimum is 3/,
+      'TOO_FEW_BOXES',
+    ],
     ['nothing at all', { lines: () => [] }, /holds no image that can be trained on: it is empty/, 'DATASET_EMPTY'],
     ['an argument', { arguments: { epochs: 'many' } }, /arguments\.epochs is not valid: many/, 'INVALID_ARGUMENT'],
     ['another model type', { kind: 'single_label_classification' }, /makes object detectors/, 'INVALID_ARGUMENT'],

@@ -5,6 +5,8 @@ import { createInterface } from 'node:readline';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
+import { dimensionsOf } from './images.ts';
+import { PixelBudget } from './pixel-budget.ts';
 
 export interface Skipped {
   line: DatasetLine;
@@ -55,23 +57,28 @@ export function imageFileOf(line: DatasetLine, folder: string): string {
 
 /**
  * Calls `decodeOne` with the file of each image and the image's number. Skips invalid images. A missing image file is a
- * defect of the runner and ends the job. Both lists keep the order of the examples.
+ * defect of the runner and ends the job. Both lists keep the order of the examples. `edge` is the median of the shorter
+ * edges, in pixels.
  */
 export async function decodeImages<E extends { line: DatasetLine }>(
   examples: readonly E[],
   folder: string,
   decodeOne: (file: string, index: number, example: E) => Promise<void>,
   { width, signal, onDone }: { width: number; signal: AbortSignal; onDone: (share: number) => void },
-): Promise<{ samples: (E & { index: number })[]; skipped: Skipped[] }> {
+): Promise<{ samples: (E & { index: number })[]; skipped: Skipped[]; edge: number }> {
   const samples: (E & { index: number })[] = [];
   const skipped: (Skipped & { index: number })[] = [];
+  const budget = new PixelBudget();
+  const edges: number[] = [];
   let done = 0;
   await forEachConcurrently(examples, width, async (example, index) => {
     signal.throwIfAborted();
     const { line } = example;
     const file = imageFileOf(line, folder);
     try {
-      await decodeOne(file, index, example);
+      const { width: w, height: h } = (await dimensionsOf(file)) ?? { width: 0, height: 0 };
+      await budget.run(w * h, () => decodeOne(file, index, example));
+      edges.push(Math.min(w, h));
       samples.push({ ...example, index });
     } catch (e) {
       if (!(e instanceof Error)) throw e;
@@ -81,8 +88,17 @@ export async function decodeImages<E extends { line: DatasetLine }>(
     onDone(++done / examples.length);
   });
   const inOrder = <T extends { index: number }>(all: readonly T[]): T[] => all.toSorted((a, b) => a.index - b.index);
-  return { samples: inOrder(samples), skipped: inOrder(skipped) };
+  const edge = edges.toSorted((a, b) => a - b)[edges.length >> 1] ?? 0;
+  return { samples: inOrder(samples), skipped: inOrder(skipped), edge };
 }
+
+/** @param edge - median of the images' shorter edges, in pixels. */
+export const smallImagesAdvice = (edge: number, side: number): string[] =>
+  edge > 0 && edge * 2 < side
+    ? [
+        `Half of the images are at most ${edge} px wide or high and are enlarged to ${side} px, which adds no detail. Larger images show more.`,
+      ]
+    : [];
 
 /** One warning per skipped image, at most a hundred. */
 export function reportSkipped(skipped: readonly Skipped[], tell: (code: string, message: string) => void): void {

@@ -54,6 +54,16 @@ test('another shot of a scene is a near copy; another scene is none', () => {
   assert.match(warnings.join(), /^10 of 50 held-out images are near copies of training images \(again0 and t0; /);
 });
 
+test('near copies are found among thousands of images without edges', () => {
+  const flat = (name: string, value: number, shade = value): Shot => ({
+    line: line(name),
+    pixels: new Uint8Array(side * side * 3).map((_, i) => (i % 3 === 0 ? value : shade)),
+  });
+  const training = Array.from({ length: 3000 }, (_, i) => flat(`t${i}`, 20 + (i % 200), 40 + Math.floor(i / 200)));
+  const report = describe(training, [flat('again', 219, 54), flat('new', 10, 250)]);
+  assert.deepEqual([report.near_copies, report.examples[0]?.image], [1, 'again']);
+});
+
 test('all images are near copies of one', () => {
   const training = Array.from({ length: 5 }, (_, i) => shot(`t${i}`, 'one'));
   const report = describe(training, [shot('held', 'one')]);

@@ -20,6 +20,8 @@ interface Thumbnail {
   pixels: Uint8Array;
   /** Whether each pixel is brighter than the one before it by more than noise, in words. */
   fingerprint: Uint16Array;
+  /** The mean of all values, in steps of `maxDifference`: near copies differ by at most one step. */
+  level: number;
 }
 
 /** @param pixels - [side,side,3] RGB. */
@@ -45,7 +47,8 @@ function thumbnailOf(pixels: Uint8Array, side: number): Thumbnail {
     if (brightness(cell) > brightness(cell - 1) + 24)
       fingerprint[at] = (fingerprint[at] ?? 0) | (1 << (cell % wordBits));
   }
-  return { pixels: small, fingerprint };
+  const mean = small.reduce((sum, value) => sum + value, 0) / small.length;
+  return { pixels: small, fingerprint, level: Math.floor(mean / maxDifference) };
 }
 
 function bitsBetween(a: Uint16Array, b: Uint16Array): number {
@@ -61,13 +64,13 @@ function meanDifference(a: Uint8Array, b: Uint8Array): number {
 const isNear = (a: Thumbnail, b: Thumbnail): boolean =>
   bitsBetween(a.fingerprint, b.fingerprint) <= maxBits && meanDifference(a.pixels, b.pixels) <= maxDifference;
 
-/** Finds near copies without comparing each pair: only those with an equal word of the fingerprint. */
+/** Finds near copies without comparing each pair: only those of like brightness with an equal word of the fingerprint. */
 class NearCopies<T> {
   readonly #byWord = new Map<number, { thumbnail: Thumbnail; item: T }[]>();
   add(thumbnail: Thumbnail, item: T): void {
     const entry = { thumbnail, item };
     for (const [i, word] of thumbnail.fingerprint.entries()) {
-      const key = (i << wordBits) | word;
+      const key = keyOf(thumbnail.level, i, word);
       const some = this.#byWord.get(key);
       // In a set of thousands of alike images any of them proves the copy.
       if (!some) this.#byWord.set(key, [entry]);
@@ -75,13 +78,17 @@ class NearCopies<T> {
     }
   }
   find(thumbnail: Thumbnail): T | undefined {
-    for (const [i, word] of thumbnail.fingerprint.entries()) {
-      const found = this.#byWord.get((i << wordBits) | word)?.find((one) => isNear(one.thumbnail, thumbnail));
-      if (found) return found.item;
+    for (const level of [thumbnail.level, thumbnail.level - 1, thumbnail.level + 1]) {
+      for (const [i, word] of thumbnail.fingerprint.entries()) {
+        const found = this.#byWord.get(keyOf(level, i, word))?.find((one) => isNear(one.thumbnail, thumbnail));
+        if (found) return found.item;
+      }
     }
     return undefined;
   }
 }
+const keyOf = (level: number, position: number, word: number): number =>
+  (level * words + position) * 2 ** wordBits + word;
 const mostPerWord = 200;
 const mostExamples = 3;
 

@@ -32,14 +32,19 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
   return rgb;
 }
 
-/** Length of the shorter edge in pixels; undefined if the file is not an image. */
-export async function shorterEdgeOf(path: string): Promise<number | undefined> {
+/** In pixels, by the header; undefined if the file is not an image. */
+export async function dimensionsOf(path: string): Promise<{ width: number; height: number } | undefined> {
   try {
-    const { width, height } = await sharp(path, { limitInputPixels: pixelLimit }).metadata();
-    return Math.min(width, height);
+    return await sharp(path, { limitInputPixels: pixelLimit }).metadata();
   } catch {
     return undefined; // the decoder reports it later
   }
+}
+
+/** Length of the shorter edge in pixels; undefined if the file is not an image. */
+export async function shorterEdgeOf(path: string): Promise<number | undefined> {
+  const found = await dimensionsOf(path);
+  return found && Math.min(found.width, found.height);
 }
 
 /** Images of one size in a file, by index. */

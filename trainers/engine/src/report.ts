@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { megabytesOf } from '@platform/contract/evaluation';
-import type { Evaluation, ImageReference, Stage } from '@platform/contract/evaluation';
+import type { AnyEvaluation, Evaluation, ImageReference, Stage } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
 import { renderCurves } from './curves.ts';
@@ -13,6 +13,7 @@ import { describeHeldOut, heldOutSentences } from './held-out.ts';
 import { section, table } from './markdown.ts';
 import type { ModelsOnDisk } from './model-file.ts';
 import { round } from './progress.ts';
+import { scoreWarnings } from './score-warnings.ts';
 import type { Training } from './training.ts';
 import { machine, versions } from './versions.ts';
 
@@ -94,7 +95,7 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
     versions: versions(),
     machine: machine(),
     device: { name: device.name, reason: device.reason },
-    advice: [...heldOutSentences(heldOut, measured.heldOut.length).warnings, ...course.advice],
+    advice: course.advice,
     held_out: heldOut,
   };
 }
@@ -102,6 +103,10 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
 export function referenceTo({ image_path, file_name, sha256, binary_data_id }: DatasetLine): ImageReference {
   return { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
 }
+
+/** Lines below the score in a model card. */
+export const warningLines = (evaluation: AnyEvaluation): string[] =>
+  scoreWarnings(evaluation).flatMap((warning) => ['', `> **Warning**: ${warning}`]);
 
 /** Table of the model files for the model card, with the method of their latency measurement. */
 export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {
@@ -147,11 +152,12 @@ export const useSection = (preprocessing: readonly string[], program: readonly s
  * @param counts - a sentence about the training and held-out images.
  */
 export function trainingSection(
-  evaluation: EvaluationHead,
+  evaluation: AnyEvaluation,
   { epochs, counts, limits }: { epochs: number; counts: string; limits: readonly string[] },
 ): string[] {
   const { seed, seconds, device, machine: computer, pretrained, advice, skipped } = evaluation;
   const { held_out: heldOut, count } = evaluation;
+  const warnings = new Set(scoreWarnings(evaluation));
   const made = Object.entries(evaluation.versions).map(([name, version]) => `${name} ${version}`);
   return [
     '',
@@ -163,7 +169,10 @@ export function trainingSection(
     `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${megabytesOf(computer.peak_rss_mib)} MB.`,
     `- Pretrained weights sha256 ${pretrained.sha256}; ${made.join(', ')}.`,
     ...section('Limits', limits),
-    ...section('Advice', advice),
+    ...section(
+      'Advice',
+      advice.filter((one) => !warnings.has(one)),
+    ),
     ...section(
       'Skipped images',
       skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),

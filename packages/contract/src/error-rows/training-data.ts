@@ -28,6 +28,13 @@ export const trainingDataErrors = {
     remedy:
       'Upload JPEG, PNG or WebP files that an image viewer opens. Convert other formats (HEIC, TIFF, BMP, GIF, RAW) first; renaming a file does not convert it.',
   },
+  NOTHING_HELD_OUT: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'No image of the dataset[ {datasetId}] can be held out, so that no score would be measured: {problem}.',
+    remedy:
+      'Add images of other objects or scenes: images of one group and equal files stay in one split, and a label with fewer than 3 groups or different images is not held out. Or tag images split:test.',
+  },
   LABELS_AMBIGUOUS: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -37,7 +44,8 @@ export const trainingDataErrors = {
   TOO_FEW_BOXES: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Label "{label}" has {count} bounding boxes; the minimum is {limit}[. Boxes per label: {counts}].',
+    message:
+      'Label "{label}" has {count} bounding boxes[ to train on: {problem}]; the minimum is {limit}[. Boxes per label: {counts}].',
     remedy: 'Draw more boxes with this label, or omit the label.',
   },
   TOO_FEW_LABELS: {
@@ -50,7 +58,8 @@ export const trainingDataErrors = {
   TOO_FEW_PICTURES: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Label "{label}" has {count} images; the minimum is {limit}[. Images per label: {counts}].',
+    message:
+      'Label "{label}" has {count} images[ to train on: {problem}]; the minimum is {limit}[. Images per label: {counts}].',
     remedy: 'Add images with this label, or omit the label.',
   },
   TOO_MANY_UNLABELED: {
