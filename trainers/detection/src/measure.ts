@@ -51,8 +51,6 @@ export async function measure(
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   let medianMs = 0;
   const { maxDifference, fullest } = await compareOnnx(run, trained, models);
-  // Release the feature extractor before the sessions of the files need the same amount of memory.
-  await trained.release();
   let done = 0;
   for (const [stage, made] of models) {
     const session = await openSession(made(), threads);
@@ -131,34 +129,26 @@ interface ComparedImage {
 const countConfident = (found: readonly Detection[]): number =>
   found.filter(({ score }) => score >= minComparedScore).length;
 
-/**
- * Compares the exported file with the trained head on the pretrained features. Throws if they differ.
- *
- * @returns fullest: the compared image with the most boxes.
- */
-async function compareOnnx(
+/** Detections of the trained head, on the features of the frozen networks. */
+async function detectByHead(
   run: TrainingRun,
   trained: TrainedModel,
-  models: Models['onnx'],
-): Promise<{ maxDifference: number; fullest: ComparedImage | undefined }> {
-  const { training, device, recipe, detector, prepared } = run;
+  samples: readonly Sample[],
+): Promise<readonly (readonly Detection[])[]> {
+  const { training, device, recipe, detector } = run;
   const shape = shapeOf(run);
   const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
   const options = { batch: 1, overlapWeight: recipe.overlapWeight, mode: 'evaluate' } as const;
   const { model, tape } = headGraph(detector, weights, shape, options);
-  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
   const session = await training.devices.open(model, device.place);
-  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
   const { side } = recipe;
   const h = side / cellStride;
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
-  const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
-  let fullest: ComparedImage | undefined;
+  const found: Detection[][] = [];
   try {
     for (const sample of samples) {
       await setImmediate();
       training.signal.throwIfAborted();
-      const pixels = prepared.pixels(sample);
       const features = await trained.features(sample);
       const results = await session.run({
         ...Object.fromEntries(
@@ -172,16 +162,42 @@ async function compareOnnx(
         mask: { data: mask, dims: [1, 1, h, h] },
         inverse_count: { data: inverseCount, dims: [1] },
       });
-      const byHead = decodeBoxes(results('scores'), results('edges'), shape);
-      const { found } = await detect(delivered, pixels, run);
+      found.push(decodeBoxes(results('scores'), results('edges'), shape));
+    }
+  } finally {
+    await session.release();
+  }
+  return found;
+}
+
+/**
+ * Compares the exported file with the trained head, and throws if they differ. The sessions of the head and of the file
+ * are not open at the same time: together they need 60 MB more than a training step.
+ *
+ * @returns fullest: the compared image with the most boxes.
+ */
+async function compareOnnx(
+  run: TrainingRun,
+  trained: TrainedModel,
+  models: Models['onnx'],
+): Promise<{ maxDifference: number; fullest: ComparedImage | undefined }> {
+  const { training, prepared } = run;
+  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
+  const byHead = await detectByHead(run, trained, samples);
+  await trained.release();
+  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
+  const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
+  let fullest: ComparedImage | undefined;
+  try {
+    for (const [i, sample] of samples.entries()) {
+      const { found } = await detect(delivered, prepared.pixels(sample), run);
       if (!fullest || countConfident(found) > countConfident(fullest.found)) fullest = { sample, found };
-      const one = compareDetections(byHead, found);
+      const one = compareDetections(byHead[i] ?? [], found);
       total.compared += one.compared;
       total.missing += one.missing;
       total.maxDifference = Math.max(total.maxDifference, one.maxDifference);
     }
   } finally {
-    await session.release();
     await delivered.release();
   }
   requireSame(total, 'delivered model');
