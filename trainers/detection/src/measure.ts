@@ -1,18 +1,16 @@
 /** Measures the exported files on held-out images, and compares them with the trained network. */
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
-import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
 import type { Detection, EvaluatedImage } from './average-precision.ts';
-import { decodeBoxes, aboveMinScore } from './decode.ts';
-import { headGraph } from './head.ts';
-import { shapeOf } from './train-model.ts';
-import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
+import { aboveMinScore } from './decode.ts';
+import { finalBoxes } from './rescoring.ts';
+import { TrainedHead } from './trained-head.ts';
+import type { TrainedModel, Stage } from './train-model.ts';
+import type { TrainingRun } from './training-run.ts';
 import type { Sample } from './prepare.ts';
-import { dimsOf, featureNames } from './feature-maps.ts';
-import { emptyTargets } from './targets.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];
@@ -135,37 +133,18 @@ async function detectByHead(
   trained: TrainedModel,
   samples: readonly Sample[],
 ): Promise<readonly (readonly Detection[])[]> {
-  const { training, device, recipe, detector } = run;
-  const shape = shapeOf(run);
-  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
-  const options = { batch: 1, overlapWeight: recipe.overlapWeight, mode: 'evaluate' } as const;
-  const { model, tape } = headGraph(detector, weights, shape, options);
-  const session = await training.devices.open(model, device.place);
-  const { side } = recipe;
-  const h = side / cellStride;
-  const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
+  const { training, recipe } = run;
+  const head = await TrainedHead.open(run, trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>());
   const found: Detection[][] = [];
   try {
     for (const sample of samples) {
       await setImmediate();
       training.signal.throwIfAborted();
       const features = await trained.features(sample);
-      const results = await session.run({
-        ...Object.fromEntries(
-          [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
-        ),
-        ...Object.fromEntries(
-          featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, 1, side) }]),
-        ),
-        heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
-        distances: { data: distances, dims: [1, 4, h, h] },
-        mask: { data: mask, dims: [1, 1, h, h] },
-        inverse_count: { data: inverseCount, dims: [1] },
-      });
-      found.push(decodeBoxes(results('scores'), results('edges'), shape));
+      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features, recipe.side));
     }
   } finally {
-    await session.release();
+    await head.release();
   }
   return found;
 }
