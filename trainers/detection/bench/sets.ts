@@ -95,6 +95,26 @@ export async function fiveKinds(seed: number): Promise<Material | undefined> {
   return { sprites, backgrounds };
 }
 
+/** Number of development sets. */
+export const developmentSets = 3;
+/**
+ * For choices of the recipe: the training cut-outs and training backgrounds of detect-5 with seed 1 alone. A third of
+ * both, another one for each set, is for the test.
+ */
+export async function fiveKindsForDevelopment(set: number): Promise<Material | undefined> {
+  const material = await fiveKinds(1);
+  if (material === undefined) return undefined;
+  const { sprites, backgrounds } = material;
+  const labels = Object.keys(fiveCategories);
+  const ordered = labels.flatMap((label) => sprites.train.filter((one) => one.label === label));
+  const partOf = (i: number): Part => (i % developmentSets === set % developmentSets ? 'test' : 'train');
+  const split = <T>(items: readonly T[]): Record<Part, T[]> => ({
+    train: items.filter((_, i) => partOf(i) === 'train'),
+    test: items.filter((_, i) => partOf(i) === 'test'),
+  });
+  return { sprites: split(ordered), backgrounds: split(backgrounds.train) };
+}
+
 /** Six of the repository's own cut-outs, for machines without Debian's packages. */
 export function sixOfOurs(): Material {
   const sources = fileURLToPath(new URL('../../../datasets/objects-10/sources', import.meta.url));

@@ -9,13 +9,15 @@ export const maxBoxes = 50;
 export const maxIou = 0.5;
 /** Detections with a lower score are dropped. */
 const minScore = 0.02;
+/** Peaks with a lower value become no boxes. Rescoring raises scores, so this limit is lower than `minScore`. */
+const minPeak = 0.002;
 
 /**
  * @param heat - [K,h,h] 0..1; a cell is a peak if no neighbour is higher.
  * @param edges - [4,h,h]: left, top, right, bottom in units of 16 px.
- * @returns at most `maxBoxes` boxes, the highest score first; suppressed ones have score 0.
+ * @returns at most `maxBoxes` boxes, the highest score first.
  */
-export function decodeBoxes(
+export function decodePeaks(
   heat: Float32Array,
   edges: Float32Array,
   { side, labels }: { side: number; labels: number },
@@ -25,10 +27,10 @@ export function decodeBoxes(
   const peaks: { at: number; score: number }[] = [];
   for (let at = 0; at < labels * cells; at++) {
     const score = heat[at] ?? 0;
-    if (score >= minScore && isPeak(heat, at, h)) peaks.push({ at, score });
+    if (score >= minPeak && isPeak(heat, at, h)) peaks.push({ at, score });
   }
   peaks.sort((a, b) => b.score - a.score || a.at - b.at);
-  const found = peaks.slice(0, maxBoxes).map(({ at, score }): Detection => {
+  return peaks.slice(0, maxBoxes).map(({ at, score }): Detection => {
     const cell = at % cells;
     const [x, y] = [(cell % h) * cellStride, Math.floor(cell / h) * cellStride];
     const edge = (k: number): number => Math.max(0, edges[k * cells + cell] ?? 0) * distanceUnit;
@@ -36,11 +38,24 @@ export function decodeBoxes(
     const [left, top, right, bottom] = [unit(x - edge(0)), unit(y - edge(1)), unit(x + edge(2)), unit(y + edge(3))];
     return { label: Math.floor(at / cells), score, left, top, right, bottom };
   });
+}
+
+/**
+ * Non-maximum suppression.
+ *
+ * @param found - the highest score first.
+ * @returns the same boxes; suppressed ones have score 0.
+ */
+export function suppressCovered(found: readonly Detection[]): Detection[] {
   return found.map((one, i) => {
     const isCovered = found.slice(0, i).some((surer) => surer.label === one.label && iou(surer, one) > maxIou);
     return isCovered ? { ...one, score: 0 } : one;
   });
 }
+
+/** Peaks with non-maximum suppression; arguments as in `decodePeaks`. */
+export const decodeBoxes = (...peaks: Parameters<typeof decodePeaks>): Detection[] =>
+  suppressCovered(decodePeaks(...peaks));
 
 function isPeak(heat: Float32Array, at: number, h: number): boolean {
   const value = heat[at] ?? 0;

@@ -12,7 +12,8 @@ import type { EvaluatedImage, RankedDetection } from './average-precision.ts';
 import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 import { countBoxes } from './dataset.ts';
-import type { TrainedModel, TrainingRun } from './train-model.ts';
+import type { TrainedModel } from './train-model.ts';
+import type { TrainingRun } from './training-run.ts';
 import type { Measurements } from './measure.ts';
 import type { Sample } from './prepare.ts';
 

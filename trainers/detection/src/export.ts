@@ -7,10 +7,14 @@ import type { TensorRef } from '@platform/trainer-engine/network/tflite';
 import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
-import type { ElementType, OperatorName } from '@platform/trainer-engine/tflite/schema';
+import type { OperatorName } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
 import { maxBoxes, maxIou } from './decode.ts';
+import { emitRescoring, emitTfliteRescoring } from './export-rescoring.ts';
+import type { OnnxBoxes, TfliteRescoring } from './export-rescoring.ts';
 import type { Network } from './head.ts';
+import { tensorOps } from './tensor-ops.ts';
+import type { TensorOps } from './tensor-ops.ts';
 
 export interface ExportOptions {
   /** Width and height of the input in pixels. */
@@ -38,7 +42,12 @@ export function exportOnnx(network: Network, { side, labels, metadata }: ExportO
   const image = g.op('Transpose', [g.op('Cast', ['image'], { to: FLOAT })], { perm: [0, 3, 1, 2] });
   const values = new Map([[0, image]]);
   emitOnnx(g, network.layers, values);
-  emitBoxes(g, values.get(network.heat) ?? '', values.get(network.edges) ?? '', side, labels);
+  const { heat, edges, rescoring } = network;
+  const emitted = (value: number): string => values.get(value) ?? '';
+  const peaks = emitPeaks(g, emitted(heat), emitted(edges), side, labels);
+  const maps = rescoring?.maps.map(({ value, stride }) => ({ value: emitted(value), edge: side / stride }));
+  const boxes = rescoring && maps ? emitRescoring(g, peaks, { ...rescoring, maps }, boxCount(side, labels)) : peaks;
+  emitSuppression(g, boxes, boxCount(side, labels));
   const count = boxCount(side, labels);
   g.outputs.push({ name: 'location', type: FLOAT, dims: [1, count, 4] });
   for (const name of ['category', 'score']) g.outputs.push({ name, type: FLOAT, dims: [1, count] });
@@ -46,7 +55,8 @@ export function exportOnnx(network: Network, { side, labels, metadata }: ExportO
   return g.encode();
 }
 
-function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: number): void {
+/** Boxes at the highest local maxima of the heat map. */
+function emitPeaks(g: Graph, heat: string, edges: string, side: number, labels: number): OnnxBoxes {
   const h = side / cellStride;
   const count = boxCount(side, labels);
   const float = (x: string): string => g.op('Cast', [x], { to: FLOAT });
@@ -76,7 +86,14 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
   const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
   const moved = g.op('Add', [corners, times(g.op('Transpose', [reach], { perm: [1, 0] }), outward)]);
   const boxes = g.op('Clip', [moved, g.scalar(0), g.scalar(1)]);
+  return { boxes, category, scores };
+}
 
+/** Non-maximum suppression, and the outputs. */
+function emitSuppression(g: Graph, { boxes, category, scores }: OnnxBoxes, count: number): void {
+  const float = (x: string): string => g.op('Cast', [x], { to: FLOAT });
+  const int = (x: number): string => g.ints([x]);
+  const times = (a: string, b: string | number): string => g.op('Mul', [a, typeof b === 'number' ? g.scalar(b) : b]);
   // All pairs of boxes: rows are candidates, columns the higher-scored boxes.
   const apart = g.op('Add', [boxes, times(g.op('Unsqueeze', [float(category), int(1)]), labelDistance)]);
   const column = (k: number): string => g.op('Slice', [apart, int(k), int(k + 1), int(1)]);
@@ -112,53 +129,42 @@ export function exportTflite(network: Network, { side, labels, metadata }: Expor
   emitTflite(g, network.layers, values);
   const [heat, edges] = [values.get(network.heat), values.get(network.edges)];
   if (!heat || !edges) throw new Error('the network lacks its results');
-  emitTfliteBoxes(g, heat, edges, side, labels);
+  const maps = network.rescoring?.maps.map(({ value }) => {
+    const map = values.get(value);
+    if (!map) throw new Error('the network lacks its results');
+    return map;
+  });
+  const rescoring = network.rescoring && maps ? { ...network.rescoring, maps } : undefined;
+  emitTfliteBoxes(g, { heat, edges, rescoring }, side, labels);
   Object.assign(g.metadata, metadata);
   return g.encode();
 }
 
-/** The same as `emitBoxes`, on [1,H,W,C]. */
-function emitTfliteBoxes(g: TfliteGraph, heat: TensorRef, edges: TensorRef, side: number, labels: number): void {
+/** The same as `emitPeaks`, `emitRescoring` and `emitSuppression`, on [1,H,W,C]. */
+function emitTfliteBoxes(
+  g: TfliteGraph,
+  { heat, edges, rescoring }: { heat: TensorRef; edges: TensorRef; rescoring: TfliteRescoring | undefined },
+  side: number,
+  labels: number,
+): void {
   const count = boxCount(side, labels);
   const ops = tensorOps(g);
-  const peaks = emitPeaks(g, ops, heat, { side, labels });
-  const boxes = emitCorners(g, ops, edges, peaks.cell, { side, count });
-  const isCovered = emitCovered(g, ops, boxes, peaks.category, count);
+  const peaks = emitTflitePeaks(g, ops, heat, { side, labels });
+  const located = { ...peaks, boxes: emitCorners(g, ops, edges, peaks.cell, { side, count }) };
+  const { boxes, scores, ...found } = rescoring ? emitTfliteRescoring(g, ops, located, rescoring, count) : located;
+  const category = ops.toFloat(found.category, 'int32', [count]);
+  const isCovered = emitCovered(g, ops, boxes, category, count);
   const one = ops.number(1);
-  const kept = ops.binary('MUL', peaks.scores, ops.binary('SUB', one, isCovered, [count]), [count]);
+  const kept = ops.binary('MUL', scores, ops.binary('SUB', one, isCovered, [count]), [count]);
   g.outputs.push(
     ops.reshape(boxes, [1, count, 4], 'location'),
-    ops.reshape(peaks.category, [1, count], 'category'),
+    ops.reshape(category, [1, count], 'category'),
     ops.reshape(kept, [1, count], 'score'),
   );
 }
 
-/** Short forms of common operators. A tensor is its number in the graph. */
-function tensorOps(g: TfliteGraph) {
-  return {
-    number: (value: number): number => g.constant(Float32Array.of(value), []),
-    whole: (value: number): number => g.constant(Int32Array.of(value), []),
-    binary: (
-      name: OperatorName,
-      a: number,
-      b: number,
-      shape: readonly number[],
-      type: ElementType = 'float32',
-    ): number => g.op(name, [a, b], { shape, type }),
-    toFloat: (x: number, from: ElementType, shape: readonly number[]): number =>
-      g.op('CAST', [x], { shape }, { from: elementTypes[from], to: elementTypes.float32 }),
-    reshape: (x: number, shape: readonly number[], name?: string): number =>
-      g.op('RESHAPE', [x, g.constant(Int32Array.from(shape), [shape.length])], {
-        shape,
-        type: 'float32',
-        ...(name === undefined ? {} : { name }),
-      }),
-  };
-}
-type TensorOps = ReturnType<typeof tensorOps>;
-
 /** The highest local maxima of the heat map: score, label and cell of each. */
-function emitPeaks(
+function emitTflitePeaks(
   g: TfliteGraph,
   { binary, toFloat, reshape, whole }: TensorOps,
   heat: TensorRef,
@@ -175,7 +181,7 @@ function emitPeaks(
     [reshape(peaks, [h * h * labels]), whole(count)],
     [{ shape: [count] }, { shape: [count], type: 'int32' }],
   );
-  const category = toFloat(binary('FLOOR_MOD', indices, whole(labels), [count], 'int32'), 'int32', [count]);
+  const category = binary('FLOOR_MOD', indices, whole(labels), [count], 'int32');
   const cell = binary('FLOOR_DIV', indices, whole(labels), [count], 'int32');
   return { scores, category, cell };
 }

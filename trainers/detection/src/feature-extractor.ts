@@ -5,17 +5,20 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { dimsOf, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
-import type { Detector, Features, FeatureName } from './feature-maps.ts';
+import { cellMapNames, cellMaps, dimsOf, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
+import type { Cells, Detector, Features, FeatureName } from './feature-maps.ts';
+
+/** Feature maps for the head, and cells for rescoring. */
+const outputNames = [...featureNames, ...cellMapNames];
 
 /** Input: image [1,S,S,3] 0..255 float32. Output: the feature maps by name. */
 export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
   const values = new Map([[0, g.op('Transpose', ['image'], { perm: [0, 3, 1, 2] })]]);
-  const wanted = featureNames.map((name) => taps[name]);
+  const wanted = outputNames.map((name) => taps[name]);
   emitOnnx(g, needed(layers, wanted), values);
-  for (const name of featureNames) {
+  for (const name of outputNames) {
     g.op('Identity', [values.get(taps[name]) ?? ''], {}, name);
     g.outputs.push({ name: name, type: FLOAT });
   }
@@ -26,18 +29,22 @@ export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
 export class FeatureExtractor {
   readonly #session: Session;
   readonly #side: number;
-  readonly #features: Features;
+  readonly #features: Features & Cells;
   readonly #results: Readonly<Record<string, FloatFeed>>;
   constructor(session: Session, side: number) {
     this.#session = session;
     this.#side = side;
     this.#features = emptyFeatures(side);
-    this.#results = Object.fromEntries(
-      featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, 1, side) }]),
-    );
+    this.#results = Object.fromEntries([
+      ...featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, 1, side) }] as const),
+      ...cellMapNames.map((name) => {
+        const { channels, stride } = cellMaps[name];
+        return [name, { data: this.#features[name], dims: [1, channels, side / stride, side / stride] }] as const;
+      }),
+    ]);
   }
   /** Returns the same arrays each time: thousands of new ones would occupy memory until garbage collection. */
-  async extract(image: Float32Array): Promise<Features> {
+  async extract(image: Float32Array): Promise<Features & Cells> {
     await this.#session.run({ image: { data: image, dims: [1, this.#side, this.#side, 3] } }, this.#results);
     return this.#features;
   }

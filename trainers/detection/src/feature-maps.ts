@@ -38,9 +38,17 @@ export function dimsOf(name: FeatureName, batch: number, side: number): readonly
   const { channels, stride } = featureMaps[name];
   return [batch, channels, side / stride, side / stride];
 }
-export function emptyFeatures(side: number): Features {
+/** EfficientNet's features of each cell, before the means over the box: for rescoring. */
+export const cellMaps = { kindCells: featureMaps.kinds, partCells: featureMaps.parts } as const;
+export type CellMapName = keyof typeof cellMaps;
+export const cellMapNames = Object.keys(cellMaps) as CellMapName[];
+export type Cells = Record<CellMapName, Float32Array>;
+
+/** Buffers for all outputs of the frozen networks. */
+export function emptyFeatures(side: number): Features & Cells {
   const empty = (name: FeatureName): Float32Array => new Float32Array(sizeOf(name, side));
-  return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts') };
+  const cells = { kindCells: empty('kinds'), partCells: empty('parts') };
+  return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts'), ...cells };
 }
 
 export interface Detector {
@@ -52,9 +60,10 @@ export interface Detector {
   /**
    * Numbers of the values: the feature maps, and the outputs of CenterNet's own heads. classView and boxView [128, S/4,
    * S/4] are the heads' inner features. distances [4, S/4, S/4] start at the cell's upper left corner. They lead to the
-   * left, upper, right and lower edge of the box, in units of 16 px.
+   * left, upper, right and lower edge of the box, in units of 16 px. kindCells and partCells are EfficientNet's
+   * features before the means over the box.
    */
-  taps: Readonly<Record<FeatureName | 'classView' | 'boxView' | 'distances', number>>;
+  taps: Readonly<Record<FeatureName | CellMapName | 'classView' | 'boxView' | 'distances', number>>;
 }
 
 /** @throws WeightsError when the weights have an unexpected hash. */
@@ -65,12 +74,13 @@ export function readDetector(): Detector {
   const moved = (value: number): number => (value === 0 ? 0 : value + start);
   const { neck, deep, classView, boxView, distances } = finder.taps;
   const sha256 = createHash('sha256').update(`${finder.sha256}\n${namer.sha256}\n`).digest('hex');
+  const [kindCells, partCells] = [moved(namer.taps[32]), moved(namer.taps[16])];
   const { layers, means } = addBoxPooling(
     [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
     distances,
     [
-      { value: moved(namer.taps[32]), ...featureMaps.kinds },
-      { value: moved(namer.taps[16]), ...featureMaps.parts },
+      { value: kindCells, ...featureMaps.kinds },
+      { value: partCells, ...featureMaps.parts },
     ],
   );
   const [kinds = 0, parts = 0] = means;
@@ -79,7 +89,7 @@ export function readDetector(): Detector {
     license: `${finder.license}; ${namer.license}`,
     sha256,
     layers,
-    taps: { neck, deep, classView, boxView, distances, kinds, parts },
+    taps: { neck, deep, classView, boxView, distances, kinds, parts, kindCells, partCells },
   };
 }
 function renumbered(layer: Layer, moved: (value: number) => number): Layer {

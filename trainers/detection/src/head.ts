@@ -15,8 +15,10 @@ import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { heatmapLoss, overlapLoss } from './loss.ts';
-import { dimsOf, featureMaps } from './feature-maps.ts';
+import { cellMapNames, cellMaps, dimsOf, featureMaps } from './feature-maps.ts';
 import type { Detector, FeatureName } from './feature-maps.ts';
+import { regionScales } from './rescoring.ts';
+import type { Rescoring } from './rescoring.ts';
 
 export interface HeadShape {
   /** Width and height of the image in pixels. */
@@ -239,9 +241,29 @@ export interface Network {
   /** Numbers of values: [K, S/4, S/4] 0..1, and [4, S/4, S/4] in units of 16 px. */
   heat: number;
   edges: number;
+  /** Values [regions · labels, S/stride, S/stride], and a bias per label; undefined without rescoring. */
+  rescoring: { maps: readonly { value: number; stride: number }[]; bias: Float32Array } | undefined;
 }
 /** The complete trained detector, for the export. */
-export function detectorNetwork(detector: Detector, weights: Weights, shape: HeadShape): Network {
+export function detectorNetwork(
+  detector: Detector,
+  weights: Weights,
+  shape: HeadShape,
+  rescoring?: Rescoring,
+): Network {
   const { layers, heat, edges } = headNetwork(detector, weights, shape);
-  return { layers: needed(layers, [heat, edges]), heat, edges };
+  if (!rescoring) return { layers: needed(layers, [heat, edges]), heat, edges, rescoring };
+  const all = [...layers];
+  const maps = cellMapNames.map((name) => {
+    const { channels, stride } = cellMaps[name];
+    const outputs = regionScales.length * shape.labels;
+    const value = all.length + 1;
+    const dims: Dims4 = [outputs, channels, 1, 1];
+    const bias = new Float32Array(outputs);
+    const layer = { is: 'conv', depthwise: false, stride: 1, relu: false, dims, bias } as const;
+    all.push({ ...layer, input: detector.taps[name], output: value, weights: rescoring.weights[name] });
+    return { value, stride };
+  });
+  const wanted = [heat, edges, ...maps.map(({ value }) => value)];
+  return { layers: needed(all, wanted), heat, edges, rescoring: { maps, bias: rescoring.bias } };
 }

@@ -1,18 +1,16 @@
 /** Measures the exported files on held-out images, and compares them with the trained network. */
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
-import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
 import type { Detection, EvaluatedImage } from './average-precision.ts';
-import { decodeBoxes, aboveMinScore } from './decode.ts';
-import { headGraph } from './head.ts';
-import { shapeOf } from './train-model.ts';
-import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
+import { aboveMinScore } from './decode.ts';
+import { finalBoxes } from './rescoring.ts';
+import { TrainedHead } from './trained-head.ts';
+import type { TrainedModel, Stage } from './train-model.ts';
+import type { TrainingRun } from './training-run.ts';
 import type { Sample } from './prepare.ts';
-import { dimsOf, featureNames } from './feature-maps.ts';
-import { emptyTargets } from './targets.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];
@@ -51,8 +49,6 @@ export async function measure(
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   let medianMs = 0;
   const { maxDifference, fullest } = await compareOnnx(run, trained, models);
-  // Release the feature extractor before the sessions of the files need the same amount of memory.
-  await trained.release();
   let done = 0;
   for (const [stage, made] of models) {
     const session = await openSession(made(), threads);
@@ -131,8 +127,31 @@ interface ComparedImage {
 const countConfident = (found: readonly Detection[]): number =>
   found.filter(({ score }) => score >= minComparedScore).length;
 
+/** Detections of the trained head, on the features of the frozen networks. */
+async function detectByHead(
+  run: TrainingRun,
+  trained: TrainedModel,
+  samples: readonly Sample[],
+): Promise<readonly (readonly Detection[])[]> {
+  const { training, recipe } = run;
+  const head = await TrainedHead.open(run, trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>());
+  const found: Detection[][] = [];
+  try {
+    for (const sample of samples) {
+      await setImmediate();
+      training.signal.throwIfAborted();
+      const features = await trained.features(sample);
+      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features, recipe.side));
+    }
+  } finally {
+    await head.release();
+  }
+  return found;
+}
+
 /**
- * Compares the exported file with the trained head on the pretrained features. Throws if they differ.
+ * Compares the exported file with the trained head, and throws if they differ. The sessions of the head and of the file
+ * are not open at the same time: together they need 60 MB more than a training step.
  *
  * @returns fullest: the compared image with the most boxes.
  */
@@ -141,47 +160,23 @@ async function compareOnnx(
   trained: TrainedModel,
   models: Models['onnx'],
 ): Promise<{ maxDifference: number; fullest: ComparedImage | undefined }> {
-  const { training, device, recipe, detector, prepared } = run;
-  const shape = shapeOf(run);
-  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
-  const options = { batch: 1, overlapWeight: recipe.overlapWeight, mode: 'evaluate' } as const;
-  const { model, tape } = headGraph(detector, weights, shape, options);
-  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
-  const session = await training.devices.open(model, device.place);
+  const { training, prepared } = run;
   const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
-  const { side } = recipe;
-  const h = side / cellStride;
-  const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
+  const byHead = await detectByHead(run, trained, samples);
+  await trained.release();
+  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
   const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   let fullest: ComparedImage | undefined;
   try {
-    for (const sample of samples) {
-      await setImmediate();
-      training.signal.throwIfAborted();
-      const pixels = prepared.pixels(sample);
-      const features = await trained.features(sample);
-      const results = await session.run({
-        ...Object.fromEntries(
-          [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
-        ),
-        ...Object.fromEntries(
-          featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, 1, side) }]),
-        ),
-        heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
-        distances: { data: distances, dims: [1, 4, h, h] },
-        mask: { data: mask, dims: [1, 1, h, h] },
-        inverse_count: { data: inverseCount, dims: [1] },
-      });
-      const byHead = decodeBoxes(results('scores'), results('edges'), shape);
-      const { found } = await detect(delivered, pixels, run);
+    for (const [i, sample] of samples.entries()) {
+      const { found } = await detect(delivered, prepared.pixels(sample), run);
       if (!fullest || countConfident(found) > countConfident(fullest.found)) fullest = { sample, found };
-      const one = compareDetections(byHead, found);
+      const one = compareDetections(byHead[i] ?? [], found);
       total.compared += one.compared;
       total.missing += one.missing;
       total.maxDifference = Math.max(total.maxDifference, one.maxDifference);
     }
   } finally {
-    await session.release();
     await delivered.release();
   }
   requireSame(total, 'delivered model');

@@ -3,25 +3,27 @@ import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { countBoxes } from './dataset.ts';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
-import type { Device } from '@platform/trainer-engine/device';
 import { round } from '@platform/trainer-engine/progress';
-import type { Progress } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Session } from '@platform/trainer-engine/runtime';
-import type { Training } from '@platform/trainer-engine/training';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { EvaluatedImage } from './average-precision.ts';
 import { featureBytes, FeatureCache, featureGraph, FeatureExtractor, quantizationSteps } from './feature-extractor.ts';
 import { initialWeights, headGraph } from './head.ts';
-import type { HeadShape, Weights } from './head.ts';
+import type { Weights } from './head.ts';
 import { copyParameters, HeadEvaluator, HeadTrainer } from './head-training.ts';
 import type { CachedExample } from './head-training.ts';
 import { AugmentationPool } from './augmentation-pool.ts';
 import type { PreparedDataset, Sample } from './prepare.ts';
 import { epochsFor, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import type { Detector, Features } from './feature-maps.ts';
+import type { Cells, Features } from './feature-maps.ts';
+import type { Rescoring } from './rescoring.ts';
+import { keepsPrecision, trainRescoring } from './train-rescoring.ts';
+import type { FeatureSource } from './train-rescoring.ts';
 import { renderAugmented } from './augmentations.ts';
+import { shapeOf } from './training-run.ts';
+import type { TrainingRun } from './training-run.ts';
 import type { AugmentedImage } from './augmentations.ts';
 
 export type Stage = 'probe' | 'fine-tune';
@@ -42,30 +44,16 @@ export interface TrainedModel {
   chosen: Stage;
   /** Weights by stage; without fine-tuned ones if only the probe was trained. */
   weights: ReadonlyMap<Stage, Weights>;
-  /** Detections of the chosen weights in the validation images. */
+  /** For the chosen weights; undefined if there was no time, or if the validation images got worse by it. */
+  rescoring: Rescoring | undefined;
+  /** Detections of the chosen weights in the validation images, rescored. */
   validated: readonly EvaluatedImage[];
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
   /** Features of an image without quantization; valid until the next call. */
-  features(ofSample: Sample): Promise<Features>;
+  features(ofSample: Sample): Promise<Features & Cells>;
   release(): Promise<void>;
 }
-export interface TrainingRun {
-  training: Training;
-  device: Device;
-  recipe: Recipe;
-  detector: Detector;
-  prepared: PreparedDataset;
-  progress: Progress;
-  tmp: string;
-}
-
-export const shapeOf = ({ recipe, prepared }: Pick<TrainingRun, 'recipe' | 'prepared'>): HeadShape => ({
-  side: recipe.side,
-  labels: prepared.labels.length,
-  hidden: recipe.hidden,
-});
-
 /** Maximum size of the feature file, even if the job may use more disk. */
 const maxFeatureBytes = 2 * 2 ** 30;
 /** Number of images for the calibration of the neck's quantization. */
@@ -93,7 +81,7 @@ export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
 
 /** Draws views and extracts their features. A result is valid until the next call. */
-class ImageFeatures {
+export class ImageFeatures implements FeatureSource {
   readonly #extractor: FeatureExtractor;
   readonly #prepared: PreparedDataset;
   readonly #side: number;
@@ -106,7 +94,7 @@ class ImageFeatures {
     this.#image = new Float32Array(side * side * 3);
     this.#source = new Uint8Array(side * side * 3);
   }
-  ofAugmented(view: AugmentedImage): Promise<Features> {
+  ofAugmented(view: AugmentedImage): Promise<Features & Cells> {
     const { train, pixels } = this.#prepared;
     const pixelsOf = (index: number): Uint8Array => {
       const sample = train[index];
@@ -116,7 +104,7 @@ class ImageFeatures {
     renderAugmented(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
     return this.#extractor.extract(this.#image);
   }
-  ofSample(sample: Sample): Promise<Features> {
+  ofSample(sample: Sample): Promise<Features & Cells> {
     this.#image.set(this.#prepared.pixels(sample, this.#source));
     return this.#extractor.extract(this.#image);
   }
@@ -194,10 +182,12 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     // The export needs the memory of the training steps; the feature extractor stays open for the comparison.
     await resources.release(1);
     const best = tuned && isChosen(tuned, probe) ? tuned : probe;
+    const rescored = await rescoreIfBetter(run, features, best, started);
     return {
       chosen: best.stage,
+      rescoring: rescored?.rescoring,
       weights: new Map([probe, ...(tuned ? [tuned] : [])].map(({ stage, weights }) => [stage, weights])),
-      validated: best.evaluated,
+      validated: rescored?.validated ?? best.evaluated,
       curve,
       seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuningStarted) / 1000) },
       features: (sample) => features.ofSample(sample),
@@ -207,6 +197,18 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     await resources.release();
     throw e;
   }
+}
+
+async function rescoreIfBetter(
+  run: TrainingRun,
+  features: ImageFeatures,
+  { weights, evaluated }: Candidate,
+  started: number,
+): Promise<Awaited<ReturnType<typeof trainRescoring>> | undefined> {
+  const { clock, job } = run.training;
+  if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) return undefined;
+  const rescored = await trainRescoring(run, features, weights);
+  return keepsPrecision(evaluated, rescored.validated, run.prepared) ? rescored : undefined;
 }
 
 const isChosen = (tuned: Candidate, probe: Candidate): boolean =>

@@ -16,8 +16,10 @@ import { exportOnnx, exportTflite } from './export.ts';
 import { buildEvaluation, chooseThresholds } from './evaluation.ts';
 import { initialWeights, headGraph, detectorNetwork } from './head.ts';
 import type { Network, HeadShape } from './head.ts';
-import { trainModel, shapeOf, slotsFor, probeAugmentations } from './train-model.ts';
-import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
+import { trainModel, slotsFor, probeAugmentations } from './train-model.ts';
+import { shapeOf } from './training-run.ts';
+import type { TrainedModel, Stage } from './train-model.ts';
+import type { TrainingRun } from './training-run.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
@@ -26,6 +28,7 @@ import { writeModelReports } from './reports.ts';
 import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
+import { rescoringViews } from './train-rescoring.ts';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<DetectionEvaluation> {
@@ -82,6 +85,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   progress.plan('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * example });
   const seen = Math.min(learning, views);
   progress.plan('fine-tune', { phase: 'training', cost: epochs * example * (seen + 0.4 * checking) });
+  progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * 0.025 * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 
@@ -124,7 +128,12 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
   const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
   const networkOf = (stage: Stage): Network =>
-    detectorNetwork(detector, trained.weights.get(stage) ?? new Map<string, Float32Array>(), shape);
+    detectorNetwork(
+      detector,
+      trained.weights.get(stage) ?? new Map<string, Float32Array>(),
+      shape,
+      stage === trained.chosen ? trained.rescoring : undefined,
+    );
   const chosen = networkOf(trained.chosen);
   const onnx = exportOnnx(chosen, ports);
   const tflite = job.framework === 'onnx' ? undefined : exportTflite(chosen, ports);

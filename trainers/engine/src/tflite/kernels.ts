@@ -126,12 +126,20 @@ function concatenation(inputs: readonly Array4[], { options }: TfliteOperator, s
   return out;
 }
 
-/** Gathers rows of the first operand. */
+/** Gathers along the first or the last axis of the first operand. */
 function gather(inputs: readonly Array4[], { options }: TfliteOperator, shape: readonly number[]): Float32Array {
   const [x, rows] = [input(inputs, 0), input(inputs, 1)];
-  if ((options['axis'] ?? 0) !== 0) throw new Error('GATHER along another axis than the first');
-  const width = sizeOf(x.shape.slice(1));
+  const axis = options['axis'] ?? 0;
   const out = new Float32Array(sizeOf(shape));
+  if (axis > 0) {
+    if (axis !== x.shape.length - 1) throw new Error('GATHER along a middle axis');
+    const [columns, from] = [rows.values.length, at(x.shape, axis)];
+    for (let i = 0; i < out.length; i++) {
+      out[i] = x.values[Math.floor(i / columns) * from + (rows.values[i % columns] ?? 0)] ?? 0;
+    }
+    return out;
+  }
+  const width = sizeOf(x.shape.slice(1));
   for (const [i, row] of rows.values.entries()) out.set(x.values.subarray(row * width, (row + 1) * width), i * width);
   return out;
 }
@@ -172,6 +180,7 @@ export const plainKernels = {
   ADD: elementwise((a, b) => a + b),
   SUB: elementwise((a, b) => a - b),
   MUL: elementwise((a, b) => a * b),
+  DIV: elementwise((a, b) => a / b),
   MAXIMUM: elementwise(Math.max),
   MINIMUM: elementwise(Math.min),
   GREATER: elementwise((a, b) => (a > b ? 1 : 0)),
@@ -180,6 +189,7 @@ export const plainKernels = {
   FLOOR_MOD: elementwise((a, b) => a - Math.floor(a / b) * b),
   EXP: mapped(Math.exp),
   LOG: mapped(Math.log),
+  SQRT: mapped(Math.sqrt),
   RELU: mapped((x) => Math.max(0, x)),
   HARD_SWISH: mapped((x) => (x * Math.min(6, Math.max(0, x + 3))) / 6),
   RESIZE_BILINEAR: resizeBilinear,

@@ -1,0 +1,164 @@
+/** Fits the rescoring: logistic regression per label on the boxes of training images. */
+import { setImmediate } from 'node:timers/promises';
+import { seeded, shuffled } from '@platform/trainer-engine/random';
+import type { Detection } from './average-precision.ts';
+import { iou } from './boxes.ts';
+import type { LabelledBox } from './boxes.ts';
+import { cellMaps, cellMapNames } from './feature-maps.ts';
+import type { CellMapName, Cells } from './feature-maps.ts';
+import { poolBox, pooledSize, regionScales } from './rescoring.ts';
+import type { Rescoring } from './rescoring.ts';
+
+export interface BoxSample {
+  /** From `poolBox`. */
+  pooled: Float32Array;
+  /** The label that the box shows, and how well it fits: 0 to 1. Other labels have the target 0. */
+  label: number;
+  fit: number;
+}
+
+/** A detection with this IoU or less shows nothing; one with `fullIou` or more shows the object. */
+const noIou = 0.3;
+const fullIou = 0.8;
+const rows = 32;
+const learningRate = 1e-3;
+const decay = 1e-3;
+/** Epochs for few labels; with more labels the work stays about the same. */
+const maxEpochs = 8;
+const epochLabels = 40;
+/** Steps between two checks of the abort signal. */
+const stepsPerTurn = 32;
+/** Smallest deviation of a feature, for constant ones. */
+const minDeviation = 1e-3;
+
+/** The true boxes of an image, and its detections by their IoU with the nearest true box. */
+export function boxSamples(
+  cells: Cells,
+  truth: readonly LabelledBox[],
+  found: readonly Detection[],
+  side: number,
+): BoxSample[] {
+  const ofTruth = truth.map((box): BoxSample => ({ pooled: poolBox(cells, box, side), label: box.label, fit: 1 }));
+  const ofFound = found.map((one): BoxSample => {
+    let [label, most] = [one.label, 0];
+    for (const box of truth) {
+      const common = iou(one, box);
+      if (common > most) [label, most] = [box.label, common];
+    }
+    const fit = Math.min(1, Math.max(0, (most - noIou) / (fullIou - noIou)));
+    return { pooled: poolBox(cells, one, side), label, fit };
+  });
+  return [...ofTruth, ...ofFound];
+}
+
+/** Standardizes the samples in place. */
+function standardize(samples: readonly BoxSample[]): { means: Float64Array; deviations: Float64Array } {
+  const means = new Float64Array(pooledSize);
+  const squares = new Float64Array(pooledSize);
+  for (const { pooled } of samples) {
+    for (let i = 0; i < pooledSize; i++) {
+      const x = pooled[i] ?? 0;
+      means[i] = (means[i] ?? 0) + x / samples.length;
+      squares[i] = (squares[i] ?? 0) + x ** 2 / samples.length;
+    }
+  }
+  const deviations = squares.map((square, i) =>
+    Math.max(minDeviation, Math.sqrt(Math.max(0, square - (means[i] ?? 0) ** 2))),
+  );
+  for (const { pooled } of samples) {
+    for (let i = 0; i < pooledSize; i++) pooled[i] = ((pooled[i] ?? 0) - (means[i] ?? 0)) / (deviations[i] ?? 1);
+  }
+  return { means, deviations };
+}
+
+/** The regression of one label, with Adam. The last weight is the bias. */
+class LabelRegression {
+  readonly weights = new Float64Array(pooledSize + 1);
+  readonly #gradient = new Float64Array(pooledSize + 1);
+  readonly #first = new Float64Array(pooledSize + 1);
+  readonly #second = new Float64Array(pooledSize + 1);
+  readonly #label: number;
+  constructor(label: number) {
+    this.#label = label;
+  }
+  /** @param number - of the step, from 1. */
+  step(batch: readonly BoxSample[], number: number, rate: number): void {
+    const [weights, gradient] = [this.weights, this.#gradient];
+    for (let i = 0; i < pooledSize; i++) gradient[i] = decay * (weights[i] ?? 0);
+    gradient[pooledSize] = 0;
+    for (const { pooled, label, fit } of batch) {
+      let logit = weights[pooledSize] ?? 0;
+      for (let i = 0; i < pooledSize; i++) logit += (weights[i] ?? 0) * (pooled[i] ?? 0);
+      const target = label === this.#label ? fit : 0;
+      const error = (1 / (1 + Math.exp(-logit)) - target) / batch.length;
+      for (let i = 0; i < pooledSize; i++) gradient[i] = (gradient[i] ?? 0) + error * (pooled[i] ?? 0);
+      gradient[pooledSize] = (gradient[pooledSize] ?? 0) + error;
+    }
+    const [correct1, correct2] = [1 / (1 - 0.9 ** number), 1 / (1 - 0.99 ** number)];
+    const [first, second] = [this.#first, this.#second];
+    for (let i = 0; i <= pooledSize; i++) {
+      const slope = gradient[i] ?? 0;
+      const mean = 0.9 * (first[i] ?? 0) + 0.1 * slope;
+      const square = 0.99 * (second[i] ?? 0) + 0.01 * slope ** 2;
+      first[i] = mean;
+      second[i] = square;
+      weights[i] = (weights[i] ?? 0) - (rate * correct1 * mean) / (Math.sqrt(correct2 * square) + 1e-8);
+    }
+  }
+}
+
+/** Changes the samples. */
+export async function fitRescoring(
+  samples: readonly BoxSample[],
+  labels: number,
+  seed: number,
+  signal: AbortSignal,
+): Promise<Rescoring> {
+  const { means, deviations } = standardize(samples);
+  const random = seeded('rescoring', seed);
+  const regressions = Array.from({ length: labels }, (_, label) => new LabelRegression(label));
+  const epochs = Math.min(maxEpochs, Math.max(1, Math.round(epochLabels / labels)));
+  const steps = epochs * Math.ceil(samples.length / rows);
+  let number = 0;
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const order = shuffled(samples, random);
+    for (let from = 0; from < order.length; from += rows) {
+      if (number++ % stepsPerTurn === 0) await setImmediate();
+      signal.throwIfAborted();
+      const rate = learningRate * 0.5 * (1 + Math.cos((Math.PI * number) / steps));
+      const batch = order.slice(from, from + rows);
+      for (const one of regressions) one.step(batch, number, rate);
+    }
+  }
+  return rescoringOf(
+    regressions.map(({ weights }) => weights),
+    means,
+    deviations,
+  );
+}
+
+/** Weights and biases for features that are not standardized. */
+function rescoringOf(regressions: readonly Float64Array[], means: Float64Array, deviations: Float64Array): Rescoring {
+  const labels = regressions.length;
+  const sizeFor = (name: CellMapName): number => regionScales.length * labels * cellMaps[name].channels;
+  const weights = {
+    kindCells: new Float32Array(sizeFor('kindCells')),
+    partCells: new Float32Array(sizeFor('partCells')),
+  };
+  const bias = new Float32Array(labels);
+  for (const [label, regression] of regressions.entries()) {
+    let [at, constant] = [0, regression[pooledSize] ?? 0];
+    for (const name of cellMapNames) {
+      const { channels } = cellMaps[name];
+      for (const region of regionScales.keys()) {
+        for (let i = 0; i < channels; i++, at++) {
+          const weight = (regression[at] ?? 0) / (deviations[at] ?? 1);
+          weights[name][(region * labels + label) * channels + i] = weight;
+          constant -= weight * (means[at] ?? 0);
+        }
+      }
+    }
+    bias[label] = constant;
+  }
+  return { weights, bias };
+}
