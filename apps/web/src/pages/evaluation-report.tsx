@@ -38,6 +38,13 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
         {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
+        {evaluation.networks.length > 0 && (
+          <ul className="small soft" aria-label="Networks">
+            {evaluation.networks.map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        )}
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>

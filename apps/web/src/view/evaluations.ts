@@ -42,6 +42,8 @@ export interface EvaluationView {
   pretrained: string | undefined;
   /** The score for images unlike anything seen; only for single-label classifiers. */
   unlike: string | undefined;
+  /** The networks that a classifier compared; the first sentence says why one was chosen. */
+  networks: readonly string[];
 }
 
 /** A held-out image with a wrong prediction. */
@@ -200,11 +202,21 @@ function unlikeText({
   return `Images unlike anything seen have a score above ${threshold}. Above it are ${chosen} of ${by} ${images}, which chose it${test}; all of them show known labels.`;
 }
 
+function networkTexts(networks: Loose<Evaluation>['networks']): string[] {
+  if (!networks?.candidates || typeof networks.reason !== 'string') return [];
+  const candidates = networks.candidates.map(({ recipe, name, validation_score: score, ...cost }) => {
+    const [size, time] = [bytes(cost.size_bytes), `${cost.latency_ms} ms an image`];
+    const delivered = recipe === networks.chosen ? ', delivered' : '';
+    return `${recipe}${delivered} (${name}): ${percent(score)} on validation images, ${size}, ${time}, trained in ${span(cost.seconds * 1000)}.`;
+  });
+  return [networks.reason, ...candidates];
+}
+
 /** Returns undefined if it is not an evaluation of a known kind of model. */
 export function evaluationView(json: JsonObject | undefined): EvaluationView | undefined {
   const main = mainShare(json);
   if (json === undefined || main === undefined) return undefined;
-  const from = json as unknown as Loose<AnyEvaluation> & Pick<Loose<Evaluation>, 'confusion' | 'unlike'>;
+  const from = json as unknown as Loose<AnyEvaluation> & Pick<Loose<Evaluation>, 'confusion' | 'unlike' | 'networks'>;
   const labels = from.labels ?? [];
   const { model, seconds } = from;
   const stages = [
@@ -245,5 +257,6 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,
     pretrained: from.pretrained?.name,
     unlike: unlikeText(from),
+    networks: networkTexts(from.networks),
   };
 }

@@ -110,6 +110,26 @@ test('the confusion matrix is shared out by row, and an empty class does not div
   assert.equal(view?.heat[0]?.cells[0]?.isRight, true);
 });
 
+test('the networks that a classifier compared, with their costs', () => {
+  const network = { name: 'Lite0', stage: 'fine-tune', latency_ms: 6, seconds: 33, validation_score: 0.9 };
+  const networks = {
+    chosen: 'compact',
+    reason: 'The accurate network is not better.',
+    candidates: [
+      { recipe: 'compact', ...network, size_bytes: 13_400_000 },
+      { recipe: 'accurate', ...network, size_bytes: 32_600_000 },
+    ],
+    gain: null,
+  };
+  assert.deepEqual(evaluationView({ accuracy: 1, networks })?.networks, [
+    'The accurate network is not better.',
+    'compact, delivered (Lite0): 90.0 % on validation images, 13.4 MB, 6 ms an image, trained in 33 s.',
+    'accurate (Lite0): 90.0 % on validation images, 32.6 MB, 6 ms an image, trained in 33 s.',
+  ]);
+  assert.deepEqual(evaluationView({ accuracy: 1, networks: { chosen: 1 } })?.networks, []);
+  assert.deepEqual(evaluationView({ accuracy: 1 })?.networks, []);
+});
+
 test('the images above the threshold of the score for images unlike anything seen', () => {
   const unlike = { threshold: 0.8, chosen_on: 'validation', chosen_count: 40, chosen_above: 2, count: 60, above: 5 };
   const textOf = (more: object): string => evaluationView({ accuracy: 1, unlike, ...more })?.unlike ?? '';
