@@ -255,6 +255,23 @@ async function failsOnBadImages({ cli, folder }: Session): Promise<void> {
   assert.deepEqual([job.status, job.error.cause], ['failed', 'data']);
 }
 
+/** The warning comes with the submit, before anything is trained; a dataset without a score is refused. */
+async function warnsOfGroups({ cli }: Session): Promise<void> {
+  const submit = ['train', 'submit', '--dataset', 'bad', '--model-name', 'grouped', '--model-type', 'single-label'];
+  assert.equal((await cli('dataset', 'tag', 'bad', 'group:left', '--with-label', 'a')).code, 0);
+  const warned = await cli(...submit, '--gpus', '16');
+  assert.equal(warned.code, 0, warned.stderr);
+  assert.match(
+    warned.stderr,
+    /^Warning: No image of "a" is in the test: its images are in 1 group, and a group stays/m,
+  );
+  assert.equal((await cli('train', 'cancel', 'grouped')).code, 0);
+  assert.equal((await cli('dataset', 'tag', 'bad', 'group:right', '--with-label', 'b')).code, 0);
+  const refused = await cli(...submit);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /NOTHING_HELD_OUT.*each label has fewer than 3 groups/);
+}
+
 /** Names with bidirectional control characters: the server refuses them, and the output replaces the characters. */
 async function showsHostileNames({ cli, json, folder }: Session): Promise<void> {
   const name = 'gpj.\u202Eexe \u2066x';
@@ -394,6 +411,7 @@ test('from a folder of images to a model on the disk, by the command line alone'
   await t.test('a model is downloaded, also after a download that was cut off', () => downloads(session));
   await t.test('Ctrl-C leaves the job; cancel and delete take the named one', () => stopsWaiting(session));
   await t.test('a job that fails has an exit code of its own', () => failsOnBadImages(session));
+  await t.test('a submit warns of labels without test images', () => warnsOfGroups(session));
   await t.test('names can not draw on the terminal', () => showsHostileNames(session));
   await t.test('scripts and runners', () => scriptsAndRunners(session));
   await t.test('exit codes and completion', () => exitsAndCompletes(session));

@@ -19,6 +19,12 @@ test('what a submit refuses, and that it then claims nothing', async () => {
   const empty = await datasetOf(server, {}, 'empty');
   const loose = await datasetOf(server, { a: 10, b: 10, '': 6 }, 'loose');
   const both = await datasetOf(server, { 'a+b': 20 }, 'both');
+  const twoGroups = await datasetOf(
+    server,
+    { 'a+group:1': 5, 'a+group:2': 5, 'b+group:3': 5, 'b+group:4': 5 },
+    'groups',
+  );
+  const allTested = await datasetOf(server, { a: 10, 'b+split:test': 10 }, 'tested');
   const sequences = (
     await server
       .client(DatasetService, 'owner')
@@ -59,6 +65,8 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['too few of one', { datasetId: few }, '9 TOO_FEW_PICTURES'],
     ['too many without a label', { datasetId: loose }, '9 TOO_MANY_UNLABELED'],
     ['all carry both', { datasetId: both }, '9 LABELS_AMBIGUOUS'],
+    ['two groups per label', { datasetId: twoGroups }, '9 NOTHING_HELD_OUT'],
+    ['a label that is in the test alone', { datasetId: allTested }, '9 TOO_FEW_PICTURES'],
     ['sequences', { datasetId: sequences }, '9 DATASET_TYPE_MISMATCH'],
     ['an operator', {}, '7 NOT_OWNER', 'operator'],
     ['a runner', {}, '7 NOT_OWNER', 'runner'],

@@ -12,7 +12,7 @@ import type { CommandWorld, Run } from '../run.ts';
 import { collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
 import { modelTypes, recipeWords, trainedFrameworks } from './model-words.ts';
 import { scriptFlags, uploadScript, type ScriptFlags } from './training-script-upload.ts';
-import { watchJob } from './train-watch.ts';
+import { printWarnings, watchJob } from './train-watch.ts';
 
 interface JobFlags {
   readonly dataset: string;
@@ -180,6 +180,7 @@ async function submitted(
   world.output.text(
     `Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && `\n${job.about}`}`,
   );
+  await printWarnings(world, open, job.id);
   if (flags.wait) return watchJob(world, open, job.id);
   world.output.json({ id: job.id, model_name: flags.modelName, model_version: job.modelVersion, tags: job.tags });
   world.output.text(`Follow it: platform train wait ${job.id}`);

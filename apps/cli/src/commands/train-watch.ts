@@ -72,6 +72,17 @@ async function printLogs(
   }
 }
 
+/** Prints the server's warnings about the dataset of a submitted job. */
+export async function printWarnings(
+  { output }: Pick<CommandWorld, 'output'>,
+  open: Connection,
+  id: string,
+): Promise<void> {
+  // The job is submitted already: its log must not make the command fail.
+  const entries = await open.client.mlTrainingClient.getTrainingJobLogs(id).catch(() => []);
+  for (const { level, message } of entries) if (level === 'warn') output.note(`Warning: ${printable(message)}`);
+}
+
 /**
  * Shows the progress until the job ends, then its result.
  *

@@ -4,7 +4,8 @@ import { PlatformError } from '@platform/contract/errors';
 import { type JobKind, parseDatasetLine, type Split } from '@platform/contract/job';
 import { seededRandom } from '@platform/kit/testing';
 import { advice, chosenSplit, type Labelled, labelsOf, tally, type TallyResult } from './dataset-rules.ts';
-import { assignSplits, groupAdvice } from './dataset-split.ts';
+import { assignSplits } from './dataset-split.ts';
+import { splitAdvice, splitProblem } from './split-checks.ts';
 import { goTime, manifestLine, parseBinaryDataId, type DatasetImage } from './manifest.ts';
 
 const sha = (n: number): string => n.toString(16).padStart(64, '0').split('').toReversed().join('');
@@ -225,11 +226,92 @@ test('split: a label of two groups is for training, and users read that its scor
   const examples = images.map((one) => counted.add(one));
   const splits = assignSplits(single, examples, 1);
   assert.equal(count(splits.slice(0, 20)), '20/0/0');
-  assert.deepEqual(groupAdvice(examples, splits), [
+  assert.deepEqual(splitAdvice(single, examples, splits), [
     'No image of "cup" is in the test: its images are in 2 groups, and a group stays in one split. The score says nothing about this label; add images of other groups.',
   ]);
   const plain = some(40, ['mug'], 50).map((one) => counted.add(one));
-  assert.deepEqual(groupAdvice(plain, assignSplits(single, plain, 1)), []);
+  assert.deepEqual(splitAdvice(single, plain, assignSplits(single, plain, 1)), []);
+});
+
+const checked = (kind: JobKind, images: readonly Labelled[]) => {
+  const counted = tally(kind, ['cup', 'pen']);
+  const examples = images.map((one) => counted.add(one));
+  const assigned = assignSplits(kind, examples, 1);
+  const { code, data } = splitProblem(kind, examples, assigned) ?? {};
+  const { label = '', count: found = '', limit = '', problem = '' } = data ?? {};
+  return {
+    problem: code === undefined ? '' : [code, label, found, limit, problem].filter((one) => one !== '').join(' '),
+    advice: splitAdvice(kind, examples, assigned),
+    assigned,
+  };
+};
+const splitCases: [name: string, kind: JobKind, images: Labelled[], problem: string, advice?: RegExp][] = [
+  ['many images', single, [...some(10, ['cup']), ...some(10, ['pen'], 20)], ''],
+  [
+    'two groups per label',
+    single,
+    [...grouped('cup', ['a', 'b'], 5), ...grouped('pen', ['c', 'd'], 5, 20)],
+    'NOTHING_HELD_OUT each label has fewer than 3 groups',
+    /its images are in 2 groups/,
+  ],
+  [
+    'equal files',
+    multi,
+    [
+      ...Array.from({ length: 10 }, () => some(1, ['cup'])),
+      ...Array.from({ length: 10 }, () => some(1, ['pen'], 5)),
+    ].flat(),
+    'NOTHING_HELD_OUT each label has fewer than 3 different images',
+    /its images are 1 different file, and equal files stay in one split/,
+  ],
+  [
+    'a label that is in the test as a whole',
+    single,
+    [...some(10, ['cup', 'split:test']), ...some(10, ['pen'], 20)],
+    'TOO_FEW_PICTURES cup 0 2 10 are in the test',
+    /No image of "pen" is in the test: other images were chosen for it/,
+  ],
+  [
+    'a label that validates as a whole',
+    multi,
+    [...some(10, ['cup', 'split:validation']), ...some(10, ['pen'], 20)],
+    'TOO_FEW_PICTURES cup 0 2 10 are for validation',
+    /No image of "cup" is in the test/,
+  ],
+  [
+    'boxes of one group',
+    detection,
+    boxed(20, ['cup', 'pen']).map((one) => ({ ...one, tags: ['group:a'] })),
+    'NOTHING_HELD_OUT each label has fewer than 2 groups',
+    /1 group/,
+  ],
+  [
+    'test images without boxes',
+    detection,
+    [...boxed(20, ['cup', 'pen']), ...some(5, ['split:test'], 50)],
+    'NOTHING_HELD_OUT its 5 held-out images have no box of these labels',
+    /other images were chosen/,
+  ],
+];
+for (const [name, kind, images, expected, advised] of splitCases) {
+  test(`split: what it leaves no score of, or nothing to learn from: ${name}`, () => {
+    const found = checked(kind, images);
+    assert.equal(found.problem, expected);
+    assert.equal(found.advice.length > 0, advised !== undefined, found.advice.join(' '));
+    if (advised) assert.match(found.advice.join(' '), advised);
+  });
+}
+
+test('split: a group with images of a label of two groups is for training, whatever else it shows', () => {
+  const cups = grouped('cup', ['a', 'b', 'c', 'd', 'e', 'f'], 5);
+  const pens = [...some(5, ['pen', 'group:a'], 100), ...some(5, ['pen', 'group:b'], 110)];
+  for (const kind of [single, multi] as const) {
+    for (let seed = 0; seed < 10; seed++) {
+      const splits = splitsOf(kind, [...cups, ...pens], ['cup', 'pen'], seed);
+      assert.equal(count(splits.slice(30)), '10/0/0', `${kind}, seed ${seed}`);
+      assert.ok(splits.slice(0, 30).includes('test'));
+    }
+  }
 });
 
 test('a group: tag is not a label and stands in the manifest', () => {

@@ -41,7 +41,7 @@ export function assignSplits(kind: JobKind, examples: readonly Example[], seed: 
   const isGrouped = examples.some(({ group }) => group !== undefined);
   // A group may have images of several labels, also where an image has one.
   if (modelKind(kind)?.labelsPerImage === 'one' && !isGrouped) divideStrata(order, held, byUnit);
-  else divideRareFirst(order, held, byUnit, isGrouped);
+  else divideRareFirst(order, held, byUnit, { isGrouped, keepsRare: isGrouped && modelKind(kind) !== undefined });
   return units.map((unit) => byUnit.get(unit) ?? 'train');
 }
 
@@ -49,7 +49,7 @@ export function assignSplits(kind: JobKind, examples: readonly Example[], seed: 
  * The unit of each image: images of one unit stay in one split. These are equal files and images of one group; groups
  * that share a file are one unit. An image without a group is the unit of its hash.
  */
-function unitsOf(examples: readonly Example[]): string[] {
+export function unitsOf(examples: readonly Example[]): string[] {
   const parents = new Map<string, string>();
   const root = (key: string): string => {
     let at = key;
@@ -102,17 +102,20 @@ function divideStrata(order: readonly Placed[], held: HeldOut, byUnit: Map<strin
  * Splits images with several labels, label by label. The rarest label comes first, because it has the fewest images to
  * choose from. An image goes to the first split that lacks images of that label. It then counts for all of its labels.
  * Labels with fewer than `minHeldOut` images are ignored.
+ *
+ * @param keepsRare - whether all groups of such labels are for training, also if they have images of other labels.
  */
 function divideRareFirst(
   order: readonly Placed[],
   held: HeldOut,
   byUnit: Map<string, Split>,
-  isGrouped: boolean,
+  { isGrouped, keepsRare }: { isGrouped: boolean; keepsRare: boolean },
 ): void {
   const counts = new Map<string, number>();
   for (const { labels } of order) for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
   const strataOf = ({ labels }: Placed): readonly string[] => {
     const divisible = labels.filter((label) => (counts.get(label) ?? 0) >= minHeldOut);
+    if (keepsRare && divisible.length < labels.length) return [];
     if (divisible.length > 0) return divisible;
     // With one or two groups of a label, a group in the test would leave too little to learn from.
     return isGrouped && labels.length > 0 ? [] : [rest];
@@ -175,27 +178,3 @@ function mix(unit: string, seed: number): number {
   for (let i = 0; i < unit.length; i++) hash = Math.imul(hash ^ unit.charCodeAt(i), 0x01000193) >>> 0;
   return hash;
 }
-
-/** What groups do to a split, for users; one sentence each. Nothing without groups. */
-export function groupAdvice(examples: readonly Example[], splits: readonly Split[]): string[] {
-  if (!splits.includes('test') || examples.every(({ group }) => group === undefined)) return [];
-  const units = unitsOf(examples);
-  const byLabel = new Map<string, { units: Set<string>; tested: number }>();
-  for (const [i, { labels }] of examples.entries()) {
-    for (const label of labels) {
-      const found = byLabel.get(label) ?? { units: new Set(), tested: 0 };
-      byLabel.set(label, found);
-      found.units.add(units[i] ?? '');
-      if (splits[i] === 'test') found.tested++;
-    }
-  }
-  return [...byLabel]
-    .filter(([, { tested }]) => tested === 0)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .slice(0, mostAdvice)
-    .map(([label, { units: own }]) => {
-      const count = `${own.size} ${own.size === 1 ? 'group' : 'groups'}`;
-      return `No image of "${label}" is in the test: its images are in ${count}, and a group stays in one split. The score says nothing about this label; add images of other groups.`;
-    });
-}
-const mostAdvice = 10;

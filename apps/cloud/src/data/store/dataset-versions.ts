@@ -7,8 +7,9 @@ import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
 import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
-import { assignSplits, groupAdvice } from '../rules/dataset-split.ts';
+import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
+import { splitAdvice, splitProblem } from '../rules/split-checks.ts';
 import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
@@ -21,7 +22,7 @@ export type Frozen = {
   counts: LabelCounts;
   found: FoundLabels;
   splits: Readonly<Record<Split, number>>;
-  /** What groups of images do to the split, for users. */
+  /** Labels that no test image shows, for users. */
   notes: readonly string[];
 };
 
@@ -55,10 +56,12 @@ export async function freeze(
       const result = counted.result();
       if (!result.ok) throw new PlatformError(result.code, { datasetId, ...result.data });
       const splits = assignSplits(of.kind, examples, splitSeed);
+      const problem = splitProblem(of.kind, examples, splits);
+      if (problem) throw new PlatformError(problem.code, { datasetId, ...problem.data });
       const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
       for (const split of splits) perSplit[split]++;
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      const notes = groupAdvice(examples, splits);
+      const notes = splitAdvice(of.kind, examples, splits);
       return { manifest, counts: result.counts, found: counted.found(), splits: perSplit, notes };
     });
 }
