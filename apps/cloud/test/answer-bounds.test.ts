@@ -135,6 +135,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   'FleetService.ListConfigRevisions': 'newest',
   'FleetService.ListMachines': 'pages',
   'FleetService.SaveConfig': 'asked',
+  'InstallationService.GetHealth': 'asked',
   'MLTrainingService.GetTrainingJobLogs': 'pages',
   'MLTrainingService.ListContainers': 'newest',
   'MLTrainingService.ListSupportedContainers': 'newest',
