@@ -7,6 +7,8 @@ import { arch } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
+import { spoolFolder } from '../src/logs/spool-segments.ts';
+import { sampleFolder } from '../src/samples/sample-spool.ts';
 import { command } from './running-agent.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 
@@ -131,6 +133,11 @@ test('story: install with part id and API key, again, another version, uninstall
 
   const asked = await command(['uninstall', '--root', at.root]);
   assert.deepEqual([asked.code, asked.stderr], [4, 'There is no terminal to confirm on. Use --yes.\n']);
+  // What an agent that runs writes besides.
+  for (const name of [sampleFolder, spoolFolder, 'cache']) {
+    await mkdir(path.join(at.root, name), { recursive: true });
+    await writeFile(path.join(at.root, name, 'state.json'), '{}');
+  }
   const gone = await command(['uninstall', '--root', at.root, '--yes', '--json']);
   assert.equal(gone.code, 0, gone.stderr);
   assert.deepEqual((JSON.parse(gone.stdout) as { left: string[] }).left, []);

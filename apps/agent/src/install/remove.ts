@@ -8,10 +8,23 @@ import { readChanges } from './changes.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import { journaldFile } from '../system/journald-limits.ts';
 import { restorePathState } from '../os/path-state.ts';
+import { spoolFolder } from '../logs/spool-segments.ts';
 import type { Released } from '../network/release.ts';
+import { sampleFolder } from '../samples/sample-spool.ts';
 
 /** Everything that agent and server create below the root. */
-export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
+export const ours: readonly string[] = [
+  'bin',
+  'cache',
+  'etc',
+  'lib',
+  'log',
+  sampleFolder,
+  'server',
+  spoolFolder,
+  'state',
+  'versions',
+];
 
 export interface Removal {
   root: string;

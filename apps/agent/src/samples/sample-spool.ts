@@ -5,7 +5,7 @@ import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import type { Sample } from './sample.ts';
 import { decodeSamples, encodeSample, type SampleRecord } from './sample-record.ts';
 
-const sampleFolder = 'samples';
+export const sampleFolder = 'samples';
 const stateFile = `${sampleFolder}/state.json`;
 const segmentName = /^(\d{8})\.jsonl$/;
 
