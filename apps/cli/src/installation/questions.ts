@@ -41,9 +41,10 @@ export async function askSettings(
   const publicUrl =
     pair.tlsCert === undefined || flags.publicUrl !== undefined
       ? flags.publicUrl
-      : await again(terminal, async () =>
-          urlOf(await ask('URL for users and machines (empty: the name in the certificate): ')),
-        );
+      : await again(terminal, async () => {
+          const url = await ask('URL for users and machines (empty: the name in the certificate): ');
+          return url === '' ? undefined : requireUrl('URL', url);
+        });
   const backupDir =
     flags.backupDir ??
     (await again(terminal, async () => {
@@ -75,11 +76,11 @@ async function again<T>(terminal: Terminal, question: () => Promise<T>): Promise
     }
 }
 
-function urlOf(text: string): string | undefined {
-  if (text === '') return undefined;
+/** @throws PlatformError INVALID_ARGUMENT */
+export function requireUrl(field: string, text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
   const limit = 'a URL such as https://platform.example.com';
-  throw new PlatformError('INVALID_ARGUMENT', { field: 'URL', value: text, limit });
+  throw new PlatformError('INVALID_ARGUMENT', { field, value: text, limit });
 }
 
 /** The terminal of this process; undefined: there is none. */

@@ -5,7 +5,7 @@ import { readJson } from '@platform/kit/node';
 import type { Accounts } from './accounts.ts';
 import { type CertificateFiles, installCertificate, installedCertificate, readPair } from './certificate.ts';
 import { places } from './places.ts';
-import { askSettings, openTerminal } from './questions.ts';
+import { askSettings, openTerminal, requireUrl } from './questions.ts';
 import { checkBackupFolder } from './scheduled-backups.ts';
 import { optionsFile, readServerOptions, type ServerOptions, writeIfOther } from './server-options.ts';
 import { currentLink } from './state.ts';
@@ -101,12 +101,7 @@ function numberOf(field: string, text: string, { from, to }: { from: number; to:
 
 function warningsOf({ public_url }: ServerOptions, pair: Settings['pair']): string[] {
   if (public_url === undefined) return [];
-  if (!URL.canParse(public_url) || !/^https?:/.test(public_url))
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: '--public-url',
-      value: public_url,
-      limit: 'a URL such as https://platform.example.com',
-    });
+  requireUrl('--public-url', public_url);
   const { hostname } = new URL(public_url);
   if (!pair || pair.leaf.checkHost(hostname) !== undefined || pair.leaf.checkIP(hostname) !== undefined) return [];
   return [
