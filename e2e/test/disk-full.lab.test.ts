@@ -22,13 +22,31 @@ test(
     await site.publish(await build('platform-agent', '0.1.1'));
     await using machine = await cuttableContainer(site.port);
     const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
-    /** Not even root, for whom ext4 reserves blocks, can write one more block. */
-    const isFull = async (): Promise<boolean> => {
-      const { stderr } = await machine.exec(
-        'cd /opt/platform && head -c 4096 /dev/zero > probe; sync probe; rm -f probe',
-      );
-      return /No space left/.test(stderr);
-    };
+    // A power cut gives blocks back (writes that were not yet on the disk), and so may the agent once it runs. That the
+    // disk is full when it starts is therefore ensured at each start, by a unit before it.
+    await machine.must(`cat > /etc/systemd/system/fill.service <<'unit'
+[Unit]
+Before=platform-agent.service
+RequiresMountsFor=/opt/platform
+[Service]
+Type=oneshot
+ExecStart=/usr/local/sbin/fill
+[Install]
+WantedBy=multi-user.target
+unit
+cat > /usr/local/sbin/fill <<'script'
+#!/bin/sh
+cd /opt/platform || exit 1
+dd if=/dev/zero of=filler2 oflag=append conv=notrunc bs=4k status=none
+sync
+# Not even root, for whom ext4 reserves blocks, can write one more block.
+if head -c 4096 /dev/zero > probe && sync probe; then full=no; else full=yes; fi
+rm -f probe
+echo $full > /run/full
+script
+chmod +x /usr/local/sbin/fill`);
+    /** What the last run of the filler found when it was done, in this boot. */
+    const wasFull = async (): Promise<boolean> => (await machine.must('cat /run/full')).trim() === 'yes';
 
     await telling(machine, async () => {
       await machine.must(
@@ -48,15 +66,15 @@ test(
       assert.equal(await machine.must('ls -d /opt/platform/versions/*/ | wc -l'), '2');
 
       // Full to the last block, including the blocks that ext4 reserves for root.
-      await machine.exec('cd /opt/platform && dd if=/dev/zero of=filler2 bs=4k status=none; sync', 300);
-      assert.ok(await isFull(), 'it is full');
+      await machine.must('systemctl daemon-reload && systemctl enable --now fill', 300);
+      assert.ok(await wasFull(), 'it is full');
       const again = async (what: string, f: () => Promise<unknown>): Promise<number> => {
         const momentMs = systemClock.wall();
         const { seconds } = await timed(async () => {
           await f();
           await site.until(partId, `online after ${what}`, 180, isOnlineSince(momentMs));
         });
-        assert.ok(await isFull(), `it was still full after ${what}`);
+        assert.ok(await wasFull(), `the disk was full at the start after ${what}`);
         // The first contact with the management server can precede the report that the machine server runs.
         await eventually(`the agent answers after ${what}, and its server runs`, 120, async () => {
           const { stdout } = await machine.exec('/opt/platform/bin/platform-agent status --json');
@@ -65,17 +83,17 @@ test(
         });
         return seconds;
       };
-      const restart = await again('a restart', () => machine.must('systemctl restart platform-agent', 300));
+      const restart = await again('a restart', () =>
+        machine.must('rm /run/full; systemctl restart fill && systemctl restart platform-agent', 300),
+      );
       const before = await machine.must('journalctl -u platform-agent --no-pager');
       assert.doesNotMatch(before, /did not end in order/, 'the report knows that it was stopped on request');
       await keep('disk full to the last block: restart until online', 'container', restart);
-      const boot = await again('a power cut', async () => {
-        await machine.cut();
-        await machine.up();
-      });
-      await keep('disk full to the last block: power cut until online', 'container', boot);
+      await machine.cut(); // before the clock starts: a contact from before the cut does not count
+      const boot = await again('a power cut', () => machine.up());
+      await keep('disk full to the last block: power back until online', 'container', boot);
 
-      await machine.must('rm /opt/platform/filler*');
+      await machine.must('systemctl disable -q fill; rm /opt/platform/filler*');
       await machine.must('/opt/platform/bin/platform-agent update', 300);
       const seconds = await untilRuns(machine, 'platform-agent', '0.1.1', 300);
       assert.equal(await runningVersion(machine, 'platform-agent'), '0.1.1');
