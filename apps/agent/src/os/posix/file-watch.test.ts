@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
@@ -31,6 +31,21 @@ test('each change of a file is reported: appended, truncated, replaced, created'
   await writeFile(folder.file('late'), 'x\n');
   await late.changed(none);
   late.close();
+});
+
+test('a link that is replaced is reported, and what is written to its new file', async () => {
+  await using folder = await tempFolder();
+  const [file, first, second] = ['log', 'first', 'second'].map((name) => folder.file(name)) as [string, string, string];
+  await Promise.all([writeFile(first, 'x\n'), writeFile(second, '')]);
+  await symlink(first, file);
+  const watch = watchFile(file, systemClock, 3_600_000);
+  await rename(file, folder.file('log.1'));
+  await symlink(second, file);
+  await watch.changed(none);
+  await watch.changed(none); // it is open again
+  await appendFile(second, 'y\n');
+  await watch.changed(none);
+  watch.close();
 });
 
 test('each file that is created in a watched folder is reported, also one that follows a removal', async () => {

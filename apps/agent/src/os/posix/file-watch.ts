@@ -1,4 +1,5 @@
-import { watch } from 'node:fs';
+import { lstatSync, watch, type FSWatcher } from 'node:fs';
+import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import type { FileWatch } from '../ports.ts';
 
@@ -17,35 +18,43 @@ export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): F
     state.hasChanged = true;
     state.wake();
   };
-  let watcher: ReturnType<typeof watch> | undefined;
+  const watchers: FSWatcher[] = [];
   const close = (): void => {
-    watcher?.close();
-    watcher = undefined;
+    for (const watcher of watchers.splice(0)) watcher.close();
+  };
+  const add = (what: string, heard: (event: string, name: string | null) => void): void => {
+    const watcher = watch(what, { persistent: false }, heard);
+    watchers.push(watcher);
+    watcher.on('error', () => (close(), tell()));
   };
   const open = (): void => {
     try {
-      watcher = watch(file, { persistent: false }, (event) => {
+      // A link that is replaced, as on a full disk, changes nothing on the file that it pointed to.
+      if (lstatSync(file).isSymbolicLink())
+        add(path.dirname(file), (event, name) => {
+          if (event === 'rename' && name === path.basename(file)) (close(), tell());
+        });
+      add(file, (event) => {
         if (event === 'rename') close(); // the name has another file or none: watch it again at the next poll
         tell();
       });
-      watcher.on('error', () => (close(), tell()));
     } catch {
-      watcher = undefined; // it does not exist
+      close(); // it does not exist
     }
   };
   open();
   return {
     async changed(signal) {
-      if (!watcher) {
+      if (watchers.length === 0) {
         open();
-        if (watcher) return; // report what was written before the watch began
+        if (watchers.length > 0) return; // report what was written before the watch began
       }
       const turn = new AbortController();
       const end = (): void => turn.abort();
       signal.addEventListener('abort', end, { once: true });
       if (signal.aborted || state.hasChanged) end();
       state.wake = end;
-      await clock.sleep(watcher ? lookMs : absentLookMs, turn.signal);
+      await clock.sleep(watchers.length > 0 ? lookMs : absentLookMs, turn.signal);
       signal.removeEventListener('abort', end);
       if (state.hasChanged && !signal.aborted) await clock.sleep(gatherMs, signal);
       state.hasChanged = false;
