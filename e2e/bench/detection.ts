@@ -3,18 +3,16 @@
  * machine and its load. A set with unavailable sources is listed as missing.
  * node e2e/bench/detection.ts [--sets=detect-6,detect-5,own-6] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
+import { quiet, trainerFile, trainIn } from './trainer-process.ts';
 
-const program = (name: string): string => fileURLToPath(new URL(`../../trainers/detection/${name}`, import.meta.url));
-const quiet = ['--disable-warning=ExperimentalWarning'];
+const program = (name: string): string => trainerFile('detection', name);
 /** Exit code of compose.ts if the sources are unavailable. */
 const absent = 3;
 
@@ -84,44 +82,6 @@ function compose(name: string, { train, test }: BenchSet, folder: string, seed: 
   return status === 0;
 }
 
-interface Trained {
-  evaluation: DetectionEvaluation;
-  wallSeconds: number;
-  /** CPU time of all threads: other work on the machine hardly changes it. */
-  cpuSeconds: number;
-}
-async function trainIn(folder: string): Promise<Trained> {
-  const started = performance.now();
-  const child = spawn(
-    'bash',
-    [
-      '-c',
-      'TIMEFORMAT="CPU %U %S"; time "$@"',
-      'bash',
-      process.execPath,
-      ...quiet,
-      program('src/main.ts'),
-      `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
-      `--model_output_directory=${path.join(folder, jobFiles.out)}`,
-      `--job_file=${path.join(folder, jobFiles.job)}`,
-      `--events_file=${path.join(folder, jobFiles.events)}`,
-    ],
-    // As the runner starts it.
-    { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, ...trainerMalloc } },
-  );
-  let output = '';
-  child.stderr.on('data', (text: Buffer) => (output += text.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  if (code !== 0) throw new Error(`the trainer ended with ${code}: ${output}`);
-  const [, user = 0, system = 0] = /CPU ([\d.]+) ([\d.]+)/.exec(output) ?? [];
-  const text = await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8');
-  return {
-    evaluation: JSON.parse(text) as DetectionEvaluation,
-    wallSeconds: (performance.now() - started) / 1000,
-    cpuSeconds: Number(user) + Number(system),
-  };
-}
-
 const percent = (x: number): string => (100 * x).toFixed(1);
 const pair = ([a, b]: readonly [number, number]): string => `${percent(a)} / ${percent(b)}`;
 const load = (): string => loadavg()[0]?.toFixed(1) ?? '';
@@ -144,7 +104,10 @@ for (const name of flags.sets.split(',')) {
         console.log(`${name}: its images are not available here (Debian's packages are needed)`);
         continue;
       }
-      const { evaluation, wallSeconds, cpuSeconds } = await trainIn(folder);
+      const { evaluation, wallSeconds, cpuSeconds } = await trainIn<DetectionEvaluation>(
+        program('src/main.ts'),
+        folder,
+      );
       const { map50, map75, map, machine, seconds, chosen, probe, model, files, per_class, pictures } = evaluation;
       console.log(
         `${name}, seed ${seed}: mAP50 / mAP75 ${pair([map50, map75])}${comparison(set, [map50, map75])}, mAP ${percent(map)}; ` +

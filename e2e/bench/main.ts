@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, string>> = {
   sizes: 'what a machine, an image, a log line and a job cost: disk, memory, traffic',
   agent: 'the compiled agent: file, start, idle memory, processor, wire and disk, updates by patch',
   training: 'the classification trainers on named sets: accuracy, seconds, memory; cancel; a step beside TensorFlow',
+  recipes: 'every recipe of the trainers in one table: score, seconds, memory, file',
   detection: 'the object detection trainer on named sets: mAP, seconds, memory',
   gpu: 'trainings on the GPU of this computer beside its CPU, and a training script in the sandbox with a GPU',
 };

@@ -4,24 +4,22 @@
  * node e2e/bench/training.ts [--sets=objects-10,kept-apart,…] [--seeds=1] [--argument=side=224 …] [--keep=FOLDER]
  * BENCH_IMAGES=FOLDER: own images, a folder per label. BENCH_TENSORFLOW_PYTHON=python: compares with TensorFlow's step.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
+import { jobFiles } from '@platform/contract/job';
 import { writeObjects10 } from './objects-10.ts';
+import { quiet, startTrainer, type Trained, trainerFile, trainIn } from './trainer-process.ts';
 
-const program = (name: string): string =>
-  fileURLToPath(new URL(`../../trainers/classification/${name}`, import.meta.url));
+const program = (name: string): string => trainerFile('classification', name);
 
-interface Measured {
-  evaluation: Evaluation | MultiLabelEvaluation;
-  wallSeconds: number;
-}
+type Measured = Trained<Evaluation | MultiLabelEvaluation>;
+const trainClassifier = (folder: string): Promise<Measured> => trainIn(program('src/main.ts'), folder);
+
 interface Goal {
   what: string;
   /** Accuracy or micro F1 to reach, 0..1; absent: no target. */
@@ -87,33 +85,6 @@ async function compose(name: string, folder: string, seed: number): Promise<bool
   if (status !== 0 && status !== 3) throw new Error(`composing ${name} ended with ${status}`);
   return status === 0;
 }
-const quiet = ['--disable-warning=ExperimentalWarning'];
-
-function start(folder: string) {
-  const trainerFlags = [
-    `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
-    `--model_output_directory=${path.join(folder, jobFiles.out)}`,
-    `--job_file=${path.join(folder, jobFiles.job)}`,
-    `--events_file=${path.join(folder, jobFiles.events)}`,
-  ];
-  // As the runner starts it.
-  const env = { ...process.env, ...trainerMalloc };
-  const child = spawn(process.execPath, [...quiet, program('src/main.ts'), ...trainerFlags], { stdio: 'inherit', env });
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  return { child, ended };
-}
-
-async function trainIn(folder: string): Promise<Measured> {
-  const started = performance.now();
-  const code = await start(folder).ended;
-  if (code !== 0) throw new Error(`the trainer ended with ${code}`);
-  const text = await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8');
-  return {
-    evaluation: JSON.parse(text) as Measured['evaluation'],
-    wallSeconds: (performance.now() - started) / 1000,
-  };
-}
-
 const percent = (x: number | null | undefined): string =>
   x === null || x === undefined ? '–' : `${(100 * x).toFixed(1)} %`;
 const load = (): string => loadavg()[0]?.toFixed(1) ?? '';
@@ -127,14 +98,19 @@ const rankingOf = (evaluation: Measured['evaluation']): string =>
     ? ''
     : `; mAP ${[evaluation, evaluation.probe, evaluation.fine_tuned].map((one) => one?.mean_average_precision.toFixed(3) ?? '–').join(', ')}`;
 
-function print(name: string, seed: number, { goal }: BenchSet, { evaluation, wallSeconds }: Measured): void {
+function print(
+  name: string,
+  seed: number,
+  { goal }: BenchSet,
+  { evaluation, wallSeconds, cpuSeconds }: Measured,
+): void {
   const [score = 0, probe, tuned] = scoresOf(evaluation);
   const { machine, pictures, side, chosen, files, seconds } = evaluation;
   const reached =
     goal.score === undefined ? '' : ` (aim ${percent(goal.score)}: ${score >= goal.score ? 'reached' : 'missed'})`;
   const limit = (x: number): string => (Number.isFinite(x) ? ` (aim ${x})` : '');
   console.log(
-    `${name}, seed ${seed}: ${percent(score)}${reached}; ${wallSeconds.toFixed(0)} s${limit(goal.seconds)}; ` +
+    `${name}, seed ${seed}: ${percent(score)}${reached}; ${wallSeconds.toFixed(0)} s${limit(goal.seconds)}, ${cpuSeconds.toFixed(0)} s CPU; ` +
       `${megabytesOf(machine.peak_rss_mib)} MB${limit(goal.megabytes)}; load ${load()}`,
   );
   const sizes = files.map(
@@ -163,7 +139,7 @@ async function measureSets(): Promise<void> {
     if (!set) throw new Error(`there is no set ${name}; there are ${Object.keys(sets).join(', ')}`);
     for (const seed of flags.seeds.split(',').map(Number)) {
       await inFolder(async (folder) => {
-        if (await compose(name, folder, seed)) print(name, seed, set, await trainIn(folder));
+        if (await compose(name, folder, seed)) print(name, seed, set, await trainClassifier(folder));
         else console.log(`${name}: its images are not available here`);
       });
     }
@@ -175,7 +151,7 @@ async function measureMemory(): Promise<void> {
   for (const train of [20, 200]) {
     await inFolder(async (folder) => {
       await writeObjects10(folder, { seed: 1, train, test: 1, arguments: ['epochs=1', 'side=160'] });
-      const { evaluation, wallSeconds } = await trainIn(folder);
+      const { evaluation, wallSeconds } = await trainClassifier(folder);
       console.log(
         `memory: ${train * 10} images, ${megabytesOf(evaluation.machine.peak_rss_mib)} MB, ${wallSeconds.toFixed(0)} s`,
       );
@@ -187,7 +163,7 @@ async function measureMemory(): Promise<void> {
 async function measureCancel(): Promise<void> {
   await inFolder(async (folder) => {
     await writeObjects10(folder, { seed: 1, train: 12, test: 1, arguments: ['epochs=200'] });
-    const { child, ended } = start(folder);
+    const { child, ended } = startTrainer(program('src/main.ts'), folder);
     const events = path.join(folder, jobFiles.events);
     for (;;) {
       const text = await readFile(events, 'utf8').catch(() => '');
@@ -196,7 +172,7 @@ async function measureCancel(): Promise<void> {
     }
     const asked = performance.now();
     child.kill('SIGTERM');
-    const code = await ended;
+    const { code } = await ended;
     console.log(
       `cancel: stopped ${(performance.now() - asked).toFixed(0)} ms after SIGTERM (aim 2000), exit code ${code}`,
     );
@@ -208,6 +184,12 @@ interface Speed {
   cpu_ms: number;
   rss_mib: number;
 }
+/** For each network the first trained convolution: all, those that fine-tuning trains, none but the linear layer. */
+const trainedFrom: Readonly<Record<string, readonly number[]>> = {
+  mobilenet: [0, 30, 46],
+  Lite0: [0, 24, 49],
+  Lite2: [0, 33, 64],
+};
 const rounds = 3;
 const stepsPerRound = 24;
 
@@ -224,11 +206,13 @@ function middleOf(speeds: readonly (Speed | undefined)[]): Speed | undefined {
 /** Alternates between separate processes: neither memory nor short load peaks favour one side. */
 function measureSpeed(): void {
   const python = process.env['BENCH_TENSORFLOW_PYTHON'];
-  for (const from of [0, 30, 46]) {
+  const cases = Object.entries(trainedFrom).flatMap(([network, froms]) => froms.map((from) => ({ network, from })));
+  for (const { network, from } of cases) {
     const pairs = Array.from({ length: rounds }, () => {
-      const own = [program('bench/speed.ts'), `--from=${from}`, `--steps=${stepsPerRound}`];
+      const own = [program('bench/speed.ts'), `--network=${network}`, `--from=${from}`, `--steps=${stepsPerRound}`];
       const ours = speedOf(process.execPath, [...quiet, ...own]);
-      const theirs = python && speedOf(python, [program('bench/keras-step.py'), `${stepsPerRound}`, `${from}`]);
+      const theirs =
+        python && speedOf(python, [program('bench/keras-step.py'), `${stepsPerRound}`, `${from}`, network]);
       return { ours, theirs: theirs === '' ? undefined : theirs };
     });
     const ours = middleOf(pairs.map((one) => one.ours));
@@ -239,7 +223,7 @@ function measureSpeed(): void {
       ? `TensorFlow ${other.cpu_ms.toFixed(1)} ms, ${megabytesOf(other.rss_mib)} MB: ours takes ${(cpu / other.cpu_ms).toFixed(2)} of its time`
       : 'TensorFlow is not here (BENCH_TENSORFLOW_PYTHON)';
     console.log(
-      `speed, trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per image, ${megabytesOf(rss)} MB; ${beside}`,
+      `speed, ${network} trained from convolution ${from}: ${cpu.toFixed(1)} ms CPU per image, ${megabytesOf(rss)} MB; ${beside}`,
     );
   }
 }

@@ -132,7 +132,8 @@ test('logs and upgrades of the operating system', { timeout: 1_800_000 }, async 
 
     await t.test('uninstalling gives everything back', async () => {
       await applies({ os_auto_upgrade_type: 'security' });
-      await machine.must('/opt/platform/bin/platform-agent uninstall --yes', 300);
+      const output = await machine.must('/opt/platform/bin/platform-agent uninstall --yes', 300);
+      assert.match(output, /^Left installed: the package unattended-upgrades\./m);
       assert.equal(await machine.must(`cat ${origins}`), '// mine');
       for (const file of [limits, periodic]) assert.notEqual((await machine.exec(`cat ${file}`)).code, 0, file);
     });

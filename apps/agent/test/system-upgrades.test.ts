@@ -9,6 +9,7 @@ import type { FakeClock } from '@platform/kit/testing';
 import { removeAll } from '../src/install/remove.ts';
 import { taskOf } from '../src/os/linux/package-unit.ts';
 import { differenceOf, originsFile, periodicFile } from '../src/system/apt-files.ts';
+import { installedPackages } from '../src/system/installed-packages.ts';
 import { readPolicy, selectOrigins } from '../src/system/apt-policy.ts';
 import { unfinishedPackages } from '../src/system/dpkg-state.ts';
 import { holderOf } from '../src/system/package-locks.ts';
@@ -130,8 +131,12 @@ test("the owner's configuration comes back by an empty value, by disabling, and 
     assert.equal(await at.read(originsFile), owners[originsFile], 'disable needs the switch alone');
     assert.match((await at.read(periodicFile)) ?? '', /Unattended-Upgrade "0"/);
     const removal = { root: at.root, credentialsFile: undefined, usesSystemd: false, sayGoodbye: async () => false };
-    if (way === 'uninstalled') await removeAll(removal, at.parts().programs);
-    else await at.apply(systemGoal(way === 'empty' ? {} : undefined));
+    if (way === 'uninstalled') {
+      const { programs, disk } = at.parts();
+      const packages = () => installedPackages(disk, programs);
+      const { leftPackages } = await removeAll({ ...removal, packages }, programs);
+      assert.deepEqual(leftPackages, ['unattended-upgrades'], 'it says what stays');
+    } else await at.apply(systemGoal(way === 'empty' ? {} : undefined));
     for (const [file, text] of Object.entries(owners)) assert.equal(await at.read(file), text, way);
   }
 });

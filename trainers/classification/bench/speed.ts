@@ -1,11 +1,13 @@
 /**
- * CPU time of one training step per image, MobileNetV2 or EfficientNet-Lite0, eight images per step, one thread: by
- * how much of the network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
- *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet] [--side=160]
+ * CPU time of one training step per image, MobileNetV2 or EfficientNet-Lite0 or Lite2, eight images per step, one
+ * thread: by how much of the network is trained (all convolutions frozen: the linear layer only). Prints one JSON
+ * object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
+ *   node speed.ts [--steps=12] [--from=0,30,46] [--network=mobilenet|Lite0|Lite2] [--side=160]
  */
 import { parseArgs } from 'node:util';
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import { systemClock } from '@platform/trainer-engine/clock';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { allocateGradients } from '../src/fine-tune.ts';
@@ -22,7 +24,11 @@ const { values: flags } = parseArgs({
 });
 const geometry = { batch: 8, side: Number(flags.side), classes: 10 };
 const warmUp = 3;
-const backbone = flags.network === 'efficientnet' ? readEfficientnet() : mobilenet();
+const backbone = ((): Backbone => {
+  if (flags.network === 'mobilenet') return mobilenet();
+  if (flags.network === 'Lite0' || flags.network === 'Lite2') return readEfficientnet(flags.network);
+  throw new Error(`there is no network ${flags.network}; there are mobilenet, Lite0, Lite2`);
+})();
 
 for (const from of flags.from.split(',').map(Number)) {
   const { model, tape } = trainingGraph(backbone, geometry, from, 'softmax');

@@ -5,7 +5,9 @@ import { readChanges } from '../install/changes.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll, type Removed } from '../install/remove.ts';
 import { installedNetworks, type InstalledNetworks } from '../composition/release-networks.ts';
+import { fileDisk } from '../os/file-disk.ts';
 import { system } from '../composition/system.ts';
+import { installedPackages } from '../system/installed-packages.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 import { sessionLink } from './session-address.ts';
@@ -53,6 +55,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
       credentialsFile: given.keepCredentials ? undefined : credentialsFile,
       usesSystemd,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile }, { system, clock: io.clock }),
+      packages: () => installedPackages(fileDisk(system.files(root)), system),
       releaseNetworks: networks && (() => networks.release(given.networks)),
     },
     system,
@@ -61,15 +64,17 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   return removed.left.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-function report({ done, left, leftNetworks, isServerNotified }: Removed, isJson: boolean, io: Io): void {
+function report({ done, left, leftNetworks, leftPackages, isServerNotified }: Removed, isJson: boolean, io: Io): void {
   if (isJson) {
-    const all = { is_changed: done.length > 0, done, left, left_networks: leftNetworks };
+    const also = { left_networks: leftNetworks, left_packages: leftPackages };
+    const all = { is_changed: done.length > 0, done, left, ...also };
     return io.out(JSON.stringify({ ...all, is_server_told: isServerNotified }));
   }
   for (const line of done) io.out(`  ${line}`);
   for (const line of left) io.note(line);
   if (!isServerNotified) io.note(serverNotNotified);
   if (leftNetworks.length > 0) io.out(`Left to the system: the networks ${leftNetworks.join(', ')}.`);
+  if (leftPackages.length > 0) io.out(`Left installed: the package ${leftPackages.join(', ')}. Remove it with apt.`);
   io.out(
     left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
   );

@@ -37,6 +37,8 @@ export interface Removal {
   sayGoodbye: () => Promise<boolean>;
   /** Gives up the network profiles and files of the agent; undefined: it managed none. */
   releaseNetworks?: (() => Promise<Released>) | undefined;
+  /** Packages that the agent has installed and that still are. */
+  packages?: () => Promise<readonly string[]>;
 }
 
 export interface Removed {
@@ -46,6 +48,8 @@ export interface Removed {
   left: string[];
   /** Networks that belong to the operating system now. */
   leftNetworks: readonly string[];
+  /** Packages that the agent has installed: they stay. */
+  leftPackages: readonly string[];
   /** The management server has received the removal. */
   isServerNotified: boolean;
 }
@@ -53,7 +57,7 @@ export interface Removed {
 /** Stops and removes everything that `install` created. It continues after a failure and returns all of them. */
 export async function removeAll(of: Removal, system: Programs): Promise<Removed> {
   const { root, credentialsFile } = of;
-  const result: Removed = { done: [], left: [], leftNetworks: [], isServerNotified: false };
+  const result: Removed = { done: [], left: [], leftNetworks: [], leftPackages: [], isServerNotified: false };
   const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {
     try {
       if (await work()) result.done.push(done);
@@ -79,6 +83,10 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
     });
   }
   if (of.releaseNetworks) await releaseNetworks(of.releaseNetworks, result, system);
+  await attempt('read which packages were installed', async () => {
+    result.leftPackages = (await of.packages?.()) ?? [];
+    return false;
+  });
   const restored = await restoreManagedFiles(root, result, attempt);
   if (of.usesSystemd && restored.includes(`${of.prefix ?? ''}${journaldFile}`))
     await system.run('systemctl', 'restart', 'systemd-journald');

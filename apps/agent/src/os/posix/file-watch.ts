@@ -32,7 +32,9 @@ export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): F
       // A link that is replaced, as on a full disk, changes nothing on the file that it pointed to.
       if (lstatSync(file).isSymbolicLink())
         add(path.dirname(file), (event, name) => {
-          if (event === 'rename' && name === path.basename(file)) (close(), tell());
+          if (event !== 'rename' || name !== path.basename(file)) return;
+          close();
+          tell();
         });
       add(file, (event) => {
         if (event === 'rename') close(); // the name has another file or none: watch it again at the next poll

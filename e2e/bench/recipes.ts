@@ -1,0 +1,113 @@
+/**
+ * Every recipe of the built-in trainers in one table: score, time, memory, file. `--beside=CHECKOUT` puts the recipe
+ * that is the default of another checkout (with its packages installed) into the same run, on the same images.
+ * node e2e/bench/recipes.ts [--sets=objects-10,stamps-6-multi,own-6] [--beside=CHECKOUT] [--seed=1]
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { DetectionEvaluation, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import { megabytesOf } from '@platform/contract/evaluation';
+import { jobFiles, type JobFile } from '@platform/contract/job';
+import { writeObjects10 } from './objects-10.ts';
+import { quiet, type TrainerName, trainerFile, trainIn } from './trainer-process.ts';
+
+type AnyEvaluation = Evaluation | MultiLabelEvaluation | DetectionEvaluation;
+interface RecipeSet {
+  what: string;
+  trainer: TrainerName;
+  recipes: readonly string[];
+  /** Arguments of the trainer's compose.ts; absent: objects-10 of the repository. */
+  compose?: readonly string[];
+}
+const classifierRecipes = ['probe', 'compact', 'accurate', 'auto'];
+const sets: Readonly<Record<string, RecipeSet>> = {
+  'objects-10': { what: '10 objects × 12, other backgrounds', trainer: 'classification', recipes: classifierRecipes },
+  'stamps-6-multi': {
+    what: 'several labels: 1 to 3 of 6 categories, objects unseen',
+    trainer: 'classification',
+    recipes: classifierRecipes,
+    compose: [],
+  },
+  'own-6': {
+    what: 'detection: 1 to 3 of 6 objects, other backgrounds',
+    trainer: 'detection',
+    recipes: ['probe', 'auto'],
+    compose: ['--train=60', '--test=60'],
+  },
+};
+const { values: flags } = parseArgs({
+  options: {
+    sets: { type: 'string', default: Object.keys(sets).join(',') },
+    beside: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+
+/** @returns false if the sources of the set are unavailable. */
+async function compose(name: string, { trainer, compose: args }: RecipeSet, folder: string): Promise<boolean> {
+  if (!args) {
+    await writeObjects10(folder, { seed: Number(flags.seed), train: 12, test: 20, arguments: [] });
+    return true;
+  }
+  const command = [`--set=${name}`, `--folder=${folder}`, `--seed=${flags.seed}`, ...args];
+  const { status } = spawnSync(process.execPath, [...quiet, trainerFile(trainer, 'bench/compose.ts'), ...command], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (status !== 0 && status !== 3) throw new Error(`composing ${name} ended with ${status}`);
+  return status === 0;
+}
+
+const percent = (x: number): string => (100 * x).toFixed(1);
+function scoreOf(evaluation: AnyEvaluation): string {
+  if (evaluation.task === 'single_label_classification') return `${percent(evaluation.accuracy)} %`;
+  if (evaluation.task === 'object_detection')
+    return `mAP50 / 75 ${percent(evaluation.map50)} / ${percent(evaluation.map75)}`;
+  return `mAP ${evaluation.mean_average_precision.toFixed(3)}, micro F1 ${evaluation.micro_f1.toFixed(3)}`;
+}
+
+/** @param recipe - undefined: the trainer's default */
+async function rowOf(folder: string, set: RecipeSet, recipe: string | undefined, root?: string): Promise<string> {
+  const jobFile = path.join(folder, jobFiles.job);
+  const job = JSON.parse(await readFile(jobFile, 'utf8')) as JobFile;
+  await writeFile(jobFile, JSON.stringify({ ...job, arguments: recipe === undefined ? {} : { recipe } }));
+  for (const left of [jobFiles.out, jobFiles.events])
+    await rm(path.join(folder, left), { recursive: true, force: true });
+  const program = trainerFile(set.trainer, 'src/main.ts', root);
+  const { evaluation, wallSeconds, cpuSeconds } = await trainIn<AnyEvaluation>(program, folder);
+  const { model, machine } = evaluation;
+  const cells = [
+    set.what,
+    root === undefined ? `\`${recipe}\`` : 'before',
+    scoreOf(evaluation),
+    cpuSeconds.toFixed(0),
+    wallSeconds.toFixed(0),
+    String(megabytesOf(machine.peak_rss_mib)),
+    (model.size_bytes / 1e6).toFixed(1),
+    String(model.latency_ms),
+    loadavg()[0]?.toFixed(1) ?? '',
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}`);
+console.log(
+  '| set | recipe | score | CPU s | seconds | MB | file, MB | ms per image | load |\n|---|---|---|---|---|---|---|---|---|',
+);
+for (const name of flags.sets.split(',')) {
+  const set = sets[name];
+  if (!set) throw new Error(`there is no set ${name}; there are ${Object.keys(sets).join(', ')}`);
+  const folder = await mkdtemp(path.join(tmpdir(), 'bench-recipes-'));
+  try {
+    if (!(await compose(name, set, folder))) {
+      console.log(`${name}: its images are not available here`);
+      continue;
+    }
+    if (flags.beside !== undefined) console.log(await rowOf(folder, set, undefined, path.resolve(flags.beside)));
+    for (const recipe of set.recipes) console.log(await rowOf(folder, set, recipe));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
