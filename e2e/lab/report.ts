@@ -1,29 +1,30 @@
-// node e2e/lab/report.ts: writes docs/measurements/lab.md, provisioning.md, operations.md and arm64.md from the saved results of
-// `npm run test:lab` and `npm run test:nightly`. A document without results stays as it is.
-import { writeFile } from 'node:fs/promises';
+// node e2e/lab/report.ts: writes docs/measurements/lab.md, provisioning.md, operations.md and arm64.md from the saved
+// results of `npm run test:lab` and `npm run test:nightly`. Rows without a newer result stay as they are.
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkout } from '../src/up-process.ts';
+import { earlierResults, merged } from './earlier-results.ts';
 import { newestResults, type Result } from './results.ts';
 
 const intro = {
   lab: `# The agent on whole machines, measured
 
-Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
+Written by \`node e2e/lab/report.ts\` from results of \`npm run test:lab\`. HOSTS
 
 “container” is Debian 12 with systemd as its first process on this host's kernel; “vm” is Debian 12 in an emulated processor (no hardware virtualization), many times slower than the host, with a disk that loses what was not flushed when its plug is pulled. Times depend on the host and on what else it does (its load is in the last column): none of them makes a test fail. What a test wants is the outcome.`,
   provisioning: `# Provisioning over simulated radios, measured
 
-Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
+Written by \`node e2e/lab/report.ts\` from results of \`npm run test:lab\`. HOSTS
 
 The device is a virtual machine (Debian 12, systemd, NetworkManager 1.42, the compiled agent) in an emulated processor, many times slower than a real one. Home router, second access point and phone are simulated radios (mac80211_hwsim) of the same machine. The manufacturer's defaults are one minute each for offline_before_starting_hotspot_minutes, retry_connection_timeout_minutes and user_idle_minutes. No time makes a test fail. \`commit\` is the checkout that was measured (a plus sign: with changed files), of older rows the one that recorded them.`,
   operations: `# Operation of a server, measured
 
-Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. HOSTS
+Written by \`node e2e/lab/report.ts\` from results of \`npm run test:lab\`. HOSTS
 
 Proxies, containers and commands of the [pages on operation](../operations/README.md), with the real programs of Debian 12. No time makes a test fail.`,
   arm64: `# The agent on arm64, measured
 
-Written by \`node e2e/lab/report.ts\` from the last \`npm run test:nightly\`. HOSTS
+Written by \`node e2e/lab/report.ts\` from results of \`npm run test:nightly\`. HOSTS
 
 The machine is Debian 12 for arm64 with systemd and its own kernel, in an emulated processor (cortex-a72, that of a Raspberry Pi 4), many times slower than a real one: its times and its share of the processor say nothing about a real device. Sizes, memory and wake-ups do. No time makes a test fail.`,
 };
@@ -54,20 +55,29 @@ const proofs: readonly [proof: string, ...scenarios: string[]][] = [
 const proofOf = ({ scenario }: Result): string =>
   proofs.find(([, ...starts]) => starts.some((start) => scenario.startsWith(start)))?.[0] ?? '';
 
-const all = await newestResults();
+const byProof = (a: Result, b: Result): number => proofOf(a).localeCompare(proofOf(b));
+
+const measured = await newestResults();
 const documentOf = ({ where }: Result): keyof typeof intro =>
   where === 'radios' ? 'provisioning' : where === 'arm64' || where === 'operations' ? where : 'lab';
-const { lab = [], provisioning = [], arm64 = [], operations = [] } = Object.groupBy(all, documentOf);
+const { lab = [], provisioning = [], arm64 = [], operations = [] } = Object.groupBy(measured, documentOf);
 await write('lab', lab);
-await write(
-  'provisioning',
-  provisioning.toSorted((a, b) => proofOf(a).localeCompare(proofOf(b))),
-);
+await write('provisioning', provisioning);
 await write('arm64', arm64);
 await write('operations', operations);
 
 async function write(name: keyof typeof intro, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;
+  const file = path.join(checkout, 'docs', 'measurements', `${name}.md`);
+  const earlier = earlierResults(await readFile(file, 'utf8')).map((result) =>
+    name === 'provisioning' ? { ...result, where: 'radios' } : result,
+  );
+  const all = merged(earlier, results);
+  await writeFile(file, textOf(name, name === 'provisioning' ? all.toSorted(byProof) : all));
+  process.stdout.write(`${path.relative(checkout, file)}: ${results.length} of ${all.length} scenarios\n`);
+}
+
+function textOf(name: keyof typeof intro, results: readonly Result[]): string {
   const machines = [...new Set(results.map(({ machine }) => machine))];
   const letterOf = (machine: string): string => String.fromCharCode(65 + machines.indexOf(machine));
   const listed = machines.map((machine) => `${letterOf(machine)}: ${machine}.`).join(' ');
@@ -76,13 +86,10 @@ async function write(name: keyof typeof intro, results: readonly Result[]): Prom
     (result) =>
       `| ${firstOf(result)}${result.scenario} | ${result.seconds} s | ${result.note} | ${result.on}, ${letterOf(result.machine)} | ${result.load} | ${result.commit} |`,
   );
-  const text = `${intro[name].replace('HOSTS', () => `Measured on the hosts ${listed}`)}
+  return `${intro[name].replace('HOSTS', () => `Measured on the hosts ${listed}`)}
 
 | ${name === 'provisioning' ? 'proof' : 'where'} | scenario | time | what happened | on | load | commit |
 |---|---|---|---|---|---|---|
 ${rows.join('\n')}
 `;
-  const file = path.join(checkout, 'docs', 'measurements', `${name}.md`);
-  await writeFile(file, text);
-  process.stdout.write(`${path.relative(checkout, file)}: ${rows.length} scenarios\n`);
 }
