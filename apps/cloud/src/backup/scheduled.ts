@@ -26,8 +26,8 @@ export type Backups = {
 };
 
 const hourMs = 3_600_000;
-/** A backup by hand counts, too. */
-const lookMs = 60_000;
+/** A small file is read this often: a backup by hand counts, too, and the one of a timer is soon reported. */
+const lookMs = 10_000;
 
 /** Makes backups by the options, one after the other, until `signal`. */
 export function scheduleBackups(
