@@ -61,8 +61,8 @@ const done = spawnSync(
     '--test-reporter-destination=stdout',
     '--test-reporter=tap',
     `--test-reporter-destination=${record}`,
-    // Two emulated machines slow each other down.
-    `--test-concurrency=${ofMachines ? 1 : 2}`,
+    // Two emulated machines slow each other down; containers mostly wait.
+    `--test-concurrency=${ofMachines ? (process.env['PLATFORM_LAB_CONCURRENCY'] ?? 1) : 2}`,
     `--test-timeout=${ofMachines || kind === 'attack' ? 3_600_000 : 420_000}`,
     ...files,
   ],
