@@ -1,20 +1,20 @@
 /**
  * Every recipe of the built-in trainers in one table: score, time, memory, file. `--beside=CHECKOUT` puts the recipe
  * that is the default of another checkout (with its packages installed) into the same run, on the same images.
- * node e2e/bench/recipes.ts [--sets=objects-10,stamps-6-multi,own-6] [--beside=CHECKOUT] [--seed=1]
+ * node e2e/bench/recipes.ts [--sets=objects-10,stamps-6-multi,own-6] [--recipes=compact] [--beside=CHECKOUT] [--seed=1]
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { DetectionEvaluation, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import type { AnyEvaluation } from '@platform/contract/evaluation';
+import { scoreText } from '@platform/contract/confidence';
 import { megabytesOf } from '@platform/contract/evaluation';
 import { jobFiles, type JobFile } from '@platform/contract/job';
 import { writeObjects10 } from './objects-10.ts';
 import { quiet, type TrainerName, trainerFile, trainIn } from './trainer-process.ts';
 
-type AnyEvaluation = Evaluation | MultiLabelEvaluation | DetectionEvaluation;
 interface RecipeSet {
   what: string;
   trainer: TrainerName;
@@ -23,24 +23,35 @@ interface RecipeSet {
   compose?: readonly string[];
 }
 const classifierRecipes = ['probe', 'compact', 'accurate', 'auto'];
+const classification = (what: string): RecipeSet => ({
+  what,
+  trainer: 'classification',
+  recipes: classifierRecipes,
+  compose: [],
+});
+const detection = (what: string, train: number): RecipeSet => ({
+  what,
+  trainer: 'detection',
+  recipes: ['probe', 'auto'],
+  compose: [`--train=${train}`, '--test=60'],
+});
 const sets: Readonly<Record<string, RecipeSet>> = {
   'objects-10': { what: '10 objects × 12, other backgrounds', trainer: 'classification', recipes: classifierRecipes },
-  'stamps-6-multi': {
-    what: 'several labels: 1 to 3 of 6 categories, objects unseen',
-    trainer: 'classification',
-    recipes: classifierRecipes,
-    compose: [],
-  },
-  'own-6': {
-    what: 'detection: 1 to 3 of 6 objects, other backgrounds',
-    trainer: 'detection',
-    recipes: ['probe', 'auto'],
-    compose: ['--train=60', '--test=60'],
-  },
+  'stamps-6-multi': classification('several labels: 1 to 3 of 6 categories, objects unseen'),
+  'own-6': detection('detection: 1 to 3 of 6 objects, other backgrounds', 60),
+  // Named test sets: once for a change, with the recipes that users run.
+  'objects-10-multi': classification('several labels: 1 to 3 of 10 objects'),
+  'drawings-8-multi': classification('several labels: 1 to 3 of 8 categories of drawings, objects unseen'),
+  'kept-apart': classification('8 thin or transparent objects × 12, rotated, other photographs'),
+  'stamps-9': classification('9 broad categories, objects unseen'),
+  elpv: classification('solar cells, functional or defective'),
+  'detect-6': detection('detection: 1 to 3 of 6 objects, other backgrounds', 60),
+  'detect-5': detection('detection: 1 to 3 of 5 categories, objects unseen', 200),
 };
 const { values: flags } = parseArgs({
   options: {
-    sets: { type: 'string', default: Object.keys(sets).join(',') },
+    sets: { type: 'string', default: 'objects-10,stamps-6-multi,own-6' },
+    recipes: { type: 'string' },
     beside: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
@@ -60,12 +71,13 @@ async function compose(name: string, { trainer, compose: args }: RecipeSet, fold
   return status === 0;
 }
 
-const percent = (x: number): string => (100 * x).toFixed(1);
+/** With its 95 % interval. */
 function scoreOf(evaluation: AnyEvaluation): string {
-  if (evaluation.task === 'single_label_classification') return `${percent(evaluation.accuracy)} %`;
+  const text = (name: string, score: number): string => `${name} ${scoreText(name, score, evaluation.count)}`;
+  if (evaluation.task === 'single_label_classification') return text('accuracy', evaluation.accuracy);
   if (evaluation.task === 'object_detection')
-    return `mAP50 / 75 ${percent(evaluation.map50)} / ${percent(evaluation.map75)}`;
-  return `mAP ${evaluation.mean_average_precision.toFixed(3)}, micro F1 ${evaluation.micro_f1.toFixed(3)}`;
+    return `${text('mAP50', evaluation.map50)}, ${text('mAP75', evaluation.map75)}`;
+  return `${text('mAP', evaluation.mean_average_precision)}, ${text('micro F1', evaluation.micro_f1)}`;
 }
 
 /** @param recipe - undefined: the trainer's default */
@@ -106,7 +118,7 @@ for (const name of flags.sets.split(',')) {
       continue;
     }
     if (flags.beside !== undefined) console.log(await rowOf(folder, set, undefined, path.resolve(flags.beside)));
-    for (const recipe of set.recipes) console.log(await rowOf(folder, set, recipe));
+    for (const recipe of flags.recipes?.split(',') ?? set.recipes) console.log(await rowOf(folder, set, recipe));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
