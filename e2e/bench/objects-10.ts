@@ -32,6 +32,7 @@ export async function writeObjects10(folder: string, { seed, train, test, ...res
       timestamp: '2026-01-01 00:00:00 +0000 UTC',
       part_id: '',
       component_name: '',
+      split_chosen: true,
     });
   }
   await writeFile(path.join(folder, jobFiles.dataset), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));

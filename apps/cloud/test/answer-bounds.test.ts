@@ -136,6 +136,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   'FleetService.ListMachines': 'pages',
   'FleetService.SaveConfig': 'asked',
   'InstallationService.GetHealth': 'asked',
+  'MLTrainingService.CheckTrainingData': 'asked',
   'MLTrainingService.GetTrainingJobLogs': 'pages',
   'MLTrainingService.ListContainers': 'newest',
   'MLTrainingService.ListSupportedContainers': 'newest',

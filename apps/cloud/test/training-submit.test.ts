@@ -85,6 +85,57 @@ test('what a submit refuses, and that it then claims nothing', async () => {
   assert.deepEqual(rest.map((row) => row.modelVersion).toSorted(), ['1', '2024-01-02T03:04:05', '3']);
 });
 
+test('what a check of the data says is what a submit does, and it claims nothing', async () => {
+  await using server = await trainingServer();
+  const training = server.client(MLTrainingService, 'owner');
+  const plain = await datasetOf(server, { a: 10, b: 10 }, 'plain');
+  const twoGroups = await datasetOf(
+    server,
+    { 'a+group:1': 5, 'a+group:2': 5, 'b+group:3': 5, 'b+group:4': 5 },
+    'two groups',
+  );
+  const oneLabel = await datasetOf(
+    server,
+    { 'a+group:1': 4, 'a+group:2': 4, 'a+group:3': 4, 'b+group:4': 5, 'b+group:5': 5, c: 10 },
+    'one label',
+  );
+  const oneGroup = await datasetOf(server, { 'a+group:1': 10, b: 10, a: 10 }, 'one group');
+  const few = await datasetOf(server, { a: 10, b: 9 }, 'few');
+  type Row = [name: string, datasetId: string, tags: string[], groups: string, problem: string, advice: RegExp[]];
+  const table: Row[] = [
+    ['no groups', plain, ['a', 'b'], '0 of 20', '', []],
+    ['two groups per label', twoGroups, ['a', 'b'], '4 of 0', '9 NOTHING_HELD_OUT', []],
+    [
+      'a label without test images',
+      oneLabel,
+      ['a', 'b', 'c'],
+      '5 of 10',
+      '',
+      [/^10 images have no group: tag and are split by image\.$/, /^No image of "b" is in the test/],
+    ],
+    ['one group', oneGroup, ['a', 'b'], '1 of 20', '', [/^There is one group, .* 20 images have no group: tag/]],
+    ['too few images', few, ['a', 'b'], '0 of 19', '9 TOO_FEW_PICTURES', []],
+  ];
+  for (const [name, datasetId, tags, groups, problem, advice] of table) {
+    const request = submission(server, datasetId, { tags, modelName: name.replaceAll(' ', '-') });
+    const of = { organizationId: server.own.orgId, modelType: ModelType.SINGLE_LABEL_CLASSIFICATION };
+    const found = await training.checkTrainingData({ ...of, datasetId, tags });
+    assert.equal(`${found.groups} of ${found.ungroupedImages}`, groups, name);
+    const code = found.problem ? `${found.problem.code} ${/^\w+/.exec(found.problem.message)?.[0]}` : '';
+    assert.equal(code, problem, name);
+    assert.equal(found.advice.length, advice.length, name);
+    for (const [i, line] of advice.entries()) assert.match(found.advice[i] ?? '', line, name);
+    assert.deepEqual(await server.db.selectFrom('modelVersionClaim').select('modelVersion').execute(), [], name);
+    assert.equal(await outcome(training.submitTrainingJob(request)), problem || 'ok', name);
+    const rows = server.db.selectFrom('datasetVersion').select('counts').where('datasetId', '=', datasetId);
+    const [version] = await rows.execute();
+    const splits = { train: found.trainImages, validation: found.validationImages, test: found.testImages };
+    const stored = version && (version.counts as { splits?: object }).splits;
+    assert.deepEqual(stored, problem ? undefined : splits, name);
+    await server.db.deleteFrom('modelVersionClaim').execute();
+  }
+});
+
 test('fifty submits of one version at once: one job', async () => {
   await using server = await trainingServer();
   const datasetId = await datasetOf(server, { a: 10, b: 10 });

@@ -94,6 +94,13 @@ export interface HeldOutReport {
   examples: { image: string; like: string }[];
   /** Every training image is nearly the same as the first. */
   all_alike: boolean;
+  /**
+   * How near copies were found: `thumbnails`, or `features` of the pretrained network and thumbnails. Absent in files of
+   * earlier trainers, which used thumbnails.
+   */
+  measure?: 'thumbnails' | 'features';
+  /** Images that the trainer moved to the split of their near copies. Absent: it moves none. */
+  moved?: number;
 }
 
 /** How well probabilities match the share of right answers. */

@@ -147,6 +147,8 @@ export interface DatasetLine {
   location_id?: string;
   /** NAME of the tag `group:NAME`: images of one group show the same object or scene and stay in one split. */
   group?: string;
+  /** A user chose the split by a tag `split:…` of the image. Absent in manifests of earlier servers. */
+  split_chosen?: true;
 }
 
 interface EventHead {
@@ -352,6 +354,7 @@ export function parseDatasetLine(value: unknown): DatasetLine {
     part_id: textOrEmpty(from, 'part_id'),
     component_name: textOrEmpty(from, 'component_name'),
     ...optional(from, ['binary_data_id', 'organization_id', 'robot_id', 'location_id', 'group']),
+    ...(from['split_chosen'] === true ? { split_chosen: true } : {}),
   };
 }
 

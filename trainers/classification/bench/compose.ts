@@ -4,7 +4,7 @@
  * Exit code 3: the set's sources cannot be had here.
  */
 import { parseArgs } from 'node:util';
-import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import { withChosenSplits, writeJobFolder } from '../../engine/test/job-folder.ts';
 import { testSets } from './sets.ts';
 import type { Images, TestSet } from './sets.ts';
 
@@ -29,7 +29,7 @@ async function write(folder: string, { kind }: TestSet, images: Images): Promise
     seed,
     limits: { wall_seconds: 3600, memory_mib: 4096, disk_mib: 4096 },
   };
-  await writeJobFolder(folder, job, images);
+  await writeJobFolder(folder, job, images, withChosenSplits);
 }
 
 const set = testSets[flags.set];

@@ -1,8 +1,10 @@
 /**
  * Compares whole trainings on objects that no training image shows: compact (fine-tuned Lite0), lite2 (fine-tuned Lite2),
  * lite2-probe (frozen Lite2), frozen (one probe on Lite0 and Lite2), and means of two of them. The recipe `accurate` is
- * compact+lite2-probe. Sets for development only.
+ * compact+lite2-probe. Sets for development only. With --groups the images of one object have one `group:` tag, so that
+ * the validation images show unseen objects, too.
  *   node recipes.ts [--set=drawings-22] [--networks=compact,lite2-probe,compact+lite2-probe] [--seeds=1] [--epochs=N]
+ *     [--groups]
  */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
@@ -17,7 +19,7 @@ import { sideBySide } from '@platform/trainer-engine/pretrained/side-by-side';
 import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import sharp from 'sharp';
-import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import { withChosenSplits, writeJobFolder } from '../../engine/test/job-folder.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
 import { fewestImages, imageScores, meansOf, pairedGain } from '../src/choose-network.ts';
 import { chooseThresholds, multiLabelScoreOf } from '../src/multi-score.ts';
@@ -38,6 +40,7 @@ const { values: flags } = parseArgs({
     networks: { type: 'string', default: 'compact,lite2-probe,compact+lite2-probe' },
     seeds: { type: 'string', default: '1' },
     epochs: { type: 'string' },
+    groups: { type: 'boolean', default: false },
   },
 });
 
@@ -65,14 +68,15 @@ const pixels = 300;
 /** One in three groups is for the test. */
 async function* ofCutOuts(cutOuts: readonly CutOut[], seed: number): AsyncGenerator<TestImage> {
   const folds = foldsByGroup(cutOuts, 3, seed);
-  for (const [i, { label, file }] of cutOuts.entries()) {
+  for (const [i, { label, file, group }] of cutOuts.entries()) {
     const bytes = await sharp(file)
       .ensureAlpha()
       .resize(pixels, pixels, { fit: 'fill' })
       .flatten({ background: '#fff' })
       .png()
       .toBuffer();
-    yield { name: `${i}.png`, split: folds[i] === 0 ? 'test' : 'train', bytes, labels: [label] };
+    const tagged = flags.groups ? { group } : {};
+    yield { name: `${i}.png`, split: folds[i] === 0 ? 'test' : 'train', bytes, labels: [label], ...tagged };
   }
 }
 
@@ -88,7 +92,7 @@ async function measure(folder: string, seed: number): Promise<void> {
   const kind = testSets[flags.set]?.kind ?? 'single_label_classification';
   const limits = { wall_seconds: 36_000, memory_mib: 4096, disk_mib: 4096 };
   const job = { kind, model_name: flags.set, arguments: {}, seed, limits } as const;
-  await writeJobFolder(folder, job, await imagesOf(flags.set, seed));
+  await writeJobFolder(folder, job, await imagesOf(flags.set, seed), withChosenSplits);
   const outFolder = path.join(folder, jobFiles.out);
   await mkdir(outFolder);
   const threads = availableParallelism();
@@ -110,7 +114,9 @@ async function measure(folder: string, seed: number): Promise<void> {
   const { train, validation, test } = prepared;
   const output = outputOf(recipe.task);
   const counts = `${train.length} training, ${validation.length} validation, ${test.length} test images`;
-  console.log(`${flags.set}, seed ${seed}: ${counts}, ${recipe.side} px, ${recipe.epochs} epochs`);
+  console.log(
+    `${flags.set}${flags.groups ? ' with groups' : ''}, seed ${seed}: ${counts}, ${recipe.side} px, ${recipe.epochs} epochs`,
+  );
   const device = { place: 'cpu', name: 'cpu', reason: '', isFallback: false } as const;
   const found = new Map<string, Evaluated>();
   for (const name of flags.networks.split(',')) {

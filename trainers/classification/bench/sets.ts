@@ -225,6 +225,12 @@ export const testSets: Readonly<Record<string, TestSet>> = {
     test: 0,
     images: (order) => (stamps() === undefined ? undefined : stampCategories(order)),
   },
+  'objects-10': {
+    kind: single,
+    train: 12,
+    test: 20,
+    images: async (order) => oneByOne(await objects10(), 'objects-10', order),
+  },
   'objects-10-multi': {
     kind: 'multi_label_classification',
     train: 120,

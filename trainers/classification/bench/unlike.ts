@@ -9,7 +9,7 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import sharp from 'sharp';
-import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import { withChosenSplits, writeJobFolder } from '../../engine/test/job-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
 import { meanDirections, unlikeReferenceOf, unlikeScore, unlikeThreshold } from '../src/unlike.ts';
 import type { TrainingFeature, UnlikeReference } from '../src/unlike.ts';
@@ -194,7 +194,7 @@ async function measureTrial({ what, known, others }: Trial): Promise<void> {
   try {
     const limits = { wall_seconds: 3600, memory_mib: 4096, disk_mib: 4096 };
     const job = { kind: 'single_label_classification', model_name: 'unlike', arguments: {}, seed: 1, limits } as const;
-    await writeJobFolder(folder, job, known);
+    await writeJobFolder(folder, job, known, withChosenSplits);
     const { code, stderr } = await startTrainer(new URL('../src/main.ts', import.meta.url), folder).ended;
     if (code !== 0) throw new Error(stderr);
     const out = path.join(folder, jobFiles.out);

@@ -14,6 +14,8 @@ export interface Example {
   line: DatasetLine;
   /** Indices into the labels; exactly one for single-label classification. */
   classes: readonly number[];
+  /** Images of one unit stay in one split; absent: those of its group, else equal files. */
+  unit?: string;
 }
 export interface LabelledDataset {
   labels: readonly string[];
@@ -115,15 +117,16 @@ const countOf = (examples: readonly Example[], label: number): number =>
 const validationPart = 8;
 
 /**
- * Moves 1/8 of each class from training to validation, at least one image if the class has three. It moves by group and
- * by content, so that images of a group and equal images stay in one split. It starts with rare classes, because an image with several labels serves each
+ * Moves 1/8 of each class from training to validation, at least one image if the class has three. It moves by unit, so
+ * that images of a group, equal images and near copies stay in one split. It starts with rare classes, because an image with several labels serves each
  * of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
   const units = new TrainingUnits();
-  for (const { line, classes } of examples) {
-    if (line.split === 'train') for (const label of classes) units.add(unitOf(line), label);
+  const ownUnit = ({ unit, line }: Example): string => unit ?? unitOf(line);
+  for (const one of examples) {
+    if (one.line.split === 'train') for (const label of one.classes) units.add(ownUnit(one), label);
   }
   for (const [, own] of [...units.byLabel].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
     const share = own.size < minImages ? 0 : Math.max(1, Math.floor(own.size / validationPart));
@@ -132,7 +135,7 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
     for (const unit of shuffled(left, random)) if (missing > 0 && units.take(unit, minTraining)) missing--;
   }
   return examples.map((one) =>
-    one.line.split === 'train' && units.taken.has(unitOf(one.line))
+    one.line.split === 'train' && units.taken.has(ownUnit(one))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

@@ -1,16 +1,19 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
+import type { HeldOutReport } from '@platform/contract/evaluation';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
-import { labelExamples, ofSplit, requireEnough, requireSplit, withValidation } from './dataset.ts';
+import { labelExamples, ofSplit, requireEnough } from './dataset.ts';
 import type { Example, LabelledDataset } from './dataset.ts';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { loadImages } from './load-images.ts';
 import type { LoadedImages, PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
+import { mostCompared } from '@platform/trainer-engine/near-copies';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { hasSecondNetwork, isFineTuned, resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
+import { splitWithCopies } from './split.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
 export interface PreparedDataset {
@@ -21,9 +24,10 @@ export interface PreparedDataset {
   skipped: readonly Skipped[];
   /** Median of the images' shorter edges, in pixels. */
   edge: number;
+  heldOut: HeldOutReport;
   /** Size of the images for random crops, in pixels. */
   largeSide: number;
-  /** @param view - of an image of `largeSide`. Only training images are stored so large; others are enlarged. */
+  /** @param view - of an image of `largeSide`. Only images that the dataset has for training are stored so large; others are enlarged. */
   drawAugmented(sample: Sample, view: Augmentation, into: Float32Array, offset: number): void;
   drawUnchanged(sample: Sample, into: Float32Array, offset: number): void;
   pixels(sample: Sample): Uint8Array;
@@ -59,30 +63,22 @@ export async function prepare(
     const skipped = [...found.skipped, ...taken.skipped];
     reportSkipped(skipped, (code, message) => events.emit({ is: 'warning', code, message }));
     requireUsable(found, taken);
-    const split = splitSamples(taken.samples, recipe, job.seed, found.labels);
-    const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };
+    const large = new Set(ofSplit(taken.samples, 'train').map(({ index }) => index));
+    const read = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => files.exact.read(index, into);
+    const split = await splitWithCopies(
+      training,
+      { ...taken, labels: found.labels, side, pixels: read },
+      recipe,
+      (share) => progress.update('near copies', share),
+    );
     const prepared: PreparedDataset = {
       ...split,
       labels: found.labels,
       skipped,
       edge: taken.edge,
       largeSide,
-      drawAugmented: ({ index, line }, view, into, offset) => {
-        const isLarge = line.split === 'train';
-        const pixels = isLarge ? files.large.read(index, scratch.large) : files.exact.read(index, scratch.exact);
-        const own = isLarge ? view : scaled(view, side / largeSide);
-        renderAugmentation(pixels, isLarge ? largeSide : side, own, into, offset, side);
-      },
-      drawUnchanged: ({ index }, into, offset) =>
-        renderAugmentation(
-          files.exact.read(index, scratch.exact),
-          side,
-          identityAugmentation(side),
-          into,
-          offset,
-          side,
-        ),
-      pixels: ({ index }) => files.exact.read(index),
+      ...drawing(files, large),
+      pixels: (sample) => read(sample),
       close,
     };
     return { recipe, prepared };
@@ -90,6 +86,25 @@ export async function prepare(
     close();
     throw e;
   }
+}
+
+/** @param large - indices of the images that are stored at the larger size, too. */
+function drawing(
+  { exact, large: larger }: PixelFiles,
+  large: ReadonlySet<number>,
+): Pick<PreparedDataset, 'drawAugmented' | 'drawUnchanged'> {
+  const [side, largeSide] = [exact.side, larger.side];
+  const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };
+  return {
+    drawAugmented: ({ index }, view, into, offset) => {
+      const isLarge = large.has(index);
+      const pixels = isLarge ? larger.read(index, scratch.large) : exact.read(index, scratch.exact);
+      const own = isLarge ? view : scaled(view, side / largeSide);
+      renderAugmentation(pixels, isLarge ? largeSide : side, own, into, offset, side);
+    },
+    drawUnchanged: ({ index }, into, offset) =>
+      renderAugmentation(exact.read(index, scratch.exact), side, identityAugmentation(side), into, offset, side),
+  };
 }
 
 function requireUsable({ labels, examples }: LabelledDataset, { samples, skipped }: LoadedImages): void {
@@ -130,6 +145,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const views = learning * (1 + recipe.probeCopies);
   const tuned = isFineTuned(recipe) ? recipe.epochs * (learning * 0.015 + checking * 0.007) : 0;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
+  progress.plan('near copies', { phase: 'preparing', cost: 0.3 + Math.min(mostCompared, examples.length) * 0.006 });
   progress.plan('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
   progress.plan('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
   if (hasSecondNetwork(recipe)) {
@@ -138,20 +154,4 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   }
   progress.plan('fine-tune', { phase: 'training', cost: tuned * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
-}
-
-/** Uses the dataset's own split; takes validation images from the training images if it has none. */
-function splitSamples(
-  samples: readonly Sample[],
-  { recipe }: Recipe,
-  seed: number,
-  labels: readonly string[],
-): Pick<PreparedDataset, 'train' | 'validation' | 'test'> {
-  const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
-  // The probe alone needs no validation images: with test images, it can train on all others.
-  const needed = own.validation.length === 0 && (recipe !== 'probe' || own.test.length === 0);
-  const all = needed ? withValidation(samples, seed) : samples;
-  const split = { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };
-  requireSplit(labels, split);
-  return split;
 }

@@ -4,7 +4,7 @@ import type { MadeFramework } from '@platform/contract/model-kinds';
 import sharp from 'sharp';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
-import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import { withChosenSplits, writeJobFolder } from '../../engine/test/job-folder.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
 
 const shapes: Record<string, (fill: string) => string> = {
@@ -84,5 +84,6 @@ export async function writeJob(folder: string, change: Change = {}): Promise<voi
     seed: 3,
     limits: { wall_seconds: 600, memory_mib: 2048, disk_mib: 1024 },
   };
-  await writeJobFolder(folder, job, drawn(), change.lines);
+  const { lines = (all: DatasetLine[]) => all } = change;
+  await writeJobFolder(folder, job, drawn(), (all) => lines(withChosenSplits(all)));
 }

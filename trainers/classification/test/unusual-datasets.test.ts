@@ -117,6 +117,24 @@ test('a group with images of several labels: each label keeps images to learn fr
   assertWarned(result, /There are no test images: the images of the score also chose the weights/);
 });
 
+test('bursts in training and test: the trainer keeps each in one split', async () => {
+  const bursts = ['cup', 'pen'].flatMap((label) =>
+    Array.from({ length: 6 }, (_, i) => ({ label, count: { train: 4, test: 1 }, scene: `${label} ${i}` })),
+  );
+  const result = await run(noisyImages(bursts));
+  const { moved, near_copies: copies, measure } = result.evaluation?.held_out ?? {};
+  assert.deepEqual([result.code, copies, measure], [0, 0, 'features'], result.stderr);
+  assert.ok((moved ?? 0) >= 10, `${moved} images moved`);
+  const tested = result.evaluation?.count ?? 0;
+  assert.ok(tested >= 10 && tested < 30, `${tested} of 60 images are in the test`);
+  assert.doesNotMatch(result.card, /near copies of training images \(/);
+  assert.match(
+    result.card,
+    /^- Split by image: .* Near copies, found by features of EfficientNet-Lite0 and thumbnails, are kept in one split/m,
+  );
+  assert.ok(result.log.some((line) => / images changed the split, so that near copies are in one split\./.test(line)));
+});
+
 test('all images are near copies of one per label, or of one: the score has a warning', async () => {
   const perLabel = ['cup', 'pen'].map((label) => ({ label, count: usual, scene: label }));
   const ofOne = [{ label: 'cup', count: usual, scene: 'shelf' }];

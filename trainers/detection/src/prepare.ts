@@ -1,7 +1,9 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
+import type { HeldOutReport } from '@platform/contract/evaluation';
 import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { describeHeldOut, findCopiesByThumbnail } from '@platform/trainer-engine/held-out';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
 import type { Training } from '@platform/trainer-engine/training';
 import { labelExamples, ofSplit, requireEnough, requireSplit, withValidation } from './dataset.ts';
@@ -20,6 +22,7 @@ export interface PreparedDataset {
   skipped: readonly Skipped[];
   /** Median of the images' shorter edges, in pixels. */
   edge: number;
+  heldOut: HeldOutReport;
   /** @param into - buffer to fill and return. */
   pixels(sample: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array;
   close(): void;
@@ -59,11 +62,14 @@ export async function prepare(
       test: ofSplit(all, 'test'),
     };
     requireSplit(found.labels, split);
+    const heldOut = split.test.length > 0 ? split.test : split.validation;
+    const copies = findCopiesByThumbnail(split.train, heldOut, recipe.side, ({ index }) => file.read(index));
     return {
       labels: found.labels,
       ...split,
       skipped,
       edge,
+      heldOut: describeHeldOut(split.train, heldOut, copies),
       pixels: ({ index }, into) => file.read(index, into),
       close,
     };

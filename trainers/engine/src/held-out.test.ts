@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatasetLine } from '@platform/contract/job';
-import { describeHeldOut, heldOutSentences, unitOf } from './held-out.ts';
+import { describeHeldOut, findCopiesByThumbnail, heldOutSentences, unitOf } from './held-out.ts';
 import { seeded } from './random.ts';
 
 const side = 64;
@@ -39,7 +39,11 @@ function shot(name: string, scene: string, { gain = 1, group }: { gain?: number;
   return { line: line(name, group), pixels };
 }
 const describe = (training: readonly Shot[], heldOut: readonly Shot[]) =>
-  describeHeldOut(training, heldOut, side, ({ pixels }) => pixels);
+  describeHeldOut(
+    training,
+    heldOut,
+    findCopiesByThumbnail(training, heldOut, side, ({ pixels }) => pixels),
+  );
 
 test('another shot of a scene is a near copy; another scene is none', () => {
   const training = Array.from({ length: 40 }, (_, i) => shot(`t${i}`, `scene ${i}`));

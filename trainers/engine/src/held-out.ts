@@ -1,106 +1,32 @@
 /** What the held-out images have in common with the training images: groups, and images that are nearly the same. */
 import type { HeldOutReport } from '@platform/contract/evaluation';
 import type { DatasetLine } from '@platform/contract/job';
+import { isNear, ThumbnailIndex, thumbnailOf } from './thumbnails.ts';
 
 /** Images of one unit stay in one split: those of a group, else equal files. */
 export const unitOf = ({ group, sha256 }: Pick<DatasetLine, 'group' | 'sha256'>): string =>
   group === undefined ? sha256 : `group:${group}`;
 
-/** Pixels per edge of the thumbnails. */
-const edge = 16;
-/** Maximum mean difference of a channel, of 255, between near copies: repeated shots of a camera at rest differ by 1 to 3. */
-const maxDifference = 4;
-/** Bits of a fingerprint, in words of 16. Near copies differ in fewer bits than there are words, so one word is equal. */
-const wordBits = 16;
-const words = (edge * edge) / wordBits;
-const maxBits = words - 1;
-
-interface Thumbnail {
-  /** [edge,edge,3] */
-  pixels: Uint8Array;
-  /** Whether each pixel is brighter than the one before it by more than noise, in words. */
-  fingerprint: Uint16Array;
-  /** The mean of all values, in steps of `maxDifference`: near copies differ by at most one step. */
-  level: number;
-}
-
-/** @param pixels - [side,side,3] RGB. */
-function thumbnailOf(pixels: Uint8Array, side: number): Thumbnail {
-  const sums = new Float64Array(edge * edge * 3);
-  const counts = new Float64Array(edge * edge);
-  for (let y = 0; y < side; y++) {
-    for (let x = 0; x < side; x++) {
-      const cell = Math.floor((y * edge) / side) * edge + Math.floor((x * edge) / side);
-      counts[cell] = (counts[cell] ?? 0) + 1;
-      for (let c = 0; c < 3; c++) {
-        sums[cell * 3 + c] = (sums[cell * 3 + c] ?? 0) + (pixels[(y * side + x) * 3 + c] ?? 0);
-      }
-    }
-  }
-  const small = Uint8Array.from(sums, (sum, i) => Math.round(sum / Math.max(1, counts[Math.floor(i / 3)] ?? 1)));
-  const fingerprint = new Uint16Array(words);
-  const brightness = (cell: number): number =>
-    (small[cell * 3] ?? 0) + (small[cell * 3 + 1] ?? 0) + (small[cell * 3 + 2] ?? 0);
-  for (let cell = 1; cell < edge * edge; cell++) {
-    const at = Math.floor(cell / wordBits);
-    // A margin, because noise alone decides between equal pixels.
-    if (brightness(cell) > brightness(cell - 1) + 24)
-      fingerprint[at] = (fingerprint[at] ?? 0) | (1 << (cell % wordBits));
-  }
-  const mean = small.reduce((sum, value) => sum + value, 0) / small.length;
-  return { pixels: small, fingerprint, level: Math.floor(mean / maxDifference) };
-}
-
-function bitsBetween(a: Uint16Array, b: Uint16Array): number {
-  let bits = 0;
-  for (let i = 0; i < a.length; i++) for (let x = (a[i] ?? 0) ^ (b[i] ?? 0); x > 0; x &= x - 1) bits++;
-  return bits;
-}
-function meanDifference(a: Uint8Array, b: Uint8Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += Math.abs((a[i] ?? 0) - (b[i] ?? 0));
-  return sum / a.length;
-}
-const isNear = (a: Thumbnail, b: Thumbnail): boolean =>
-  bitsBetween(a.fingerprint, b.fingerprint) <= maxBits && meanDifference(a.pixels, b.pixels) <= maxDifference;
-
-/** Finds near copies without comparing each pair: only those of like brightness with an equal word of the fingerprint. */
-class NearCopies<T> {
-  readonly #byWord = new Map<number, { thumbnail: Thumbnail; item: T }[]>();
-  add(thumbnail: Thumbnail, item: T): void {
-    const entry = { thumbnail, item };
-    for (const [i, word] of thumbnail.fingerprint.entries()) {
-      const key = keyOf(thumbnail.level, i, word);
-      const some = this.#byWord.get(key);
-      // In a set of thousands of alike images any of them proves the copy.
-      if (!some) this.#byWord.set(key, [entry]);
-      else if (some.length < mostPerWord) some.push(entry);
-    }
-  }
-  find(thumbnail: Thumbnail): T | undefined {
-    for (const level of [thumbnail.level, thumbnail.level - 1, thumbnail.level + 1]) {
-      for (const [i, word] of thumbnail.fingerprint.entries()) {
-        const found = this.#byWord.get(keyOf(level, i, word))?.find((one) => isNear(one.thumbnail, thumbnail));
-        if (found) return found.item;
-      }
-    }
-    return undefined;
-  }
-}
-const keyOf = (level: number, position: number, word: number): number =>
-  (level * words + position) * 2 ** wordBits + word;
-const mostPerWord = 200;
 const mostExamples = 3;
-
 const nameOf = ({ file_name, image_path }: DatasetLine): string => file_name || image_path;
 
-export function describeHeldOut<S extends { line: DatasetLine }>(
+/** Near copies between training and held-out images. */
+export interface CopiesFound<S> {
+  measure: NonNullable<HeldOutReport['measure']>;
+  /** A training image that is nearly the same, by held-out image. */
+  copies: ReadonlyMap<S, S>;
+  allAlike: boolean;
+  /** Images that the trainer moved to the split of their near copies; undefined: it moves none. */
+  moved?: number;
+}
+
+export function findCopiesByThumbnail<S>(
   training: readonly S[],
   heldOut: readonly S[],
   side: number,
   pixels: (sample: S) => Uint8Array,
-): HeldOutReport {
-  const known = new NearCopies<S>();
+): CopiesFound<S> {
+  const known = new ThumbnailIndex<S>();
   const first = training[0] && thumbnailOf(pixels(training[0]), side);
   let areAllAlike = training.length > 1;
   for (const sample of training) {
@@ -108,29 +34,51 @@ export function describeHeldOut<S extends { line: DatasetLine }>(
     known.add(thumbnail, sample);
     if (!first || !isNear(first, thumbnail)) areAllAlike = false;
   }
-  const copies = heldOut.flatMap((sample) => {
+  const copies = new Map<S, S>();
+  for (const sample of heldOut) {
     const like = known.find(thumbnailOf(pixels(sample), side));
-    return like ? [{ image: nameOf(sample.line), like: nameOf(like.line) }] : [];
-  });
+    if (like) copies.set(sample, like);
+  }
+  return { measure: 'thumbnails', copies, allAlike: areAllAlike };
+}
+
+export function describeHeldOut<S extends { line: DatasetLine }>(
+  training: readonly S[],
+  heldOut: readonly S[],
+  { measure, copies, allAlike, moved }: CopiesFound<S>,
+): HeldOutReport {
+  const examples = [...copies].map(([{ line }, like]) => ({ image: nameOf(line), like: nameOf(like.line) }));
   const groups = new Set(heldOut.flatMap(({ line }) => line.group ?? []));
   const trained = new Set(training.map(({ line }) => unitOf(line)));
   return {
     split_by: heldOut.some(({ line }) => line.group !== undefined) ? 'group' : 'image',
     groups: groups.size,
     shared_groups: [...groups].filter((group) => trained.has(`group:${group}`)).length,
-    near_copies: copies.length,
-    examples: copies.slice(0, mostExamples),
-    all_alike: areAllAlike,
+    near_copies: copies.size,
+    examples: examples.slice(0, mostExamples),
+    all_alike: allAlike,
+    measure,
+    ...(moved === undefined ? {} : { moved }),
   };
 }
+
+const measures = {
+  thumbnails: 'thumbnails',
+  features: 'features of EfficientNet-Lite0 and thumbnails',
+} as const;
 
 /** For the model card, the most important first. @param count - number of held-out images. */
 export function heldOutSentences(report: HeldOutReport, count: number): { split: string; warnings: string[] } {
   const { split_by: by, groups, shared_groups: shared, near_copies: copies, examples, all_alike: alike } = report;
-  const split =
+  const { measure = 'thumbnails', moved } = report;
+  const divided =
     by === 'group'
       ? `Split by group: the ${count} held-out images are of ${groups} ${groups === 1 ? 'group' : 'groups'}, ${shared === 0 ? 'none of which is' : `${shared} of which are`} among the training images.`
       : 'Split by image: one object may be in training and held-out images. Tag the images of an object `group:NAME` to keep them together.';
+  const kept =
+    moved === undefined
+      ? `Near copies are looked for by ${measures[measure]}; ${copies} of ${count} held-out images are near copies of training images.`
+      : `Near copies, found by ${measures[measure]}, are kept in one split: ${moved} ${moved === 1 ? 'image' : 'images'} changed the split for it, and ${copies} of ${count} held-out images are near copies of training images.`;
   const pairs = examples.map(({ image, like }) => `${image} and ${like}`).join('; ');
   const warnings = [
     ...(alike ? ['All training images are near copies of one: the score says nothing about other images.'] : []),
@@ -140,5 +88,5 @@ export function heldOutSentences(report: HeldOutReport, count: number): { split:
         ]
       : []),
   ];
-  return { split, warnings };
+  return { split: `${divided} ${kept}`, warnings };
 }

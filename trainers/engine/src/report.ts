@@ -2,14 +2,14 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { megabytesOf } from '@platform/contract/evaluation';
-import type { AnyEvaluation, Evaluation, ImageReference, Stage } from '@platform/contract/evaluation';
+import type { AnyEvaluation, Evaluation, HeldOutReport, ImageReference, Stage } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
 import { renderCurves } from './curves.ts';
 import type { CurvePoint } from './curves.ts';
 import type { Device } from './device.ts';
 import type { Skipped } from './dataset-images.ts';
-import { describeHeldOut, heldOutSentences } from './held-out.ts';
+import { heldOutSentences } from './held-out.ts';
 import { section, table } from './markdown.ts';
 import type { ModelsOnDisk } from './model-file.ts';
 import { round } from './progress.ts';
@@ -41,7 +41,7 @@ export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLi
     validation: readonly unknown[];
     test: readonly unknown[];
     skipped: readonly Skipped[];
-    pixels(sample: S): Uint8Array;
+    heldOut: HeldOutReport;
   };
   trained: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
   exported: ModelsOnDisk;
@@ -75,7 +75,6 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
         },
       ]
     : [];
-  const heldOut = describeHeldOut(train, measured.heldOut, side, (sample) => prepared.pixels(sample));
   return {
     format: 1,
     labels: [...labels],
@@ -96,7 +95,7 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
     machine: machine(),
     device: { name: device.name, reason: device.reason },
     advice: course.advice,
-    held_out: heldOut,
+    held_out: prepared.heldOut,
   };
 }
 

@@ -11,6 +11,8 @@ export interface TestImage {
   bytes: Uint8Array;
   labels?: readonly string[];
   boxes?: readonly BoxAnnotation[];
+  /** NAME of the tag `group:NAME`. */
+  group?: string | undefined;
 }
 
 /**
@@ -27,7 +29,7 @@ export async function writeJobFolder(
 ): Promise<void> {
   await mkdir(path.join(folder, jobFiles.images), { recursive: true });
   const lines: DatasetLine[] = [];
-  for await (const { name, split, bytes, labels = [], boxes = [] } of images) {
+  for await (const { name, split, bytes, labels = [], boxes = [], group } of images) {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const line = { sha256, file_name: name, size_bytes: bytes.byteLength, split };
     const image_path = imagePath(line);
@@ -40,6 +42,7 @@ export async function writeJobFolder(
       timestamp: '2026-01-01 00:00:00 +0000 UTC',
       part_id: '',
       component_name: '',
+      ...(group === undefined ? {} : { group }),
     });
   }
   const text = change(lines).map((line) => `${JSON.stringify(line)}\n`);
@@ -56,6 +59,10 @@ export async function writeJobFolder(
   };
   await writeFile(path.join(folder, jobFiles.job), JSON.stringify(whole));
 }
+
+/** As with `split:` tags: the trainer does not move near copies. */
+export const withChosenSplits = (lines: readonly DatasetLine[]): DatasetLine[] =>
+  lines.map((line) => ({ ...line, split_chosen: true }));
 
 export async function readEvents(folder: string): Promise<JobEvent[]> {
   const text = await readFile(path.join(folder, jobFiles.events), 'utf8');

@@ -26,7 +26,7 @@ import { durationMs, timeOf } from '../rpc/protobuf-times.ts';
 import { containerMessage } from './runner-messages.ts';
 import { metadataOf, stateOf } from './training-metadata.ts';
 import { submitCustom } from './custom-submit.ts';
-import { submit, type TrainingDeps } from './training-submit.ts';
+import { checkTrainingData, submit, type TrainingDeps } from './training-submit.ts';
 
 /** Shorter than clients' timeouts of a call. */
 const longestWaitMs = 50_000;
@@ -95,6 +95,7 @@ const editCalls = (deps: TrainingDeps) => {
   const byCaller = (caller: Caller) => ({ actor: actorOf(caller), now: clock.wall() });
   return {
     submitTrainingJob: async (request, context) => ({ id: await submit(deps, request, callerOf(context)) }),
+    checkTrainingData: (request, context) => checkTrainingData(deps, request, callerOf(context)),
     submitCustomTrainingJob: async (request, context) => ({
       id: await submitCustom(deps, request, callerOf(context)),
     }),

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { connectCode, errorTable, PlatformError } from '@platform/contract/errors';
 import {
+  type CheckTrainingDataRequest,
+  type CheckTrainingDataResponseSchema,
   type JobResources,
   ModelFramework,
   type ModelType,
@@ -15,7 +18,8 @@ import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { advice } from '../data/rules/dataset-rules.ts';
-import { freeze, writeVersion } from '../data/store/dataset-versions.ts';
+import { groupAdvice } from '../data/rules/split-checks.ts';
+import { assessDataset, countSplits, freeze, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
 import { at, type Database, type Trx } from '../database/database.ts';
 import { frameworkName } from '../registry/model-frameworks.ts';
@@ -49,6 +53,30 @@ export async function submit(deps: TrainingDeps, request: SubmitTrainingJobReque
   return enqueue(deps, caller, { ...target, dataset, kind, framework, labels, arguments: settings, limits });
 }
 
+/** How a submit would split the dataset now. @throws PlatformError as a submit, except what breaks a training rule. */
+export async function checkTrainingData(
+  deps: TrainingDeps,
+  request: CheckTrainingDataRequest,
+  caller: Caller,
+): Promise<MessageInitShape<typeof CheckTrainingDataResponseSchema>> {
+  const orgId = check.filled('organization_id', request.organizationId);
+  requireOwner(caller, orgId);
+  const datasetId = check.filled('dataset_id', request.datasetId);
+  const kind = builtInKind(request.modelType);
+  const labels = check.labels(request.tags);
+  const dataset = await ownImageDataset(deps, { orgId, datasetId });
+  const { splits, groups, problem, notes } = await assessDataset(deps.db, { dataset, kind, labels });
+  const { train, validation, test } = countSplits(splits);
+  return {
+    trainImages: train,
+    validationImages: validation,
+    testImages: test,
+    ...groups,
+    ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
+    advice: problem ? [] : [...groupAdvice(groups), ...notes],
+  };
+}
+
 /** Fields that every submit has, checked without the database. */
 export type Target = { orgId: string; datasetId: string; modelName: string; modelVersion: string };
 
@@ -79,7 +107,10 @@ export const resourcesOf = (requested: JobResources | undefined): JobLimits =>
   );
 
 /** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH */
-export async function ownImageDataset({ db }: TrainingDeps, { orgId, datasetId }: Target): Promise<Dataset> {
+export async function ownImageDataset(
+  { db }: TrainingDeps,
+  { orgId, datasetId }: Pick<Target, 'orgId' | 'datasetId'>,
+): Promise<Dataset> {
   const dataset = await findDataset(db, datasetId);
   if (dataset?.orgId !== orgId) throw new PlatformError('DATASET_NOT_FOUND', { datasetId });
   if (dataset.type !== 'binary_data') {

@@ -22,6 +22,12 @@ const ofJobs: readonly Right[] = [
     modelType: 'MODEL_TYPE_SINGLE_LABEL_CLASSIFICATION',
     tags: ['a', 'b'],
   })),
+  right(training('CheckTrainingData'), { ok: owners }, ({ orgId, datasetId }) => ({
+    organizationId: orgId,
+    datasetId,
+    modelType: 'MODEL_TYPE_SINGLE_LABEL_CLASSIFICATION',
+    tags: ['a', 'b'],
+  })),
   right(training('SubmitCustomTrainingJob'), { ok: owners }, ({ orgId, datasetId, scriptName, freshName }) => ({
     organizationId: orgId,
     datasetId,

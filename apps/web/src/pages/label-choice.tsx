@@ -5,6 +5,7 @@ import { useSession } from '../session.tsx';
 import { assessReadiness } from '../view/dataset-readiness.ts';
 import type { Readiness } from '../view/dataset-readiness.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
+import { SplitPreview } from './split-preview.tsx';
 
 /** The labels of a dataset that a training of this kind uses, and whether they suffice for it. */
 export function useLabelChoice(datasetId: string, kind: BuiltInKind, excluded: ReadonlySet<string>) {
@@ -15,6 +16,7 @@ export function useLabelChoice(datasetId: string, kind: BuiltInKind, excluded: R
   const chosen = (counts?.labels ?? []).map(({ label }) => label).filter((label) => !excluded.has(label));
   const labelled = useLabelled(organizationId, datasetId, labelSource, chosen);
   return {
+    kind,
     labelSource,
     labels: counts?.labels,
     chosen,
@@ -29,35 +31,38 @@ interface LabelChoiceProps {
   onToggle: (label: string) => void;
 }
 export function LabelChoice({ datasetId, choice, onToggle }: LabelChoiceProps) {
-  const { labels, labelSource, readiness, error } = choice;
+  const { kind, labels, labelSource, readiness, error } = choice;
   const chosen = new Set(choice.chosen);
   return (
-    <fieldset className="fields">
-      <legend>Labels</legend>
-      {labels === undefined ? (
-        !error && <p className="soft small">Counting …</p>
-      ) : labels.length === 0 ? (
-        <p className="soft small">
-          {labelSource === 'boxes'
-            ? 'No image of this dataset has a box yet: '
-            : 'This dataset has no labeled images yet: '}
-          <Link to="/datasets/$datasetId" params={{ datasetId }}>
-            add some
-          </Link>
-          .
-        </p>
-      ) : (
-        <div className="row">
-          {labels.map(({ label, images }) => (
-            <label key={label} className="choice">
-              <input type="checkbox" checked={chosen.has(label)} onChange={() => onToggle(label)} />
-              {label} <span className="soft numbers">{images}</span>
-            </label>
-          ))}
-        </div>
-      )}
-      {readiness && labels && labels.length > 0 && <ReadinessHints readiness={readiness} />}
-    </fieldset>
+    <>
+      <fieldset className="fields">
+        <legend>Labels</legend>
+        {labels === undefined ? (
+          !error && <p className="soft small">Counting …</p>
+        ) : labels.length === 0 ? (
+          <p className="soft small">
+            {labelSource === 'boxes'
+              ? 'No image of this dataset has a box yet: '
+              : 'This dataset has no labeled images yet: '}
+            <Link to="/datasets/$datasetId" params={{ datasetId }}>
+              add some
+            </Link>
+            .
+          </p>
+        ) : (
+          <div className="row">
+            {labels.map(({ label, images }) => (
+              <label key={label} className="choice">
+                <input type="checkbox" checked={chosen.has(label)} onChange={() => onToggle(label)} />
+                {label} <span className="soft numbers">{images}</span>
+              </label>
+            ))}
+          </div>
+        )}
+        {readiness && labels && labels.length > 0 && <ReadinessHints readiness={readiness} />}
+      </fieldset>
+      {readiness?.problems.length === 0 && <SplitPreview datasetId={datasetId} kind={kind} labels={choice.chosen} />}
+    </>
   );
 }
 

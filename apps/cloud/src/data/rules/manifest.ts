@@ -1,6 +1,6 @@
 import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job';
 import { isUuid } from '@platform/contract/names';
-import { groupOf, labelsOf, type Labelled } from './dataset-rules.ts';
+import { chosenSplit, groupOf, labelsOf, type Labelled } from './dataset-rules.ts';
 
 /** A stored image with all data that a line of a manifest contains. */
 export interface DatasetImage extends Labelled {
@@ -63,6 +63,7 @@ function lineOf(image: DatasetImage, split: Split): DatasetLine {
     ...(image.machineId ? { robot_id: image.machineId } : {}),
     ...(image.locationId ? { location_id: image.locationId } : {}),
     ...(group === undefined ? {} : { group }),
+    ...(chosenSplit(image.tags) === undefined ? {} : { split_chosen: true }),
   };
 }
 

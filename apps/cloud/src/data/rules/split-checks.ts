@@ -106,6 +106,23 @@ function nothingHeldOut(found: CheckedSplit, isDetection: boolean): ReturnType<t
   return { code: 'NOTHING_HELD_OUT', data: { problem: `each label has fewer than ${least} ${what}` } };
 }
 
+export interface GroupCounts {
+  readonly groups: number;
+  readonly ungroupedImages: number;
+}
+export function countGroups(examples: readonly Example[]): GroupCounts {
+  const groups = new Set(examples.flatMap(({ group }) => group ?? []));
+  return { groups: groups.size, ungroupedImages: examples.filter(({ group }) => group === undefined).length };
+}
+
+/** What `group:` tags leave open, for users: images of one object may then be in training and test. */
+export function groupAdvice({ groups, ungroupedImages }: GroupCounts): string[] {
+  if (groups === 0 || ungroupedImages === 0) return [];
+  const images = `${ungroupedImages} ${ungroupedImages === 1 ? 'image has' : 'images have'} no group: tag`;
+  const only = groups === 1 ? 'There is one group, whose images stay in one split. ' : '';
+  return [`${only}${images} and ${ungroupedImages === 1 ? 'is' : 'are'} split by image.`];
+}
+
 /** Labels that no test image shows, for users; one sentence each. For scripts only if groups are the reason. */
 export function splitAdvice(kind: JobKind, examples: readonly Example[], assigned: readonly Split[]): string[] {
   const found = checkedSplit(kind, examples, assigned);

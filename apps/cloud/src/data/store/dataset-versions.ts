@@ -9,7 +9,7 @@ import { at, type Database, type Trx } from '../../database/database.ts';
 import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
-import { splitAdvice, splitProblem } from '../rules/split-checks.ts';
+import { countGroups, type GroupCounts, splitAdvice, splitProblem } from '../rules/split-checks.ts';
 import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
@@ -26,6 +26,66 @@ export type Frozen = {
   notes: readonly string[];
 };
 
+type TrainingData = { dataset: DatasetKey; kind: JobKind; labels: readonly string[] };
+
+/** What a training on a dataset would use now. */
+export type Assessment = {
+  counts: LabelCounts | undefined;
+  found: FoundLabels;
+  /** In the order of the members. */
+  splits: readonly Split[];
+  groups: GroupCounts;
+  /** Why it cannot be trained on. */
+  problem: PlatformError | undefined;
+  /** What the split means for the score, for users. */
+  notes: readonly string[];
+};
+
+/** @throws PlatformError DATASET_TOO_LARGE */
+async function requireCountable(db: Database, dataset: DatasetKey): Promise<void> {
+  const images = await countMembers(db, dataset);
+  if (images > datasetRules.maxImages) {
+    throw new PlatformError('DATASET_TOO_LARGE', {
+      datasetId: dataset.id,
+      count: images,
+      limit: datasetRules.maxImages,
+    });
+  }
+}
+
+async function assess(trx: Trx, { dataset, kind, labels }: TrainingData): Promise<Assessment> {
+  const datasetId = dataset.id;
+  const counted = tally(kind, labels);
+  const examples: Example[] = [];
+  for await (const page of memberLabels(trx, dataset)) {
+    for (const image of page) examples.push(counted.add(image));
+  }
+  const result = counted.result();
+  const splits = assignSplits(kind, examples, splitSeed);
+  const broken = result.ok ? splitProblem(kind, examples, splits) : result;
+  return {
+    counts: result.ok ? result.counts : undefined,
+    found: counted.found(),
+    splits,
+    groups: countGroups(examples),
+    problem: broken && new PlatformError(broken.code, { datasetId, ...broken.data }),
+    notes: splitAdvice(kind, examples, splits),
+  };
+}
+
+/** How `freeze` would split the dataset now. @throws PlatformError DATASET_TOO_LARGE */
+export async function assessDataset(db: Database, of: TrainingData): Promise<Assessment> {
+  await requireCountable(db, of.dataset);
+  await separateDatasetTags(db, of.dataset);
+  return db.transaction().execute((trx) => assess(trx, of));
+}
+
+export function countSplits(splits: readonly Split[]): Record<Split, number> {
+  const counts: Record<Split, number> = { train: 0, validation: 0, test: 0 };
+  for (const split of splits) counts[split]++;
+  return counts;
+}
+
 /**
  * Writes the manifest: the current images with their labels and splits. Reads the dataset twice in one snapshot, so
  * that neither dataset nor manifest is in memory as a whole.
@@ -33,36 +93,18 @@ export type Frozen = {
  * @param labels - to learn; ignored for scripts, which get all labels.
  * @throws PlatformError DATASET_TOO_LARGE, or the error of the training rule that the dataset breaks.
  */
-export async function freeze(
-  db: Database,
-  blobs: BlobStore,
-  of: { dataset: DatasetKey; kind: JobKind; labels: readonly string[] },
-): Promise<Frozen> {
-  const datasetId = of.dataset.id;
-  const images = await countMembers(db, of.dataset);
-  if (images > datasetRules.maxImages) {
-    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: images, limit: datasetRules.maxImages });
-  }
+export async function freeze(db: Database, blobs: BlobStore, of: TrainingData): Promise<Frozen> {
+  await requireCountable(db, of.dataset);
   await separateDatasetTags(db, of.dataset);
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => {
-      const counted = tally(of.kind, of.labels);
-      const examples: Example[] = [];
-      for await (const page of memberLabels(trx, of.dataset)) {
-        for (const image of page) examples.push(counted.add(image));
-      }
-      const result = counted.result();
-      if (!result.ok) throw new PlatformError(result.code, { datasetId, ...result.data });
-      const splits = assignSplits(of.kind, examples, splitSeed);
-      const problem = splitProblem(of.kind, examples, splits);
-      if (problem) throw new PlatformError(problem.code, { datasetId, ...problem.data });
-      const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
-      for (const split of splits) perSplit[split]++;
+      const { counts, found, splits, problem, notes } = await assess(trx, of);
+      if (problem) throw problem;
+      if (!counts) throw new Error('a dataset without a problem has no counts');
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      const notes = splitAdvice(of.kind, examples, splits);
-      return { manifest, counts: result.counts, found: counted.found(), splits: perSplit, notes };
+      return { manifest, counts, found, splits: countSplits(splits), notes };
     });
 }
 

@@ -48,6 +48,10 @@ class MLTrainingServiceBase(abc.ABC):
         pass
 
     @abc.abstractmethod
+    async def CheckTrainingData(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataRequest, platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
     async def ListSupportedContainers(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersRequest, platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersResponse]') -> None:
         pass
 
@@ -102,6 +106,12 @@ class MLTrainingServiceBase(abc.ABC):
                 grpclib.const.Cardinality.UNARY_UNARY,
                 platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetTrainingJobLogsRequest,
                 platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetTrainingJobLogsResponse,
+            ),
+            '/platform.app.mltraining.v1.MLTrainingService/CheckTrainingData': grpclib.const.Handler(
+                self.CheckTrainingData,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataRequest,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataResponse,
             ),
             '/platform.app.mltraining.v1.MLTrainingService/ListSupportedContainers': grpclib.const.Handler(
                 self.ListSupportedContainers,
@@ -168,6 +178,12 @@ class MLTrainingServiceStub:
             '/platform.app.mltraining.v1.MLTrainingService/GetTrainingJobLogs',
             platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetTrainingJobLogsRequest,
             platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetTrainingJobLogsResponse,
+        )
+        self.CheckTrainingData = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.mltraining.v1.MLTrainingService/CheckTrainingData',
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataRequest,
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.CheckTrainingDataResponse,
         )
         self.ListSupportedContainers = grpclib.client.UnaryUnaryMethod(
             channel,

@@ -809,6 +809,82 @@ class GetTrainingJobLogsResponse(_message.Message):
 Global___GetTrainingJobLogsResponse: _TypeAlias = GetTrainingJobLogsResponse  # noqa: Y015
 
 @_typing.final
+class CheckTrainingDataRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_ID_FIELD_NUMBER: _builtins.int
+    DATASET_ID_FIELD_NUMBER: _builtins.int
+    MODEL_TYPE_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    organization_id: _builtins.str
+    dataset_id: _builtins.str
+    model_type: Global___ModelType.ValueType
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels to learn."""
+
+    def __init__(
+        self,
+        *,
+        organization_id: _builtins.str = ...,
+        dataset_id: _builtins.str = ...,
+        model_type: Global___ModelType.ValueType = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dataset_id", b"dataset_id", "model_type", b"model_type", "organization_id", b"organization_id", "tags", b"tags"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckTrainingDataRequest: _TypeAlias = CheckTrainingDataRequest  # noqa: Y015
+
+@_typing.final
+class CheckTrainingDataResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TRAIN_IMAGES_FIELD_NUMBER: _builtins.int
+    VALIDATION_IMAGES_FIELD_NUMBER: _builtins.int
+    TEST_IMAGES_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
+    UNGROUPED_IMAGES_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    ADVICE_FIELD_NUMBER: _builtins.int
+    train_images: _builtins.int
+    """Images for training, validation and test."""
+    validation_images: _builtins.int
+    test_images: _builtins.int
+    groups: _builtins.int
+    """Different groups of `group:` tags, and images without such a tag."""
+    ungrouped_images: _builtins.int
+    @_builtins.property
+    def problem(self) -> _status_pb2.Status:
+        """Why a submit would be refused; unset: it would not be. The counts above are those of the dataset all the same."""
+
+    @_builtins.property
+    def advice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the split means for the score: labels that no test image shows, images without a group."""
+
+    def __init__(
+        self,
+        *,
+        train_images: _builtins.int = ...,
+        validation_images: _builtins.int = ...,
+        test_images: _builtins.int = ...,
+        groups: _builtins.int = ...,
+        ungrouped_images: _builtins.int = ...,
+        problem: _status_pb2.Status | None = ...,
+        advice: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["problem", b"problem"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["advice", b"advice", "groups", b"groups", "problem", b"problem", "test_images", b"test_images", "train_images", b"train_images", "ungrouped_images", b"ungrouped_images", "validation_images", b"validation_images"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckTrainingDataResponse: _TypeAlias = CheckTrainingDataResponse  # noqa: Y015
+
+@_typing.final
 class ListSupportedContainersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
