@@ -241,8 +241,8 @@ export interface Network {
   /** Numbers of values: [K, S/4, S/4] 0..1, and [4, S/4, S/4] in units of 16 px. */
   heat: number;
   edges: number;
-  /** Values [regions · labels, S/stride, S/stride], and a bias per label; undefined without rescoring. */
-  rescoring: { maps: readonly { value: number; stride: number }[]; bias: Float32Array } | undefined;
+  /** Values [regions · labels, S/stride, S/stride], and what `Rescoring` has beside weights; undefined without it. */
+  rescoring: ({ maps: readonly { value: number; stride: number }[] } & Omit<Rescoring, 'weights'>) | undefined;
 }
 /** The complete trained detector, for the export. */
 export function detectorNetwork(
@@ -265,5 +265,6 @@ export function detectorNetwork(
     return { value, stride };
   });
   const wanted = [heat, edges, ...maps.map(({ value }) => value)];
-  return { layers: needed(all, wanted), heat, edges, rescoring: { maps, bias: rescoring.bias } };
+  const { bias, margins } = rescoring;
+  return { layers: needed(all, wanted), heat, edges, rescoring: { maps, bias, margins } };
 }

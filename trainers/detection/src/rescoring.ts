@@ -2,7 +2,7 @@
  * Scores of final boxes by what is inside them. The heatmap scores a box by features around its centre, before its
  * edges are known. Rescoring averages EfficientNet's features over the final box, over the box with its surroundings
  * and over its middle. A linear layer per label turns the means into a probability. The new score is the geometric mean
- * of both.
+ * of both. At the end all boxes are enlarged a little: boxes of the head are too small on average.
  *
  * The means are linear, too: the exported graph applies the layer to every cell first, and averages its few outputs.
  */
@@ -22,6 +22,8 @@ export interface Rescoring {
   weights: Readonly<Record<CellMapName, Float32Array>>;
   /** One per label. */
   bias: Float32Array;
+  /** Distances by which the left, upper, right and lower edge move at the end, in shares of the box's size. */
+  margins: Float32Array;
 }
 
 /** Number of features of a box. */
@@ -41,28 +43,40 @@ function cellShares(low: number, high: number, scale: number, edge: number): { f
   return { from, shares };
 }
 
-/** Means over the regions of a box: for each map, the channels of each region. */
+/** A map [channels, edge, edge]. */
+export interface CellMap {
+  values: Float32Array;
+  channels: number;
+  edge: number;
+}
+/** Means over the regions of a box: the channels of each region. */
+export function poolMap({ values, channels, edge }: CellMap, box: Box, into: Float32Array, offset: number): number {
+  let at = offset;
+  for (const scale of regionScales) {
+    const across = cellShares(box.left, box.right, scale, edge);
+    const down = cellShares(box.top, box.bottom, scale, edge);
+    const [tall, wide] = [down.shares.length, across.shares.length];
+    for (let channel = 0; channel < channels; channel++) {
+      let sum = 0;
+      for (let i = 0; i < tall; i++) {
+        const row = (channel * edge + down.from + i) * edge + across.from;
+        let sumAcross = 0;
+        for (let j = 0; j < wide; j++) sumAcross += (across.shares[j] ?? 0) * (values[row + j] ?? 0);
+        sum += (down.shares[i] ?? 0) * sumAcross;
+      }
+      into[at++] = sum;
+    }
+  }
+  return at;
+}
+
+/** Means over the regions of a box, map by map. */
 export function poolBox(cells: Cells, box: Box, side: number): Float32Array {
   const pooled = new Float32Array(pooledSize);
   let at = 0;
   for (const name of cellMapNames) {
     const { channels, stride } = cellMaps[name];
-    const [map, edge] = [cells[name], side / stride];
-    for (const scale of regionScales) {
-      const across = cellShares(box.left, box.right, scale, edge);
-      const down = cellShares(box.top, box.bottom, scale, edge);
-      const [tall, wide] = [down.shares.length, across.shares.length];
-      for (let channel = 0; channel < channels; channel++) {
-        let sum = 0;
-        for (let i = 0; i < tall; i++) {
-          const row = (channel * edge + down.from + i) * edge + across.from;
-          let sumAcross = 0;
-          for (let j = 0; j < wide; j++) sumAcross += (across.shares[j] ?? 0) * (map[row + j] ?? 0);
-          sum += (down.shares[i] ?? 0) * sumAcross;
-        }
-        pooled[at++] = sum;
-      }
-    }
+    at = poolMap({ values: cells[name], channels, edge: side / stride }, box, pooled, at);
   }
   return pooled;
 }
@@ -81,7 +95,25 @@ function probability({ weights, bias }: Rescoring, pooled: Float32Array, label: 
   return 1 / (1 + Math.exp(-logit));
 }
 
-/** Reference for the exported graph. @returns the same boxes with new scores, the highest first. */
+/** The box with moved edges, within the image. */
+export function withMargins(one: Detection, margins: Float32Array): Detection {
+  const [width, height] = [one.right - one.left, one.bottom - one.top];
+  const [left = 0, top = 0, right = 0, bottom = 0] = margins;
+  const unit = (x: number): number => Math.min(1, Math.max(0, x));
+  return {
+    ...one,
+    left: unit(one.left + left * width),
+    top: unit(one.top + top * height),
+    right: unit(one.right + right * width),
+    bottom: unit(one.bottom + bottom * height),
+  };
+}
+
+/**
+ * Reference for the exported graph. The features are those of the boxes before their edges move.
+ *
+ * @returns the boxes with new scores and edges, the highest score first.
+ */
 export function rescore(
   rescoring: Rescoring,
   peaks: readonly Detection[],
@@ -91,7 +123,7 @@ export function rescore(
   return peaks
     .map((one): Detection => {
       const seen = probability(rescoring, poolBox(cells, one, side), one.label);
-      return { ...one, score: Math.sqrt(one.score * seen) };
+      return { ...withMargins(one, rescoring.margins), score: Math.sqrt(one.score * seen) };
     })
     .toSorted((a, b) => b.score - a.score);
 }
