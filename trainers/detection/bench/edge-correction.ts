@@ -14,7 +14,7 @@ import type { Item, StoredFeatures } from './stored-features.ts';
 export type EdgeFeatures = 'votes' | 'strips' | 'pooled' | 'votes and strips';
 export interface Correction {
   features: EdgeFeatures;
-  /** Of the ridge regression, for standardized features. */
+  /** Weight penalty of the ridge regression, for standardized features. */
   penalty: number;
   /** Part of the predicted correction that is applied. */
   share: number;
@@ -83,7 +83,7 @@ function solve(a: Float64Array, size: number, b: readonly Float64Array[]): Float
 interface Moments {
   means: Float64Array;
   deviations: Float64Array;
-  /** Of the standardized features, and of them with the target. */
+  /** Second moments: features with features, features with the target. */
   squares: Float64Array;
   products: Float64Array;
   meanTarget: number;

@@ -3,7 +3,7 @@
  *   node rescoring-variants.ts --folder=FOLDER [--sets=0,1,2] [--only=PATTERN] [--sizes] | --times
  *     FOLDER keeps the sets, the trained weights and the features (5 GB); --only: variants whose name matches;
  *     --sizes: the image in other sizes, too, which takes twice as long the first time;
- *     --times: CPU time of the frozen networks for one image, one thread.
+ *     --times: CPU time of the frozen networks for one image, one thread, and their size.
  */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -50,7 +50,7 @@ class Rescorer {
   constructor(stored: StoredFeatures) {
     this.#stored = stored;
   }
-  /** Of the true boxes of a training view and its peaks, or of the peaks of a test image. */
+  /** Means for the true boxes of a training view and its peaks, or for the peaks of a test image. */
   #ofItem(item: Item, maps: Maps): Float32Array[] {
     const boxes = item.kind === 'train' ? [...item.truth, ...item.peaks] : item.peaks;
     const parts = maps.map((name) => {
@@ -332,7 +332,8 @@ async function printTimes(): Promise<void> {
   const [side, runs] = [448, 15];
   const sizes: readonly (readonly SecondSize[])[] = [[], ['whole'], ['half']];
   for (const chosen of sizes) {
-    const session = await openSession(featuresGraph(readDetector(), side, chosen), 1);
+    const graph = featuresGraph(readDetector(), side, chosen);
+    const session = await openSession(graph, 1);
     const image = { data: new Float32Array(side * side * 3).fill(90), dims: [1, side, side, 3] };
     const times: number[] = [];
     for (let i = 0; i < runs; i++) {
@@ -343,7 +344,9 @@ async function printTimes(): Promise<void> {
     }
     await session.release();
     const name = chosen.length === 0 ? 'CenterNet and Lite0' : `and Lite2 at ${chosen.join()} size`;
-    console.log(`${name}: ${(times.toSorted((a, b) => a - b)[runs >> 1] ?? 0).toFixed(0)} CPU ms`);
+    console.log(
+      `${name}: ${(times.toSorted((a, b) => a - b)[runs >> 1] ?? 0).toFixed(0)} CPU ms, ${(graph.length / 1e6).toFixed(1)} MB`,
+    );
   }
 }
 
@@ -363,6 +366,7 @@ else
     for (const { truth, peaks } of stored.of('train').slice(0, usualViews)) fit.add(truth, peaks);
     const [rescorer, edges] = [new Rescorer(stored), new EdgeCorrection(stored)];
     const data: SetData = { stored, rescorer, edges, margins: fit.margins };
+    console.log(`set ${set}, margins: ${[...fit.margins].map(percent).join(', ')} %`);
     const usual = await evaluate(data, byMaps(first));
     console.log(`set ${set}, as it is: ${pair(usual)}; ${bestBoxes(stored.of('whole'))}`);
     for (const [name, variant] of Object.entries({ ...variants, ...(flags.sizes ? sizeVariants : {}) })) {

@@ -74,7 +74,7 @@ const tiles: readonly Rectangle[] = [0, 1 - tileEdge].flatMap((top) =>
   [0, 1 - tileEdge].map((left) => ({ left, top, width: tileEdge, height: tileEdge })),
 );
 
-/** Of the image, or of the image at half its size. */
+/** The image as it is, or at half its size. */
 export type SecondSize = 'whole' | 'half';
 /** The frozen networks in one graph, with Lite2 in these sizes. Input: image [1,S,S,3] 0..255. */
 export function featuresGraph(detector: Detector, side: number, sizes: readonly SecondSize[]): Buffer {

@@ -31,7 +31,7 @@ const stepsPerTurn = 32;
 /** Smallest deviation of a feature, for constant ones. */
 const minDeviation = 1e-3;
 
-/** What the nearest true box tells of a detection. */
+/** The label of the nearest true box, and how well the detection fits it. */
 export function targetOf(found: Detection, truth: readonly LabelledBox[]): Omit<BoxSample, 'pooled'> {
   let [label, most] = [found.label, 0];
   for (const box of truth) {
@@ -147,7 +147,7 @@ class LabelRegression {
 
 /** The regressions of all labels, for features that are standardized. */
 export interface Regressions {
-  /** Of each label; the last weight is the bias. */
+  /** One row per label; the last weight is the bias. */
   weights: readonly Float64Array[];
   means: Float64Array;
   deviations: Float64Array;
