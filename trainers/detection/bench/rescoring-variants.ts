@@ -15,12 +15,13 @@ import { iou } from '../src/boxes.ts';
 import type { LabelledBox } from '../src/boxes.ts';
 import { aboveMinScore, decodePeaks, maxBoxes, suppressCovered } from '../src/decode.ts';
 import { readDetector } from '../src/feature-maps.ts';
-import { poolMap, regionScales, withMargins } from '../src/rescoring.ts';
-import { fitRegressions, MarginFit, targetOf } from '../src/rescoring-fit.ts';
+import { poolMap, regionScales } from '../src/rescoring.ts';
+import { fitRegressions, targetOf } from '../src/rescoring-fit.ts';
 import type { BoxSample, Regressions } from '../src/rescoring-fit.ts';
 import { trainDevelopment } from './development.ts';
 import { EdgeCorrection } from './edge-correction.ts';
 import type { Correction } from './edge-correction.ts';
+import { MarginFit, withMargins } from './margins.ts';
 import { averageMirrored, fuseBoxes, inImage, voteBoxes } from './several-views.ts';
 import { developmentSets } from './sets.ts';
 import { featuresGraph, pooledMaps, StoredFeatures, usualViews } from './stored-features.ts';
@@ -121,7 +122,7 @@ const final = (boxes: readonly Detection[]): Detection[] => aboveMinScore(suppre
 const rescored = (boxes: readonly Detection[], logits: readonly number[]): Detection[] =>
   boxes.map((one, i) => ({ ...one, score: Math.sqrt(one.score * sigmoid(logits[i] ?? 0)) }));
 
-/** The boxes with the trainer's margins, or with a share of them. */
+/** The boxes with margins, or with a share of them. */
 function enlarged({ margins }: SetData, boxes: readonly Detection[], share = 1): Detection[] {
   const shares = margins.map((margin) => share * margin);
   return boxes.map((one) => withMargins(one, shares));

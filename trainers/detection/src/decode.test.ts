@@ -117,7 +117,6 @@ for (const isRescored of [false, true]) {
         partCells: Float32Array.from({ length: 9 * 112 }, () => (random() - 0.5) * 0.05),
       },
       bias: Float32Array.of(1, 2, 3),
-      margins: Float32Array.of(-0.1, -0.05, 0.2, 0.15),
     };
     const network = detectorNetwork(detector, weights, shape, isRescored ? rescoring : undefined);
     const ports = { side: 96, labels: 3, metadata: { labels: 'a\nb\nc', task: 'object_detection' } };

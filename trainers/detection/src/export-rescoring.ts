@@ -21,10 +21,9 @@ export interface OnnxRescoring {
   /** [1, regions · labels, edge, edge] each. */
   maps: readonly { value: string; edge: number }[];
   bias: Float32Array;
-  margins: Float32Array;
 }
 
-/** The same `count` boxes with new scores and edges, the highest score first. */
+/** The same `count` boxes with new scores, the highest first. */
 export function emitRescoring(
   g: Graph,
   { boxes, category, scores }: OnnxBoxes,
@@ -64,11 +63,7 @@ export function emitRescoring(
   const rescored = g.op('Sqrt', [times(scores, seen)]);
   const { values, indices } = g.topK(rescored, count);
   const ordered = (x: string): string => g.op('Gather', [x, indices], { axis: 0 });
-  const [width, height] = [g.op('Sub', [right, left]), g.op('Sub', [bottom, top])];
-  const sizes = g.op('Concat', [width, height, width, height], { axis: 1 });
-  const moved = g.op('Add', [boxes, times(sizes, g.constant(rescoring.margins, [1, 4]))]);
-  const inside = g.op('Clip', [moved, g.scalar(0), g.scalar(1)]);
-  return { boxes: ordered(inside), category: ordered(category), scores: values };
+  return { boxes: ordered(boxes), category: ordered(category), scores: values };
 }
 
 export interface TfliteBoxes {
@@ -83,7 +78,6 @@ export interface TfliteRescoring {
   /** [1, edge, edge, regions · labels] each. */
   maps: readonly TensorRef[];
   bias: Float32Array;
-  margins: Float32Array;
 }
 
 /** The same as `emitRescoring`. */
@@ -91,7 +85,7 @@ export function emitTfliteRescoring(
   g: TfliteGraph,
   ops: TensorOps,
   { boxes, category, scores }: TfliteBoxes,
-  { maps, bias, margins }: TfliteRescoring,
+  { maps, bias }: TfliteRescoring,
   count: number,
 ): TfliteBoxes {
   const { binary, number, whole, reshape } = ops;
@@ -127,15 +121,8 @@ export function emitTfliteRescoring(
     [rescored, whole(count)],
     [{ shape: list }, { shape: list, type: 'int32' }],
   );
-  const corner = [count, 4];
-  const width = binary('SUB', right, left, [1, count]);
-  const height = binary('SUB', bottom, top, [1, count]);
-  const columns = [width, height, width, height].map((size) => reshape(size, [count, 1]));
-  const sizes = g.op('CONCATENATION', columns, { shape: corner }, { axis: 1 });
-  const moved = binary('ADD', boxes, binary('MUL', sizes, g.constant(margins, [1, 4]), corner), corner);
-  const inside = binary('MINIMUM', binary('MAXIMUM', moved, number(0), corner), number(1), corner);
   return {
-    boxes: g.op('GATHER', [inside, order], { shape: corner }, { axis: 0 }),
+    boxes: g.op('GATHER', [boxes, order], { shape: [count, 4] }, { axis: 0 }),
     category: g.op('GATHER', [category, order], { shape: list, type: 'int32' }, { axis: 0 }),
     scores: ordered,
   };

@@ -241,8 +241,8 @@ export interface Network {
   /** Numbers of values: [K, S/4, S/4] 0..1, and [4, S/4, S/4] in units of 16 px. */
   heat: number;
   edges: number;
-  /** Values [regions · labels, S/stride, S/stride], and what `Rescoring` has beside weights; undefined without it. */
-  rescoring: ({ maps: readonly { value: number; stride: number }[] } & Omit<Rescoring, 'weights'>) | undefined;
+  /** Values [regions · labels, S/stride, S/stride], and a bias per label; undefined without rescoring. */
+  rescoring: { maps: readonly { value: number; stride: number }[]; bias: Float32Array } | undefined;
 }
 /** The complete trained detector, for the export. */
 export function detectorNetwork(
@@ -265,6 +265,5 @@ export function detectorNetwork(
     return { value, stride };
   });
   const wanted = [heat, edges, ...maps.map(({ value }) => value)];
-  const { bias, margins } = rescoring;
-  return { layers: needed(all, wanted), heat, edges, rescoring: { maps, bias, margins } };
+  return { layers: needed(all, wanted), heat, edges, rescoring: { maps, bias: rescoring.bias } };
 }

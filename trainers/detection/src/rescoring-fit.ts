@@ -41,36 +41,6 @@ export function targetOf(found: Detection, truth: readonly LabelledBox[]): Omit<
   return { label, fit: Math.min(1, Math.max(0, (most - noIou) / (fullIou - noIou))) };
 }
 
-/** Least IoU of a detection with a true box that the margins are fitted to. */
-const minMarginIou = 0.5;
-/** Smallest size of a detection for the margins, as a share of the image. */
-const minMarginSize = 1e-3;
-/** The mean distances from the edges of detections to those of the true boxes, in shares of the detection's size. */
-export class MarginFit {
-  readonly #sums = new Float64Array(4);
-  #count = 0;
-  add(truth: readonly LabelledBox[], found: readonly Detection[]): void {
-    for (const one of found) {
-      const nearest = truth.toSorted((a, b) => iou(one, b) - iou(one, a))[0];
-      if (!nearest || iou(one, nearest) < minMarginIou) continue;
-      const width = Math.max(minMarginSize, one.right - one.left);
-      const height = Math.max(minMarginSize, one.bottom - one.top);
-      const distances = [
-        (nearest.left - one.left) / width,
-        (nearest.top - one.top) / height,
-        (nearest.right - one.right) / width,
-        (nearest.bottom - one.bottom) / height,
-      ];
-      for (const [k, distance] of distances.entries()) this.#sums[k] = (this.#sums[k] ?? 0) + distance;
-      this.#count++;
-    }
-  }
-  /** No margins without detections. */
-  get margins(): Float32Array {
-    return Float32Array.from(this.#sums, (sum) => sum / Math.max(1, this.#count));
-  }
-}
-
 /** The true boxes of an image, and its detections by their IoU with the nearest true box. */
 export function boxSamples(
   cells: Cells,
@@ -179,14 +149,12 @@ export async function fitRegressions(
 }
 
 /** Changes the samples. */
-export async function fitRescoring(
-  ...fit: Parameters<typeof fitRegressions>
-): Promise<Pick<Rescoring, 'weights' | 'bias'>> {
+export async function fitRescoring(...fit: Parameters<typeof fitRegressions>): Promise<Rescoring> {
   return rescoringOf(await fitRegressions(...fit));
 }
 
 /** Weights and biases for features that are not standardized. */
-function rescoringOf({ weights: regressions, means, deviations }: Regressions): Pick<Rescoring, 'weights' | 'bias'> {
+function rescoringOf({ weights: regressions, means, deviations }: Regressions): Rescoring {
   const labels = regressions.length;
   const sizeFor = (name: CellMapName): number => regionScales.length * labels * cellMaps[name].channels;
   const weights = {

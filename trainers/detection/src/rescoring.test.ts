@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cells } from './feature-maps.ts';
 import { cellMaps, emptyFeatures } from './feature-maps.ts';
-import { finalBoxes, poolBox, pooledSize, regionScales, rescore, withMargins } from './rescoring.ts';
-import { boxSamples, fitRescoring, MarginFit } from './rescoring-fit.ts';
+import { finalBoxes, poolBox, pooledSize, regionScales, rescore } from './rescoring.ts';
+import { boxSamples, fitRescoring } from './rescoring-fit.ts';
 
 const side = 128;
 /** Two channels that show the objects: the first label on the left, the second on the right; the others are constant. */
@@ -60,34 +60,13 @@ test('what is inside a box changes its score and the order', async () => {
       [0, 1],
     ],
   );
-  const fitted = await fitRescoring(samples, 2, 1, new AbortController().signal);
-  const rescoring = { ...fitted, margins: Float32Array.of(0, 0, 0.1, 0) };
+  const rescoring = await fitRescoring(samples, 2, 1, new AbortController().signal);
   const [first, ...others] = rescore(rescoring, found, cells(), side);
   assert.ok(first?.left === 0 && first.score > 0.5, JSON.stringify(first));
-  assert.ok(Math.abs(first.right - 0.55) < 1e-6 && first.bottom === 0.75, JSON.stringify(first));
   assert.ok(
     others.every(({ score }) => score < 0.4),
     JSON.stringify(others),
   );
   const [kept] = finalBoxes(undefined, found, cells(), side);
   assert.equal(kept?.score, 0.5);
-});
-
-test('margins are the mean distances of fitting boxes to the true ones, in shares of their size', () => {
-  const truth = [{ label: 0, left: 0.1, top: 0.1, right: 0.5, bottom: 0.5 }];
-  const small = { label: 0, score: 0.9, left: 0.14, top: 0.1, right: 0.5, bottom: 0.48 };
-  const fit = new MarginFit();
-  assert.deepEqual([...fit.margins], [0, 0, 0, 0]);
-  // Labels do not count; a box elsewhere does not train.
-  fit.add(truth, [small, { ...small, label: 1 }, { ...small, left: 0.6, right: 0.9 }]);
-  fit.add([], [small]);
-  const expected = [-0.04 / 0.36, 0, 0, 0.02 / 0.38];
-  assert.ok(
-    [...fit.margins].every((margin, k) => Math.abs(margin - (expected[k] ?? 1)) < 1e-6),
-    fit.margins.join(),
-  );
-  const moved = withMargins(small, fit.margins);
-  assert.ok(Math.abs(moved.left - 0.1) < 1e-6 && Math.abs(moved.bottom - 0.5) < 1e-6, JSON.stringify(moved));
-  const atBorder = withMargins({ ...small, left: 0, bottom: 1 }, fit.margins);
-  assert.deepEqual([atBorder.left, atBorder.bottom], [0, 1]);
 });

@@ -2,7 +2,7 @@
  * Scores of final boxes by what is inside them. The heatmap scores a box by features around its centre, before its
  * edges are known. Rescoring averages EfficientNet's features over the final box, over the box with its surroundings
  * and over its middle. A linear layer per label turns the means into a probability. The new score is the geometric mean
- * of both. At the end all boxes are enlarged a little: boxes of the head are too small on average.
+ * of both.
  *
  * The means are linear, too: the exported graph applies the layer to every cell first, and averages its few outputs.
  */
@@ -22,8 +22,6 @@ export interface Rescoring {
   weights: Readonly<Record<CellMapName, Float32Array>>;
   /** One per label. */
   bias: Float32Array;
-  /** Distances by which the left, upper, right and lower edge move at the end, in shares of the box's size. */
-  margins: Float32Array;
 }
 
 /** Number of features of a box. */
@@ -95,25 +93,7 @@ function probability({ weights, bias }: Rescoring, pooled: Float32Array, label: 
   return 1 / (1 + Math.exp(-logit));
 }
 
-/** The box with moved edges, within the image. */
-export function withMargins(one: Detection, margins: Float32Array): Detection {
-  const [width, height] = [one.right - one.left, one.bottom - one.top];
-  const [left = 0, top = 0, right = 0, bottom = 0] = margins;
-  const unit = (x: number): number => Math.min(1, Math.max(0, x));
-  return {
-    ...one,
-    left: unit(one.left + left * width),
-    top: unit(one.top + top * height),
-    right: unit(one.right + right * width),
-    bottom: unit(one.bottom + bottom * height),
-  };
-}
-
-/**
- * Reference for the exported graph. The features are those of the boxes before their edges move.
- *
- * @returns the boxes with new scores and edges, the highest score first.
- */
+/** Reference for the exported graph. @returns the same boxes with new scores, the highest first. */
 export function rescore(
   rescoring: Rescoring,
   peaks: readonly Detection[],
@@ -123,7 +103,7 @@ export function rescore(
   return peaks
     .map((one): Detection => {
       const seen = probability(rescoring, poolBox(cells, one, side), one.label);
-      return { ...withMargins(one, rescoring.margins), score: Math.sqrt(one.score * seen) };
+      return { ...one, score: Math.sqrt(one.score * seen) };
     })
     .toSorted((a, b) => b.score - a.score);
 }

@@ -11,7 +11,7 @@ import type { Weights } from './head.ts';
 import type { Sample } from './prepare.ts';
 import { finalBoxes } from './rescoring.ts';
 import type { Rescoring } from './rescoring.ts';
-import { boxSamples, fitRescoring, MarginFit } from './rescoring-fit.ts';
+import { boxSamples, fitRescoring } from './rescoring-fit.ts';
 import type { BoxSample } from './rescoring-fit.ts';
 import { TrainedHead } from './trained-head.ts';
 import type { TrainingRun } from './training-run.ts';
@@ -37,7 +37,6 @@ export async function trainRescoring(
   const head = await TrainedHead.open(run, weights);
   try {
     const samples: BoxSample[] = [];
-    const fit = new MarginFit();
     const order = shuffled([...prepared.train.keys()], seeded('rescored', job.seed));
     const views = rescoringViews(order.length);
     for (let i = 0; i < views; i++) {
@@ -46,13 +45,10 @@ export async function trainRescoring(
       const [image, round] = [order[i % order.length] ?? 0, Math.floor(i / order.length)];
       const view = augment(prepared.train, image, round, seeded('rescored', job.seed, i));
       const features = await source.ofAugmented(view);
-      const peaks = await head.peaks(features);
-      samples.push(...boxSamples(features, view.boxes, peaks, side));
-      fit.add(view.boxes, peaks);
+      samples.push(...boxSamples(features, view.boxes, await head.peaks(features), side));
       progress.update('rescoring', (0.8 * (i + 1)) / views);
     }
-    const fitted = await fitRescoring(samples, prepared.labels.length, job.seed, signal);
-    const rescoring: Rescoring = { ...fitted, margins: fit.margins };
+    const rescoring = await fitRescoring(samples, prepared.labels.length, job.seed, signal);
     const validated: EvaluatedImage[] = [];
     for (const sample of prepared.validation) {
       signal.throwIfAborted();
