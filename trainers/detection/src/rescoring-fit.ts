@@ -31,6 +31,16 @@ const stepsPerTurn = 32;
 /** Smallest deviation of a feature, for constant ones. */
 const minDeviation = 1e-3;
 
+/** The label of the nearest true box, and how well the detection fits it. */
+export function targetOf(found: Detection, truth: readonly LabelledBox[]): Omit<BoxSample, 'pooled'> {
+  let [label, most] = [found.label, 0];
+  for (const box of truth) {
+    const common = iou(found, box);
+    if (common > most) [label, most] = [box.label, common];
+  }
+  return { label, fit: Math.min(1, Math.max(0, (most - noIou) / (fullIou - noIou))) };
+}
+
 /** The true boxes of an image, and its detections by their IoU with the nearest true box. */
 export function boxSamples(
   cells: Cells,
@@ -39,24 +49,17 @@ export function boxSamples(
   side: number,
 ): BoxSample[] {
   const ofTruth = truth.map((box): BoxSample => ({ pooled: poolBox(cells, box, side), label: box.label, fit: 1 }));
-  const ofFound = found.map((one): BoxSample => {
-    let [label, most] = [one.label, 0];
-    for (const box of truth) {
-      const common = iou(one, box);
-      if (common > most) [label, most] = [box.label, common];
-    }
-    const fit = Math.min(1, Math.max(0, (most - noIou) / (fullIou - noIou)));
-    return { pooled: poolBox(cells, one, side), label, fit };
-  });
+  const ofFound = found.map((one): BoxSample => ({ pooled: poolBox(cells, one, side), ...targetOf(one, truth) }));
   return [...ofTruth, ...ofFound];
 }
 
 /** Standardizes the samples in place. */
 function standardize(samples: readonly BoxSample[]): { means: Float64Array; deviations: Float64Array } {
-  const means = new Float64Array(pooledSize);
-  const squares = new Float64Array(pooledSize);
+  const size = samples[0]?.pooled.length ?? 0;
+  const means = new Float64Array(size);
+  const squares = new Float64Array(size);
   for (const { pooled } of samples) {
-    for (let i = 0; i < pooledSize; i++) {
+    for (let i = 0; i < size; i++) {
       const x = pooled[i] ?? 0;
       means[i] = (means[i] ?? 0) + x / samples.length;
       squares[i] = (squares[i] ?? 0) + x ** 2 / samples.length;
@@ -66,37 +69,42 @@ function standardize(samples: readonly BoxSample[]): { means: Float64Array; devi
     Math.max(minDeviation, Math.sqrt(Math.max(0, square - (means[i] ?? 0) ** 2))),
   );
   for (const { pooled } of samples) {
-    for (let i = 0; i < pooledSize; i++) pooled[i] = ((pooled[i] ?? 0) - (means[i] ?? 0)) / (deviations[i] ?? 1);
+    for (let i = 0; i < size; i++) pooled[i] = ((pooled[i] ?? 0) - (means[i] ?? 0)) / (deviations[i] ?? 1);
   }
   return { means, deviations };
 }
 
 /** The regression of one label, with Adam. The last weight is the bias. */
 class LabelRegression {
-  readonly weights = new Float64Array(pooledSize + 1);
-  readonly #gradient = new Float64Array(pooledSize + 1);
-  readonly #first = new Float64Array(pooledSize + 1);
-  readonly #second = new Float64Array(pooledSize + 1);
+  readonly weights: Float64Array;
+  readonly #gradient: Float64Array;
+  readonly #first: Float64Array;
+  readonly #second: Float64Array;
   readonly #label: number;
-  constructor(label: number) {
+  constructor(label: number, size: number) {
     this.#label = label;
+    this.weights = new Float64Array(size + 1);
+    this.#gradient = new Float64Array(size + 1);
+    this.#first = new Float64Array(size + 1);
+    this.#second = new Float64Array(size + 1);
   }
   /** @param number - of the step, from 1. */
   step(batch: readonly BoxSample[], number: number, rate: number): void {
     const [weights, gradient] = [this.weights, this.#gradient];
-    for (let i = 0; i < pooledSize; i++) gradient[i] = decay * (weights[i] ?? 0);
-    gradient[pooledSize] = 0;
+    const size = weights.length - 1;
+    for (let i = 0; i < size; i++) gradient[i] = decay * (weights[i] ?? 0);
+    gradient[size] = 0;
     for (const { pooled, label, fit } of batch) {
-      let logit = weights[pooledSize] ?? 0;
-      for (let i = 0; i < pooledSize; i++) logit += (weights[i] ?? 0) * (pooled[i] ?? 0);
+      let logit = weights[size] ?? 0;
+      for (let i = 0; i < size; i++) logit += (weights[i] ?? 0) * (pooled[i] ?? 0);
       const target = label === this.#label ? fit : 0;
       const error = (1 / (1 + Math.exp(-logit)) - target) / batch.length;
-      for (let i = 0; i < pooledSize; i++) gradient[i] = (gradient[i] ?? 0) + error * (pooled[i] ?? 0);
-      gradient[pooledSize] = (gradient[pooledSize] ?? 0) + error;
+      for (let i = 0; i < size; i++) gradient[i] = (gradient[i] ?? 0) + error * (pooled[i] ?? 0);
+      gradient[size] = (gradient[size] ?? 0) + error;
     }
     const [correct1, correct2] = [1 / (1 - 0.9 ** number), 1 / (1 - 0.99 ** number)];
     const [first, second] = [this.#first, this.#second];
-    for (let i = 0; i <= pooledSize; i++) {
+    for (let i = 0; i <= size; i++) {
       const slope = gradient[i] ?? 0;
       const mean = 0.9 * (first[i] ?? 0) + 0.1 * slope;
       const square = 0.99 * (second[i] ?? 0) + 0.01 * slope ** 2;
@@ -107,16 +115,23 @@ class LabelRegression {
   }
 }
 
+/** The regressions of all labels, for features that are standardized. */
+export interface Regressions {
+  /** One row per label; the last weight is the bias. */
+  weights: readonly Float64Array[];
+  means: Float64Array;
+  deviations: Float64Array;
+}
 /** Changes the samples. */
-export async function fitRescoring(
+export async function fitRegressions(
   samples: readonly BoxSample[],
   labels: number,
   seed: number,
   signal: AbortSignal,
-): Promise<Rescoring> {
+): Promise<Regressions> {
   const { means, deviations } = standardize(samples);
   const random = seeded('rescoring', seed);
-  const regressions = Array.from({ length: labels }, (_, label) => new LabelRegression(label));
+  const regressions = Array.from({ length: labels }, (_, label) => new LabelRegression(label, means.length));
   const epochs = Math.min(maxEpochs, Math.max(1, Math.round(epochLabels / labels)));
   const steps = epochs * Math.ceil(samples.length / rows);
   let number = 0;
@@ -130,15 +145,16 @@ export async function fitRescoring(
       for (const one of regressions) one.step(batch, number, rate);
     }
   }
-  return rescoringOf(
-    regressions.map(({ weights }) => weights),
-    means,
-    deviations,
-  );
+  return { weights: regressions.map(({ weights }) => weights), means, deviations };
+}
+
+/** Changes the samples. */
+export async function fitRescoring(...fit: Parameters<typeof fitRegressions>): Promise<Rescoring> {
+  return rescoringOf(await fitRegressions(...fit));
 }
 
 /** Weights and biases for features that are not standardized. */
-function rescoringOf(regressions: readonly Float64Array[], means: Float64Array, deviations: Float64Array): Rescoring {
+function rescoringOf({ weights: regressions, means, deviations }: Regressions): Rescoring {
   const labels = regressions.length;
   const sizeFor = (name: CellMapName): number => regionScales.length * labels * cellMaps[name].channels;
   const weights = {

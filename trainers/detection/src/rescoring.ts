@@ -41,28 +41,40 @@ function cellShares(low: number, high: number, scale: number, edge: number): { f
   return { from, shares };
 }
 
-/** Means over the regions of a box: for each map, the channels of each region. */
+/** A map [channels, edge, edge]. */
+export interface CellMap {
+  values: Float32Array;
+  channels: number;
+  edge: number;
+}
+/** Means over the regions of a box: the channels of each region. */
+export function poolMap({ values, channels, edge }: CellMap, box: Box, into: Float32Array, offset: number): number {
+  let at = offset;
+  for (const scale of regionScales) {
+    const across = cellShares(box.left, box.right, scale, edge);
+    const down = cellShares(box.top, box.bottom, scale, edge);
+    const [tall, wide] = [down.shares.length, across.shares.length];
+    for (let channel = 0; channel < channels; channel++) {
+      let sum = 0;
+      for (let i = 0; i < tall; i++) {
+        const row = (channel * edge + down.from + i) * edge + across.from;
+        let sumAcross = 0;
+        for (let j = 0; j < wide; j++) sumAcross += (across.shares[j] ?? 0) * (values[row + j] ?? 0);
+        sum += (down.shares[i] ?? 0) * sumAcross;
+      }
+      into[at++] = sum;
+    }
+  }
+  return at;
+}
+
+/** Means over the regions of a box, map by map. */
 export function poolBox(cells: Cells, box: Box, side: number): Float32Array {
   const pooled = new Float32Array(pooledSize);
   let at = 0;
   for (const name of cellMapNames) {
     const { channels, stride } = cellMaps[name];
-    const [map, edge] = [cells[name], side / stride];
-    for (const scale of regionScales) {
-      const across = cellShares(box.left, box.right, scale, edge);
-      const down = cellShares(box.top, box.bottom, scale, edge);
-      const [tall, wide] = [down.shares.length, across.shares.length];
-      for (let channel = 0; channel < channels; channel++) {
-        let sum = 0;
-        for (let i = 0; i < tall; i++) {
-          const row = (channel * edge + down.from + i) * edge + across.from;
-          let sumAcross = 0;
-          for (let j = 0; j < wide; j++) sumAcross += (across.shares[j] ?? 0) * (map[row + j] ?? 0);
-          sum += (down.shares[i] ?? 0) * sumAcross;
-        }
-        pooled[at++] = sum;
-      }
-    }
+    at = poolMap({ values: cells[name], channels, edge: side / stride }, box, pooled, at);
   }
   return pooled;
 }

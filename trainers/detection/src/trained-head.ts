@@ -29,8 +29,13 @@ export class TrainedHead {
   }
   /** Boxes at the peaks, the highest score first; covered ones included. */
   async peaks(features: Features): Promise<Detection[]> {
+    const { heat, edges } = await this.maps(features);
+    return decodePeaks(heat, edges, this.#shape);
+  }
+  /** heat [K, h, h] 0..1, and edges [4, h, h] in units of 16 px. */
+  async maps(features: Features): Promise<{ heat: Float32Array; edges: Float32Array }> {
     const results = await this.#session.run(this.#feeds(features));
-    return decodePeaks(results('scores'), results('edges'), this.#shape);
+    return { heat: results('scores'), edges: results('edges') };
   }
   #feeds(features: Features): Feeds {
     const { side, labels } = this.#shape;
