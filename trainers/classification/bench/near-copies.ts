@@ -6,7 +6,7 @@
  * solar cells that all look alike, and objects in different places before one background.
  */
 import { parseArgs } from 'node:util';
-import { Unions } from '@platform/trainer-engine/keep-together';
+import { CopyUnits, Unions } from '@platform/trainer-engine/keep-together';
 import { isNearCopy, NearCopyFinder } from '@platform/trainer-engine/near-copies';
 import type { Likeness } from '@platform/trainer-engine/near-copies';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -236,15 +236,17 @@ async function measure(name: string, images: readonly Original[]): Promise<Measu
   return found;
 }
 
-/** Images of the largest set that chains of wrong pairs of one label join. */
-function largestUnit({ images, different }: Measured, rule: Rule): number {
-  const unions = new Unions(images);
-  for (const { a, b, isOneLabel, pair } of different) if (isOneLabel && rule(pair)) unions.join(a, b);
-  const sizes = Map.groupBy(
-    Array.from({ length: images }, (_, i) => unions.root(i)),
-    (root) => root,
-  );
-  return Math.max(...[...sizes.values()].map(({ length }) => length));
+/** Images of the largest set that wrong pairs of one label join: by any chain, and as the trainer joins them. */
+function largestUnits({ images, different }: Measured, rule: Rule): { chain: number; unit: number } {
+  const [chains, units] = [new Unions(images), new CopyUnits(images)];
+  for (const { a, b, isOneLabel, pair } of different) {
+    if (!isOneLabel || !rule(pair)) continue;
+    chains.join(a, b);
+    units.joinCopies(a, b);
+  }
+  const largest = (of: readonly number[]): number =>
+    Math.max(...[...Map.groupBy(of, (unit) => unit).values()].map(({ length }) => length));
+  return { chain: largest(Array.from({ length: images }, (_, i) => chains.root(i))), unit: largest(units.units()) };
 }
 
 const measured = new Map<string, Measured>();
@@ -291,7 +293,7 @@ const bySet: Readonly<Record<string, Rule>> = {
   'as delivered': isDelivered,
 };
 console.log(
-  '\n| set | measure | % found | wrong per million pairs of one label | largest chain of them |\n|---|---|---|---|---|',
+  '\n| set | measure | % found | wrong per million pairs of one label | largest chain of them | largest unit | images |\n|---|---|---|---|---|---|---|',
 );
 for (const [name, one] of measured) {
   for (const [by, rule] of Object.entries(bySet)) {
@@ -301,6 +303,7 @@ for (const [name, one] of measured) {
       rule,
       one.pairsOfOneLabel,
     );
-    console.log(`| ${name} | ${by} | ${found} | ${wrong} | ${largestUnit(one, rule)} of ${one.images} |`);
+    const { chain, unit } = largestUnits(one, rule);
+    console.log(`| ${name} | ${by} | ${found} | ${wrong} | ${chain} | ${unit} | ${one.images} |`);
   }
 }

@@ -2,7 +2,7 @@
 import type { HeldOutReport } from '@platform/contract/evaluation';
 import { describeHeldOut, findCopiesByThumbnail, unitOf } from '@platform/trainer-engine/held-out';
 import type { CopiesFound } from '@platform/trainer-engine/held-out';
-import { keepTogether, Unions } from '@platform/trainer-engine/keep-together';
+import { CopyUnits, keepTogether } from '@platform/trainer-engine/keep-together';
 import { mostCompared, NearCopyFinder } from '@platform/trainer-engine/near-copies';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Training } from '@platform/trainer-engine/training';
@@ -73,24 +73,25 @@ async function keptTogether(
   finder: NearCopyFinder,
   signal: AbortSignal,
 ): Promise<readonly Sample[]> {
-  const unions = new Unions(samples.length);
+  const joined = new CopyUnits(samples.length);
   const firsts = new Map<string, number>();
   for (const [i, { line }] of samples.entries()) {
     for (const key of [line.sha256, unitOf(line)]) {
       const first = firsts.get(key);
       if (first === undefined) firsts.set(key, i);
-      else unions.join(first, i);
+      else joined.joinCertain(first, i);
     }
   }
   const all = [...samples.keys()];
   const join = (a: number, b: number): void => {
-    if (isSameLabel(samples[a], samples[b])) unions.join(a, b);
+    if (isSameLabel(samples[a], samples[b])) joined.joinCopies(a, b);
   };
   await finder.eachPair(all, all, join, signal);
-  const splits = keepTogether(samples, (i) => unions.root(i));
+  const units = joined.units();
+  const splits = keepTogether(samples, (i) => units[i] ?? -1);
   return samples.map((sample, i) => {
     const split = splits[i] ?? sample.line.split;
-    const own = { ...sample, unit: String(unions.root(i)) };
+    const own = { ...sample, unit: String(units[i]) };
     return split === sample.line.split ? own : { ...own, line: { ...sample.line, split } };
   });
 }

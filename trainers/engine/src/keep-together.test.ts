@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Split } from '@platform/contract/job';
-import { keepTogether } from './keep-together.ts';
+import { CopyUnits, keepTogether } from './keep-together.ts';
 import type { SplitImage } from './keep-together.ts';
 
 const letters: Readonly<Record<string, Split>> = { t: 'train', v: 'validation', h: 'test' };
@@ -65,3 +65,23 @@ test('keep together: the order of the images does not matter', () => {
     assert.equal(own.size, 1, `unit ${unit} is in ${[...own].join(', ')}`);
   }
 });
+
+/** Numbers of images that are joined, `=` for certain and `-` as near copies: `0=1 1-2`. */
+const joinedUnits = (count: number, pairs: string): string => {
+  const units = new CopyUnits(count);
+  for (const pair of pairs.split(' ')) {
+    const [a = 0, b = 0] = pair.split(/[=-]/).map(Number);
+    if (pair.includes('=')) units.joinCertain(a, b);
+    else units.joinCopies(a, b);
+  }
+  return units.units().join(' ');
+};
+const joins: [name: string, count: number, pairs: string, expected: string][] = [
+  ['a burst', 5, '1-2 1-3 2-3', '0 1 1 1 4'],
+  ['a burst that moves on: half of its pairs', 4, '0-1 1-2 2-3', '0 0 0 0'],
+  ['a chain: less than half of its pairs', 5, '0-1 1-2 2-3 3-4', '0 1 2 3 4'],
+  ['a group and a copy of one of its images', 5, '0=1 0=2 0=3 3-4', '0 0 0 0 0'],
+  ['two groups that a chain joins stay groups', 7, '0=1 1-2 2-3 3-4 4-5 5=6', '0 0 2 3 4 5 5'],
+];
+for (const [name, count, pairs, expected] of joins)
+  test(`units of near copies: ${name}`, () => assert.equal(joinedUnits(count, pairs), expected));

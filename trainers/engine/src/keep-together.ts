@@ -33,6 +33,51 @@ export class Unions {
   }
 }
 
+/** Share of the pairs of a unit that are near copies, at least. */
+const minDensity = 0.5;
+
+/**
+ * Joins images to units: what certainly belongs together, and near copies. Where all images look alike, some pairs are
+ * near copies by chance, and chains of them join what has nothing in common. Such a chain is left apart.
+ */
+export class CopyUnits {
+  readonly #certain: Unions;
+  readonly #joined: Unions;
+  /** Near copies of each image. */
+  readonly #copies: Int32Array;
+  constructor(count: number) {
+    [this.#certain, this.#joined, this.#copies] = [new Unions(count), new Unions(count), new Int32Array(count)];
+  }
+  /** Equal files, or images of one group. */
+  joinCertain(a: number, b: number): void {
+    this.#certain.join(a, b);
+    this.#joined.join(a, b);
+  }
+  /** Call it once for each pair. */
+  joinCopies(a: number, b: number): void {
+    this.#joined.join(a, b);
+    for (const one of [a, b]) this.#copies[one] = (this.#copies[one] ?? 0) + 1;
+  }
+  /** The number of the unit of each image. */
+  units(): number[] {
+    const [copied, ends] = [new Map<number, number>(), new Map<number, number>()];
+    for (const [i, copies] of this.#copies.entries()) {
+      if (copies === 0) continue;
+      const unit = this.#joined.root(i);
+      copied.set(unit, (copied.get(unit) ?? 0) + 1);
+      ends.set(unit, (ends.get(unit) ?? 0) + copies);
+    }
+    const isDense = (unit: number): boolean => {
+      const images = copied.get(unit) ?? 0;
+      return (ends.get(unit) ?? 0) >= minDensity * images * (images - 1);
+    };
+    return Array.from(this.#copies, (_, i) => {
+      const unit = this.#joined.root(i);
+      return isDense(unit) ? unit : this.#certain.root(i);
+    });
+  }
+}
+
 /** The units of a label with fewer are left as they are: nothing would be left to learn from, or to measure. */
 const minUnits = 3;
 /** A unit may have up to this many times the images that a split lacks, so that three equal units are divided, too. */
