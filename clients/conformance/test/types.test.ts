@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ownTypes } from '../src/own-types.ts';
 import { publicTypes } from '../src/public-types.ts';
 
-/** Types of clients that are newer than this SDK, or our own aliases. */
+/** Members of clients that are newer than this SDK, or our own. */
 const newer: ReadonlySet<string> = new Set([
   'platform.app.mltraining.v1.TrainingStatus TRAINING_STATUS_RUNNING = 2',
   'platform.app.mltraining.v1.SubmitCustomTrainingJobRequest string container_id = 9',
@@ -47,11 +47,15 @@ const newer: ReadonlySet<string> = new Set([
   'platform.app.v1.ListRegistryItemsRequest optional bool show_owned_deprecated = 12',
   'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration agent_uptime = 5',
   'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration server_uptime = 6',
+  // Our own.
+  'platform.app.mltraining.v1.MLTrainingService CheckTrainingData(CheckTrainingDataRequest) CheckTrainingDataResponse unary',
 ]);
 const newerTypes: ReadonlySet<string> = new Set([
   // Types of our own fields, whose numbers begin at 1000.
   'platform.app.mltraining.v1.JobResources',
   'platform.app.mltraining.v1.JobScore',
+  'platform.app.mltraining.v1.CheckTrainingDataRequest',
+  'platform.app.mltraining.v1.CheckTrainingDataResponse',
   'platform.app.mltraining.v1.Visibility',
   'platform.app.mltraining.v1.ListContainersRequest',
   'platform.app.mltraining.v1.ListContainersResponse',

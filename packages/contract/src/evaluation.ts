@@ -101,6 +101,8 @@ export interface HeldOutReport {
   measure?: 'thumbnails' | 'features';
   /** Images that the trainer moved to the split of their near copies. Absent: it moves none. */
   moved?: number;
+  /** Images that were left out: near copies of test images that users chose. Absent: none. */
+  left_out?: number;
 }
 
 /** How well probabilities match the share of right answers. */

@@ -47,16 +47,18 @@ export async function splitWithCopies(
   const source = { count: samples.length, side, pixels };
   const finder = await NearCopyFinder.open(readEfficientnet(), source, { threads, signal, onDone });
   try {
-    const kept = await keptTogether(samples, finder, signal);
-    const moved = kept.filter(({ line }, i) => line.split !== samples[i]?.line.split).length;
-    if (moved > 0) {
-      const message = `${moved} of ${kept.length} images changed the split, so that near copies are in one split.`;
-      events.emit({ is: 'log', level: 'info', message });
-    }
+    const { kept, moved, leftOut } = await keptTogether(samples, finder, signal);
+    const log = (count: number, what: string): void => {
+      if (count > 0)
+        events.emit({ is: 'log', level: 'info', message: `${count} of ${samples.length} images ${what}.` });
+    };
+    log(moved, 'changed the split, so that near copies are in one split');
+    log(leftOut, 'were left out, as near copies of test images that users chose');
     const split = divide(kept);
     const heldOut = heldOutOf(split);
-    const copies = await copiesBetween(split.train, heldOut, new Map(kept.map(({ index }, i) => [index, i])), finder);
-    return { ...split, heldOut: describeHeldOut(split.train, heldOut, { ...copies, moved }) };
+    const places = new Map(samples.map(({ index }, i) => [index, i]));
+    const copies = await copiesBetween(split.train, heldOut, places, finder);
+    return { ...split, heldOut: describeHeldOut(split.train, heldOut, { ...copies, moved, leftOut }) };
   } finally {
     await finder.release();
   }
@@ -72,7 +74,7 @@ async function keptTogether(
   samples: readonly Sample[],
   finder: NearCopyFinder,
   signal: AbortSignal,
-): Promise<readonly Sample[]> {
+): Promise<{ kept: readonly Sample[]; moved: number; leftOut: number }> {
   const joined = new CopyUnits(samples.length);
   const firsts = new Map<string, number>();
   for (const [i, { line }] of samples.entries()) {
@@ -89,11 +91,15 @@ async function keptTogether(
   await finder.eachPair(all, all, join, signal);
   const units = joined.units();
   const splits = keepTogether(samples, (i) => units[i] ?? -1);
-  return samples.map((sample, i) => {
-    const split = splits[i] ?? sample.line.split;
+  const kept = samples.flatMap((sample, i): Sample[] => {
+    const split = splits[i];
     const own = { ...sample, unit: String(units[i]) };
-    return split === sample.line.split ? own : { ...own, line: { ...sample.line, split } };
+    if (split === undefined) return [];
+    return [split === sample.line.split ? own : { ...own, line: { ...sample.line, split } }];
   });
+  const leftOut = samples.length - kept.length;
+  const moved = samples.filter(({ line }, i) => line.split !== splits[i]).length - leftOut;
+  return { kept, moved, leftOut };
 }
 
 async function copiesBetween(

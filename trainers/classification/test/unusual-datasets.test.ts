@@ -7,6 +7,7 @@ import { assertWarned, runJob } from '../../engine/test/run-job.ts';
 import type { JobOptions, JobResult } from '../../engine/test/run-job.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
 import type { Evaluation } from '@platform/contract/evaluation';
+import type { DatasetLine } from '@platform/contract/job';
 
 const [single, multi] = ['single_label_classification', 'multi_label_classification'] as const;
 const main = new URL('../src/main.ts', import.meta.url);
@@ -133,6 +134,22 @@ test('bursts in training and test: the trainer keeps each in one split', async (
     /^- Split by image: .* Near copies, found by features of EfficientNet-Lite0 and thumbnails, are kept in one split/m,
   );
   assert.ok(result.log.some((line) => / images changed the split, so that near copies are in one split\./.test(line)));
+});
+
+test('a test that users chose gets no other image: near copies of its images are left out', async () => {
+  const bursts = ['cup', 'pen'].flatMap((label) =>
+    Array.from({ length: 6 }, (_, i) => ({
+      label,
+      count: { train: 4, ...(i < 2 ? { test: 1 } : {}) },
+      scene: `${label} ${i}`,
+    })),
+  );
+  const lines = (all: readonly DatasetLine[]): DatasetLine[] =>
+    all.map((line) => (line.split === 'test' ? { ...line, split_chosen: true } : line));
+  const result = await run(noisyImages(bursts), { lines });
+  const { left_out: leftOut, near_copies: copies } = result.evaluation?.held_out ?? {};
+  assert.deepEqual([result.code, result.evaluation?.count, leftOut, copies], [0, 4, 16, 0], result.stderr);
+  assert.match(result.card, /16 images were left out: near copies of test images that users chose\./);
 });
 
 test('all images are near copies of one per label, or of one: the score has a warning', async () => {

@@ -18,6 +18,8 @@ export interface CopiesFound<S> {
   allAlike: boolean;
   /** Images that the trainer moved to the split of their near copies; undefined: it moves none. */
   moved?: number;
+  /** Images that were left out, as near copies of test images that users chose. */
+  leftOut?: number;
 }
 
 export function findCopiesByThumbnail<S>(
@@ -45,7 +47,7 @@ export function findCopiesByThumbnail<S>(
 export function describeHeldOut<S extends { line: DatasetLine }>(
   training: readonly S[],
   heldOut: readonly S[],
-  { measure, copies, allAlike, moved }: CopiesFound<S>,
+  { measure, copies, allAlike, moved, leftOut = 0 }: CopiesFound<S>,
 ): HeldOutReport {
   const examples = [...copies].map(([{ line }, like]) => ({ image: nameOf(line), like: nameOf(like.line) }));
   const groups = new Set(heldOut.flatMap(({ line }) => line.group ?? []));
@@ -59,6 +61,7 @@ export function describeHeldOut<S extends { line: DatasetLine }>(
     all_alike: allAlike,
     measure,
     ...(moved === undefined ? {} : { moved }),
+    ...(leftOut === 0 ? {} : { left_out: leftOut }),
   };
 }
 
@@ -70,7 +73,7 @@ const measures = {
 /** For the model card, the most important first. @param count - number of held-out images. */
 export function heldOutSentences(report: HeldOutReport, count: number): { split: string; warnings: string[] } {
   const { split_by: by, groups, shared_groups: shared, near_copies: copies, examples, all_alike: alike } = report;
-  const { measure = 'thumbnails', moved } = report;
+  const { measure = 'thumbnails', moved, left_out: leftOut = 0 } = report;
   const divided =
     by === 'group'
       ? `Split by group: the ${count} held-out images are of ${groups} ${groups === 1 ? 'group' : 'groups'}, ${shared === 0 ? 'none of which is' : `${shared} of which are`} among the training images.`
@@ -79,6 +82,10 @@ export function heldOutSentences(report: HeldOutReport, count: number): { split:
     moved === undefined
       ? `Near copies are looked for by ${measures[measure]}; ${copies} of ${count} held-out images are near copies of training images.`
       : `Near copies, found by ${measures[measure]}, are kept in one split: ${moved} ${moved === 1 ? 'image' : 'images'} changed the split for it, and ${copies} of ${count} held-out images are near copies of training images.`;
+  const without =
+    leftOut === 0
+      ? ''
+      : ` ${leftOut} ${leftOut === 1 ? 'image was' : 'images were'} left out: near copies of test images that users chose.`;
   const pairs = examples.map(({ image, like }) => `${image} and ${like}`).join('; ');
   const warnings = [
     ...(alike ? ['All training images are near copies of one: the score says nothing about other images.'] : []),
@@ -88,5 +95,5 @@ export function heldOutSentences(report: HeldOutReport, count: number): { split:
         ]
       : []),
   ];
-  return { split: `${divided} ${kept}`, warnings };
+  return { split: `${divided} ${kept}${without}`, warnings };
 }

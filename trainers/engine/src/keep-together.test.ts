@@ -28,7 +28,7 @@ const parse = (images: string): { images: SplitImage[]; units: number[] } => {
 const kept = (text: string): string => {
   const { images, units } = parse(text);
   const splits = keepTogether(images, (i) => units[i] ?? -1);
-  return splits.map((split) => (split === 'test' ? 'h' : split.charAt(0))).join('');
+  return splits.map((split) => (split === 'test' ? 'h' : (split?.charAt(0) ?? '-'))).join('');
 };
 const repeat = (one: string, count: number): string => Array.from({ length: count }, () => one).join(' ');
 
@@ -44,7 +44,9 @@ const rows: [name: string, images: string, expected: string][] = [
   ['a label of two units stays as it was', 'a0t a0h b0t b0h c1t d1h e1t', 'thththt'],
   ['one unit for all stays as it was', 'a0t a0t a0h a0v', 'tthv'],
   ['a unit with most images of its label stays', `${repeat('a0t', 8)} a0h b0t c0h`, 'tttttttthth'],
-  ['a chosen test holds for the unit', 'a0t a0H b0t b0t c0t c0t', 'hhtttt'],
+  ['a chosen test gets no other image, and none of its unit is trained on', 'a0t a0H b0t b0t c0t c0t', '-htttt'],
+  ['nor is any used for validation', 'a0v a0H b0t b0v c0t c0t d0t d0t', '-hvvtttt'],
+  ['a chosen validation image holds for the unit', 'a0t a0V b0t b0t c0t c0t d0h', 'vvtttth'],
   ['a chosen training image holds for the unit', 'a0T a0h b0t b0t c0h c0h', 'tttthh'],
   ['two chosen splits stay, the others are for training', 'a0T a0H a0h b0t b0t c0t c0t', 'thttttt'],
   ['nothing is added to a test that users chose', 'a0t a0v b0H c0t c0t d0t d0t', 'vvhtttt'],

@@ -109,11 +109,12 @@ const heldOutSplits = ['test', 'validation'] as const;
 
 /**
  * The split of each image, so that a unit is in one split. Each label keeps about as many images in each split as it
- * has. A split that users chose stays and holds for its whole unit. A unit with more than two thirds of a label's images
+ * has. A split that users chose stays and holds for its whole unit; a test that they chose gets no other image, so those
+ * of its units are left out: undefined. A unit with more than two thirds of a label's images
  * is left as it was, as is a label of one or two units: otherwise nothing would be left to learn from, and where all
  * images look alike, only unusual ones would be in the test.
  */
-export function keepTogether(images: readonly SplitImage[], unitOf: (image: number) => number): Split[] {
+export function keepTogether(images: readonly SplitImage[], unitOf: (image: number) => number): (Split | undefined)[] {
   const before = images.map(({ line }) => line.split);
   const units = unitsOf(images, unitOf);
   const mixed = units.filter((unit) => new Set(unit.images.map((i) => before[i])).size > 1);
@@ -155,7 +156,7 @@ export function keepTogether(images: readonly SplitImage[], unitOf: (image: numb
       !owned.has(split) && (wanted.of(rarest, split) - has.of(rarest, split)) * largestUnit >= count;
     return heldOutSplits.find(lacks) ?? 'train';
   };
-  const after = [...before];
+  const after: (Split | undefined)[] = [...before];
   for (const unit of mixed) {
     const chosen = new Set(unit.images.flatMap((i) => (images[i]?.line.split_chosen ? (before[i] ?? []) : [])));
     const [only] = chosen;
@@ -163,16 +164,18 @@ export function keepTogether(images: readonly SplitImage[], unitOf: (image: numb
     const split = chosen.size === 0 ? splitFor(unit) : chosen.size === 1 ? tagged : 'train';
     for (const i of unit.images) {
       // Images that users tagged differently stay, and so does a whole unit that is too large to be held out.
-      const to = images[i]?.line.split_chosen ? before[i] : (split ?? before[i]);
-      after[i] = to ?? 'train';
-      for (const label of images[i]?.classes ?? []) has.add(label, to ?? 'train', 1);
+      const isChosen = images[i]?.line.split_chosen === true;
+      const to = (isChosen ? before[i] : (split ?? before[i])) ?? 'train';
+      const isLeftOut = !isChosen && chosen.size > 0 && to === 'test' && before[i] !== 'test';
+      after[i] = isLeftOut ? undefined : to;
+      if (!isLeftOut) for (const label of images[i]?.classes ?? []) has.add(label, to, 1);
     }
   }
   return withHeldOut(before, after);
 }
 
 /** The new splits, unless one is then empty that is needed. */
-function withHeldOut(before: Split[], after: Split[]): Split[] {
+function withHeldOut(before: Split[], after: (Split | undefined)[]): (Split | undefined)[] {
   const isLost = (split: Split): boolean => before.includes(split) && !after.includes(split);
   if (isLost('test') || !heldOutSplits.some((split) => after.includes(split))) return before;
   // The score is of test images alone, so validation by near copies is better than none.
