@@ -289,7 +289,7 @@ for (const [name, rule] of Object.entries(rules)) {
 }
 const bySet: Readonly<Record<string, Rule>> = {
   thumbnails: (pair) => pair.isThumbnailCopy,
-  standardized: ({ standardized }) => standardized > 0.8,
+  standardized: ({ standardized }) => standardized > 0.87,
   'as delivered': isDelivered,
 };
 console.log(
