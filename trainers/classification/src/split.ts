@@ -57,7 +57,7 @@ export async function splitWithCopies(
     const split = divide(kept);
     const heldOut = heldOutOf(split);
     const places = new Map(samples.map(({ index }, i) => [index, i]));
-    const copies = await copiesBetween(split.train, heldOut, places, finder);
+    const copies = await copiesBetween(split.train, heldOut, { places, finder, signal });
     return { ...split, heldOut: describeHeldOut(split.train, heldOut, { ...copies, moved, leftOut }) };
   } finally {
     await finder.release();
@@ -105,18 +105,18 @@ async function keptTogether(
 async function copiesBetween(
   training: readonly Sample[],
   heldOut: readonly Sample[],
-  places: ReadonlyMap<number, number>,
-  finder: NearCopyFinder,
+  { places, finder, signal }: { places: ReadonlyMap<number, number>; finder: NearCopyFinder; signal: AbortSignal },
 ): Promise<CopiesFound<Sample>> {
   const placesOf = (samples: readonly Sample[]): number[] => samples.map(({ index }) => places.get(index) ?? -1);
   const [trained, held] = [placesOf(training), placesOf(heldOut)];
   const byPlace = new Map([...training, ...heldOut].map((sample) => [places.get(sample.index) ?? -1, sample]));
   const found = new Map<number, number>();
-  await finder.eachPair(held, trained, (a, b) => {
+  const keep = (a: number, b: number): void => {
     if (isSameLabel(byPlace.get(a), byPlace.get(b))) found.set(a, Math.min(b, found.get(a) ?? b));
-  });
+  };
+  await finder.eachPair(held, trained, keep, signal);
   let alike = 0;
-  await finder.eachPair(trained.slice(0, 1), trained.slice(1), () => alike++);
+  await finder.eachPair(trained.slice(0, 1), trained.slice(1), () => alike++, signal);
   const copies = new Map<Sample, Sample>();
   for (const place of held) {
     const [sample, like] = [byPlace.get(place), byPlace.get(found.get(place) ?? -1)];
