@@ -7,6 +7,7 @@ const command = (value: string, ...names: string[]) =>
 const commands = new Map([
   command('train'),
   command('train submit'),
+  command('train check'),
   command('train get', 'job'),
   command('dataset upload', 'dataset', 'folder'),
   command('logs', 'machine'),
@@ -17,6 +18,7 @@ const table: readonly [string, string[]][] = [
   ['train get parts|', ['job']],
   ['train submit --dataset |', ['dataset']],
   ['train submit --dataset=pa|', ['dataset']],
+  ['train check --dataset |', ['dataset']],
   ['train submit --gpus |', []],
   ['train submit --dat|', []],
   ['dataset upload |', ['dataset']],

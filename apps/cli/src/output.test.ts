@@ -115,3 +115,22 @@ test('with --json stdout holds JSON alone, and notes go elsewhere', () => {
   assert.equal(out, '{"n":3}\n');
   assert.equal(beside, 'more\n');
 });
+
+test('a sentence and a warning break between words at a terminal, and stay one line elsewhere', () => {
+  const written = { stdout: '', stderr: '' };
+  const of = (name: keyof typeof written, more: object) => ({
+    write: (text: string) => void (written[name] += text),
+    ...more,
+  });
+  const table: [more: object, stdout: string, stderr: string][] = [
+    [{}, 'one two three four\n', 'Warning: five \ufffd six seven\n'],
+    [{ isTTY: true, columns: 14 }, 'one two three\nfour\n', 'Warning: five\n\ufffd six seven\n'],
+  ];
+  for (const [more, stdout, stderr] of table) {
+    Object.assign(written, { stdout: '', stderr: '' });
+    const output = createOutput(false, of('stdout', more), of('stderr', more));
+    output.sentence('one two three four');
+    output.warn('five \u202e six seven');
+    assert.deepEqual(written, { stdout, stderr });
+  }
+});

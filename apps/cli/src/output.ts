@@ -1,7 +1,7 @@
 import type { DescEnum } from '@bufbuild/protobuf';
 import { formatDuration } from '@platform/kit';
 import { protectOutput } from './secret-output.ts';
-import { cut, displayWidth, padded, printable } from './terminal-text.ts';
+import { cut, displayWidth, padded, printable, wrapped } from './terminal-text.ts';
 
 export { printable } from './terminal-text.ts';
 
@@ -124,6 +124,8 @@ interface TextOut {
 export interface Output {
   /** For users: stdout unless --json. */
   text(text: string): void;
+  /** For users: one line, broken between words to fit the terminal. */
+  sentence(text: string): void;
   /** For users: rows that fit the terminal. */
   table(header: readonly string[], rows: readonly (readonly string[])[]): void;
   /** For programs: one JSON document on stdout, only with --json. */
@@ -132,13 +134,16 @@ export interface Output {
   secret(): void;
   /** For users, in addition to the result: stderr, also with --json. */
   note(text: string): void;
+  /** Like a note: one line, broken between words if stderr is a terminal. */
+  warn(warning: string): void;
 }
 
 export function createOutput(isJson: boolean, stdout: TextOut, stderr: TextOut = process.stderr): Output {
   const text = (words: string): void => void (isJson || stdout.write(`${words}\n`));
   return {
     text,
-    table: (header, rows) => text(tableText(header, rows, stdout.isTTY ? stdout.columns : undefined)),
+    sentence: (line) => text(lineFor(stdout, line)),
+    table: (header, rows) => text(tableText(header, rows, widthOf(stdout))),
     json: (value) =>
       void (
         isJson &&
@@ -146,5 +151,14 @@ export function createOutput(isJson: boolean, stdout: TextOut, stderr: TextOut =
       ),
     secret: () => void (stdout.fd !== undefined && process.platform !== 'win32' && protectOutput(stdout.fd)),
     note: (words) => void stderr.write(`${words}\n`),
+    warn: (warning) => void stderr.write(`${lineFor(stderr, warningText(warning))}\n`),
   };
+}
+
+export const warningText = (warning: string): string => `Warning: ${warning}`;
+
+const widthOf = (out: TextOut): number | undefined => (out.isTTY ? out.columns : undefined);
+function lineFor(out: TextOut, line: string): string {
+  const width = widthOf(out);
+  return width === undefined ? printable(line) : wrapped(line, width).join('\n');
 }

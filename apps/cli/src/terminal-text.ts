@@ -35,3 +35,14 @@ export function cut(text: string, width: number): string {
 /** Pads the text to `width` columns. */
 export const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - displayWidth(text)));
+
+/** Lines of at most `width` columns, broken between words. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of printable(text).split(/\s+/).filter(Boolean)) {
+    const last = lines.at(-1);
+    if (last === undefined || displayWidth(last) + 1 + displayWidth(word) > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

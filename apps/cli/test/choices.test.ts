@@ -19,6 +19,7 @@ const offers: [line: string, words: string[]][] = [
   ['release publish --channel ', ['stable', 'dev']],
   ['train submit --model-type ', modelTypes],
   ['train submit --model-type=multi', ['multi-label']],
+  ['train check --model-type ', modelTypes],
   ['train submit --framework ', ['tflite', 'onnx']],
   ['train submit --recipe ', ['auto', 'compact', 'accurate', 'probe']],
   ['train list --status ', ['all', 'pending', 'in-progress', 'completed', 'failed', 'canceling', 'canceled']],

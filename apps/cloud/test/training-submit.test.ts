@@ -104,6 +104,7 @@ test('what a check of the data says is what a submit does, and it claims nothing
   type Row = [name: string, datasetId: string, tags: string[], groups: string, problem: string, advice: RegExp[]];
   const table: Row[] = [
     ['no groups', plain, ['a', 'b'], '0 of 20', '', []],
+    ['a label that no image carries', plain, ['a', 'b', 'x'], '0 of 20', '', [/^No image carries the label "x"/]],
     ['two groups per label', twoGroups, ['a', 'b'], '4 of 0', '9 NOTHING_HELD_OUT', []],
     [
       'a label without test images',

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import { defaultDataFolder } from '../data-folder.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { checkResults } from '../server-doctor/checks.ts';
 import { observe } from '../server-doctor/observe.ts';
 import { type CheckResult, isFinding, worstOf } from '../server-doctor/results.ts';
+import { wrapped } from '../terminal-text.ts';
 
 interface Flags {
   readonly dataDir?: string;
@@ -56,14 +56,4 @@ function resultText(results: readonly CheckResult[], width: number): string {
       ...wrapped(remedy, room - 2).map((line, i) => ' '.repeat(left) + (i === 0 ? '> ' : '  ') + line),
     ])
     .join('\n');
-}
-
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of printable(text).split(/\s+/).filter(Boolean)) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
 }

@@ -1,4 +1,4 @@
-import type { JobResources, ModelFramework, ModelType } from '@platform/client';
+import type { JobResources, ModelFramework } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -6,12 +6,13 @@ import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findDataset } from '../find/dataset.ts';
 import { findScript } from '../find/registry.ts';
-import { labelsOf } from '../find/labels.ts';
 import { printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
-import { modelTypes, recipeWords, trainedFrameworks } from './model-words.ts';
+import { recipeWords, trainedFrameworks } from './model-words.ts';
+import { datasetFlag, findTrainingData, labelFlags, type TrainingDataFlags, warnOfSplit } from './train-check.ts';
 import { scriptFlags, uploadScript, type ScriptFlags } from './training-script-upload.ts';
+import { labelsText } from '../views/split.ts';
 import { printWarnings, watchJob } from './train-watch.ts';
 
 interface JobFlags {
@@ -26,11 +27,8 @@ interface JobFlags {
   readonly diskMib?: string;
   readonly wait?: boolean;
 }
-interface ManagedFlags extends JobFlags {
-  readonly modelType: ModelType;
+interface ManagedFlags extends JobFlags, TrainingDataFlags {
   readonly framework?: ModelFramework;
-  readonly labels?: string[];
-  readonly label?: string[];
   readonly recipe?: string;
   readonly epochs?: string;
   readonly side?: string;
@@ -44,8 +42,7 @@ interface CustomFlags extends JobFlags, ScriptFlags {
 
 /** Options that all jobs share. */
 const jobFlags = (command: Command): Command =>
-  command
-    .requiredOption('--dataset-id, --dataset <name or id>', 'the images to train on (required)')
+  datasetFlag(command)
     .requiredOption('--model-name <name>', 'the model that a version is made of (required)')
     .option('--model-version <version>', 'default: the time, such as 2026-03-01T12-00-05')
     .option('--wait', 'wait for the end and show progress; Ctrl-C leaves the job running');
@@ -73,11 +70,8 @@ export function submitCommands(train: Command, run: Run): void {
 }
 
 function submitCommand(train: Command, run: Run): void {
-  const managed = jobFlags(train.command('submit'))
+  const managed = labelFlags(jobFlags(train.command('submit')))
     .description('train a built-in model type on a dataset')
-    .addOption(choiceOption('--model-type <type>', 'what to train (required)', modelTypes).makeOptionMandatory())
-    .option('--model-labels, --labels <a,b,…>', 'labels to learn; default: all of the dataset', collectList)
-    .option('--label <label>', 'one label to learn, for labels with a comma; again for more', collect)
     .addOption(
       choiceOption(
         '--model-framework, --framework <name>',
@@ -100,30 +94,31 @@ function submitCommand(train: Command, run: Run): void {
 
 async function submitManaged(world: CommandWorld, flags: ManagedFlags): Promise<void> {
   const open = await world.connection();
-  const { modelType, recipe, epochs, side } = flags;
+  const { recipe, epochs, side } = flags;
   const framework = flags.framework === undefined ? {} : { modelFramework: flags.framework };
   const settings = Object.entries({ recipe, epochs, side }).filter(
     (pair): pair is [string, string] => pair[1] !== undefined,
   );
-  const dataset = await findDataset(open, flags.dataset);
-  const named = [...(flags.labels ?? []), ...(flags.label ?? [])];
-  const tags = named.length > 0 ? named : await labelsOf(open, dataset.id, modelType);
+  const options = {
+    arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
+    resources: resourcesOf(flags),
+    ...framework,
+  };
+  const { areLabelsNamed, ...data } = await findTrainingData(open, flags);
+  const { organizationId, datasetId, modelType, tags } = data;
+  const warnings = await warnOfSplit(world, open, data);
   const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
   const id = await open.client.mlTrainingClient.submitTrainingJob(
-    await open.organizationId(),
-    dataset.id,
+    organizationId,
+    datasetId,
     flags.modelName,
     modelVersion,
     modelType,
     tags,
-    {
-      arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
-      resources: resourcesOf(flags),
-      ...framework,
-    },
+    options,
   );
-  const about = named.length > 0 ? '' : `Labels: ${tags.map(printable).join(', ')}.`;
-  await submitted(world, open, flags, { id, modelVersion, tags, about });
+  const about = areLabelsNamed ? '' : labelsText(tags);
+  await submitted(world, open, flags, { id, modelVersion, tags, about, warnings });
 }
 
 function submitCustomCommand(train: Command, run: Run): void {
@@ -167,20 +162,20 @@ async function submitCustom(world: CommandWorld, flags: CustomFlags): Promise<vo
     args,
     { resources, ...(flags.container !== undefined && { containerVersion: flags.container }) },
   );
-  await submitted(world, open, flags, { id, modelVersion, tags: [], about: '' });
+  await submitted(world, open, flags, { id, modelVersion, tags: [], about: '', warnings: [] });
 }
 
 async function submitted(
   world: CommandWorld,
   open: Connection,
   flags: JobFlags,
-  job: { id: string; modelVersion: string; tags: readonly string[]; about: string },
+  job: { id: string; modelVersion: string; tags: readonly string[]; about: string; warnings: readonly string[] },
 ): Promise<void> {
   const name = `${flags.modelName}/${job.modelVersion}`;
   world.output.text(
     `Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && `\n${job.about}`}`,
   );
-  await printWarnings(world, open, job.id);
+  await printWarnings(world, open, { id: job.id, printed: job.warnings });
   if (flags.wait) return watchJob(world, open, job.id);
   world.output.json({ id: job.id, model_name: flags.modelName, model_version: job.modelVersion, tags: job.tags });
   world.output.text(`Follow it: platform train wait ${job.id}`);

@@ -72,15 +72,19 @@ async function printLogs(
   }
 }
 
-/** Prints the server's warnings about the dataset of a submitted job. */
+/**
+ * Prints the server's warnings about the dataset of a submitted job.
+ *
+ * @param printed - warnings that users have seen already.
+ */
 export async function printWarnings(
   { output }: Pick<CommandWorld, 'output'>,
   open: Connection,
-  id: string,
+  { id, printed }: { id: string; printed: readonly string[] },
 ): Promise<void> {
   // The job is submitted already: its log must not make the command fail.
   const entries = await open.client.mlTrainingClient.getTrainingJobLogs(id).catch(() => []);
-  for (const { level, message } of entries) if (level === 'warn') output.note(`Warning: ${printable(message)}`);
+  for (const { level, message } of entries) if (level === 'warn' && !printed.includes(message)) output.warn(message);
 }
 
 /**

@@ -11,6 +11,7 @@ import { isoTime, listText, printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { jobColumns, jobDetails, jobJson, jobRow, statusWord } from '../views/job.ts';
+import { checkCommand } from './train-check.ts';
 import { submitCommands } from './train-submit.ts';
 import { printEvaluation, watchCommands } from './train-watch.ts';
 
@@ -31,6 +32,7 @@ const jobArgument = 'A job is named by its ID (or 8 characters of its beginning)
 export function trainCommands(program: Command, run: Run): void {
   const train = program.command('train').description('training jobs').addHelpText('after', `\n${jobArgument}`);
   submitCommands(train, run);
+  checkCommand(train, run);
 
   getCommand(train, run);
   listCommand(train, run);

@@ -17,7 +17,7 @@ import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
-import { advice } from '../data/rules/dataset-rules.ts';
+import { absentAdvice, advice } from '../data/rules/dataset-rules.ts';
 import { groupAdvice } from '../data/rules/split-checks.ts';
 import { assessDataset, countSplits, freeze, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
@@ -65,7 +65,7 @@ export async function checkTrainingData(
   const kind = builtInKind(request.modelType);
   const labels = check.labels(request.tags);
   const dataset = await ownImageDataset(deps, { orgId, datasetId });
-  const { splits, groups, problem, notes } = await assessDataset(deps.db, { dataset, kind, labels });
+  const { counts, found, splits, groups, problem, notes } = await assessDataset(deps.db, { dataset, kind, labels });
   const { train, validation, test } = countSplits(splits);
   return {
     trainImages: train,
@@ -73,7 +73,7 @@ export async function checkTrainingData(
     testImages: test,
     ...groups,
     ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
-    advice: problem ? [] : [...groupAdvice(groups), ...notes],
+    advice: problem ? [] : [...(counts ? absentAdvice(kind, counts, found) : []), ...groupAdvice(groups), ...notes],
   };
 }
 

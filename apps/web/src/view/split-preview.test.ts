@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SplitAnswer } from '@platform/contract/split-answer';
 import { previewSplit } from './split-preview.ts';
-import type { SplitAnswer } from './split-preview.ts';
 
 const plain: SplitAnswer = {
   trainImages: 1400,

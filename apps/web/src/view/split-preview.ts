@@ -1,11 +1,5 @@
-import type { CheckTrainingDataResponse } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { refusalOf, type SplitAnswer, splitMethod } from '@platform/contract/split-answer';
 import { formatCount, formatGrouped } from './quantities.ts';
-
-/** How a submit would split a dataset. */
-export type SplitAnswer = Pick<
-  CheckTrainingDataResponse,
-  'trainImages' | 'validationImages' | 'testImages' | 'groups' | 'ungroupedImages' | 'advice'
-> & { problem?: { message: string } | undefined };
 
 export interface SplitPreview {
   /** By what the images are split, and into which numbers. */
@@ -16,16 +10,12 @@ export interface SplitPreview {
 }
 
 export function previewSplit(answer: SplitAnswer): SplitPreview {
-  const { groups, ungroupedImages, problem, advice } = answer;
-  const split =
-    groups === 0
-      ? 'By image: one object may be in training and test. Tag the images of an object group:NAME to keep them together.'
-      : `By group: images of one group: tag stay together. ${formatCount(groups, 'group')}, ${formatCount(ungroupedImages, 'image')} without a group.`;
+  const split = splitMethod(answer, formatCount);
+  const problem = refusalOf(answer)?.reason;
   return {
-    lines: problem ? [split] : [split, countsOf(answer)],
-    // The code before it is for programs.
-    problem: problem?.message.replace(/^[A-Z_]+: /, ''),
-    warnings: advice,
+    lines: problem === undefined ? [split, countsOf(answer)] : [split],
+    problem,
+    warnings: answer.advice,
   };
 }
 

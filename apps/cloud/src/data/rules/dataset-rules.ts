@@ -220,13 +220,15 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
 }
 
 /** Warnings that do not prevent a training; one sentence each. */
-export function advice(kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] {
-  if (kind === 'custom') return [];
+export const advice = (kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] =>
+  kind === 'custom' ? [] : [...absentAdvice(kind, counts, found), ...datasetAdvice(kind, counts)];
+
+/** Requested labels that no image carries; one sentence each. */
+export function absentAdvice(kind: BuiltInKind, counts: LabelCounts, found?: FoundLabels): string[] {
   const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'image';
-  const absent = counts.absent.map((label) => {
+  return counts.absent.map((label) => {
     const meant = found && nearestLabel(label, found.others.keys());
     const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
     return `No ${unit} carries the label "${label}": the model will not know it.${hint}`;
   });
-  return [...absent, ...datasetAdvice(kind, counts)];
 }

@@ -824,7 +824,7 @@ export type CheckTrainingDataResponse = Message<"platform.app.mltraining.v1.Chec
   problem?: Status | undefined;
 
   /**
-   * What the split means for the score: labels that no test image shows, images without a group.
+   * What the split means for the score: labels that no image carries or no test image shows, images without a group.
    *
    * @generated from field: repeated string advice = 7;
    */
