@@ -3,32 +3,28 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { test } from 'node:test';
 import { createPlatformClient } from '@platform/client';
-import { startCloud, type CloudReady } from '../src/cloud-process.ts';
-import { runCli } from '../src/up-process.ts';
+import { spawnGroup } from '@platform/kit/node';
+import { startCloud } from '../src/cloud-process.ts';
+import { createTaggedDataset } from '../src/tagged-images.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
-/** Creates a dataset with this number of images per list of tags. Any bytes are an image for the server. */
-async function fill({ url, org_id, api_key_id, api_key }: CloudReady, name: string, counts: Record<string, number>) {
-  const credentials = { type: 'api-key', authEntity: api_key_id, payload: api_key } as const;
-  const client = createPlatformClient({ baseUrl: url, credentials });
-  const id = await client.datasetClient.createDataset(name, org_id);
-  const uploads = Object.entries(counts).flatMap(([tags, count]) =>
-    Array.from({ length: count }, (_, n) => ({
-      bytes: Buffer.from(`${name} ${tags} ${n}`),
-      fileName: `${n}.jpg`,
-      fileExtension: 'jpg',
-      tags: tags.split('+'),
-    })),
-  );
-  await client.dataClient.uploadImages(uploads, { partId: '', datasetIds: [id] });
-  return id;
+interface Front extends AsyncDisposable {
+  readonly url: string;
+  /** The first check has arrived. */
+  readonly checked: Promise<void>;
 }
 
-/** A server that answers a check with this HTTP status; the real one answers all other calls. */
-async function serverWithoutCheck(url: string, status: number): Promise<AsyncDisposable & { url: string }> {
+/** A server that answers a check with this HTTP status, or never; the real one answers all other calls. */
+async function serverWithoutCheck(url: string, status?: number): Promise<Front> {
+  const checked = Promise.withResolvers<void>();
   const front = createServer((asked, answer) => {
-    if (asked.url?.endsWith('/CheckTrainingData')) return void answer.writeHead(status).end();
+    if (asked.url?.endsWith('/CheckTrainingData')) {
+      checked.resolve();
+      return void (status !== undefined && answer.writeHead(status).end());
+    }
     const { method, headers } = asked;
     const passed = request(`${url}${asked.url ?? ''}`, { method, headers }, (found) => {
       answer.writeHead(found.statusCode ?? 500, found.headers);
@@ -39,6 +35,7 @@ async function serverWithoutCheck(url: string, status: number): Promise<AsyncDis
   await once(front.listen(0, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+    checked: checked.promise,
     async [Symbol.asyncDispose]() {
       front.closeAllConnections();
       await new Promise((resolve) => front.close(resolve));
@@ -126,8 +123,12 @@ test('train check and train submit show the split before a training', async (t) 
   await using cloud = await startCloud();
   const { ready } = cloud;
   const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
-  const goodId = await fill(ready, 'good', { a: 12, b: 12 });
-  await fill(ready, 'grouped', {
+  const credentials = { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key } as const;
+  const client = createPlatformClient({ baseUrl: ready.url, credentials });
+  const fill = (name: string, counts: Record<string, number>) =>
+    createTaggedDataset(client, ready.org_id, name, counts);
+  const goodId = await fill('good', { a: 12, b: 12 });
+  await fill('grouped', {
     'a+group:1': 4,
     'a+group:2': 4,
     'a+group:3': 4,
@@ -135,7 +136,7 @@ test('train check and train submit show the split before a training', async (t) 
     'b+group:4': 7,
     'b+group:5': 6,
   });
-  await fill(ready, 'few', { a: 10, b: 9 });
+  await fill('few', { a: 10, b: 9 });
   const type = ['--model-type', 'single-label'];
   const check = ['train', 'check', ...type, '--dataset'];
   const submit = ['train', 'submit', ...type, '--dataset', 'grouped', '--model-name', 'm', '--model-version'];
@@ -216,4 +217,24 @@ test('train check and train submit show the split before a training', async (t) 
       assert.equal(submitted.code, 0, submitted.stderr);
       assert.equal(submitted.stderr, `Warning: ${twoGroups}\n`, 'the log of the job has it');
     });
+
+  await t.test('train submit: Ctrl-C during the check submits nothing', async () => {
+    await using front = await serverWithoutCheck(ready.url);
+    const waiting = await spawnGroup({
+      command: process.execPath,
+      args: [
+        '--disable-warning=ExperimentalWarning',
+        path.join(checkout, 'apps/cli/src/main.ts'),
+        ...submit,
+        'stopped',
+      ],
+      env: cleanEnv({ ...env, PLATFORM_URL: front.url }),
+      cwd: checkout,
+    });
+    await front.checked;
+    waiting.signal('SIGINT');
+    assert.equal((await waiting.exited).code, 130);
+    const jobs = await client.mlTrainingClient.listTrainingJobs(ready.org_id);
+    assert.ok(!jobs.some(({ modelVersion }) => modelVersion === 'stopped'));
+  });
 });

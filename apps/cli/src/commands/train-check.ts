@@ -77,7 +77,7 @@ async function checkData({ connection, output, signal }: CommandWorld, flags: Tr
 /** Servers before this call answer UNIMPLEMENTED. */
 const isUnimplemented = (error: unknown): boolean => error instanceof ConnectError && error.code === Code.Unimplemented;
 
-/** The check of 100,000 images takes up to 12 s on a busy server; a submit of more does not wait for it. */
+/** On a busy server a submit of 100,000 images takes up to 12 s, and its check no longer. Larger ones need not wait. */
 const checkTimeoutMs = 30_000;
 
 /** Prints what the split means for the score. No error of the check ends a submit. @returns the warnings. */
@@ -88,6 +88,7 @@ export async function warnOfSplit(
 ): Promise<readonly string[]> {
   const call = open.rpc(MLTrainingService).checkTrainingData(data, { signal, timeoutMs: checkTimeoutMs });
   const { advice } = await call.catch(() => {
+    // Ctrl-C during the check must not go on to the submit.
     signal.throwIfAborted();
     return { advice: [] };
   });
