@@ -189,52 +189,6 @@ const head = {
   device: { name: 'cpu', reason: 'There is no GPU.' },
 };
 
-/** The form shows the split before the submit: without groups, with labels that no test image shows, and refused. */
-async function seesSplit({ page, ready, client, mark }: Session): Promise<void> {
-  const images = { balloon: await jpegs('balloon', 12), bear: await jpegs('bear', 12) };
-  const dataset = async (
-    name: string,
-    tagsOf: (label: keyof typeof images, i: number) => string[],
-  ): Promise<string> => {
-    const id = await client.datasetClient.createDataset(`${name} ${mark}`, ready.org_id);
-    for (const label of ['balloon', 'bear'] as const) {
-      const uploads = images[label].map(({ name: fileName, jpeg }, i) => ({
-        // Each dataset has its own files: tags belong to the image.
-        bytes: Buffer.concat([jpeg, Buffer.from(`${name} ${mark}`)]),
-        fileName,
-        fileExtension: 'jpg',
-        tags: [label, ...tagsOf(label, i)],
-      }));
-      await client.dataClient.uploadImages(uploads, { partId: '', datasetIds: [id] });
-    }
-    return id;
-  };
-  const preview = page.getByRole('group', { name: 'Training and test images' });
-  const open = (id: string) => page.goto(`${ready.url}/training/new?dataset=${id}`);
-
-  await open(await dataset('no groups', () => []));
-  await preview.getByText(/^By image: one object may be in training and test/).waitFor();
-  await preview.getByText('16 images for training, 4 for validation, 4 for the test.').waitFor();
-  await checkPage(page, 'submit without groups');
-
-  await open(
-    await dataset('some groups', (label, i) =>
-      label === 'bear' ? [`group:bear-${i % 2}`] : i === 0 ? [] : [`group:balloon-${i % 4}`],
-    ),
-  );
-  await preview.getByText(/^By group: .* 6 groups, 1 image without a group/).waitFor();
-  await preview.getByText('1 image has no group: tag and is split by image.').waitFor();
-  await preview.getByText(/^No image of "bear" is in the test: its images are in 2 groups/).waitFor();
-  await checkPage(page, 'submit with a label that no test image shows');
-  await page.getByLabel('Type').selectOption({ label: 'Multi-label classification' });
-  await preview.getByText(/^No image of "bear" is in the test/).waitFor();
-
-  await open(await dataset('one group', () => ['group:all']));
-  await preview.getByText(/^No image of .* can be held out/).waitFor();
-  await preview.getByText(/1 group, 0 images without a group/).waitFor();
-  await checkPage(page, 'submit of one group');
-}
-
 async function trainsTagger(session: Session, datasetId: string): Promise<void> {
   const { page, ready, mark } = session;
   await page.goto(`${ready.url}/training/new?dataset=${datasetId}`);
@@ -489,7 +443,6 @@ test('datasets are labelled, models of every kind trained and looked at in the b
         await session.page.goto((await client.sessionClient.createSignInLink({})).url);
         const datasetId = await collects(session);
         await frames(session, datasetId);
-        await seesSplit(session);
         await trainsTagger(session, datasetId);
         await readsDetector(session);
         await managesJobs(session, datasetId);
