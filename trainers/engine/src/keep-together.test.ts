@@ -49,6 +49,7 @@ const rows: [name: string, images: string, expected: string][] = [
   ['a chosen validation image holds for the unit', 'a0t a0V b0t b0t c0t c0t d0h', 'vvtttth'],
   ['a chosen training image holds for the unit', 'a0T a0h b0t b0t c0h c0h', 'tttthh'],
   ['two chosen splits stay, the others are for training', 'a0T a0H a0h b0t b0t c0t c0t', 'thttttt'],
+  ['a label keeps images to learn from', 'a0t a0t a0H b0t b0t b0H c0t c0t c0H', '--h--htth'],
   ['nothing is added to a test that users chose', 'a0t a0v b0H c0t c0t d0t d0t', 'vvhtttt'],
 ];
 for (const [name, images, expected] of rows) test(`keep together: ${name}`, () => assert.equal(kept(images), expected));
