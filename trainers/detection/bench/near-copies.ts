@@ -17,6 +17,7 @@ import type { FoundBy } from '@platform/trainer-engine/near-copies';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
+import { isNear, thumbnailOf } from '@platform/trainer-engine/thumbnails';
 import sharp from 'sharp';
 import { cut, noisy, sign, within } from '../../engine/bench/image-changes.ts';
 import type { CutWindow } from '../../engine/bench/image-changes.ts';
@@ -120,6 +121,13 @@ const changes: Readonly<Record<string, Change>> = {
   },
 };
 
+interface Pair {
+  a: number;
+  b: number;
+  /** Undefined: features and thumbnails do not find it. */
+  by: FoundBy | undefined;
+  isThumbnailCopy: boolean;
+}
 type BoxRule = (a: readonly LabelledBox[], b: readonly LabelledBox[], by: FoundBy) => boolean;
 /** For a few boxes. */
 const matchedBy =
@@ -138,7 +146,7 @@ const centresWithin = (features: number, thumbnails: number, ratio: number): [st
     sameBoxes({ features: { centre: features, ratio }, thumbnails: { centre: thumbnails, ratio } }),
   ];
 };
-const rules: Readonly<Record<string, BoxRule>> = {
+const boxRules: Readonly<Record<string, BoxRule>> = {
   'features and thumbnails alone': () => true,
   'equal labels': matchedBy((a, b) => a.label === b.label),
   'IoU 0.3': byOverlap(0.3),
@@ -153,18 +161,24 @@ const rules: Readonly<Record<string, BoxRule>> = {
   'as delivered': sameBoxes(),
 };
 
-interface Pair {
-  a: number;
-  b: number;
-  /** Undefined: features and thumbnails do not find it. */
-  by: FoundBy | undefined;
-}
+type Boxes = readonly (readonly LabelledBox[])[];
+type Rule = (pair: Pair, boxes: Boxes) => boolean;
+const rules: Readonly<Record<string, Rule>> = {
+  'thumbnails, without boxes': ({ isThumbnailCopy }) => isThumbnailCopy,
+  ...Object.fromEntries(
+    Object.entries(boxRules).map(([name, rule]): [string, Rule] => [
+      name,
+      ({ a, b, by }, boxes) => by !== undefined && rule(boxes[a] ?? [], boxes[b] ?? [], by),
+    ]),
+  ),
+};
+
 interface Measured {
-  boxes: readonly (readonly LabelledBox[])[];
+  boxes: Boxes;
   /** The image that each is a copy of, or itself. */
   originals: readonly number[];
   copies: (Pair & { change: string })[];
-  /** Those found by features and thumbnails. */
+  /** Those found by features or thumbnails. */
   different: Pair[];
   /** All that are found, copies of copies included. */
   found: Pair[];
@@ -193,19 +207,26 @@ async function measure(name: string, images: readonly Boxed[], folder: string): 
   const boxes = made.map(({ image }) => image.boxes);
   const originals = made.map(({ of }) => of);
   const found: Measured = { boxes, originals, copies: [], different: [], found: [], pairs: 0 };
+  const thumbnails = made.map((_, i) => thumbnailOf(file.read(i, buffer), side));
+  const areThumbnailsNear = (a: number, b: number): boolean => {
+    const [x, y] = [thumbnails[a], thumbnails[b]];
+    return x !== undefined && y !== undefined && isNear(x, y);
+  };
   const all = [...made.keys()];
   await finder.eachLikeness(all, all, (a, b, likeness) => {
     const [x, y] = [made[a], made[b]];
     if (!x || !y) return;
     const by = foundBy(likeness, () => finder.thumbnailDifference(a, b));
-    if (by) found.found.push({ a, b, by });
+    const isThumbnailCopy = areThumbnailsNear(a, b);
+    const pair = { a, b, by, isThumbnailCopy };
+    if (by || isThumbnailCopy) found.found.push(pair);
     if (x.change !== '') return;
     if (y.change !== '') {
-      if (y.of === a) found.copies.push({ change: y.change, a, b, by });
+      if (y.of === a) found.copies.push({ ...pair, change: y.change });
       return;
     }
     found.pairs++;
-    if (by) found.different.push({ a, b, by });
+    if (by || isThumbnailCopy) found.different.push(pair);
   });
   await finder.release();
   file.close();
@@ -217,15 +238,11 @@ async function measure(name: string, images: readonly Boxed[], folder: string): 
   return found;
 }
 
-/** Whether the trainer would take the pair for near copies. */
-const isAccepted = ({ a, b, by }: Pair, { boxes }: Pick<Measured, 'boxes'>, rule: BoxRule): boolean =>
-  by !== undefined && rule(boxes[a] ?? [], boxes[b] ?? [], by);
-
 /** Copies that are in the unit of their original, and originals that are in a unit with another one. */
-function joined(one: Measured, rule: BoxRule): { copies: number; different: number } {
+function joined(one: Measured, rule: Rule): { copies: number; different: number } {
   const { originals, copies } = one;
   const made = new CopyUnits(originals.length);
-  for (const pair of one.found) if (isAccepted(pair, one, rule)) made.joinCopies(pair.a, pair.b);
+  for (const pair of one.found) if (rule(pair, one.boxes)) made.joinCopies(pair.a, pair.b);
   const units = made.units();
   const inUnit = Map.groupBy(originals, (_, i) => units[i]);
   const isShared = (original: number): boolean => new Set(inUnit.get(units[original])).size > 1;
@@ -249,25 +266,32 @@ try {
 }
 
 const percent = (share: number): string => (100 * share).toFixed(1);
-const copies = [...measured.values()].flatMap((one) => one.copies.map((pair) => ({ ...pair, boxes: one.boxes })));
-console.log(`\n| % found | all | ${Object.keys(changes).join(' | ')} |`);
-console.log(`|---${'|---'.repeat(Object.keys(changes).length + 1)}|`);
-for (const [name, rule] of Object.entries(rules)) {
-  const shares = [undefined, ...Object.keys(changes)].map((change) => {
-    const own = copies.filter((one) => change === undefined || one.change === change);
-    const found = own.filter((pair) => isAccepted(pair, pair, rule));
-    return percent(found.length / own.length);
-  });
-  console.log(`| ${name} | ${shares.join(' | ')} |`);
+
+function printFound(set: string, only: Measured | undefined): void {
+  const copies = (only ? [only] : [...measured.values()]).flatMap((one) =>
+    one.copies.map((pair) => ({ ...pair, boxes: one.boxes })),
+  );
+  console.log(`\n| % found: ${set} | all | ${Object.keys(changes).join(' | ')} |`);
+  console.log(`|---${'|---'.repeat(Object.keys(changes).length + 1)}|`);
+  for (const [name, rule] of Object.entries(rules)) {
+    const shares = [undefined, ...Object.keys(changes)].map((change) => {
+      const own = copies.filter((one) => change === undefined || one.change === change);
+      const found = own.filter((pair) => rule(pair, pair.boxes));
+      return percent(found.length / own.length);
+    });
+    console.log(`| ${name} | ${shares.join(' | ')} |`);
+  }
 }
+printFound('all sets', undefined);
+for (const [set, one] of measured) printFound(set, one);
 const names = [...measured.keys()];
 const what = '% found; wrong per million pairs; % of copies joined to their original; % of originals joined to another';
 console.log(`\n| ${[what, ...names].join(' | ')} |`);
 console.log(`|---${'|---'.repeat(names.length)}|`);
 for (const [name, rule] of Object.entries(rules)) {
   const cells = [...measured.values()].map((one) => {
-    const found = one.copies.filter((pair) => isAccepted(pair, one, rule)).length / one.copies.length;
-    const wrong = ((1e6 * one.different.filter((pair) => isAccepted(pair, one, rule)).length) / one.pairs).toFixed(0);
+    const found = one.copies.filter((pair) => rule(pair, one.boxes)).length / one.copies.length;
+    const wrong = ((1e6 * one.different.filter((pair) => rule(pair, one.boxes)).length) / one.pairs).toFixed(0);
     const { copies: whole, different } = joined(one, rule);
     return `${percent(found)}; ${wrong}; ${percent(whole)}; ${percent(different)}`;
   });
