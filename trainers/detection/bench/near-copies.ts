@@ -101,7 +101,7 @@ const changes: Readonly<Record<string, Change>> = {
     const shift = (): number => sign(random) * within(random, 0.01, 0.04);
     return cutImage(image, { x: shift(), y: shift(), size: 1 });
   },
-  // Boxes that people draw again differ by a few pixels.
+  // Boxes that users draw again differ by a few pixels.
   'burst: noise of 6, shift up to 0.5 %, boxes drawn again': async (image, random) => {
     const shift = (): number => (random() - 0.5) * 0.01;
     const { bytes, boxes } = await cutImage(image, { x: shift(), y: shift(), size: 1 });

@@ -119,13 +119,13 @@ async function keptTogether<S extends SplitSample>(
   return { kept, moved, leftOut };
 }
 
-/** Names of the units by what they hold, so that the order of the images does not matter. */
+/** The last of each unit's hashes and groups is its name, so that the order of the images does not matter. */
 function namesOf(samples: readonly SplitSample[], units: readonly number[]): Map<number, string> {
   const names = new Map<number, string>();
   for (const [i, { line }] of samples.entries()) {
     const [unit, name] = [units[i] ?? -1, unitOf(line)];
     const known = names.get(unit);
-    if (known === undefined || name < known) names.set(unit, name);
+    if (known === undefined || name > known) names.set(unit, name);
   }
   return names;
 }

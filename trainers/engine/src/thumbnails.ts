@@ -65,7 +65,7 @@ export class ThumbnailIndex<T> {
     for (const [i, word] of thumbnail.fingerprint.entries()) {
       const key = keyOf(thumbnail.level, i, word);
       const some = this.#byWord.get(key);
-      // Of thousands of alike images a part is enough: most copies have several.
+      // A part of thousands of alike images is enough: most copies have several.
       if (!some) this.#byWord.set(key, [entry]);
       else if (some.length < mostPerWord) some.push(entry);
     }
