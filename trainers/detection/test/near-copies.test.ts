@@ -167,6 +167,15 @@ test('bursts before one background: joined where the object is in one place, and
   assert.ok(found.test.some(({ boxes }) => boxes.length > 0));
 });
 
+test('the order of the images does not matter', async () => {
+  const filesOf = ({ train, validation, test: tested }: Prepared['prepared']): string[][] =>
+    [train, validation, tested].map((samples) => samples.map(({ line }) => line.file_name).toSorted());
+  const some = bursts.slice(0, 20);
+  const forward = await prepared(some);
+  const backward = await prepared(some, { lines: (all) => all.toReversed() });
+  assert.deepEqual(filesOf(backward.prepared), filesOf(forward.prepared));
+});
+
 test('near copies of a test that users chose are left out', async () => {
   const chosen = (all: DatasetLine[]): DatasetLine[] =>
     all.map((line, i) =>

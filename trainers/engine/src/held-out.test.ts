@@ -81,6 +81,18 @@ test('all images are near copies of one', () => {
   assert.equal(describe(training.slice(0, 1), []).all_alike, false);
 });
 
+test('the trainer decides which alike images are near copies', () => {
+  const training = ['a', 'b', 'c'].map((name) => shot(name, 'scene'));
+  const [, other] = training;
+  const { copies, allAlike } = findCopiesByThumbnail(training, [shot('again', 'scene')], {
+    side,
+    pixels: ({ pixels }) => pixels,
+    mayBeCopies: (_, one) => one === other,
+    mayBeOneScene: (_, one) => one !== other,
+  });
+  assert.deepEqual([[...copies.values()], allAlike], [[other], false]);
+});
+
 test('groups: those of the held-out images, and those that training has, too', () => {
   const training = [shot('a', '1', { group: 'left' }), shot('b', '2', { group: 'both' })];
   const heldOut = [shot('c', '3', { group: 'right' }), shot('d', '4', { group: 'both' })];
