@@ -7,13 +7,14 @@
  */
 import { parseArgs } from 'node:util';
 import { CopyUnits, Unions } from '@platform/trainer-engine/keep-together';
-import { isNearCopy, NearCopyFinder } from '@platform/trainer-engine/near-copies';
+import { foundBy, NearCopyFinder } from '@platform/trainer-engine/near-copies';
 import type { Likeness } from '@platform/trainer-engine/near-copies';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import { isNear, maxDifference, thumbnailOf } from '@platform/trainer-engine/thumbnails';
 import sharp from 'sharp';
+import { cut, noisy, sign, within } from '../../engine/bench/image-changes.ts';
 import { photographs } from './composites.ts';
 import { clipArt, stampCutOuts } from './cut-outs.ts';
 import type { CutOut } from './cut-outs.ts';
@@ -80,45 +81,6 @@ const sets: Readonly<Record<string, () => Promise<Original[]>>> = {
 };
 
 type Change = (bytes: Buffer, random: Random) => Promise<Buffer>;
-const within = (random: Random, least: number, most: number): number => least + (most - least) * random();
-const sign = (random: Random): number => (random() < 0.5 ? -1 : 1);
-
-async function noisy(bytes: Buffer, random: Random, deviation: number): Promise<Buffer> {
-  const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
-  for (let i = 0; i < data.length; i++) {
-    // Sum of four uniform values: nearly normal.
-    const noise = (random() + random() + random() + random() - 2) * Math.sqrt(3) * deviation;
-    data[i] = Math.min(255, Math.max(0, Math.round((data[i] ?? 0) + noise)));
-  }
-  const { width, height } = info;
-  return sharp(data, { raw: { width, height, channels: 3 } })
-    .jpeg({ quality: 85 })
-    .toBuffer();
-}
-/** A window of the image, turned about the middle; what lies outside repeats the edge. */
-async function cut(bytes: Buffer, window: { x: number; y: number; size: number; turn: number }): Promise<Buffer> {
-  const { width, height } = await sharp(bytes).metadata();
-  const margin = Math.ceil(Math.max(width, height) * 0.12);
-  const extended = await sharp(bytes)
-    .extend({ top: margin, bottom: margin, left: margin, right: margin, extendWith: 'copy' })
-    .png({ compressionLevel: 0 })
-    .toBuffer();
-  const turned = await sharp(extended)
-    .rotate(window.turn, { background: '#fff' })
-    .png({ compressionLevel: 0 })
-    .toBuffer();
-  const big = await sharp(turned).metadata();
-  const [w, h] = [Math.round(width * window.size), Math.round(height * window.size)];
-  return sharp(turned)
-    .extract({
-      left: Math.round((big.width - w) / 2 + window.x * width),
-      top: Math.round((big.height - h) / 2 + window.y * height),
-      width: w,
-      height: h,
-    })
-    .jpeg({ quality: 90 })
-    .toBuffer();
-}
 const changes: Readonly<Record<string, Change>> = {
   'JPEG quality 30': (bytes) => sharp(bytes).jpeg({ quality: 30 }).toBuffer(),
   'half the size, JPEG quality 60': (bytes) =>
@@ -261,7 +223,7 @@ function thresholdFor(share: number, value: (pair: Pair) => number): number {
   const sorted = different.map(({ pair }) => value(pair)).toSorted((a, b) => b - a);
   return sorted[Math.floor(share * pairs)] ?? 0;
 }
-const isDelivered: Rule = (pair) => isNearCopy(pair, () => pair.difference);
+const isDelivered: Rule = (pair) => foundBy(pair, () => pair.difference) !== undefined;
 const rules: Record<string, Rule> = { thumbnails: (pair) => pair.isThumbnailCopy };
 for (const [text, share] of [
   ['0.1 %', 1e-3],

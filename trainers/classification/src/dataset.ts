@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
-import { unitOf } from '@platform/trainer-engine/held-out';
+import { unitWithCopies } from '@platform/trainer-engine/held-out';
 import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
@@ -124,9 +124,8 @@ const validationPart = 8;
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
   const units = new TrainingUnits();
-  const ownUnit = ({ unit, line }: Example): string => unit ?? unitOf(line);
   for (const one of examples) {
-    if (one.line.split === 'train') for (const label of one.classes) units.add(ownUnit(one), label);
+    if (one.line.split === 'train') for (const label of one.classes) units.add(unitWithCopies(one), label);
   }
   for (const [, own] of [...units.byLabel].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
     const share = own.size < minImages ? 0 : Math.max(1, Math.floor(own.size / validationPart));
@@ -135,7 +134,7 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
     for (const unit of shuffled(left, random)) if (missing > 0 && units.take(unit, minTraining)) missing--;
   }
   return examples.map((one) =>
-    one.line.split === 'train' && units.taken.has(ownUnit(one))
+    one.line.split === 'train' && units.taken.has(unitWithCopies(one))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

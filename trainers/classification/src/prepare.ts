@@ -13,7 +13,7 @@ import { mostCompared } from '@platform/trainer-engine/near-copies';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { hasSecondNetwork, isFineTuned, resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
-import { splitWithCopies } from './split.ts';
+import { splitImages } from './split.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
 export interface PreparedDataset {
@@ -65,11 +65,9 @@ export async function prepare(
     requireUsable(found, taken);
     const large = new Set(ofSplit(taken.samples, 'train').map(({ index }) => index));
     const read = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => files.exact.read(index, into);
-    const split = await splitWithCopies(
-      training,
-      { ...taken, labels: found.labels, side, pixels: read },
-      recipe,
-      (share) => progress.update('near copies', share),
+    const { samples } = taken;
+    const split = await splitImages(training, { samples, labels: found.labels, side, pixels: read }, recipe, (share) =>
+      progress.update('near copies', share),
     );
     const prepared: PreparedDataset = {
       ...split,

@@ -51,7 +51,7 @@ export async function trainDevelopment(set: number, folder: string): Promise<Tra
   const tmp = path.join(folder, 'tmp');
   rmSync(tmp, { recursive: true, force: true });
   mkdirSync(tmp);
-  const prepared = await prepare(training, recipe, tmp, { found: () => {}, decoded: () => {} });
+  const prepared = await prepare(training, recipe, tmp, { found: () => {}, decoded: () => {}, compared: () => {} });
   const weightsFile = path.join(folder, 'weights.json');
   const device = { place: 'cpu', name: 'cpu', reason: '', isFallback: false } as const;
   const progress = new Progress(training.events, systemClock);

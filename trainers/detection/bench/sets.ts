@@ -127,11 +127,12 @@ export function sixOfOurs(): Material {
   return { sprites: { train: sprites, test: sprites }, backgrounds: halves(photos) };
 }
 
-async function backdrop(photo: string | Buffer, random: Random): Promise<Buffer> {
+async function backdrop(photo: string | Buffer, random: Random, isFixed: boolean): Promise<Buffer> {
   const { width, height } = await sharp(photo).metadata();
-  const edge = Math.floor(Math.min(width, height) * (0.5 + 0.5 * random()));
-  const left = Math.floor(random() * (width - edge));
-  const top = Math.floor(random() * (height - edge));
+  const edge = Math.floor(Math.min(width, height) * (isFixed ? 1 : 0.5 + 0.5 * random()));
+  const [left, top] = isFixed
+    ? [0, 0]
+    : [Math.floor(random() * (width - edge)), Math.floor(random() * (height - edge))];
   const square = sharp(photo).extract({ left, top, width: edge, height: edge }).resize(side, side, { fit: 'fill' });
   const { data } = await square
     .flatten()
@@ -145,6 +146,17 @@ async function backdrop(photo: string | Buffer, random: Random): Promise<Buffer>
   return rgb;
 }
 
+type Range = readonly [least: number, most: number];
+export interface Scene {
+  /** Objects per image. */
+  objects: Range;
+  /** Sizes of the objects, as shares of the image's edge. */
+  sizes: Range;
+  /** Every image has the whole background, as of a fixed camera; else a random part. */
+  isFixed: boolean;
+}
+const usualScene: Scene = { objects: [1, 3], sizes: [0.15, 0.55], isFixed: false };
+
 interface Pasted {
   png: Buffer;
   left: number;
@@ -152,8 +164,8 @@ interface Pasted {
   /** Corners in pixels of what is more than half opaque. */
   box: readonly [number, number, number, number];
 }
-async function pasted({ file }: Sprite, random: Random): Promise<Pasted | undefined> {
-  const edge = Math.round(side * (0.15 + 0.4 * random()));
+async function pasted({ file }: Sprite, random: Random, [least, most]: Range): Promise<Pasted | undefined> {
+  const edge = Math.round(side * (least + (most - least) * random()));
   const thing = sharp(file)
     .ensureAlpha()
     .flop(random() < 0.5)
@@ -189,6 +201,7 @@ export async function* composeDetection(
   { sprites, backgrounds }: Material,
   counts: Readonly<Record<Part, number>>,
   seed: number,
+  { objects: [fewest, most], sizes, isFixed }: Scene = usualScene,
 ): AsyncGenerator<BoxedImage> {
   for (const split of ['train', 'test'] as const) {
     for (let number = 1; number <= counts[split]; number++) {
@@ -197,15 +210,17 @@ export async function* composeDetection(
       const background = pick(backgrounds[split]);
       if (background === undefined) throw new Error(`no background for ${split}`);
       const placed: (Pasted & { label: string })[] = [];
-      const wanted = 1 + Math.floor(random() * 3);
+      const wanted = fewest + Math.floor(random() * (most - fewest + 1));
       for (let tries = 0; placed.length < wanted && tries < 20; tries++) {
         const sprite = pick(sprites[split]);
-        const one = sprite === undefined ? undefined : await pasted(sprite, random);
+        const one = sprite === undefined ? undefined : await pasted(sprite, random, sizes);
         if (sprite && one && placed.every(({ box }) => overlap(box, one.box) < 0.1)) {
           placed.push({ ...one, label: sprite.label });
         }
       }
-      const bytes = await sharp(await backdrop(background, random), { raw: { width: side, height: side, channels: 3 } })
+      const bytes = await sharp(await backdrop(background, random, isFixed), {
+        raw: { width: side, height: side, channels: 3 },
+      })
         .composite(placed.map(({ png, left, top }) => ({ input: png, left, top })))
         .jpeg({ quality: 90 })
         .toBuffer();

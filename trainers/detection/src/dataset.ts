@@ -2,7 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
-import { unitOf } from '@platform/trainer-engine/held-out';
+import { unitOf, unitWithCopies } from '@platform/trainer-engine/held-out';
 import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
@@ -11,6 +11,8 @@ export interface Example {
   line: DatasetLine;
   /** Empty for a negative image. */
   boxes: readonly LabelledBox[];
+  /** Images of one unit stay in one split; absent: those of its group, else equal files. */
+  unit?: string;
 }
 export interface LabelledDataset {
   labels: readonly string[];
@@ -135,22 +137,29 @@ export function requireSplit(
 }
 
 /**
- * Moves 1/6 of the training images to validation, from images with and without boxes alike. It moves by group and by
- * content, so that images of a group and equal images stay in one split.
+ * Moves 1/6 of the training images to validation, from images with and without boxes alike. It moves by unit, so that
+ * images of a group, equal images and near copies stay in one split.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
+  const split = validationBy(unitWithCopies, examples, seed);
+  // If all images are near copies of one, validation by near copies is better than none.
+  return countBoxes(ofSplit(split, 'validation')) > 0
+    ? split
+    : validationBy(({ line }) => unitOf(line), examples, seed);
+}
+function validationBy<E extends Example>(unitBy: (one: E) => string, examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
   const units = new TrainingUnits();
   const training = ofSplit(examples, 'train');
-  for (const { line, boxes } of training) for (const { label } of boxes) units.add(unitOf(line), label);
+  for (const one of training) for (const { label } of one.boxes) units.add(unitBy(one), label);
   for (const isEmpty of [false, true]) {
     const group = training.filter(({ boxes }) => (boxes.length === 0) === isEmpty);
-    const own = [...new Set(group.map(({ line }) => unitOf(line)))].toSorted();
+    const own = [...new Set(group.map((one) => unitBy(one)))].toSorted();
     let missing = own.length < 2 ? 0 : Math.max(1, Math.floor(own.length / 6));
     for (const unit of shuffled(own, random)) if (missing > 0 && units.take(unit, 1)) missing--;
   }
   return examples.map((one) =>
-    one.line.split === 'train' && units.taken.has(unitOf(one.line))
+    one.line.split === 'train' && units.taken.has(unitBy(one))
       ? { ...one, line: { ...one.line, split: 'validation' as const } }
       : one,
   );

@@ -15,7 +15,7 @@ import { countBoxes } from './dataset.ts';
 import type { TrainedModel } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import type { Measurements } from './measure.ts';
-import type { Sample } from './prepare.ts';
+import type { Sample } from './split.ts';
 
 export interface EvaluationInput extends TrainingRun {
   trained: TrainedModel;

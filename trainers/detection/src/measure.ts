@@ -10,7 +10,7 @@ import { finalBoxes } from './rescoring.ts';
 import { TrainedHead } from './trained-head.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
-import type { Sample } from './prepare.ts';
+import type { Sample } from './split.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];

@@ -3,17 +3,14 @@ import path from 'node:path';
 import type { HeldOutReport } from '@platform/contract/evaluation';
 import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
-import { describeHeldOut, findCopiesByThumbnail } from '@platform/trainer-engine/held-out';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
 import type { Training } from '@platform/trainer-engine/training';
-import { labelExamples, ofSplit, requireEnough, requireSplit, withValidation } from './dataset.ts';
+import { labelExamples, requireEnough } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Recipe } from './recipe.ts';
+import { splitImages } from './split.ts';
+import type { Sample } from './split.ts';
 
-/** An example whose pixels are stored under `index`. */
-export interface Sample extends Example {
-  index: number;
-}
 export interface PreparedDataset {
   labels: readonly string[];
   train: readonly Sample[];
@@ -33,7 +30,7 @@ export async function prepare(
   training: Training,
   recipe: Recipe,
   tmp: string,
-  progress: { found(examples: readonly Example[]): void; decoded(share: number): void },
+  progress: { found(examples: readonly Example[]): void; decoded(share: number): void; compared(share: number): void },
 ): Promise<PreparedDataset> {
   const { job, datasetFile, events, signal, threads } = training;
   const found = labelExamples(await readLines(datasetFile), job.labels);
@@ -54,23 +51,16 @@ export async function prepare(
     reportSkipped(skipped, warn);
     requireReadable(samples.length, skipped);
     requireEnough(found.labels, found.examples, samples);
-    const hasValidation = ofSplit(samples, 'validation').length > 0;
-    const all = hasValidation ? samples : withValidation(samples, job.seed);
-    const split = {
-      train: ofSplit(all, 'train'),
-      validation: ofSplit(all, 'validation'),
-      test: ofSplit(all, 'test'),
-    };
-    requireSplit(found.labels, split);
-    const heldOut = split.test.length > 0 ? split.test : split.validation;
-    const copies = findCopiesByThumbnail(split.train, heldOut, recipe.side, ({ index }) => file.read(index));
+    const { labels } = found;
+    const pixels = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => file.read(index, into);
+    const images = { samples, labels, side: recipe.side, pixels };
+    const split = await splitImages(training, images, (share) => progress.compared(share));
     return {
-      labels: found.labels,
+      labels,
       ...split,
       skipped,
       edge,
-      heldOut: describeHeldOut(split.train, heldOut, copies),
-      pixels: ({ index }, into) => file.read(index, into),
+      pixels,
       close,
     };
   } catch (e) {

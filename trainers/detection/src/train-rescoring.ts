@@ -8,7 +8,7 @@ import type { EvaluatedImage } from './average-precision.ts';
 import { countBoxes } from './dataset.ts';
 import type { Cells, Features } from './feature-maps.ts';
 import type { Weights } from './head.ts';
-import type { Sample } from './prepare.ts';
+import type { Sample } from './split.ts';
 import { finalBoxes } from './rescoring.ts';
 import type { Rescoring } from './rescoring.ts';
 import { boxSamples, fitRescoring } from './rescoring-fit.ts';

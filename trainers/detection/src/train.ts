@@ -7,6 +7,7 @@ import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
+import { mostCompared } from '@platform/trainer-engine/near-copies';
 import { Progress } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import type { Training } from '@platform/trainer-engine/training';
@@ -48,6 +49,7 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
   const prepared = await prepare(training, recipe, tmp, {
     found: (examples) => planProgress(progress, examples, recipe, job.limits.disk_mib),
     decoded: (share) => progress.update('decode', share),
+    compared: (share) => progress.update('near copies', share),
   });
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
@@ -81,6 +83,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const epochs = isAuto ? epochsFor(recipe, learning) : 0;
   const example = 0.02 * pixels;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
+  progress.plan('near copies', { phase: 'preparing', cost: 0.3 + Math.min(mostCompared, examples.length) * 0.008 });
   progress.plan('features', { phase: 'training', cost: views * 0.015 * pixels });
   progress.plan('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * example });
   const seen = Math.min(learning, views);

@@ -42,7 +42,12 @@ const describe = (training: readonly Shot[], heldOut: readonly Shot[]) =>
   describeHeldOut(
     training,
     heldOut,
-    findCopiesByThumbnail(training, heldOut, side, ({ pixels }) => pixels),
+    findCopiesByThumbnail(training, heldOut, {
+      side,
+      pixels: ({ pixels }) => pixels,
+      mayBeCopies: () => true,
+      mayBeOneScene: () => true,
+    }),
   );
 
 test('another shot of a scene is a near copy; another scene is none', () => {
@@ -74,6 +79,18 @@ test('all images are near copies of one', () => {
   assert.deepEqual([report.all_alike, report.near_copies], [true, 1]);
   assert.match(heldOutSentences(report, 1).warnings[0] ?? '', /^All training images are near copies of one/);
   assert.equal(describe(training.slice(0, 1), []).all_alike, false);
+});
+
+test('the trainer decides which alike images are near copies', () => {
+  const training = ['a', 'b', 'c'].map((name) => shot(name, 'scene'));
+  const [, other] = training;
+  const { copies, allAlike } = findCopiesByThumbnail(training, [shot('again', 'scene')], {
+    side,
+    pixels: ({ pixels }) => pixels,
+    mayBeCopies: (_, one) => one === other,
+    mayBeOneScene: (_, one) => one !== other,
+  });
+  assert.deepEqual([[...copies.values()], allAlike], [[other], false]);
 });
 
 test('groups: those of the held-out images, and those that training has, too', () => {

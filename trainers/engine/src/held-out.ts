@@ -1,11 +1,14 @@
 /** What the held-out images have in common with the training images: groups, and images that are nearly the same. */
 import type { HeldOutReport } from '@platform/contract/evaluation';
 import type { DatasetLine } from '@platform/contract/job';
+import type { FoundBy } from './near-copies.ts';
 import { isNear, ThumbnailIndex, thumbnailOf } from './thumbnails.ts';
 
 /** Images of one unit stay in one split: those of a group, else equal files. */
 export const unitOf = ({ group, sha256 }: Pick<DatasetLine, 'group' | 'sha256'>): string =>
   group === undefined ? sha256 : `group:${group}`;
+/** The same, with near copies if the trainer looked for them. */
+export const unitWithCopies = ({ unit, line }: { unit?: string; line: DatasetLine }): string => unit ?? unitOf(line);
 
 const mostExamples = 3;
 const nameOf = ({ file_name, image_path }: DatasetLine): string => file_name || image_path;
@@ -22,23 +25,33 @@ export interface CopiesFound<S> {
   leftOut?: number;
 }
 
+/** What a trainer knows of images that look alike. */
+export interface CopyRules<S> {
+  /** Whether they may be near copies. */
+  mayBeCopies(a: S, b: S, by: FoundBy): boolean;
+  /** Whether they may show one scene: for the warning that all training images are alike. */
+  mayBeOneScene(a: S, b: S, by: FoundBy): boolean;
+}
+
 export function findCopiesByThumbnail<S>(
   training: readonly S[],
   heldOut: readonly S[],
-  side: number,
-  pixels: (sample: S) => Uint8Array,
+  images: CopyRules<S> & { side: number; pixels(sample: S): Uint8Array },
 ): CopiesFound<S> {
+  const { side, pixels } = images;
   const known = new ThumbnailIndex<S>();
-  const first = training[0] && thumbnailOf(pixels(training[0]), side);
+  const [example] = training;
+  const first = example && thumbnailOf(pixels(example), side);
   let areAllAlike = training.length > 1;
   for (const sample of training) {
     const thumbnail = thumbnailOf(pixels(sample), side);
     known.add(thumbnail, sample);
-    if (!first || !isNear(first, thumbnail)) areAllAlike = false;
+    if (!first || !isNear(first, thumbnail) || !images.mayBeOneScene(example, sample, 'thumbnails'))
+      areAllAlike = false;
   }
   const copies = new Map<S, S>();
   for (const sample of heldOut) {
-    const like = known.find(thumbnailOf(pixels(sample), side));
+    const like = known.find(thumbnailOf(pixels(sample), side), (one) => images.mayBeCopies(sample, one, 'thumbnails'));
     if (like) copies.set(sample, like);
   }
   return { measure: 'thumbnails', copies, allAlike: areAllAlike };

@@ -5,7 +5,7 @@ import { CopyUnits, keepTogether } from './keep-together.ts';
 import type { SplitImage } from './keep-together.ts';
 
 const letters: Readonly<Record<string, Split>> = { t: 'train', v: 'validation', h: 'test' };
-/** @param images - unit, label and split: `a0t`; upper case: users chose the split. */
+/** @param images - unit, label and split: `a0t`; upper case: users chose the split; label 9: negative. */
 const parse = (images: string): { images: SplitImage[]; units: number[] } => {
   const all = images.split(' ');
   const names = [...new Set(all.map(([unit]) => unit))];
@@ -20,6 +20,7 @@ const parse = (images: string): { images: SplitImage[]; units: number[] } => {
           ...(isChosen ? { split_chosen: true as const } : {}),
         },
         classes: [Number(label)],
+        isNegative: label === '9',
       };
     }),
     units: all.map(([unit]) => names.indexOf(unit)),
@@ -49,6 +50,13 @@ const rows: [name: string, images: string, expected: string][] = [
   ['a chosen validation image holds for the unit', 'a0t a0V b0t b0t c0t c0t d0h', 'vvtttth'],
   ['a chosen training image holds for the unit', 'a0T a0h b0t b0t c0h c0h', 'tttthh'],
   ['two chosen splits stay, the others are for training', 'a0T a0H a0h b0t b0t c0t c0t', 'thttttt'],
+  [
+    'the test keeps images that are not negative',
+    `${repeat('a0t', 5)} a0h b0t b0t c0t c0t d9h e9h e9t`,
+    'ttttthtttthht',
+  ],
+  ['so does the validation', `${repeat('a0t', 5)} a0v b0t b0t c0t c0h d9v e9h`, 'tttttvtthhvh'],
+  ['a label keeps images to learn from', 'a0t a0t a0H b0t b0t b0H c0t c0t c0H', '--h--htth'],
   ['nothing is added to a test that users chose', 'a0t a0v b0H c0t c0t d0t d0t', 'vvhtttt'],
 ];
 for (const [name, images, expected] of rows) test(`keep together: ${name}`, () => assert.equal(kept(images), expected));

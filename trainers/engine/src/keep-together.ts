@@ -5,6 +5,8 @@ export interface SplitImage {
   line: Pick<DatasetLine, 'sha256' | 'split' | 'split_chosen'>;
   /** Numbers of its labels; an image without a label has its own. */
   classes: readonly number[];
+  /** Whether it shows nothing to measure a score with. */
+  isNegative?: boolean;
 }
 interface Unit {
   images: number[];
@@ -168,17 +170,24 @@ export function keepTogether(images: readonly SplitImage[], unitOf: (image: numb
       const to = (isChosen ? before[i] : (split ?? before[i])) ?? 'train';
       const isLeftOut = !isChosen && chosen.size > 0 && to === 'test' && before[i] !== 'test';
       after[i] = isLeftOut ? undefined : to;
-      if (!isLeftOut) for (const label of images[i]?.classes ?? []) has.add(label, to, 1);
+      // An image that is left out counts, too: it is not for training.
+      for (const label of images[i]?.classes ?? []) has.add(label, to, 1);
     }
   }
-  return withHeldOut(before, after);
+  return withHeldOut(images, before, after);
 }
 
-/** The new splits, unless one is then empty that is needed. */
-function withHeldOut(before: Split[], after: (Split | undefined)[]): (Split | undefined)[] {
-  const isLost = (split: Split): boolean => before.includes(split) && !after.includes(split);
-  if (isLost('test') || !heldOutSplits.some((split) => after.includes(split))) return before;
+/** The new splits, unless one is then empty that is needed, or has negative images alone. */
+function withHeldOut(
+  images: readonly SplitImage[],
+  before: Split[],
+  after: (Split | undefined)[],
+): (Split | undefined)[] {
+  const measures = (splits: readonly (Split | undefined)[], split: Split): boolean =>
+    splits.some((one, i) => one === split && images[i]?.isNegative !== true);
+  const isLost = (split: Split): boolean => measures(before, split) && !measures(after, split);
+  if (isLost('test') || !heldOutSplits.some((split) => measures(after, split))) return before;
   // The score is of test images alone, so validation by near copies is better than none.
-  if (after.includes('validation') || !after.includes('test')) return after;
+  if (measures(after, 'validation') || !measures(after, 'test')) return after;
   return after.map((split, i) => (split === 'train' && before[i] === 'validation' ? 'validation' : split));
 }

@@ -61,8 +61,13 @@ export interface Likeness {
   plain: number;
   standardized: number;
 }
-export const isNearCopy = ({ plain, standardized }: Likeness, thumbnailDifference: () => number): boolean =>
-  standardized > minStandardized || (plain > minPlain && thumbnailDifference() <= maxDifference);
+/** Features find shifted and cropped images, too; thumbnails find only those of which each object is in its place. */
+export type FoundBy = 'features' | 'thumbnails';
+/** How two images are found to be near copies; undefined: they are not. */
+export function foundBy({ plain, standardized }: Likeness, thumbnailDifference: () => number): FoundBy | undefined {
+  if (standardized > minStandardized) return 'features';
+  return plain > minPlain && thumbnailDifference() <= maxDifference ? 'thumbnails' : undefined;
+}
 
 interface Block {
   images: readonly number[];
@@ -125,11 +130,12 @@ export class NearCopyFinder {
   eachPair(
     first: readonly number[],
     second: readonly number[],
-    visit: (a: number, b: number) => void,
+    visit: (a: number, b: number, by: FoundBy) => void,
     signal?: AbortSignal,
   ): Promise<void> {
     const found = (a: number, b: number, likeness: Likeness): void => {
-      if (isNearCopy(likeness, () => this.thumbnailDifference(a, b))) visit(a, b);
+      const by = foundBy(likeness, () => this.thumbnailDifference(a, b));
+      if (by) visit(a, b, by);
     };
     return this.eachLikeness(first, second, found, signal);
   }

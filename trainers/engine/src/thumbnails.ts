@@ -65,15 +65,17 @@ export class ThumbnailIndex<T> {
     for (const [i, word] of thumbnail.fingerprint.entries()) {
       const key = keyOf(thumbnail.level, i, word);
       const some = this.#byWord.get(key);
-      // In a set of thousands of alike images any of them proves the copy.
+      // A part of thousands of alike images is enough: most copies have several.
       if (!some) this.#byWord.set(key, [entry]);
       else if (some.length < mostPerWord) some.push(entry);
     }
   }
-  find(thumbnail: Thumbnail): T | undefined {
+  /** @param isAccepted - of the items with an alike thumbnail. */
+  find(thumbnail: Thumbnail, isAccepted: (item: T) => boolean = () => true): T | undefined {
     for (const level of [thumbnail.level, thumbnail.level - 1, thumbnail.level + 1]) {
       for (const [i, word] of thumbnail.fingerprint.entries()) {
-        const found = this.#byWord.get(keyOf(level, i, word))?.find((one) => isNear(one.thumbnail, thumbnail));
+        const some = this.#byWord.get(keyOf(level, i, word));
+        const found = some?.find((one) => isNear(one.thumbnail, thumbnail) && isAccepted(one.item));
         if (found) return found.item;
       }
     }
