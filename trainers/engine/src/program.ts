@@ -14,7 +14,6 @@ import { eventFile } from './events.ts';
 import type { Events } from './events.ts';
 import { flagsOf } from './flags.ts';
 import { blockOtherLoaders } from './image-loaders.ts';
-import { closeInherited } from './inherited-files.ts';
 import type { Training } from './training.ts';
 
 /** More threads do not make steps of eight small images faster. */
@@ -28,7 +27,6 @@ export async function runTrainer(train: (training: Training, tmp: string) => Pro
   // Image and network buffers are outside V8's heap; small objects in its young generation own them. The larger that
   // generation grows, the later they are freed. Keeping it at its initial size saves about 80 MiB at no cost in time.
   setFlagsFromString('--semi-space-growth-factor=1');
-  closeInherited();
   blockOtherLoaders();
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
