@@ -62,7 +62,7 @@ export async function measure(
         progress.update('evaluate', Math.min(0.99, ++done / (models.size * heldOut.length)));
       }
       evaluated.set(stage, results);
-      if (stage === trained.chosen) medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+      if (stage === trained.chosen) medianMs = medianOf(times);
     } finally {
       await session.release();
     }
@@ -78,6 +78,20 @@ export async function measure(
     ...ofTflite,
     seconds: (clock.now() - started) / 1000,
   };
+}
+
+const medianOf = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+
+/** Median time of an exported file per image. */
+export async function timeModel(run: TrainingRun, onnx: Uint8Array, samples: readonly Sample[]): Promise<number> {
+  const session = await openSession(onnx, run.training.threads);
+  try {
+    const times: number[] = [];
+    for (const sample of samples) times.push((await detect(session, run.prepared.pixels(sample), run)).ms);
+    return medianOf(times);
+  } finally {
+    await session.release();
+  }
 }
 
 /** Runs one image per call through an exported file, as in production. */
@@ -133,7 +147,7 @@ async function detectByHead(
   trained: TrainedModel,
   samples: readonly Sample[],
 ): Promise<readonly (readonly Detection[])[]> {
-  const { training, recipe } = run;
+  const { training } = run;
   const head = await TrainedHead.open(run, trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>());
   const found: Detection[][] = [];
   try {
@@ -141,7 +155,7 @@ async function detectByHead(
       await setImmediate();
       training.signal.throwIfAborted();
       const features = await trained.features(sample);
-      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features, recipe.side));
+      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features.cells));
     }
   } finally {
     await head.release();

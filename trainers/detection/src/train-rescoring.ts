@@ -6,7 +6,7 @@ import type { AugmentedImage } from './augmentations.ts';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { EvaluatedImage } from './average-precision.ts';
 import { countBoxes } from './dataset.ts';
-import type { Cells, Features } from './feature-maps.ts';
+import type { CellMap, CellTap, Detector, FrozenFeatures } from './feature-maps.ts';
 import type { Weights } from './head.ts';
 import type { Sample } from './prepare.ts';
 import { finalBoxes } from './rescoring.ts';
@@ -18,25 +18,60 @@ import type { TrainingRun } from './training-run.ts';
 
 /** Features of an image; valid until the next call. */
 export interface FeatureSource {
-  ofAugmented(view: AugmentedImage): Promise<Features & Cells>;
-  ofSample(sample: Sample): Promise<Features & Cells>;
+  ofAugmented(view: AugmentedImage): Promise<FrozenFeatures>;
+  ofSample(sample: Sample): Promise<FrozenFeatures>;
 }
+/** What a rescoring looks at. */
+export interface CellSource {
+  taps: readonly CellTap[];
+  /** Cells of the image that the features are of. */
+  cellsOf(features: FrozenFeatures): Promise<readonly CellMap[]>;
+}
+/** The cells of the network that the head uses, too. */
+export const ownCells = ({ cells: taps }: Detector): CellSource => ({
+  taps,
+  cellsOf: ({ cells }) => Promise.resolve(cells),
+});
 
 /** Each image and its mirror image; limited if there are many images. */
 export const rescoringViews = (images: number): number => Math.min(2 * images, 240);
 
-/** Detections of the trained head in training and validation images. */
-export async function trainRescoring(
+export interface Rescored {
+  rescoring: Rescoring;
+  /** Detections in the validation images. */
+  validated: EvaluatedImage[];
+  /** Duration beyond that of the features and the head, which all rescorings share. */
+  seconds: number;
+}
+/** A rescoring while it is trained. */
+interface Fit {
+  source: CellSource;
+  samples: BoxSample[];
+  validated: EvaluatedImage[];
+  ms: number;
+}
+
+/**
+ * Trains a rescoring for each source of cells, on the detections of the trained head in the same training images.
+ *
+ * @returns in the order of the sources.
+ */
+export async function trainRescorings(
   run: TrainingRun,
   source: FeatureSource,
   weights: Weights,
-): Promise<{ rescoring: Rescoring; validated: EvaluatedImage[] }> {
-  const { training, recipe, prepared, progress } = run;
-  const { job, signal } = training;
-  const { side } = recipe;
+  cellSources: readonly CellSource[],
+): Promise<Rescored[]> {
+  const { training, prepared, progress } = run;
+  const { job, signal, clock } = training;
+  const fits = cellSources.map((one): Fit => ({ source: one, samples: [], validated: [], ms: 0 }));
+  const timed = async (fit: Fit, work: () => Promise<void>): Promise<void> => {
+    const started = clock.now();
+    await work();
+    fit.ms += clock.now() - started;
+  };
   const head = await TrainedHead.open(run, weights);
   try {
-    const samples: BoxSample[] = [];
     const order = shuffled([...prepared.train.keys()], seeded('rescored', job.seed));
     const views = rescoringViews(order.length);
     for (let i = 0; i < views; i++) {
@@ -45,19 +80,38 @@ export async function trainRescoring(
       const [image, round] = [order[i % order.length] ?? 0, Math.floor(i / order.length)];
       const view = augment(prepared.train, image, round, seeded('rescored', job.seed, i));
       const features = await source.ofAugmented(view);
-      samples.push(...boxSamples(features, view.boxes, await head.peaks(features), side));
+      const peaks = await head.peaks(features);
+      for (const fit of fits) {
+        await timed(fit, async () => {
+          fit.samples.push(...boxSamples(await fit.source.cellsOf(features), view.boxes, peaks));
+        });
+      }
       progress.update('rescoring', (0.8 * (i + 1)) / views);
     }
-    const rescoring = await fitRescoring(samples, prepared.labels.length, job.seed, signal);
-    const validated: EvaluatedImage[] = [];
+    const rescorings: Rescoring[] = [];
+    for (const fit of fits) {
+      await timed(fit, async () => {
+        // The samples are the largest part of the memory here.
+        const samples = fit.samples.splice(0);
+        rescorings.push(await fitRescoring(fit.source.taps, samples, prepared.labels.length, job.seed, signal));
+      });
+    }
     for (const sample of prepared.validation) {
       signal.throwIfAborted();
       const features = await source.ofSample(sample);
-      const found = finalBoxes(rescoring, await head.peaks(features), features, side);
-      validated.push({ truth: sample.boxes, found });
+      const peaks = await head.peaks(features);
+      for (const [i, fit] of fits.entries()) {
+        await timed(fit, async () => {
+          const found = finalBoxes(rescorings[i], peaks, await fit.source.cellsOf(features));
+          fit.validated.push({ truth: sample.boxes, found });
+        });
+      }
     }
     progress.update('rescoring', 1);
-    return { rescoring, validated };
+    return rescorings.flatMap((rescoring, i) => {
+      const fit = fits[i];
+      return fit ? [{ rescoring, validated: fit.validated, seconds: fit.ms / 1000 }] : [];
+    });
   } finally {
     await head.release();
   }

@@ -7,13 +7,14 @@ import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
+import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { Progress } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { exportOnnx, exportTflite } from './export.ts';
-import { buildEvaluation, chooseThresholds } from './evaluation.ts';
+import { buildEvaluation } from './evaluation.ts';
 import { initialWeights, headGraph, detectorNetwork } from './head.ts';
 import type { Network, HeadShape } from './head.ts';
 import { trainModel, slotsFor, probeAugmentations } from './train-model.ts';
@@ -21,6 +22,7 @@ import { shapeOf } from './training-run.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import { measure } from './measure.ts';
+import { reportNetworks } from './network-reports.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
@@ -28,6 +30,7 @@ import { writeModelReports } from './reports.ts';
 import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
+import { chooseThresholds } from './thresholds.ts';
 import { rescoringViews } from './train-rescoring.ts';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
@@ -61,6 +64,12 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
     events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
     const run: TrainingRun = { training, device, recipe, detector, prepared, progress, tmp };
     const trained = await trainModel(run);
+    const { networks } = trained;
+    if (networks) {
+      const text = `Delivers the ${networks.chosen} network. ${networks.reason}`;
+      const isRefused = recipe.recipe === 'accurate' && networks.chosen === 'compact';
+      events.emit({ is: 'log', level: isRefused ? 'warn' : 'info', message: text });
+    }
     try {
       return await exportModel(run, trained, started);
     } finally {
@@ -76,16 +85,17 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const [learning = 0, checking = 0, test = 0] = splits.map((split) => ofSplit(examples, split).length);
   const pixels = (recipe.side / 320) ** 2;
   const heldOut = test || checking || learning / 6;
-  const isAuto = recipe.recipe === 'auto';
-  const views = isAuto ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
-  const epochs = isAuto ? epochsFor(recipe, learning) : 0;
+  const isTuned = isFineTuned(recipe);
+  const views = isTuned ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
+  const epochs = isTuned ? epochsFor(recipe, learning) : 0;
   const example = 0.02 * pixels;
+  const rescored = hasSecondNetwork(recipe) ? 0.045 : 0.025;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
   progress.plan('features', { phase: 'training', cost: views * 0.015 * pixels });
   progress.plan('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * example });
   const seen = Math.min(learning, views);
   progress.plan('fine-tune', { phase: 'training', cost: epochs * example * (seen + 0.4 * checking) });
-  progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * 0.025 * pixels });
+  progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * rescored * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 
@@ -120,19 +130,20 @@ function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial 
 }
 
 async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
-  const { training, recipe, detector, prepared } = run;
+  const { training, recipe, prepared } = run;
   const { job, outFolder, clock, events } = training;
+  const { detector } = trained;
   const { labels } = prepared;
   const shape = shapeOf(run);
   const thresholds = chooseThresholds(trained.validated, labels.length);
   const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
-  const networkOf = (stage: Stage): Network =>
+  const networkOf = (stage: Stage, of: Pick<TrainedModel, 'detector' | 'rescoring'> = trained): Network =>
     detectorNetwork(
-      detector,
+      of.detector,
       trained.weights.get(stage) ?? new Map<string, Float32Array>(),
       shape,
-      stage === trained.chosen ? trained.rescoring : undefined,
+      stage === trained.chosen ? of.rescoring : undefined,
     );
   const chosen = networkOf(trained.chosen);
   const onnx = exportOnnx(chosen, ports);
@@ -146,9 +157,20 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
     ]),
   );
   const measured = await measure(run, trained, { onnx: models, tflite });
+  const { networks: compared, chosen: stage } = trained;
+  const networks =
+    compared &&
+    (await reportNetworks(run, {
+      compared,
+      stage,
+      images: measured.heldOut,
+      onnxOf: (candidate) =>
+        candidate.recipe === compared.chosen ? onnx : exportOnnx(networkOf(stage, candidate), ports),
+    }));
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
+    networks,
     thresholds,
     exported,
     measured,
