@@ -11,14 +11,15 @@ import type { EvaluatedImage } from './average-precision.ts';
 import { imageScores } from './thresholds.ts';
 import { CellExtractor, cellGraph } from './feature-extractor.ts';
 import { addSecondNetwork } from './feature-maps.ts';
-import type { Detector, FrozenFeatures } from './feature-maps.ts';
+import type { CellMap, Detector, FrozenFeatures } from './feature-maps.ts';
 import type { Weights } from './head.ts';
-import type { ImageFeatures } from './image-features.ts';
+import { ImageFeatures } from './image-features.ts';
 import type { SecondNetworkPlan } from './networks.ts';
 import type { Sample } from './prepare.ts';
 import type { Rescoring } from './rescoring.ts';
-import { keepsPrecision, ownCells, trainRescorings } from './train-rescoring.ts';
-import type { CellSource, Rescored } from './train-rescoring.ts';
+import { keepsPrecision, noPeaks, sourceOfCells, sourceOfHead, trainRescoring } from './train-rescoring.ts';
+import type { FoundPeaks, Rescored } from './train-rescoring.ts';
+import { TrainedHead } from './trained-head.ts';
 import type { TrainingRun } from './training-run.ts';
 
 /** A detector that the job could deliver. */
@@ -53,7 +54,7 @@ export interface RescoringMeans {
   hasTime: boolean;
   /** Start of the training, in milliseconds. */
   started: number;
-  features: ImageFeatures;
+  features: ImageFeatures<FrozenFeatures>;
   openSession(graph: Uint8Array): Promise<Session>;
 }
 
@@ -92,45 +93,63 @@ export async function chooseRescoring(
   if (!plan) return delivered;
   const networks = compareNetworks(run, delivered, rescored, plan);
   if (networks.chosen === 'compact' || !second?.kept) return { ...delivered, networks };
-  const { detector, source, kept } = second;
+  const { detector, cells, kept } = second;
   return {
     detector,
     rescoring: kept.rescoring,
     validated: kept.validated,
     networks,
-    features: async (sample) => {
-      const found = await features.ofSample(sample);
-      return { ...found, cells: await source.cellsOf(found) };
-    },
+    features: async (sample) => ({ ...(await features.ofSample(sample)), cells: await cells.ofSample(sample) }),
   };
 }
 
+interface SecondNetwork {
+  detector: Detector;
+  cells: ImageFeatures<readonly CellMap[]>;
+}
 interface RescoredByPlan {
   /** Undefined: not trained, or dropped. */
   compact: Rescored | undefined;
   /** Undefined: not trained. */
-  second: { detector: Detector; source: CellSource; kept: Rescored | undefined } | undefined;
+  second: (SecondNetwork & { kept: Rescored | undefined }) | undefined;
   seconds: Record<NetworkReport['recipe'], number>;
 }
 
+/** One rescoring after the other: the features of the boxes of one take 50 MB. */
 async function trainByPlan(run: TrainingRun, trained: TrainedDetector, means: RescoringMeans): Promise<RescoredByPlan> {
   const { plan, features, hasTime, started } = means;
-  const seconds = (): number => (run.training.clock.now() - started) / 1000;
-  const before = seconds();
-  const isSecondTrained = plan !== undefined && plan.conflict === undefined && hasTime;
-  const opened = isSecondTrained ? await openSecond(run, means) : undefined;
-  const opening = seconds() - before;
-  const sources = [ownCells(run.detector), ...(opened ? [opened.source] : [])];
-  const [first, other] = hasTime ? await trainRescorings(run, features, trained.weights, sources) : [];
-  const kept = (rescored: Rescored | undefined): Rescored | undefined =>
-    rescored && keepsPrecision(trained.evaluated, rescored.validated, run.prepared) ? rescored : undefined;
-  const accurate = seconds();
-  const ofSecond = opened ? opening + (other?.seconds ?? 0) : 0;
+  const seconds = (): number => round((run.training.clock.now() - started) / 1000);
+  const kept = (rescored: Rescored): Rescored | undefined =>
+    keepsPrecision(trained.evaluated, rescored.validated, run.prepared) ? rescored : undefined;
+  const found = noPeaks();
+  const compact = hasTime ? kept(await trainFirst(run, trained.weights, features, found)) : undefined;
+  const ofCompact = seconds();
+  run.progress.update('rescoring', 1);
+  if (!hasTime || !plan || plan.conflict !== undefined) {
+    run.progress.update('second rescoring', 1);
+    return { compact, second: undefined, seconds: { compact: ofCompact, accurate: ofCompact } };
+  }
+  const second = await openSecond(run, means);
+  const rescored = await trainRescoring(run, sourceOfCells(second.detector, second.cells, found), 'second rescoring');
   return {
-    compact: kept(first),
-    second: opened && { ...opened, kept: kept(other) },
-    seconds: { compact: round(accurate - ofSecond), accurate: round(accurate) },
+    compact,
+    second: { ...second, kept: kept(rescored) },
+    seconds: { compact: ofCompact, accurate: seconds() },
   };
+}
+
+async function trainFirst(
+  run: TrainingRun,
+  weights: Weights,
+  features: ImageFeatures<FrozenFeatures>,
+  found: FoundPeaks,
+): Promise<Rescored> {
+  const head = await TrainedHead.open(run, weights);
+  try {
+    return await trainRescoring(run, sourceOfHead(run.detector, features, head, found), 'rescoring');
+  } finally {
+    await head.release();
+  }
 }
 
 /** @param delivered - the compact detector. */
@@ -163,12 +182,11 @@ function compareNetworks(
   return { ...choice, candidates: [compact, accurate] };
 }
 
-/** Lite2 sees the image that the features are of. */
 async function openSecond(
-  { detector, recipe }: TrainingRun,
-  { features, openSession }: RescoringMeans,
-): Promise<{ detector: Detector; source: CellSource }> {
+  { detector, recipe, prepared }: TrainingRun,
+  { openSession }: RescoringMeans,
+): Promise<SecondNetwork> {
   const second = addSecondNetwork(detector);
-  const cells = new CellExtractor(await openSession(cellGraph(second, recipe.side)), second, recipe.side);
-  return { detector: second, source: { taps: second.cells, cellsOf: () => cells.extract(features.image) } };
+  const extractor = new CellExtractor(await openSession(cellGraph(second, recipe.side)), second, recipe.side);
+  return { detector: second, cells: new ImageFeatures(extractor, prepared, recipe.side) };
 }

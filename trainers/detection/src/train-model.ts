@@ -11,7 +11,7 @@ import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { EvaluatedImage } from './average-precision.ts';
-import { featureBytes, FeatureCache, featureGraph, quantizationSteps } from './feature-extractor.ts';
+import { featureBytes, FeatureCache, FeatureExtractor, featureGraph, quantizationSteps } from './feature-extractor.ts';
 import { initialWeights, headGraph } from './head.ts';
 import type { Weights } from './head.ts';
 import { copyParameters, HeadEvaluator, HeadTrainer } from './head-training.ts';
@@ -20,7 +20,7 @@ import { AugmentationPool } from './augmentation-pool.ts';
 import type { Sample } from './prepare.ts';
 import { epochsFor, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import type { Features } from './feature-maps.ts';
+import type { Features, FrozenFeatures } from './feature-maps.ts';
 import { ImageFeatures } from './image-features.ts';
 import { planSecondNetwork } from './networks.ts';
 import { shapeOf } from './training-run.ts';
@@ -118,7 +118,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   try {
     const started = clock.now();
     const session = await resources.session(featureGraph(detector, recipe.side));
-    const features = new ImageFeatures(session, detector, prepared, recipe.side);
+    const features = new ImageFeatures(new FeatureExtractor(session, detector, recipe.side), prepared, recipe.side);
     const steps = await measureQuantization(features, prepared.train, job.seed);
     const heldBack = await cacheValidation(run, features, resources.cache('validation.features', steps));
     const { trainer, tape, evaluator } = await openHead(run, steps, resources);
@@ -175,7 +175,7 @@ const isChosen = (tuned: Candidate, probe: Candidate): boolean =>
 
 async function cacheValidation(
   { training, prepared }: TrainingRun,
-  features: ImageFeatures,
+  features: ImageFeatures<FrozenFeatures>,
   cache: FeatureCache,
 ): Promise<FeatureCache> {
   for (const [slot, sample] of prepared.validation.entries()) {
@@ -260,7 +260,7 @@ async function fineTune(
 }
 
 async function measureQuantization(
-  features: ImageFeatures,
+  features: ImageFeatures<FrozenFeatures>,
   train: readonly Sample[],
   seed: number,
 ): Promise<Float32Array> {

@@ -1,36 +1,77 @@
-/** Trains the rescoring on the detections of the trained head in the training images. */
+/** Trains rescoring on the detections of the trained head in the training images. */
 import { setImmediate } from 'node:timers/promises';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { augment } from './augmentations.ts';
 import type { AugmentedImage } from './augmentations.ts';
 import { meanAveragePrecision } from './average-precision.ts';
-import type { EvaluatedImage } from './average-precision.ts';
+import type { Detection, EvaluatedImage } from './average-precision.ts';
 import { countBoxes } from './dataset.ts';
 import type { CellMap, CellTap, Detector, FrozenFeatures } from './feature-maps.ts';
-import type { Weights } from './head.ts';
+import type { ImageFeatures } from './image-features.ts';
 import type { Sample } from './prepare.ts';
 import { finalBoxes } from './rescoring.ts';
 import type { Rescoring } from './rescoring.ts';
 import { boxSamples, fitRescoring } from './rescoring-fit.ts';
 import type { BoxSample } from './rescoring-fit.ts';
-import { TrainedHead } from './trained-head.ts';
+import type { TrainedHead } from './trained-head.ts';
 import type { TrainingRun } from './training-run.ts';
 
-/** Features of an image; valid until the next call. */
-export interface FeatureSource {
-  ofAugmented(view: AugmentedImage): Promise<FrozenFeatures>;
-  ofSample(sample: Sample): Promise<FrozenFeatures>;
+/** Cells of an image, and the boxes of the trained head in it, covered ones included. Valid until the next call. */
+interface RescoringInput {
+  cells: readonly CellMap[];
+  peaks: readonly Detection[];
 }
-/** What a rescoring looks at. */
-export interface CellSource {
+export interface RescoringSource {
   taps: readonly CellTap[];
-  /** Cells of the image that the features are of. */
-  cellsOf(features: FrozenFeatures): Promise<readonly CellMap[]>;
+  /** @param index - of the view. */
+  ofAugmented(view: AugmentedImage, index: number): Promise<RescoringInput>;
+  /** @param index - of the validation image. */
+  ofSample(sample: Sample, index: number): Promise<RescoringInput>;
 }
-/** The cells of the network that the head uses, too. */
-export const ownCells = ({ cells: taps }: Detector): CellSource => ({
+/** Boxes of the trained head by index: a second rescoring does not run the head again. */
+export interface FoundPeaks {
+  views: (readonly Detection[])[];
+  validation: (readonly Detection[])[];
+}
+export const noPeaks = (): FoundPeaks => ({ views: [], validation: [] });
+
+/** Rescoring by the network that the head uses, too. @param found - filled with the boxes. */
+export function sourceOfHead(
+  { cells: taps }: Detector,
+  features: ImageFeatures<FrozenFeatures>,
+  head: TrainedHead,
+  found: FoundPeaks,
+): RescoringSource {
+  const inputOf = async (from: FrozenFeatures): Promise<RescoringInput> => ({
+    cells: from.cells,
+    peaks: await head.peaks(from),
+  });
+  return {
+    taps,
+    ofAugmented: async (view, index) => {
+      const input = await inputOf(await features.ofAugmented(view));
+      found.views[index] = input.peaks;
+      return input;
+    },
+    ofSample: async (sample, index) => {
+      const input = await inputOf(await features.ofSample(sample));
+      found.validation[index] = input.peaks;
+      return input;
+    },
+  };
+}
+/** Rescoring of the same boxes by another network. */
+export const sourceOfCells = (
+  { cells: taps }: Detector,
+  features: ImageFeatures<readonly CellMap[]>,
+  found: FoundPeaks,
+): RescoringSource => ({
   taps,
-  cellsOf: ({ cells }) => Promise.resolve(cells),
+  ofAugmented: async (view, index) => ({ cells: await features.ofAugmented(view), peaks: found.views[index] ?? [] }),
+  ofSample: async (sample, index) => ({
+    cells: await features.ofSample(sample),
+    peaks: found.validation[index] ?? [],
+  }),
 });
 
 /** Each image and its mirror image; limited if there are many images. */
@@ -40,81 +81,37 @@ export interface Rescored {
   rescoring: Rescoring;
   /** Detections in the validation images. */
   validated: EvaluatedImage[];
-  /** Duration beyond that of the features and the head, which all rescorings share. */
-  seconds: number;
-}
-/** A rescoring while it is trained. */
-interface Fit {
-  source: CellSource;
-  samples: BoxSample[];
-  validated: EvaluatedImage[];
-  ms: number;
 }
 
-/**
- * Trains a rescoring for each source of cells, on the detections of the trained head in the same training images.
- *
- * @returns in the order of the sources.
- */
-export async function trainRescorings(
-  run: TrainingRun,
-  source: FeatureSource,
-  weights: Weights,
-  cellSources: readonly CellSource[],
-): Promise<Rescored[]> {
+/** @param part - of the progress. */
+export async function trainRescoring(
+  run: Pick<TrainingRun, 'training' | 'prepared' | 'progress'>,
+  source: RescoringSource,
+  part: string,
+): Promise<Rescored> {
   const { training, prepared, progress } = run;
-  const { job, signal, clock } = training;
-  const fits = cellSources.map((one): Fit => ({ source: one, samples: [], validated: [], ms: 0 }));
-  const timed = async (fit: Fit, work: () => Promise<void>): Promise<void> => {
-    const started = clock.now();
-    await work();
-    fit.ms += clock.now() - started;
-  };
-  const head = await TrainedHead.open(run, weights);
-  try {
-    const order = shuffled([...prepared.train.keys()], seeded('rescored', job.seed));
-    const views = rescoringViews(order.length);
-    for (let i = 0; i < views; i++) {
-      await setImmediate();
-      signal.throwIfAborted();
-      const [image, round] = [order[i % order.length] ?? 0, Math.floor(i / order.length)];
-      const view = augment(prepared.train, image, round, seeded('rescored', job.seed, i));
-      const features = await source.ofAugmented(view);
-      const peaks = await head.peaks(features);
-      for (const fit of fits) {
-        await timed(fit, async () => {
-          fit.samples.push(...boxSamples(await fit.source.cellsOf(features), view.boxes, peaks));
-        });
-      }
-      progress.update('rescoring', (0.8 * (i + 1)) / views);
-    }
-    const rescorings: Rescoring[] = [];
-    for (const fit of fits) {
-      await timed(fit, async () => {
-        // The samples are the largest part of the memory here.
-        const samples = fit.samples.splice(0);
-        rescorings.push(await fitRescoring(fit.source.taps, samples, prepared.labels.length, job.seed, signal));
-      });
-    }
-    for (const sample of prepared.validation) {
-      signal.throwIfAborted();
-      const features = await source.ofSample(sample);
-      const peaks = await head.peaks(features);
-      for (const [i, fit] of fits.entries()) {
-        await timed(fit, async () => {
-          const found = finalBoxes(rescorings[i], peaks, await fit.source.cellsOf(features));
-          fit.validated.push({ truth: sample.boxes, found });
-        });
-      }
-    }
-    progress.update('rescoring', 1);
-    return rescorings.flatMap((rescoring, i) => {
-      const fit = fits[i];
-      return fit ? [{ rescoring, validated: fit.validated, seconds: fit.ms / 1000 }] : [];
-    });
-  } finally {
-    await head.release();
+  const { job, signal } = training;
+  const samples: BoxSample[] = [];
+  const order = shuffled([...prepared.train.keys()], seeded('rescored', job.seed));
+  const views = rescoringViews(order.length);
+  for (let i = 0; i < views; i++) {
+    await setImmediate();
+    signal.throwIfAborted();
+    const [image, round] = [order[i % order.length] ?? 0, Math.floor(i / order.length)];
+    const view = augment(prepared.train, image, round, seeded('rescored', job.seed, i));
+    const { cells, peaks } = await source.ofAugmented(view, i);
+    samples.push(...boxSamples(cells, view.boxes, peaks));
+    progress.update(part, (0.8 * (i + 1)) / views);
   }
+  const rescoring = await fitRescoring(source.taps, samples, prepared.labels.length, job.seed, signal);
+  const validated: EvaluatedImage[] = [];
+  for (const [i, sample] of prepared.validation.entries()) {
+    signal.throwIfAborted();
+    const { cells, peaks } = await source.ofSample(sample, i);
+    validated.push({ truth: sample.boxes, found: finalBoxes(rescoring, peaks, cells) });
+  }
+  progress.update(part, 1);
+  return { rescoring, validated };
 }
 
 /** Whether rescoring leaves the boxes of the validation images as good as before, within one standard error. */

@@ -89,13 +89,14 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const views = isTuned ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
   const epochs = isTuned ? epochsFor(recipe, learning) : 0;
   const example = 0.02 * pixels;
-  const rescored = hasSecondNetwork(recipe) ? 0.045 : 0.025;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
   progress.plan('features', { phase: 'training', cost: views * 0.015 * pixels });
   progress.plan('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * example });
   const seen = Math.min(learning, views);
   progress.plan('fine-tune', { phase: 'training', cost: epochs * example * (seen + 0.4 * checking) });
-  progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * rescored * pixels });
+  progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * 0.025 * pixels });
+  const second = hasSecondNetwork(recipe) ? rescoringViews(learning) : 0;
+  progress.plan('second rescoring', { phase: 'training', cost: second * 0.02 * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 

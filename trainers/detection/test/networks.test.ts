@@ -81,7 +81,8 @@ test('recipe auto: too few validation images, or a job that allows no such file,
     arguments: { recipe: 'auto', epochs: '1', max_model_megabytes: '20' },
   });
   assert.match(small.evaluation.networks?.reason ?? '', /needs 3[23].* MB, the job allows 20 MB/);
-  for (const { evaluation, logs, card } of [few, small]) {
+  for (const { evaluation, logs, card, progress } of [few, small]) {
+    assert.equal(progress.at(-1), 1);
     const { networks, pretrained, model } = evaluation;
     assert.deepEqual([networks?.chosen, networks?.candidates.length, networks?.gain], ['compact', 1, null]);
     assert.ok(!pretrained.name.includes('Lite2') && model.size_bytes < 18.5e6);
@@ -105,7 +106,7 @@ test('recipe auto compares both with enough validation images, and delivers one 
 });
 
 test('recipe accurate without time for rescoring: the file has no second network, and the job says so', async () => {
-  const { evaluation, card, logs } = await trainWith({
+  const { evaluation, card, logs, progress } = await trainWith({
     arguments: { recipe: 'accurate', epochs: '200' },
     count: { train: 24, test: 2 },
     framework: 'onnx',
@@ -117,6 +118,7 @@ test('recipe accurate without time for rescoring: the file has no second network
   assert.ok(!pretrained.name.includes('Lite2') && model.size_bytes < 18.5e6);
   assert.ok(logs.includes(`Delivers the compact network. ${networks.reason}`));
   assert.match(card, /No time was left to train rescoring/);
+  assert.equal(progress.at(-1), 1);
 });
 
 test('a job whose files would be larger than it allows is refused before the training', async () => {
