@@ -1,38 +1,28 @@
 /** What the networks of a job cost: size and time of their ONNX files. */
-import type { NetworkChoice, NetworkReport, Stage } from '@platform/contract/evaluation';
-import { timedImages } from '@platform/trainer-engine/choose-network';
+import type { NetworkChoice, Stage } from '@platform/contract/evaluation';
+import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { round } from '@platform/trainer-engine/progress';
-import type { ComparedNetworks, NetworkCandidate } from './choose-rescoring.ts';
-import { timeModel } from './measure.ts';
-import type { Sample } from './prepare.ts';
-import type { TrainingRun } from './training-run.ts';
+import type { ComparedNetworks } from './choose-rescoring.ts';
+import type { Measurements } from './measure.ts';
 
-export interface ReportedNetworks {
-  compared: ComparedNetworks;
-  stage: Stage;
-  onnxOf(candidate: NetworkCandidate): Uint8Array;
-  /** Images for the time. */
-  images: readonly Sample[];
-}
-
-/** Runs one file after the other, so that only one is in memory. */
-export async function reportNetworks(
-  run: TrainingRun,
-  { compared, stage, onnxOf, images }: ReportedNetworks,
-): Promise<NetworkChoice> {
-  const candidates: NetworkReport[] = [];
-  for (const candidate of compared.candidates) {
-    const { recipe, detector, seconds, validation_score } = candidate;
-    const onnx = onnxOf(candidate);
-    candidates.push({
+export function reportNetworks(
+  compared: ComparedNetworks,
+  stage: Stage,
+  exported: ModelsOnDisk,
+  { medianMs, alternative }: Pick<Measurements, 'medianMs' | 'alternative'>,
+): NetworkChoice {
+  const delivered = { bytes: exported.onnx.size_bytes, medianMs };
+  const candidates = compared.candidates.map(({ recipe, detector, seconds, validation_score }) => {
+    const cost = recipe === compared.chosen ? delivered : alternative;
+    return {
       recipe,
       name: detector.name,
       stage,
-      size_bytes: onnx.byteLength,
-      latency_ms: round(await timeModel(run, onnx, images.slice(0, timedImages))),
+      size_bytes: cost?.bytes ?? 0,
+      latency_ms: round(cost?.medianMs ?? 0),
       seconds,
       validation_score,
-    });
-  }
+    };
+  });
   return { ...compared, candidates };
 }

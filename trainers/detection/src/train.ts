@@ -1,9 +1,11 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
+import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
-import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
+import { metadataOf, releaseBytes, writeModels } from '@platform/trainer-engine/model-file';
+import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
@@ -14,6 +16,7 @@ import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { exportOnnx, exportTflite } from './export.ts';
+import type { ExportOptions } from './export.ts';
 import { buildEvaluation } from './evaluation.ts';
 import { initialWeights, headGraph, detectorNetwork } from './head.ts';
 import type { Network, HeadShape } from './head.ts';
@@ -21,7 +24,8 @@ import { trainModel, slotsFor, probeAugmentations } from './train-model.ts';
 import { shapeOf } from './training-run.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
-import { measure } from './measure.ts';
+import { measure, runTrainedDetector } from './measure.ts';
+import type { Models } from './measure.ts';
 import { reportNetworks } from './network-reports.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
@@ -133,8 +137,9 @@ function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial 
 async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
   const { training, recipe, prepared } = run;
   const { job, outFolder, clock, events } = training;
-  const { detector } = trained;
+  const { detector, networks } = trained;
   const { labels } = prepared;
+  const alternative = networks?.candidates.find(({ recipe: other }) => other !== networks.chosen);
   const shape = shapeOf(run);
   const thresholds = chooseThresholds(trained.validated, labels.length);
   const metadata = metadataOf(job, labels, thresholds);
@@ -146,32 +151,24 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
       shape,
       stage === trained.chosen ? of.rescoring : undefined,
     );
-  const chosen = networkOf(trained.chosen);
-  const onnx = exportOnnx(chosen, ports);
-  const tflite = job.framework === 'onnx' ? undefined : exportTflite(chosen, ports);
-  const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
-  // Create the files one after the other: each is as large as both pretrained networks.
-  const models = new Map(
-    [...trained.weights.keys()].map((stage) => [
-      stage,
-      () => (stage === trained.chosen ? onnx : exportOnnx(networkOf(stage), ports)),
-    ]),
-  );
-  const measured = await measure(run, trained, { onnx: models, tflite });
-  const { networks: compared, chosen: stage } = trained;
-  const networks =
-    compared &&
-    (await reportNetworks(run, {
-      compared,
-      stage,
-      images: measured.heldOut,
-      onnxOf: (candidate) =>
-        candidate.recipe === compared.chosen ? onnx : exportOnnx(networkOf(stage, candidate), ports),
-    }));
+  const reference = await runTrainedDetector(run, trained);
+  // The export needs the memory of the frozen networks.
+  await trained.release();
+  const exported = await writeFiles(training, networkOf(trained.chosen), ports);
+  const measured = await measure(run, reference, {
+    ...filesIn(outFolder, exported),
+    chosen: trained.chosen,
+    others: new Map(
+      [...trained.weights.keys()]
+        .filter((stage) => stage !== trained.chosen)
+        .map((stage) => [stage, () => exportOnnx(networkOf(stage), ports)]),
+    ),
+    alternative: alternative && (() => exportOnnx(networkOf(trained.chosen, alternative), ports)),
+  });
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
-    networks,
+    networks: trained.networks && reportNetworks(trained.networks, trained.chosen, exported, measured),
     thresholds,
     exported,
     measured,
@@ -184,4 +181,20 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
   for (const message of scoreWarnings(evaluation)) events.emit({ is: 'log', level: 'warn', message });
   await writeModelReports(training, evaluation, recipe, detector.license);
   return evaluation;
+}
+
+async function writeFiles(
+  { job, outFolder }: TrainingRun['training'],
+  network: Network,
+  ports: ExportOptions,
+): Promise<ModelsOnDisk> {
+  const onnx = exportOnnx(network, ports);
+  const tflite = job.framework === 'onnx' ? undefined : exportTflite(network, ports);
+  const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
+  for (const bytes of [onnx, tflite]) if (bytes) releaseBytes(bytes);
+  return exported;
+}
+function filesIn(folder: string, { onnx, tflite }: ModelsOnDisk): Pick<Models, 'onnx' | 'tflite'> {
+  const pathOf = ({ file }: ModelOnDisk): string => path.join(folder, file);
+  return { onnx: pathOf(onnx), tflite: tflite && pathOf(tflite) };
 }

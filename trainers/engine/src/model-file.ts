@@ -30,6 +30,14 @@ export async function writeModels(
   };
 }
 
+/**
+ * Frees the bytes of a model that are not used again. They are as large as the network, and V8's garbage collection
+ * comes after the next session has taken as much.
+ */
+export function releaseBytes({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
 /** Metadata of the model files, as text by name. */
 export function metadataOf(
   job: Pick<JobSpec, 'kind' | 'model_version' | 'dataset_id' | 'dataset_version_id'>,
