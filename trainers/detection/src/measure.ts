@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
 import { timedImages } from '@platform/trainer-engine/choose-network';
-import { releaseBytes } from '@platform/trainer-engine/model-file';
+import { releaseArray } from '@platform/trainer-engine/model-file';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
@@ -89,7 +89,7 @@ async function detectAll(
   next: () => void,
 ): Promise<{ results: EvaluatedImage[]; medianMs: number }> {
   const session = await openSession(onnx, run.training.threads);
-  if (typeof onnx !== 'string') releaseBytes(onnx);
+  if (typeof onnx !== 'string') releaseArray(onnx);
   try {
     const times: number[] = [];
     const results: EvaluatedImage[] = [];

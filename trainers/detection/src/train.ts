@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
-import { metadataOf, releaseBytes, writeModels } from '@platform/trainer-engine/model-file';
+import { metadataOf, releaseArray, writeModels } from '@platform/trainer-engine/model-file';
 import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
@@ -191,7 +191,7 @@ async function writeFiles(
   const onnx = exportOnnx(network, ports);
   const tflite = job.framework === 'onnx' ? undefined : exportTflite(network, ports);
   const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
-  for (const bytes of [onnx, tflite]) if (bytes) releaseBytes(bytes);
+  for (const bytes of [onnx, tflite]) if (bytes) releaseArray(bytes);
   return exported;
 }
 function filesIn(folder: string, { onnx, tflite }: ModelsOnDisk): Pick<Models, 'onnx' | 'tflite'> {

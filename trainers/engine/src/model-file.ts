@@ -31,10 +31,10 @@ export async function writeModels(
 }
 
 /**
- * Frees the bytes of a model that are not used again. They are as large as the network, and V8's garbage collection
- * comes after the next session has taken as much.
+ * Frees the memory of an array that is not used again, such as the bytes of a model: V8's garbage collection comes after
+ * the next session has taken as much.
  */
-export function releaseBytes({ buffer }: Uint8Array): void {
+export function releaseArray({ buffer }: Pick<ArrayBufferView, 'buffer'>): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
