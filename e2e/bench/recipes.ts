@@ -12,31 +12,29 @@ import type { AnyEvaluation } from '@platform/contract/evaluation';
 import { scoreText } from '@platform/contract/confidence';
 import { megabytesOf } from '@platform/contract/evaluation';
 import { jobFiles, type JobFile } from '@platform/contract/job';
+import type { RecipeName } from '@platform/contract/trainer-settings';
 import { writeObjects10 } from './objects-10.ts';
 import { quiet, type TrainerName, trainerFile, trainIn } from './trainer-process.ts';
 
 interface RecipeSet {
   what: string;
   trainer: TrainerName;
-  recipes: readonly string[];
   /** Arguments of the trainer's compose.ts; absent: objects-10 of the repository. */
   compose?: readonly string[];
 }
-const classifierRecipes = ['probe', 'compact', 'accurate', 'auto'];
+const recipes: readonly RecipeName[] = ['probe', 'compact', 'accurate', 'auto'];
 const classification = (what: string): RecipeSet => ({
   what,
   trainer: 'classification',
-  recipes: classifierRecipes,
   compose: [],
 });
 const detection = (what: string, train: number): RecipeSet => ({
   what,
   trainer: 'detection',
-  recipes: ['probe', 'auto'],
   compose: [`--train=${train}`, '--test=60'],
 });
 const sets: Readonly<Record<string, RecipeSet>> = {
-  'objects-10': { what: '10 objects × 12, other backgrounds', trainer: 'classification', recipes: classifierRecipes },
+  'objects-10': { what: '10 objects × 12, other backgrounds', trainer: 'classification' },
   'stamps-6-multi': classification('several labels: 1 to 3 of 6 categories, objects unseen'),
   'own-6': detection('detection: 1 to 3 of 6 objects, other backgrounds', 60),
   // Named test sets: once for a change, with the recipes that users run.
@@ -118,7 +116,7 @@ for (const name of flags.sets.split(',')) {
       continue;
     }
     if (flags.beside !== undefined) console.log(await rowOf(folder, set, undefined, path.resolve(flags.beside)));
-    for (const recipe of flags.recipes?.split(',') ?? set.recipes) console.log(await rowOf(folder, set, recipe));
+    for (const recipe of flags.recipes?.split(',') ?? recipes) console.log(await rowOf(folder, set, recipe));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

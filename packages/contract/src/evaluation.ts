@@ -142,7 +142,7 @@ export interface NetworkReport {
   latency_ms: number;
   /** Duration of its training; that of the accurate network includes the compact one. */
   seconds: number;
-  /** Mean score of a validation image: right or wrong, or with several labels the F1 of its labels. */
+  /** Mean score of a validation image: right or wrong, or the F1 of its labels or boxes. */
   validation_score: number;
 }
 /** The networks of the recipes `auto` and `accurate`, and which of them is delivered. */
@@ -185,7 +185,7 @@ interface EvaluationHead {
   advice: string[];
   /** Absent in files of earlier trainers and of scripts. */
   held_out?: HeldOutReport;
-  /** Recipes `auto` and `accurate` of a classifier only. */
+  /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice;
 }
 

@@ -4,15 +4,11 @@ import { type BuiltInKind, modelKinds } from './model-kinds.ts';
 
 /**
  * probe: the linear head only, within seconds. compact: the probe, then fine-tuning; delivers the better one. accurate:
- * the mean of compact and of a probe on a second network. auto: compact and accurate, delivers the better one; for detectors the probe,
- * then fine-tuning.
+ * uses a second pretrained network, too; classifiers deliver the mean of compact and of a probe on it, detectors rescore
+ * the boxes of compact by it. auto: compact and accurate, delivers the better one.
  */
 export const recipes = ['auto', 'compact', 'accurate', 'probe'] as const;
 export type RecipeName = (typeof recipes)[number];
-
-/** The recipes of a kind of model. */
-const recipesOf = (kind: BuiltInKind): readonly RecipeName[] =>
-  kind === 'object_detection' ? ['auto', 'probe'] : recipes;
 
 /** Size of the largest model file, in megabytes (10^6 bytes). */
 const megabytes = { min: 1, max: 1000 };
@@ -27,11 +23,9 @@ export const isTrainerSetting = (key: string): key is TrainerSetting => trainerS
 /** What the value must be; undefined if it is valid. */
 export function settingProblem(key: TrainerSetting, value: string, kind: BuiltInKind): string | undefined {
   if (key === 'recipe') {
-    const known = recipesOf(kind);
-    return known.some((one) => one === value) ? undefined : `one of ${known.join(', ')} is needed`;
+    return recipes.some((one) => one === value) ? undefined : `one of ${recipes.join(', ')} is needed`;
   }
   const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN;
-  if (key === 'max_model_megabytes' && kind === 'object_detection') return 'a classifier is needed';
   if (key === 'epochs' || key === 'max_model_megabytes') {
     const { min, max } = key === 'epochs' ? epochs : megabytes;
     return number >= min && number <= max ? undefined : `a whole number from ${min} to ${max} is needed`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isTrainerSetting, settingProblem } from '../src/trainer-settings.ts';
+import { isTrainerSetting, recipes, settingProblem } from '../src/trainer-settings.ts';
 
 const table = [
   ['recipe', ['auto', 'compact', 'accurate', 'probe'], ['', 'Auto', 'fast']],
@@ -23,10 +23,10 @@ test('a detector may use larger images', () => {
   assert.equal(side('544'), 'pixels, a multiple of 32 from 96 to 512, are needed');
 });
 
-test('a detector has one network, so fewer recipes', () => {
-  const problem = (value: string): string | undefined => settingProblem('recipe', value, 'object_detection');
-  assert.deepEqual([problem('auto'), problem('probe')], [undefined, undefined]);
-  assert.equal(problem('accurate'), 'one of auto, probe is needed');
+test('a detector has the recipes of classifiers, and its files may have a limit', () => {
+  for (const recipe of recipes) assert.equal(settingProblem('recipe', recipe, 'object_detection'), undefined, recipe);
+  assert.equal(settingProblem('max_model_megabytes', '20', 'object_detection'), undefined);
+  assert.equal(settingProblem('recipe', 'fast', 'object_detection'), 'one of auto, compact, accurate, probe is needed');
 });
 
 test('only own names are settings', () => {

@@ -1,18 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { imageScores, meansOf, pairedGain } from './choose-network.ts';
-
-/** Scores of 30 images, of which the first `wrong` are wrong. */
-const scores = (wrong: number): number[] => Array.from({ length: 30 }, (_, i) => (i < wrong ? 0 : 1));
-const isBetter = ({ mean, standard_error: error }: ReturnType<typeof pairedGain>): boolean => mean > error;
-
-test('a network is better by more than one standard error, not by one image', () => {
-  assert.equal(isBetter(pairedGain(scores(6), scores(6))), false);
-  assert.equal(isBetter(pairedGain(scores(6), scores(5))), false);
-  assert.equal(isBetter(pairedGain(scores(6), scores(9))), false);
-  assert.equal(isBetter(pairedGain(scores(6), scores(1))), true);
-  assert.deepEqual(pairedGain([], []), { mean: 0, standard_error: 1, images: 0 });
-});
+import { imageScores, meansOf } from './choose-network.ts';
 
 test('scores of images: right or wrong, or the F1 of their labels', () => {
   const single = [

@@ -3,7 +3,10 @@
  * Lite2, frozen. Recipe `auto` delivers the better one.
  */
 import type { NetworkChoice, NetworkReport } from '@platform/contract/evaluation';
+import { choiceBy, conflictWith, meanScore, pairedGain, timedImages } from '@platform/trainer-engine/choose-network';
 import type { Events } from '@platform/trainer-engine/events';
+import { hasSecondNetwork } from '@platform/trainer-engine/job-arguments';
+import { requireSmallEnough } from '@platform/trainer-engine/model-size';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { bothNames } from '@platform/trainer-engine/pretrained/side-by-side';
 import { round } from '@platform/trainer-engine/progress';
@@ -15,18 +18,12 @@ import { runOnnxModel } from './exported-model.ts';
 import type { OutputKind } from './head.ts';
 import type { Sample } from './load-images.ts';
 import { chooseThresholds } from './multi-score.ts';
-import { estimateModelBytes, megabytesOf, requireSmallEnough } from './networks.ts';
+import { estimateModelBytes } from './networks.ts';
 import { outputOf } from './objective.ts';
-import { hasSecondNetwork } from './recipe.ts';
 import { argmax } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 import { trainModel } from './train-model.ts';
 import type { TrainedModel, TrainingRun } from './train-model.ts';
-
-/** Fewer validation images decide by chance. */
-export const fewestImages = 20;
-/** Images for the latency. */
-const timedImages = 20;
 
 type ExportedWith = Pick<Classifier, 'metadata' | 'unlike'>;
 
@@ -57,7 +54,7 @@ export async function trainByRecipe(run: TrainingRun): Promise<DeliveredNetwork>
   const seconds = round((clock.now() - started) / 1000);
   if (!second) return { ...compact, networks: undefined };
   const report = await reportOn('compact', compact, seconds);
-  const reason = isRequested ? undefined : conflictWith(run, bytes);
+  const reason = isRequested ? undefined : conflictWith(recipe, prepared.validation.length, bytes);
   if (reason !== undefined) {
     for (const part of ['second features', 'second probe']) run.progress.update(part, 1);
     return { ...compact, networks: { chosen: 'compact', reason, candidates: [report], gain: null } };
@@ -65,16 +62,9 @@ export async function trainByRecipe(run: TrainingRun): Promise<DeliveredNetwork>
   const accurate = await withSecond(compact, await trainAlone(second));
   const both = [report, await reportOn('accurate', accurate, round((clock.now() - started) / 1000))];
   const gain = await gainOf(compact, accurate);
-  const isBetter = gain.mean > gain.standard_error;
-  const isAccurate = isRequested || isBetter;
-  const compared = `On ${gain.images} validation images the accurate network is ${isBetter ? '' : 'not '}better by more than one standard error.`;
-  const networks: NetworkChoice = {
-    chosen: isAccurate ? 'accurate' : 'compact',
-    reason: isRequested ? `The job requests the accurate network. ${compared}` : compared,
-    candidates: both,
-    gain,
-  };
-  return { ...(isAccurate ? accurate : compact), networks };
+  const choice = choiceBy(gain, isRequested);
+  const networks: NetworkChoice = { ...choice, candidates: both, gain };
+  return { ...(choice.chosen === 'accurate' ? accurate : compact), networks };
 }
 
 async function trainAlone(run: TrainingRun): Promise<TrainedNetwork> {
@@ -158,18 +148,6 @@ export const meansOf = (
     return { classes, probabilities: roots.map((one, k) => one / whole(k)) };
   });
 
-/** Why the accurate network cannot be chosen; undefined if it can. @param bytes - size of its file. */
-function conflictWith({ recipe: { maxModelMegabytes }, prepared }: TrainingRun, bytes: number): string | undefined {
-  const { validation } = prepared;
-  if (validation.length < fewestImages) {
-    return `${validation.length} validation images are too few to choose a network by; ${fewestImages} are needed.`;
-  }
-  if (maxModelMegabytes !== undefined && bytes > maxModelMegabytes * 1e6) {
-    return `The accurate network needs ${megabytesOf(bytes)} MB, the job allows ${maxModelMegabytes} MB.`;
-  }
-  return undefined;
-}
-
 const validationScores = async ({ run, trained }: TrainedNetwork): Promise<number[]> =>
   imageScores(await trained.evaluate(trained.chosen, run.prepared.validation), trained.objective.output);
 
@@ -202,7 +180,7 @@ async function reportOn(
     size_bytes: onnx.byteLength,
     latency_ms: round(medianMs),
     seconds,
-    validation_score: round(scores.reduce((a, b) => a + b, 0) / Math.max(1, scores.length), 4),
+    validation_score: meanScore(scores),
   };
 }
 
@@ -217,16 +195,4 @@ export function imageScores(evaluated: readonly EvaluatedImage[], output: Output
     const hits = found.filter((k) => classes.includes(k)).length;
     return classes.length + found.length === 0 ? 1 : (2 * hits) / (classes.length + found.length);
   });
-}
-
-/**
- * Mean difference of the scores and its standard error. One image that is better and one that is worse are added: the
- * only two images that differ do not prove that the difference is always the same.
- */
-export function pairedGain(before: readonly number[], after: readonly number[]): NonNullable<NetworkChoice['gain']> {
-  const differences = [...after.map((score, i) => score - (before[i] ?? 0)), 1, -1];
-  const mean = differences.reduce((a, b) => a + b, 0) / differences.length;
-  const variance = differences.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (differences.length - 1);
-  const error = Math.sqrt(variance / differences.length);
-  return { mean: round(mean, 4), standard_error: round(error, 4), images: after.length };
 }

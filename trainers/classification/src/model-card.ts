@@ -7,7 +7,7 @@ import { intervalNote, table } from '@platform/trainer-engine/markdown';
 import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
-import { networkSection } from './network-section.ts';
+import { networkSection } from '@platform/trainer-engine/network-section';
 import type { Recipe } from './recipe.ts';
 import { unlikeOutput } from '@platform/contract/model-output';
 

@@ -36,12 +36,6 @@ export interface Recipe {
   maxModelMegabytes: number | undefined;
 }
 
-/** Whether the probe is fine-tuned. */
-export const isFineTuned = ({ recipe }: Pick<Recipe, 'recipe'>): boolean => recipe !== 'probe';
-/** Whether a probe on the second network is trained, too. */
-export const hasSecondNetwork = ({ recipe }: Pick<Recipe, 'recipe'>): boolean =>
-  recipe === 'auto' || recipe === 'accurate';
-
 const augmentations: AugmentationRanges = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
 /** A linear head on frozen features does not benefit from stronger augmentations. */
 const mild: AugmentationRanges = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };

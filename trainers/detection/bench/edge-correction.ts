@@ -151,12 +151,9 @@ export class EdgeCorrection {
       });
     }
     if (features === 'pooled') {
-      const cells = {
-        kindCells: stored.map(item, 'kindCells').values,
-        partCells: stored.map(item, 'partCells').values,
-      };
+      const cells = [stored.map(item, 'kindCells'), stored.map(item, 'partCells')];
       return item.peaks.map((box) => {
-        const pooled = Float64Array.from(poolBox(cells, box, item.side));
+        const pooled = Float64Array.from(poolBox(cells, box));
         return sides.map(() => pooled);
       });
     }

@@ -27,9 +27,8 @@ import { augment, renderAugmented } from '../src/augmentations.ts';
 import type { AugmentedImage, Rectangle } from '../src/augmentations.ts';
 import type { Detection } from '../src/average-precision.ts';
 import type { Box, LabelledBox } from '../src/boxes.ts';
-import { cellMapNames, cellMaps, emptyFeatures, featureNames } from '../src/feature-maps.ts';
-import type { Cells, Detector, Features } from '../src/feature-maps.ts';
-import type { CellMap } from '../src/rescoring.ts';
+import { featureMaps, featureNames } from '../src/feature-maps.ts';
+import type { CellMap, Detector, Features } from '../src/feature-maps.ts';
 import { TrainedHead } from '../src/trained-head.ts';
 import type { TrainingRun } from '../src/training-run.ts';
 import type { TrainedDetector } from './development.ts';
@@ -41,6 +40,9 @@ const secondMaps = {
   smallKind: { channels: 208, stride: 64 },
   smallPart: { channels: 120, stride: 32 },
 } as const;
+/** Lite0's. */
+const cellMaps = { kindCells: featureMaps.kinds, partCells: featureMaps.parts } as const;
+const cellMapNames = ['kindCells', 'partCells'] as const;
 export const pooledMaps = { ...cellMaps, ...secondMaps } as const;
 export type PooledMapName = keyof typeof pooledMaps;
 const pooledMapNames = Object.keys(pooledMaps) as PooledMapName[];
@@ -89,8 +91,11 @@ export function featuresGraph(detector: Detector, side: number, sizes: readonly 
       g.outputs.push({ name, type: FLOAT });
     }
   };
-  const names = [...featureNames, ...cellMapNames, 'distances'] as const;
-  emit(detector.layers, image, Object.fromEntries(names.map((name) => [name, detector.taps[name]])));
+  const names = [...featureNames, 'distances'] as const;
+  emit(detector.layers, image, {
+    ...Object.fromEntries(names.map((name) => [name, detector.taps[name]])),
+    ...Object.fromEntries(detector.cells.map(({ value }, i) => [cellMapNames[i] ?? '', value])),
+  });
   const { layers, taps } = readEfficientnet('Lite2');
   if (sizes.includes('whole')) emit(layers, image, { secondKind: taps[32], secondPart: taps[16] });
   if (sizes.includes('half')) {
@@ -193,8 +198,7 @@ class Extractor {
     const image = new Float32Array(side * side * 3);
     renderAugmented(view, { pixelsOf, from: this.#run.recipe.side, side }, image, 0);
     const results = await this.#session.run({ image: { data: image, dims: [1, side, side, 3] } });
-    const names = Object.keys(emptyFeatures(32)) as (keyof (Features & Cells))[];
-    const features = Object.fromEntries(names.map((name) => [name, results(name)])) as Features & Cells;
+    const features = Object.fromEntries(featureNames.map((name) => [name, results(name)])) as Features;
     const { heat, edges } = await this.#head.maps(features);
     const peaks = await this.#head.peaks(features);
     const boxes = kind === 'train' ? [...view.boxes, ...peaks] : peaks;

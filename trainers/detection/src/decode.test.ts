@@ -9,7 +9,7 @@ import { boxCount, exportOnnx, exportTflite } from './export.ts';
 import { initialWeights, detectorNetwork } from './head.ts';
 import { boxesOf } from '@platform/contract/model-output';
 import { compareDetections } from './measure.ts';
-import { readDetector } from './feature-maps.ts';
+import { addSecondNetwork, readDetector } from './feature-maps.ts';
 
 const grid = { side: 64, labels: 2 };
 const h = 16;
@@ -100,10 +100,10 @@ test('no more boxes than agreed, and none that are dropped', () => {
   assert.equal(boxCount(64, 2), maxBoxes);
 });
 
-for (const isRescored of [false, true]) {
-  test(`both delivered files find the same boxes in an image${isRescored ? ', rescored' : ''}`, async () => {
+for (const by of ['the heatmap', 'Lite0', 'Lite2']) {
+  test(`both delivered files find the same boxes in an image, scored by ${by}`, async () => {
     const shape = { side: 96, labels: 3, hidden: 16 };
-    const detector = readDetector();
+    const detector = by === 'Lite2' ? addSecondNetwork(readDetector()) : readDetector();
     const random = seeded('weights');
     const weights = new Map(
       [...initialWeights(shape, 1)].map(([name, numbers]) => [
@@ -112,13 +112,12 @@ for (const isRescored of [false, true]) {
       ]),
     );
     const rescoring = {
-      weights: {
-        kindCells: Float32Array.from({ length: 9 * 192 }, () => (random() - 0.5) * 0.05),
-        partCells: Float32Array.from({ length: 9 * 112 }, () => (random() - 0.5) * 0.05),
-      },
+      weights: detector.cells.map(({ channels }) =>
+        Float32Array.from({ length: 9 * channels }, () => (random() - 0.5) * 0.05),
+      ),
       bias: Float32Array.of(1, 2, 3),
     };
-    const network = detectorNetwork(detector, weights, shape, isRescored ? rescoring : undefined);
+    const network = detectorNetwork(detector, weights, shape, by === 'the heatmap' ? undefined : rescoring);
     const ports = { side: 96, labels: 3, metadata: { labels: 'a\nb\nc', task: 'object_detection' } };
     const pixels = Uint8Array.from(
       { length: 96 * 96 * 3 },

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Detection, EvaluatedImage } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
-import { labelReports, scoreOf, chooseThresholds, worstImages } from './evaluation.ts';
+import { labelReports, scoreOf, worstImages } from './evaluation.ts';
 import type { Sample } from './split.ts';
+import { chooseThresholds } from './thresholds.ts';
 
 const here: LabelledBox = { label: 0, left: 0.1, top: 0.1, right: 0.3, bottom: 0.3 };
 const there: LabelledBox = { label: 0, left: 0.6, top: 0.6, right: 0.9, bottom: 0.9 };

@@ -1,7 +1,12 @@
 /** Builds the content of evaluation.json. */
-import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
+import type {
+  DetectionEvaluation,
+  DetectionMistakes,
+  DetectionScore,
+  FoundBox,
+  NetworkChoice,
+} from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
-import { modelKinds } from '@platform/contract/model-kinds';
 import { boxesAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
@@ -12,48 +17,28 @@ import type { EvaluatedImage, RankedDetection } from './average-precision.ts';
 import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 import { countBoxes } from './dataset.ts';
+import { f1Of, fallbackThreshold, minIou } from './thresholds.ts';
 import type { TrainedModel } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import type { Measurements } from './measure.ts';
 import type { Sample } from './split.ts';
 
-export interface EvaluationInput extends TrainingRun {
+export interface EvaluationInput extends Omit<TrainingRun, 'detector'> {
   trained: TrainedModel;
   thresholds: readonly number[];
   exported: ModelsOnDisk;
   measured: Measurements;
+  networks: NetworkChoice | undefined;
   advice: string[];
   /** Duration since the start of the trainer. */
   seconds: number;
 }
 
 const maxWorst = 20;
-/** Threshold of labels that no validation image shows. */
-const fallbackThreshold = modelKinds.object_detection.defaultThreshold;
-/** Minimum IoU of a match, unless stated otherwise. */
-const minIou = 0.5;
 
 export function scoreOf(evaluated: readonly EvaluatedImage[], labels: number): DetectionScore {
   const at = (least: number): number => meanAveragePrecision(evaluated, labels, least);
   return { map50: at(0.5), map75: at(0.75), map: mean(cocoThresholds.map(at)) };
-}
-
-const f1Of = (hits: number, found: number, truths: number): number => (2 * hits) / Math.max(1, found + truths);
-
-/** Score threshold of each label with the best F1 on the validation images. */
-export function chooseThresholds(evaluated: readonly EvaluatedImage[], labels: number): number[] {
-  return Array.from({ length: labels }, (_, label) => {
-    const { order, truths } = rankDetections(evaluated, label, minIou);
-    let [best, threshold, hits]: [number, number, number] = [0, fallbackThreshold, 0];
-    for (const [i, { score, isRight }] of order.entries()) {
-      if (isRight) hits++;
-      const f1 = f1Of(hits, i + 1, truths);
-      if (f1 <= best) continue;
-      // Midway to the next score, so that similar boxes still pass.
-      [best, threshold] = [f1, (score + (order[i + 1]?.score ?? 0)) / 2];
-    }
-    return round(Math.min(0.9, Math.max(0.05, threshold)), 3);
-  });
 }
 
 function countAt(order: readonly RankedDetection[], threshold: number): { found: number; hits: number } {
@@ -120,7 +105,7 @@ export function worstImages(
 }
 
 export function buildEvaluation(input: EvaluationInput): DetectionEvaluation {
-  const { recipe, prepared, trained, measured, thresholds, detector } = input;
+  const { recipe, prepared, trained, measured, thresholds, networks } = input;
   const { labels, train, validation, test } = prepared;
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
   const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
@@ -128,7 +113,8 @@ export function buildEvaluation(input: EvaluationInput): DetectionEvaluation {
     return of ? scoreOf(of, labels.length) : null;
   };
   return withScoreWarnings({
-    ...evaluationHead({ ...input, side: recipe.side, pretrained: detector }),
+    ...evaluationHead({ ...input, side: recipe.side, pretrained: trained.detector }),
+    ...(networks ? { networks } : {}),
     task: 'object_detection',
     ...scoreOf(evaluated, labels.length),
     per_class: labelReports(evaluated, thresholds, labels).map(withIntervals),

@@ -5,48 +5,83 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { cellMapNames, cellMaps, dimsOf, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
-import type { Cells, Detector, Features, FeatureName } from './feature-maps.ts';
+import { dimsOf, emptyCells, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
+import type { CellMap, Detector, Features, FeatureName, FrozenFeatures } from './feature-maps.ts';
 
-/** Feature maps for the head, and cells for rescoring. */
-const outputNames = [...featureNames, ...cellMapNames];
+const cellName = (index: number): string => `cells_${index}`;
+const cellTaps = ({ cells }: Detector): [string, number][] => cells.map(({ value }, i) => [cellName(i), value]);
 
-/** Input: image [1,S,S,3] 0..255 float32. Output: the feature maps by name. */
-export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
+/** Input: image [1,S,S,3] 0..255 float32. Output: the feature maps by name, and the cells. */
+export function featureGraph(detector: Detector, side: number): Buffer {
+  const features = featureNames.map((name): [string, number] => [name, detector.taps[name]]);
+  return graphOf(detector, side, [...features, ...cellTaps(detector)]);
+}
+/** The same with the cells alone, and only the layers that they need. */
+export const cellGraph = (detector: Detector, side: number): Buffer => graphOf(detector, side, cellTaps(detector));
+
+function graphOf({ layers }: Detector, side: number, outputs: readonly [string, number][]): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
   const values = new Map([[0, g.op('Transpose', ['image'], { perm: [0, 3, 1, 2] })]]);
-  const wanted = outputNames.map((name) => taps[name]);
+  const wanted = outputs.map(([, value]) => value);
   emitOnnx(g, needed(layers, wanted), values);
-  for (const name of outputNames) {
-    g.op('Identity', [values.get(taps[name]) ?? ''], {}, name);
-    g.outputs.push({ name: name, type: FLOAT });
+  for (const [name, value] of outputs) {
+    g.op('Identity', [values.get(value) ?? ''], {}, name);
+    g.outputs.push({ name, type: FLOAT });
   }
   return g.encode();
 }
+
+type Buffers = Readonly<Record<string, FloatFeed>>;
+const cellBuffers = (cells: readonly CellMap[]): Buffers =>
+  Object.fromEntries(
+    cells.map(({ values, channels, edge }, i) => [cellName(i), { data: values, dims: [1, channels, edge, edge] }]),
+  );
 
 /** Extracts features from images of one size. */
 export class FeatureExtractor {
   readonly #session: Session;
   readonly #side: number;
-  readonly #features: Features & Cells;
-  readonly #results: Readonly<Record<string, FloatFeed>>;
-  constructor(session: Session, side: number) {
+  readonly #features: FrozenFeatures;
+  readonly #results: Buffers;
+  /** @param session - of `featureGraph`. */
+  constructor(session: Session, detector: Detector, side: number) {
     this.#session = session;
     this.#side = side;
-    this.#features = emptyFeatures(side);
-    this.#results = Object.fromEntries([
-      ...featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, 1, side) }] as const),
-      ...cellMapNames.map((name) => {
-        const { channels, stride } = cellMaps[name];
-        return [name, { data: this.#features[name], dims: [1, channels, side / stride, side / stride] }] as const;
-      }),
-    ]);
+    const features = emptyFeatures(side);
+    const cells = emptyCells(detector.cells, side);
+    this.#features = { ...features, cells };
+    this.#results = {
+      ...Object.fromEntries(
+        featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, 1, side) }] as const),
+      ),
+      ...cellBuffers(cells),
+    };
   }
   /** Returns the same arrays each time: thousands of new ones would occupy memory until garbage collection. */
-  async extract(image: Float32Array): Promise<Features & Cells> {
+  async extract(image: Float32Array): Promise<FrozenFeatures> {
     await this.#session.run({ image: { data: image, dims: [1, this.#side, this.#side, 3] } }, this.#results);
     return this.#features;
+  }
+}
+
+/** Extracts the cells alone. */
+export class CellExtractor {
+  readonly #session: Session;
+  readonly #side: number;
+  readonly #cells: readonly CellMap[];
+  readonly #results: Buffers;
+  /** @param session - of `cellGraph`. */
+  constructor(session: Session, detector: Detector, side: number) {
+    this.#session = session;
+    this.#side = side;
+    this.#cells = emptyCells(detector.cells, side);
+    this.#results = cellBuffers(this.#cells);
+  }
+  /** Returns the same arrays each time. */
+  async extract(image: Float32Array): Promise<readonly CellMap[]> {
+    await this.#session.run({ image: { data: image, dims: [1, this.#side, this.#side, 3] } }, this.#results);
+    return this.#cells;
   }
 }
 

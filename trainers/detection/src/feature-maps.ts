@@ -1,6 +1,7 @@
 /**
  * Feature maps of the frozen backbones. Two pretrained networks process the same image: CenterNet, trained to locate
- * objects, and EfficientNet-Lite0, trained to classify a thousand kinds of objects.
+ * objects, and EfficientNet-Lite0, trained to classify a thousand kinds of objects. With the recipe `accurate`
+ * EfficientNet-Lite2 is the third.
  */
 import { createHash } from 'node:crypto';
 import type { Layer } from '@platform/trainer-engine/network/layers';
@@ -12,6 +13,7 @@ import {
   readCenternet,
 } from '@platform/trainer-engine/pretrained/centernet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { shifted } from '@platform/trainer-engine/pretrained/side-by-side';
 import { addBoxPooling } from './box-pooling.ts';
 
 /**
@@ -38,69 +40,108 @@ export function dimsOf(name: FeatureName, batch: number, side: number): readonly
   const { channels, stride } = featureMaps[name];
   return [batch, channels, side / stride, side / stride];
 }
-/** EfficientNet's features of each cell, before the means over the box: for rescoring. */
-export const cellMaps = { kindCells: featureMaps.kinds, partCells: featureMaps.parts } as const;
-export type CellMapName = keyof typeof cellMaps;
-export const cellMapNames = Object.keys(cellMaps) as CellMapName[];
-export type Cells = Record<CellMapName, Float32Array>;
-
-/** Buffers for all outputs of the frozen networks. */
-export function emptyFeatures(side: number): Features & Cells {
+/** Buffers for the feature maps of an image. */
+export function emptyFeatures(side: number): Features {
   const empty = (name: FeatureName): Float32Array => new Float32Array(sizeOf(name, side));
-  const cells = { kindCells: empty('kinds'), partCells: empty('parts') };
-  return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts'), ...cells };
+  return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts') };
 }
+
+/** Features of each cell, before the means over the box that CenterNet predicts: for rescoring. */
+export interface CellTap {
+  /** Number of the value [channels, S/stride, S/stride]. */
+  value: number;
+  channels: number;
+  stride: number;
+}
+/** A map [channels, edge, edge]. */
+export interface CellMap {
+  values: Float32Array;
+  channels: number;
+  edge: number;
+}
+export const emptyCells = (taps: readonly CellTap[], side: number): readonly CellMap[] =>
+  taps.map(({ channels, stride }): CellMap => {
+    const edge = side / stride;
+    return { values: new Float32Array(channels * edge ** 2), channels, edge };
+  });
+/** All outputs of the frozen networks for an image. The cells are in the order of the detector's. */
+export type FrozenFeatures = Features & { cells: readonly CellMap[] };
 
 export interface Detector {
   name: string;
   license: string;
   /** Hash over one line per weight file. */
   sha256: string;
+  /** Hash of each weight file. */
+  fileHashes: readonly string[];
   layers: readonly Layer[];
   /**
    * Numbers of the values: the feature maps, and the outputs of CenterNet's own heads. classView and boxView [128, S/4,
    * S/4] are the heads' inner features. distances [4, S/4, S/4] start at the cell's upper left corner. They lead to the
-   * left, upper, right and lower edge of the box, in units of 16 px. kindCells and partCells are EfficientNet's
-   * features before the means over the box.
+   * left, upper, right and lower edge of the box, in units of 16 px.
    */
-  taps: Readonly<Record<FeatureName | CellMapName | 'classView' | 'boxView' | 'distances', number>>;
+  taps: Readonly<Record<FeatureName | 'classView' | 'boxView' | 'distances', number>>;
+  /** What rescoring looks at: two stages of an EfficientNet. */
+  cells: readonly CellTap[];
 }
+
+const hashOf = (fileHashes: readonly string[]): string =>
+  createHash('sha256')
+    .update(fileHashes.map((hash) => `${hash}\n`).join(''))
+    .digest('hex');
 
 /** @throws WeightsError when the weights have an unexpected hash. */
 export function readDetector(): Detector {
   const finder = readCenternet();
   const namer = readEfficientnet();
   const start = finder.layers.length;
-  const moved = (value: number): number => (value === 0 ? 0 : value + start);
   const { neck, deep, classView, boxView, distances } = finder.taps;
-  const sha256 = createHash('sha256').update(`${finder.sha256}\n${namer.sha256}\n`).digest('hex');
-  const [kindCells, partCells] = [moved(namer.taps[32]), moved(namer.taps[16])];
+  const fileHashes = [finder.sha256, namer.sha256];
+  const cells: readonly CellTap[] = [
+    { value: namer.taps[32] + start, ...featureMaps.kinds },
+    { value: namer.taps[16] + start, ...featureMaps.parts },
+  ];
   const { layers, means } = addBoxPooling(
-    [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
+    [...finder.layers, ...namer.layers.map((layer) => shifted(layer, start))],
     distances,
-    [
-      { value: kindCells, ...featureMaps.kinds },
-      { value: partCells, ...featureMaps.parts },
-    ],
+    cells,
   );
   const [kinds = 0, parts = 0] = means;
   return {
     name: `${finder.name}; ${namer.name}`,
     license: `${finder.license}; ${namer.license}`,
-    sha256,
+    sha256: hashOf(fileHashes),
+    fileHashes,
     layers,
-    taps: { neck, deep, classView, boxView, distances, kinds, parts, kindCells, partCells },
+    taps: { neck, deep, classView, boxView, distances, kinds, parts },
+    cells,
   };
 }
-function renumbered(layer: Layer, moved: (value: number) => number): Layer {
-  const output = moved(layer.output);
-  switch (layer.is) {
-    case 'concat':
-      return { ...layer, output, inputs: layer.inputs.map(moved) };
-    case 'add':
-    case 'multiply':
-      return { ...layer, output, inputs: [moved(layer.inputs[0]), moved(layer.inputs[1])] };
-    default:
-      return { ...layer, output, input: moved(layer.input) };
-  }
+
+/** Channels of Lite2's stages by stride. */
+const secondChannels = { 32: 208, 16: 120 } as const;
+
+/**
+ * The same detector, whose rescoring looks at EfficientNet-Lite2 instead of Lite0. The head stays as it is: Lite2's
+ * layers come after the others, so their values keep their numbers.
+ *
+ * @throws WeightsError when the weights have an unexpected hash.
+ */
+export function addSecondNetwork(detector: Detector): Detector {
+  const second = readEfficientnet('Lite2');
+  const start = detector.layers.length;
+  const fileHashes = [...detector.fileHashes, second.sha256];
+  return {
+    ...detector,
+    name: `${detector.name}; ${second.name}`,
+    license: `${detector.license}; ${second.license}`,
+    sha256: hashOf(fileHashes),
+    fileHashes,
+    layers: [...detector.layers, ...second.layers.map((layer) => shifted(layer, start))],
+    cells: ([32, 16] as const).map((stride) => ({
+      value: second.taps[stride] + start,
+      channels: secondChannels[stride],
+      stride,
+    })),
+  };
 }

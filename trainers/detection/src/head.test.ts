@@ -65,7 +65,7 @@ test('the network that is delivered computes what the trained one does', async (
   const weights = someWeights();
   const image = noise('image', 96 * 96 * 3, 255);
   const features = await using(featureGraph(detector, 96), (session) =>
-    new FeatureExtractor(session, 96).extract(image),
+    new FeatureExtractor(session, detector, 96).extract(image),
   );
   const evaluating = headGraph(detector, weights, shape, { batch: 1, overlapWeight: 0.5, mode: 'evaluate' });
   const feeds: Feeds = {

@@ -15,7 +15,7 @@ import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { heatmapLoss, overlapLoss } from './loss.ts';
-import { cellMapNames, cellMaps, dimsOf, featureMaps } from './feature-maps.ts';
+import { dimsOf, featureMaps } from './feature-maps.ts';
 import type { Detector, FeatureName } from './feature-maps.ts';
 import { regionScales } from './rescoring.ts';
 import type { Rescoring } from './rescoring.ts';
@@ -244,7 +244,7 @@ export interface Network {
   /** Values [regions · labels, S/stride, S/stride], and a bias per label; undefined without rescoring. */
   rescoring: { maps: readonly { value: number; stride: number }[]; bias: Float32Array } | undefined;
 }
-/** The complete trained detector, for the export. */
+/** The complete trained detector, for the export. @param rescoring - on the detector's cells. */
 export function detectorNetwork(
   detector: Detector,
   weights: Weights,
@@ -254,14 +254,15 @@ export function detectorNetwork(
   const { layers, heat, edges } = headNetwork(detector, weights, shape);
   if (!rescoring) return { layers: needed(layers, [heat, edges]), heat, edges, rescoring };
   const all = [...layers];
-  const maps = cellMapNames.map((name) => {
-    const { channels, stride } = cellMaps[name];
+  const maps = detector.cells.map(({ value: input, channels, stride }, i) => {
     const outputs = regionScales.length * shape.labels;
     const value = all.length + 1;
     const dims: Dims4 = [outputs, channels, 1, 1];
     const bias = new Float32Array(outputs);
+    const values = rescoring.weights[i];
+    if (values?.length !== outputs * channels) throw new Error('the rescoring is of another detector');
     const layer = { is: 'conv', depthwise: false, stride: 1, relu: false, dims, bias } as const;
-    all.push({ ...layer, input: detector.taps[name], output: value, weights: rescoring.weights[name] });
+    all.push({ ...layer, input, output: value, weights: values });
     return { value, stride };
   });
   const wanted = [heat, edges, ...maps.map(({ value }) => value)];

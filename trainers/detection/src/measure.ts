@@ -1,6 +1,9 @@
 /** Measures the exported files on held-out images, and compares them with the trained network. */
+import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
+import { timedImages } from '@platform/trainer-engine/choose-network';
+import { releaseArray } from '@platform/trainer-engine/model-file';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
@@ -14,19 +17,28 @@ import type { Sample } from './split.ts';
 
 export interface Measurements {
   heldOut: readonly Sample[];
-  /** Results by stage; the chosen stage is delivered. */
+  /** Results by stage. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
   medianMs: number;
   maxDifference: number;
+  /** The file with the other networks: its size and time, on at most 20 images. */
+  alternative: { bytes: number; medianMs: number } | undefined;
   /** Maximum difference of the TensorFlow Lite file; undefined without one. */
   tfliteDifference: number | undefined;
   tfliteMs: number | undefined;
   seconds: number;
 }
+/** A file is exported when it is needed: each is as large as the pretrained networks. */
 export interface Models {
-  onnx: ReadonlyMap<Stage, () => Uint8Array>;
-  /** The file of the chosen stage. */
-  tflite: Uint8Array | undefined;
+  /** Paths of the delivered files. */
+  onnx: string;
+  tflite: string | undefined;
+  /** The stage of the delivered files. */
+  chosen: Stage;
+  /** ONNX files of the other stages. */
+  others: ReadonlyMap<Stage, () => Uint8Array>;
+  /** ONNX file with the other networks, which is not delivered. */
+  alternative: (() => Uint8Array) | undefined;
 }
 /** Maximum difference of a coordinate (0..1) or score between the trained and the exported network. */
 const tolerance = 1e-3;
@@ -37,47 +49,70 @@ const comparedImages = 32;
 /** Boxes with a lower score are not compared. */
 const minComparedScore = 0.05;
 
-export async function measure(
-  run: TrainingRun,
-  trained: TrainedModel,
-  { onnx: models, tflite }: Models,
-): Promise<Measurements> {
+export async function measure(run: TrainingRun, reference: Reference, models: Models): Promise<Measurements> {
   const { training, prepared, progress } = run;
-  const { clock, threads } = training;
+  const { clock } = training;
   const started = clock.now();
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
-  let medianMs = 0;
-  const { maxDifference, fullest } = await compareOnnx(run, trained, models);
-  let done = 0;
-  for (const [stage, made] of models) {
-    const session = await openSession(made(), threads);
-    try {
-      const times: number[] = [];
-      const results: EvaluatedImage[] = [];
-      for (const sample of heldOut) {
-        const { found, ms } = await detect(session, prepared.pixels(sample), run);
-        times.push(ms);
-        results.push({ truth: sample.boxes, found: aboveMinScore(found) });
-        progress.update('evaluate', Math.min(0.99, ++done / (models.size * heldOut.length)));
-      }
-      evaluated.set(stage, results);
-      if (stage === trained.chosen) medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
-    } finally {
-      await session.release();
-    }
+  const { maxDifference, fullest } = await compareOnnx(run, reference, models.onnx);
+  const stages: [Stage, () => Uint8Array | string][] = [...models.others, [models.chosen, () => models.onnx]];
+  let [medianMs, done] = [0, 0];
+  for (const [stage, source] of stages) {
+    const { results, medianMs: ms } = await detectAll(run, source(), heldOut, () =>
+      progress.update('evaluate', Math.min(0.99, ++done / (stages.length * heldOut.length))),
+    );
+    evaluated.set(stage, results);
+    medianMs = ms;
   }
-  const checked = tflite && fullest ? await compareTflite(run, fullest, tflite) : undefined;
-  const ofTflite = { tfliteDifference: checked?.maxDifference, tfliteMs: checked?.ms };
+  const alternative = models.alternative && (await timeModel(run, models.alternative(), heldOut));
+  const checked =
+    models.tflite && fullest ? await compareTflite(run, fullest, await readFile(models.tflite)) : undefined;
   progress.update('evaluate', 1);
   return {
     heldOut,
-    evaluated: evaluated,
+    evaluated,
     medianMs,
     maxDifference,
-    ...ofTflite,
+    alternative,
+    tfliteDifference: checked?.maxDifference,
+    tfliteMs: checked?.ms,
     seconds: (clock.now() - started) / 1000,
   };
+}
+
+/** Runs an exported file on all images. Bytes are released. */
+async function detectAll(
+  run: TrainingRun,
+  onnx: Uint8Array | string,
+  samples: readonly Sample[],
+  next: () => void,
+): Promise<{ results: EvaluatedImage[]; medianMs: number }> {
+  const session = await openSession(onnx, run.training.threads);
+  if (typeof onnx !== 'string') releaseArray(onnx);
+  try {
+    const times: number[] = [];
+    const results: EvaluatedImage[] = [];
+    for (const sample of samples) {
+      const { found, ms } = await detect(session, run.prepared.pixels(sample), run);
+      times.push(ms);
+      results.push({ truth: sample.boxes, found: aboveMinScore(found) });
+      next();
+    }
+    return { results, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0 };
+  } finally {
+    await session.release();
+  }
+}
+
+async function timeModel(
+  run: TrainingRun,
+  onnx: Uint8Array,
+  heldOut: readonly Sample[],
+): Promise<NonNullable<Measurements['alternative']>> {
+  const bytes = onnx.byteLength;
+  const { medianMs } = await detectAll(run, onnx, heldOut.slice(0, timedImages), () => {});
+  return { bytes, medianMs };
 }
 
 /** Runs one image per call through an exported file, as in production. */
@@ -127,13 +162,15 @@ interface ComparedImage {
 const countConfident = (found: readonly Detection[]): number =>
   found.filter(({ score }) => score >= minComparedScore).length;
 
-/** Detections of the trained head, on the features of the frozen networks. */
-async function detectByHead(
-  run: TrainingRun,
-  trained: TrainedModel,
-  samples: readonly Sample[],
-): Promise<readonly (readonly Detection[])[]> {
-  const { training, recipe } = run;
+/** Images with the detections of the trained detector. */
+export interface Reference {
+  samples: readonly Sample[];
+  found: readonly (readonly Detection[])[];
+}
+/** Runs the trained head on the features of the frozen networks. */
+export async function runTrainedDetector(run: TrainingRun, trained: TrainedModel): Promise<Reference> {
+  const { training, prepared } = run;
+  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
   const head = await TrainedHead.open(run, trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>());
   const found: Detection[][] = [];
   try {
@@ -141,30 +178,27 @@ async function detectByHead(
       await setImmediate();
       training.signal.throwIfAborted();
       const features = await trained.features(sample);
-      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features, recipe.side));
+      found.push(finalBoxes(trained.rescoring, await head.peaks(features), features.cells));
     }
   } finally {
     await head.release();
   }
-  return found;
+  return { samples, found };
 }
 
 /**
- * Compares the exported file with the trained head, and throws if they differ. The sessions of the head and of the file
- * are not open at the same time: together they need 60 MB more than a training step.
+ * Compares the exported file with the trained detector, and throws if they differ. The sessions of both are not open at
+ * the same time: together they need 60 MB more than a training step.
  *
  * @returns fullest: the compared image with the most boxes.
  */
 async function compareOnnx(
   run: TrainingRun,
-  trained: TrainedModel,
-  models: Models['onnx'],
+  { samples, found: byHead }: Reference,
+  onnx: string,
 ): Promise<{ maxDifference: number; fullest: ComparedImage | undefined }> {
   const { training, prepared } = run;
-  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
-  const byHead = await detectByHead(run, trained, samples);
-  await trained.release();
-  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
+  const delivered = await openSession(onnx, training.threads);
   const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   let fullest: ComparedImage | undefined;
   try {

@@ -4,6 +4,7 @@ import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { classText, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
+import { networkSection } from '@platform/trainer-engine/network-section';
 import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import { boxCount } from './export.ts';
@@ -26,6 +27,8 @@ export interface ModelCard {
   thresholds: Record<string, number>;
   files: DetectionEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
+  /** Recipes `auto` and `accurate` only: what the networks cost and how well they did. */
+  networks?: DetectionEvaluation['networks'];
   dataset: {
     dataset_id?: string;
     dataset_version_id?: string;
@@ -74,6 +77,7 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
     thresholds: Object.fromEntries(per_class.map(({ label, threshold }) => [label, threshold])),
     files: evaluation.files,
     pretrained: { ...pretrained, license },
+    ...(evaluation.networks ? { networks: evaluation.networks } : {}),
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
@@ -163,6 +167,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
       sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
     ),
     ...fileTable(evaluation),
+    ...networkSection(evaluation.networks),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
       counts: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,

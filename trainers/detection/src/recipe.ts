@@ -29,10 +29,12 @@ export interface Recipe {
   augmentations: number;
   /** If the file cannot hold all views: views replaced after each epoch, as a share of the epoch's images. */
   renewedShare: number;
+  /** Size of the largest model file, in megabytes (10^6 bytes); undefined: no limit. */
+  maxModelMegabytes: number | undefined;
 }
 
 const standard: Recipe = {
-  recipe: 'auto',
+  recipe: 'compact',
   epochs: undefined,
   side: 448,
   batch: 4,
@@ -46,6 +48,7 @@ const standard: Recipe = {
   probeSteps: 60,
   augmentations: 6,
   renewedShare: 0.25,
+  maxModelMegabytes: undefined,
 };
 
 /** Approximate number of training views over all epochs. */

@@ -4,8 +4,7 @@ import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Detection } from './average-precision.ts';
 import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
-import { cellMaps, cellMapNames } from './feature-maps.ts';
-import type { CellMapName, Cells } from './feature-maps.ts';
+import type { CellMap } from './feature-maps.ts';
 import { poolBox, pooledSize, regionScales } from './rescoring.ts';
 import type { Rescoring } from './rescoring.ts';
 
@@ -43,13 +42,12 @@ export function targetOf(found: Detection, truth: readonly LabelledBox[]): Omit<
 
 /** The true boxes of an image, and its detections by their IoU with the nearest true box. */
 export function boxSamples(
-  cells: Cells,
+  cells: readonly CellMap[],
   truth: readonly LabelledBox[],
   found: readonly Detection[],
-  side: number,
 ): BoxSample[] {
-  const ofTruth = truth.map((box): BoxSample => ({ pooled: poolBox(cells, box, side), label: box.label, fit: 1 }));
-  const ofFound = found.map((one): BoxSample => ({ pooled: poolBox(cells, one, side), ...targetOf(one, truth) }));
+  const ofTruth = truth.map((box): BoxSample => ({ pooled: poolBox(cells, box), label: box.label, fit: 1 }));
+  const ofFound = found.map((one): BoxSample => ({ pooled: poolBox(cells, one), ...targetOf(one, truth) }));
   return [...ofTruth, ...ofFound];
 }
 
@@ -148,28 +146,30 @@ export async function fitRegressions(
   return { weights: regressions.map(({ weights }) => weights), means, deviations };
 }
 
-/** Changes the samples. */
-export async function fitRescoring(...fit: Parameters<typeof fitRegressions>): Promise<Rescoring> {
-  return rescoringOf(await fitRegressions(...fit));
+/** Changes the samples. @param maps - those of the samples' cells. */
+export async function fitRescoring(
+  maps: readonly Pick<CellMap, 'channels'>[],
+  ...fit: Parameters<typeof fitRegressions>
+): Promise<Rescoring> {
+  return rescoringOf(maps, await fitRegressions(...fit));
 }
 
 /** Weights and biases for features that are not standardized. */
-function rescoringOf({ weights: regressions, means, deviations }: Regressions): Rescoring {
+function rescoringOf(
+  maps: readonly Pick<CellMap, 'channels'>[],
+  { weights: regressions, means, deviations }: Regressions,
+): Rescoring {
   const labels = regressions.length;
-  const sizeFor = (name: CellMapName): number => regionScales.length * labels * cellMaps[name].channels;
-  const weights = {
-    kindCells: new Float32Array(sizeFor('kindCells')),
-    partCells: new Float32Array(sizeFor('partCells')),
-  };
+  const weights = maps.map(({ channels }) => new Float32Array(regionScales.length * labels * channels));
   const bias = new Float32Array(labels);
   for (const [label, regression] of regressions.entries()) {
-    let [at, constant] = [0, regression[pooledSize] ?? 0];
-    for (const name of cellMapNames) {
-      const { channels } = cellMaps[name];
+    let [at, constant] = [0, regression[pooledSize(maps)] ?? 0];
+    for (const values of weights) {
+      const channels = values.length / (regionScales.length * labels);
       for (const region of regionScales.keys()) {
         for (let i = 0; i < channels; i++, at++) {
           const weight = (regression[at] ?? 0) / (deviations[at] ?? 1);
-          weights[name][(region * labels + label) * channels + i] = weight;
+          values[(region * labels + label) * channels + i] = weight;
           constant -= weight * (means[at] ?? 0);
         }
       }

@@ -9,8 +9,7 @@
 import type { Detection } from './average-precision.ts';
 import type { Box } from './boxes.ts';
 import { aboveMinScore, suppressCovered } from './decode.ts';
-import { cellMaps, cellMapNames } from './feature-maps.ts';
-import type { CellMapName, Cells } from './feature-maps.ts';
+import type { CellMap } from './feature-maps.ts';
 
 /** Regions of a box, as factors of its width and height about its centre; clipped to the image. */
 export const regionScales = [1, 1.5, 0.5] as const;
@@ -18,14 +17,15 @@ export const regionScales = [1, 1.5, 0.5] as const;
 export const minExtent = 1e-3;
 
 export interface Rescoring {
-  /** [regions · labels, channels]: the rows of the first region first. */
-  weights: Readonly<Record<CellMapName, Float32Array>>;
+  /** For each map of cells [regions · labels, channels]: the rows of the first region first. */
+  weights: readonly Float32Array[];
   /** One per label. */
   bias: Float32Array;
 }
 
 /** Number of features of a box. */
-export const pooledSize = cellMapNames.reduce((sum, name) => sum + cellMaps[name].channels * regionScales.length, 0);
+export const pooledSize = (maps: readonly Pick<CellMap, 'channels'>[]): number =>
+  maps.reduce((sum, { channels }) => sum + channels * regionScales.length, 0);
 
 /** The share of each of `edge` cells in the mean over a region. Corners in 0..1. */
 function cellShares(low: number, high: number, scale: number, edge: number): { from: number; shares: number[] } {
@@ -41,12 +41,6 @@ function cellShares(low: number, high: number, scale: number, edge: number): { f
   return { from, shares };
 }
 
-/** A map [channels, edge, edge]. */
-export interface CellMap {
-  values: Float32Array;
-  channels: number;
-  edge: number;
-}
 /** Means over the regions of a box: the channels of each region. */
 export function poolMap({ values, channels, edge }: CellMap, box: Box, into: Float32Array, offset: number): number {
   let at = offset;
@@ -69,24 +63,21 @@ export function poolMap({ values, channels, edge }: CellMap, box: Box, into: Flo
 }
 
 /** Means over the regions of a box, map by map. */
-export function poolBox(cells: Cells, box: Box, side: number): Float32Array {
-  const pooled = new Float32Array(pooledSize);
+export function poolBox(cells: readonly CellMap[], box: Box): Float32Array {
+  const pooled = new Float32Array(pooledSize(cells));
   let at = 0;
-  for (const name of cellMapNames) {
-    const { channels, stride } = cellMaps[name];
-    at = poolMap({ values: cells[name], channels, edge: side / stride }, box, pooled, at);
-  }
+  for (const map of cells) at = poolMap(map, box, pooled, at);
   return pooled;
 }
 
 /** The probability that the box shows the label. */
 function probability({ weights, bias }: Rescoring, pooled: Float32Array, label: number): number {
   let [logit, at] = [bias[label] ?? 0, 0];
-  for (const name of cellMapNames) {
-    const { channels } = cellMaps[name];
+  for (const values of weights) {
+    const channels = values.length / (regionScales.length * bias.length);
     for (const region of regionScales.keys()) {
       const row = (region * bias.length + label) * channels;
-      for (let i = 0; i < channels; i++) logit += (weights[name][row + i] ?? 0) * (pooled[at + i] ?? 0);
+      for (let i = 0; i < channels; i++) logit += (values[row + i] ?? 0) * (pooled[at + i] ?? 0);
       at += channels;
     }
   }
@@ -97,12 +88,11 @@ function probability({ weights, bias }: Rescoring, pooled: Float32Array, label: 
 export function rescore(
   rescoring: Rescoring,
   peaks: readonly Detection[],
-  cells: Cells,
-  side: number,
+  cells: readonly CellMap[],
 ): readonly Detection[] {
   return peaks
     .map((one): Detection => {
-      const seen = probability(rescoring, poolBox(cells, one, side), one.label);
+      const seen = probability(rescoring, poolBox(cells, one), one.label);
       return { ...one, score: Math.sqrt(one.score * seen) };
     })
     .toSorted((a, b) => b.score - a.score);
@@ -112,8 +102,7 @@ export function rescore(
 export function finalBoxes(
   rescoring: Rescoring | undefined,
   peaks: readonly Detection[],
-  cells: Cells,
-  side: number,
+  cells: readonly CellMap[],
 ): Detection[] {
-  return aboveMinScore(suppressCovered(rescoring ? rescore(rescoring, peaks, cells, side) : peaks));
+  return aboveMinScore(suppressCovered(rescoring ? rescore(rescoring, peaks, cells) : peaks));
 }

@@ -2,27 +2,27 @@
 import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { countBoxes } from './dataset.ts';
+import { chooseRescoring } from './choose-rescoring.ts';
+import type { DeliveredDetector } from './choose-rescoring.ts';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
+import { isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { EvaluatedImage } from './average-precision.ts';
-import { featureBytes, FeatureCache, featureGraph, FeatureExtractor, quantizationSteps } from './feature-extractor.ts';
+import { featureBytes, FeatureCache, FeatureExtractor, featureGraph, quantizationSteps } from './feature-extractor.ts';
 import { initialWeights, headGraph } from './head.ts';
 import type { Weights } from './head.ts';
 import { copyParameters, HeadEvaluator, HeadTrainer } from './head-training.ts';
 import type { CachedExample } from './head-training.ts';
 import { AugmentationPool } from './augmentation-pool.ts';
-import type { PreparedDataset } from './prepare.ts';
 import type { Sample } from './split.ts';
 import { epochsFor, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import type { Cells, Features } from './feature-maps.ts';
-import type { Rescoring } from './rescoring.ts';
-import { keepsPrecision, trainRescoring } from './train-rescoring.ts';
-import type { FeatureSource } from './train-rescoring.ts';
-import { renderAugmented } from './augmentations.ts';
+import type { Features, FrozenFeatures } from './feature-maps.ts';
+import { ImageFeatures } from './image-features.ts';
+import { planSecondNetwork } from './networks.ts';
 import { shapeOf } from './training-run.ts';
 import type { TrainingRun } from './training-run.ts';
 import type { AugmentedImage } from './augmentations.ts';
@@ -41,18 +41,13 @@ export interface EpochResult {
   validation: Validation | undefined;
   seconds: number;
 }
-export interface TrainedModel {
+/** The detector and its rescoring are those of the chosen weights. */
+export interface TrainedModel extends DeliveredDetector {
   chosen: Stage;
   /** Weights by stage; without fine-tuned ones if only the probe was trained. */
   weights: ReadonlyMap<Stage, Weights>;
-  /** For the chosen weights; undefined if there was no time, or if the validation images got worse by it. */
-  rescoring: Rescoring | undefined;
-  /** Detections of the chosen weights in the validation images, rescored. */
-  validated: readonly EvaluatedImage[];
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Features of an image without quantization; valid until the next call. */
-  features(ofSample: Sample): Promise<Features & Cells>;
   release(): Promise<void>;
 }
 /** Maximum size of the feature file, even if the job may use more disk. */
@@ -80,36 +75,6 @@ export function isAsGood(a: Validation, b: Validation, boxes: number): boolean {
 }
 export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
-
-/** Draws views and extracts their features. A result is valid until the next call. */
-export class ImageFeatures implements FeatureSource {
-  readonly #extractor: FeatureExtractor;
-  readonly #prepared: PreparedDataset;
-  readonly #side: number;
-  readonly #image: Float32Array;
-  readonly #source: Uint8Array<ArrayBuffer>;
-  constructor(session: Session, prepared: PreparedDataset, side: number) {
-    this.#extractor = new FeatureExtractor(session, side);
-    this.#prepared = prepared;
-    this.#side = side;
-    this.#image = new Float32Array(side * side * 3);
-    this.#source = new Uint8Array(side * side * 3);
-  }
-  ofAugmented(view: AugmentedImage): Promise<Features & Cells> {
-    const { train, pixels } = this.#prepared;
-    const pixelsOf = (index: number): Uint8Array => {
-      const sample = train[index];
-      if (!sample) throw new Error(`there is no training image ${index}`);
-      return pixels(sample, this.#source);
-    };
-    renderAugmented(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
-    return this.#extractor.extract(this.#image);
-  }
-  ofSample(sample: Sample): Promise<Features & Cells> {
-    this.#image.set(this.#prepared.pixels(sample, this.#source));
-    return this.#extractor.extract(this.#image);
-  }
-}
 
 /** The weights after the probe or an epoch, and their detections in the validation images. */
 interface Candidate {
@@ -148,11 +113,12 @@ class Resources {
 export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const { training, recipe, detector, prepared, progress } = run;
   const { clock, job } = training;
+  const plan = planSecondNetwork(run);
   const resources = new Resources(run);
   try {
     const started = clock.now();
     const session = await resources.session(featureGraph(detector, recipe.side));
-    const features = new ImageFeatures(session, prepared, recipe.side);
+    const features = new ImageFeatures(new FeatureExtractor(session, detector, recipe.side), prepared, recipe.side);
     const steps = await measureQuantization(features, prepared.train, job.seed);
     const heldBack = await cacheValidation(run, features, resources.cache('validation.features', steps));
     const { trainer, tape, evaluator } = await openHead(run, steps, resources);
@@ -177,21 +143,25 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     progress.update('probe', 1);
     report({ epoch: 0, stage: 'probe', loss, validation: probe.validation, seconds: round(probeSeconds, 2) });
     const tuningStarted = clock.now();
-    const tuned =
-      recipe.recipe === 'auto' ? await fineTune(run, { schedule, slots, started, validate, report }) : undefined;
+    const tuned = isFineTuned(recipe) ? await fineTune(run, { schedule, slots, started, validate, report }) : undefined;
     progress.update('fine-tune', 1);
     // The export needs the memory of the training steps; the feature extractor stays open for the comparison.
     await resources.release(1);
     const best = tuned && isChosen(tuned, probe) ? tuned : probe;
-    const rescored = await rescoreIfBetter(run, features, best, started);
+    const delivered = await chooseRescoring(run, best, {
+      plan,
+      started,
+      features,
+      hasTime: clock.now() - started <= 1000 * shareForTraining * job.limits.wall_seconds,
+      openSession: (graph) => resources.session(graph),
+    });
+    if (delivered.networks?.chosen === 'compact') await resources.release(1);
     return {
+      ...delivered,
       chosen: best.stage,
-      rescoring: rescored?.rescoring,
       weights: new Map([probe, ...(tuned ? [tuned] : [])].map(({ stage, weights }) => [stage, weights])),
-      validated: rescored?.validated ?? best.evaluated,
       curve,
       seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuningStarted) / 1000) },
-      features: (sample) => features.ofSample(sample),
       release: () => resources.release(),
     };
   } catch (e) {
@@ -200,24 +170,12 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   }
 }
 
-async function rescoreIfBetter(
-  run: TrainingRun,
-  features: ImageFeatures,
-  { weights, evaluated }: Candidate,
-  started: number,
-): Promise<Awaited<ReturnType<typeof trainRescoring>> | undefined> {
-  const { clock, job } = run.training;
-  if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) return undefined;
-  const rescored = await trainRescoring(run, features, weights);
-  return keepsPrecision(evaluated, rescored.validated, run.prepared) ? rescored : undefined;
-}
-
 const isChosen = (tuned: Candidate, probe: Candidate): boolean =>
   !tuned.validation || !probe.validation || isBetter(tuned.validation, probe.validation);
 
 async function cacheValidation(
   { training, prepared }: TrainingRun,
-  features: ImageFeatures,
+  features: ImageFeatures<FrozenFeatures>,
   cache: FeatureCache,
 ): Promise<FeatureCache> {
   for (const [slot, sample] of prepared.validation.entries()) {
@@ -302,7 +260,7 @@ async function fineTune(
 }
 
 async function measureQuantization(
-  features: ImageFeatures,
+  features: ImageFeatures<FrozenFeatures>,
   train: readonly Sample[],
   seed: number,
 ): Promise<Float32Array> {
@@ -336,7 +294,7 @@ class TrainingSchedule {
   get #views(): number {
     const { recipe, training, prepared } = this.#run;
     const slots = slotsFor(prepared.train.length, recipe, training.job.limits.disk_mib);
-    return recipe.recipe === 'auto' ? slots : Math.min(slots, probeAugmentations(prepared.train.length));
+    return isFineTuned(recipe) ? slots : Math.min(slots, probeAugmentations(prepared.train.length));
   }
   async #step(rate: number): Promise<number> {
     const { pool, file, trainer } = this.#parts;

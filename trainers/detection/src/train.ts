@@ -1,12 +1,15 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
+import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
-import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
+import { metadataOf, releaseArray, writeModels } from '@platform/trainer-engine/model-file';
+import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
+import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { mostCompared } from '@platform/trainer-engine/near-copies';
 import { Progress } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
@@ -14,14 +17,17 @@ import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { exportOnnx, exportTflite } from './export.ts';
-import { buildEvaluation, chooseThresholds } from './evaluation.ts';
+import type { ExportOptions } from './export.ts';
+import { buildEvaluation } from './evaluation.ts';
 import { initialWeights, headGraph, detectorNetwork } from './head.ts';
 import type { Network, HeadShape } from './head.ts';
 import { trainModel, slotsFor, probeAugmentations } from './train-model.ts';
 import { shapeOf } from './training-run.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
-import { measure } from './measure.ts';
+import { measure, runTrainedDetector } from './measure.ts';
+import type { Models } from './measure.ts';
+import { reportNetworks } from './network-reports.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
@@ -29,6 +35,7 @@ import { writeModelReports } from './reports.ts';
 import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
+import { chooseThresholds } from './thresholds.ts';
 import { rescoringViews } from './train-rescoring.ts';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
@@ -63,6 +70,12 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
     events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
     const run: TrainingRun = { training, device, recipe, detector, prepared, progress, tmp };
     const trained = await trainModel(run);
+    const { networks } = trained;
+    if (networks) {
+      const text = `Delivers the ${networks.chosen} network. ${networks.reason}`;
+      const isRefused = recipe.recipe === 'accurate' && networks.chosen === 'compact';
+      events.emit({ is: 'log', level: isRefused ? 'warn' : 'info', message: text });
+    }
     try {
       return await exportModel(run, trained, started);
     } finally {
@@ -78,9 +91,9 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const [learning = 0, checking = 0, test = 0] = splits.map((split) => ofSplit(examples, split).length);
   const pixels = (recipe.side / 320) ** 2;
   const heldOut = test || checking || learning / 6;
-  const isAuto = recipe.recipe === 'auto';
-  const views = isAuto ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
-  const epochs = isAuto ? epochsFor(recipe, learning) : 0;
+  const isTuned = isFineTuned(recipe);
+  const views = isTuned ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
+  const epochs = isTuned ? epochsFor(recipe, learning) : 0;
   const example = 0.02 * pixels;
   progress.plan('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
   progress.plan('near copies', { phase: 'preparing', cost: 0.3 + Math.min(mostCompared, examples.length) * 0.008 });
@@ -89,6 +102,8 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const seen = Math.min(learning, views);
   progress.plan('fine-tune', { phase: 'training', cost: epochs * example * (seen + 0.4 * checking) });
   progress.plan('rescoring', { phase: 'training', cost: rescoringViews(learning) * 0.025 * pixels });
+  const second = hasSecondNetwork(recipe) ? rescoringViews(learning) : 0;
+  progress.plan('second rescoring', { phase: 'training', cost: second * 0.02 * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 
@@ -123,35 +138,40 @@ function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial 
 }
 
 async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
-  const { training, recipe, detector, prepared } = run;
+  const { training, recipe, prepared } = run;
   const { job, outFolder, clock, events } = training;
+  const { detector, networks } = trained;
   const { labels } = prepared;
+  const alternative = networks?.candidates.find(({ recipe: other }) => other !== networks.chosen);
   const shape = shapeOf(run);
   const thresholds = chooseThresholds(trained.validated, labels.length);
   const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
-  const networkOf = (stage: Stage): Network =>
+  const networkOf = (stage: Stage, of: Pick<TrainedModel, 'detector' | 'rescoring'> = trained): Network =>
     detectorNetwork(
-      detector,
+      of.detector,
       trained.weights.get(stage) ?? new Map<string, Float32Array>(),
       shape,
-      stage === trained.chosen ? trained.rescoring : undefined,
+      stage === trained.chosen ? of.rescoring : undefined,
     );
-  const chosen = networkOf(trained.chosen);
-  const onnx = exportOnnx(chosen, ports);
-  const tflite = job.framework === 'onnx' ? undefined : exportTflite(chosen, ports);
-  const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
-  // Create the files one after the other: each is as large as both pretrained networks.
-  const models = new Map(
-    [...trained.weights.keys()].map((stage) => [
-      stage,
-      () => (stage === trained.chosen ? onnx : exportOnnx(networkOf(stage), ports)),
-    ]),
-  );
-  const measured = await measure(run, trained, { onnx: models, tflite });
+  const reference = await runTrainedDetector(run, trained);
+  // The export needs the memory of the frozen networks.
+  await trained.release();
+  const exported = await writeFiles(training, networkOf(trained.chosen), ports);
+  const measured = await measure(run, reference, {
+    ...filesIn(outFolder, exported),
+    chosen: trained.chosen,
+    others: new Map(
+      [...trained.weights.keys()]
+        .filter((stage) => stage !== trained.chosen)
+        .map((stage) => [stage, () => exportOnnx(networkOf(stage), ports)]),
+    ),
+    alternative: alternative && (() => exportOnnx(networkOf(trained.chosen, alternative), ports)),
+  });
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
+    networks: trained.networks && reportNetworks(trained.networks, trained.chosen, exported, measured),
     thresholds,
     exported,
     measured,
@@ -164,4 +184,20 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
   for (const message of scoreWarnings(evaluation)) events.emit({ is: 'log', level: 'warn', message });
   await writeModelReports(training, evaluation, recipe, detector.license);
   return evaluation;
+}
+
+async function writeFiles(
+  { job, outFolder }: TrainingRun['training'],
+  network: Network,
+  ports: ExportOptions,
+): Promise<ModelsOnDisk> {
+  const onnx = exportOnnx(network, ports);
+  const tflite = job.framework === 'onnx' ? undefined : exportTflite(network, ports);
+  const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
+  for (const bytes of [onnx, tflite]) if (bytes) releaseArray(bytes);
+  return exported;
+}
+function filesIn(folder: string, { onnx, tflite }: ModelsOnDisk): Pick<Models, 'onnx' | 'tflite'> {
+  const pathOf = ({ file }: ModelOnDisk): string => path.join(folder, file);
+  return { onnx: pathOf(onnx), tflite: tflite && pathOf(tflite) };
 }

@@ -12,6 +12,7 @@ import { boxesOf } from '@platform/contract/model-output';
 import { compareDetections } from '../src/measure.ts';
 import { sampleIn } from '../../engine/test/sample-in.ts';
 import { writeJob } from './job-folder.ts';
+import type { Change } from './job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
 
@@ -39,13 +40,27 @@ interface Printed {
   found: { location: number[]; category: number[]; score: number[] }[];
 }
 
-for (const side of [96, 448]) {
-  test(`at ${side} px the official interpreter finds what ONNX Runtime finds, image by image`, async () => {
+/** What is learned is what validates, so that rescoring is kept. */
+const validateOnTraining: Change = {
+  lines: (lines) => [
+    ...lines,
+    ...lines.filter(({ split }) => split === 'train').map((one) => ({ ...one, split: 'validation' as const })),
+  ],
+};
+for (const [side, change] of [
+  [96, { arguments: { recipe: 'probe' } }],
+  [448, { arguments: { recipe: 'probe' } }],
+  [192, { ...validateOnTraining, arguments: { recipe: 'accurate', epochs: '25' } }],
+] as const satisfies [number, Change][]) {
+  const { recipe } = change.arguments;
+  test(`${recipe} at ${side} px: the official interpreter finds what ONNX Runtime finds, image by image`, async () => {
     await using folder = await tempFolder();
-    await writeJob(folder.path, { arguments: { recipe: 'probe', side: String(side) } });
+    await writeJob(folder.path, { ...change, arguments: { ...change.arguments, side: String(side) } });
     const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
+    const card = await readFile(path.join(out, modelFiles.cardText), 'utf8');
+    assert.equal(card.includes('accurate (delivered)'), recipe === 'accurate', card);
     const images = path.join(folder.path, jobFiles.images);
     const pixels: Uint8Array[] = [];
     for (const file of await readdir(images)) pixels.push(await decode(path.join(images, file), side));

@@ -9,8 +9,14 @@ export interface JobArguments {
   epochs?: number;
   side?: number;
   /** Size of the largest model file, in megabytes (10^6 bytes). */
-  maxModelMegabytes?: number;
+  maxModelMegabytes?: number | undefined;
 }
+
+/** Whether the probe is fine-tuned. */
+export const isFineTuned = ({ recipe }: Pick<JobArguments, 'recipe'>): boolean => recipe !== 'probe';
+/** Whether the second network is trained, too. */
+export const hasSecondNetwork = ({ recipe }: Pick<JobArguments, 'recipe'>): boolean =>
+  recipe === 'auto' || recipe === 'accurate';
 
 /** @throws PlatformError INVALID_ARGUMENT. Lists unknown arguments in `unknown` and ignores them. */
 export function parseJobArguments(
@@ -29,7 +35,7 @@ export function parseJobArguments(
     const limit = settingProblem(key, value, kind);
     if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
     const recipe = recipes.find((one) => one === value);
-    if (key === 'recipe') given.recipe = recipe ?? 'auto';
+    if (key === 'recipe') given.recipe = recipe ?? 'compact';
     else if (key === 'max_model_megabytes') given.maxModelMegabytes = Number(value);
     else given[key] = Number(value);
   }

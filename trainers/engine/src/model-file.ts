@@ -30,6 +30,14 @@ export async function writeModels(
   };
 }
 
+/**
+ * Frees the memory of an array that is not used again, such as the bytes of a model: V8's garbage collection comes after
+ * the next session has taken as much.
+ */
+export function releaseArray({ buffer }: Pick<ArrayBufferView, 'buffer'>): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
 /** Metadata of the model files, as text by name. */
 export function metadataOf(
   job: Pick<JobSpec, 'kind' | 'model_version' | 'dataset_id' | 'dataset_version_id'>,

@@ -26,13 +26,14 @@ export type Place = 'cpu' | { cuda: number };
 /**
  * Threads do not spin while they wait: spinning would double the CPU time where other programs share the cores.
  *
+ * @param model - the bytes, or the path of a file.
  * @throws when the GPU cannot be used; there is no silent fallback to the CPU.
  */
-export async function openSession(model: Uint8Array, threads: number, place: Place = 'cpu'): Promise<Session> {
+export async function openSession(model: Uint8Array | string, threads: number, place: Place = 'cpu'): Promise<Session> {
   // NVIDIA's libraries use TensorFloat-32 by default: with 10 bits of mantissa, the exported model would differ from
   // the trained one. They read this variable when they are loaded.
   if (place !== 'cpu') process.env['NVIDIA_TF32_OVERRIDE'] = '0';
-  const session = await ort.InferenceSession.create(model, {
+  const options: ort.InferenceSession.SessionOptions = {
     executionProviders: place === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: place.cuda }],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
@@ -43,7 +44,10 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
     enableCpuMemArena: true,
     enableMemPattern: false,
     extra: { session: { intra_op: { allow_spinning: '0' } } },
-  });
+  };
+  const session = await (typeof model === 'string'
+    ? ort.InferenceSession.create(model, options)
+    : ort.InferenceSession.create(model, options));
   return {
     run: async (feeds, into) => {
       const outputs = into ? await session.run(tensorsOf(feeds), tensorsOf(into)) : await session.run(tensorsOf(feeds));

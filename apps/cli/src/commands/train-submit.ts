@@ -82,7 +82,7 @@ function submitCommand(train: Command, run: Run): void {
     .addOption(
       choiceOption(
         '--recipe <name>',
-        'accurate: two networks, for objects never seen; probe: a first model within seconds',
+        'accurate: a second network, for objects never seen; probe: a first model within seconds',
         recipeWords,
       ),
     )

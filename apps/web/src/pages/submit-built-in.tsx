@@ -101,12 +101,12 @@ const classifierRecipes: Readonly<Record<RecipeName, string>> = {
   auto: 'The better of both, with more time',
   probe: 'First model within seconds',
 };
-const detectorRecipes: Readonly<Partial<Record<RecipeName, string>>> = {
-  auto: 'Best model',
-  probe: classifierRecipes.probe,
+const detectorRecipes: Readonly<Record<RecipeName, string>> = {
+  ...classifierRecipes,
+  accurate: 'Second network, for fewer wrong labels',
 };
 
-/** The recipes of the kind, and the selected one; the first is the default. */
+/** The recipes with the texts of the kind, and the selected one; the first is the default. */
 function chosenRecipe(kind: BuiltInKind, selected: string) {
   const entries = Object.entries(kind === 'object_detection' ? detectorRecipes : classifierRecipes);
   const options = entries.map(([value, text]) => ({ value, text }));

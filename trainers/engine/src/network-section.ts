@@ -1,6 +1,6 @@
 /** Section of a model card about the networks that a job compared. */
 import type { NetworkChoice } from '@platform/contract/evaluation';
-import { table } from '@platform/trainer-engine/markdown';
+import { table } from './markdown.ts';
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
