@@ -1,9 +1,12 @@
 /** File descriptors that the process inherits. */
 import { closeSync, readdirSync, readlinkSync } from 'node:fs';
 
+const left = ['/dev/', '/sys/devices/system/cpu/'];
+
 /**
  * Closes files, folders and sockets inherited from the process that started the runner: an open folder would bypass a
- * sandbox. Call it before the program opens any file. Node's own descriptors are of other types.
+ * sandbox. Call it before the program opens any file. Node's own descriptors are of other types, but for files about the
+ * processor: its threads read these, and close them a moment later.
  */
 export function closeInherited(): void {
   let names: string[];
@@ -15,7 +18,7 @@ export function closeInherited(): void {
   for (const fd of names.map(Number).filter((number) => number > 2)) {
     try {
       const target = readlinkSync(`/proc/self/fd/${fd}`);
-      if (target.startsWith('/') && !target.startsWith('/dev/')) closeSync(fd);
+      if (target.startsWith('/') && !left.some((folder) => target.startsWith(folder))) closeSync(fd);
     } catch {
       // the descriptor of the folder listing itself
     }
