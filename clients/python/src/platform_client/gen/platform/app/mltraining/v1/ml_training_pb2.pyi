@@ -863,7 +863,7 @@ class CheckTrainingDataResponse(_message.Message):
 
     @_builtins.property
     def advice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the split means for the score: labels that no test image shows, images without a group."""
+        """What the split means for the score: labels that no image carries or no test image shows, images without a group."""
 
     def __init__(
         self,
