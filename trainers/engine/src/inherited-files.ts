@@ -1,7 +1,7 @@
 /** File descriptors that the process inherits. */
 import { closeSync, readdirSync, readlinkSync } from 'node:fs';
 
-const left = ['/dev/', '/sys/devices/system/cpu/'];
+const ofNode = ['/dev/', '/sys/devices/system/cpu/'];
 
 /**
  * Closes files, folders and sockets inherited from the process that started the runner: an open folder would bypass a
@@ -18,7 +18,7 @@ export function closeInherited(): void {
   for (const fd of names.map(Number).filter((number) => number > 2)) {
     try {
       const target = readlinkSync(`/proc/self/fd/${fd}`);
-      if (target.startsWith('/') && !left.some((folder) => target.startsWith(folder))) closeSync(fd);
+      if (target.startsWith('/') && !ofNode.some((folder) => target.startsWith(folder))) closeSync(fd);
     } catch {
       // the descriptor of the folder listing itself
     }
