@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from '@platform/client';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
@@ -26,6 +27,13 @@ export function readyOf(line: string): CloudReady {
   const file = ready.credentials_file;
   return { ...ready, ...(file !== undefined && (JSON.parse(readFileSync(file, 'utf8')) as object)) } as CloudReady;
 }
+
+/** Connects as the owner of the organization. */
+export const clientOf = (
+  { url, api_key_id: authEntity, api_key: payload }: CloudReady,
+  options: PlatformClientOptions = {},
+): PlatformClient =>
+  createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload }, ...options });
 
 export interface CloudProcess extends AsyncDisposable {
   readonly ready: CloudReady;

@@ -2,13 +2,12 @@
 // machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ConfigSlice, ServerState, Severity, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 const config = {
@@ -62,55 +61,38 @@ const report = (applied: number, since: number) => {
 test('the page says which part of the machine lags, since when and why, and the editor marks the place', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  const client = clientOf(ready);
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `press ${width}` });
+    const { id = '', partId = '' } = created.machine ?? {};
+    const machine = await wireMachine(created.credentialsJson);
+    await client.fleetClient.saveConfig({ partId, configJson: JSON.stringify(config, null, 2) });
+    await machine.check(report(0, systemClock.wall() - 5 * 60_000));
+
+    const page = await signIn();
+    await page.getByText('0 → 1').waitFor();
+    await page.goto(`${ready.url}/machines/${id}/configure`);
+    await page.getByText(/Revision 1 · not in effect: The machine server 0\.1\.0 cannot run/).waitFor();
+
+    const problems = page.getByRole('region', { name: 'Problems' });
+    await problems.getByText('1 remark, 1 reported by the machine').waitFor();
+    await problems.getByText('on the machine', { exact: true }).waitFor();
+    assert.equal((await page.locator('.cm-lintRange-error').count()) > 0, true, 'the entry is marked');
+    await checkPage(page, `configure, ${width} px`);
+    await page.getByRole('button', { name: /Part status/ }).click();
+    const status = page.getByRole('dialog', { name: 'Part status' });
+    await status.getByText('revision 1 was saved, none is in effect yet').waitFor();
+    const parts = status.getByRole('list', { name: 'Configuration by part' });
+    await parts.getByText(/5 min/).waitFor();
+    await parts.getByText('agent.system_configuration.logging_journald_storage').waitFor();
+    await checkPage(page, `part status, ${width} px`);
+    await page.keyboard.press('Escape');
+
+    await machine.check(report(1, systemClock.wall()));
+    await page.getByText(/^Revision 1 · partly in effect on the machine: agent\.\S+ has no effect$/).waitFor();
+    await problems.getByText('1 remark', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'REVISIONS' }).click();
+    await page.getByText('partly in effect').waitFor();
+    await checkPage(page, `revisions, ${width} px`);
   });
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `press ${width}` });
-      const { id = '', partId = '' } = created.machine ?? {};
-      const machine = await wireMachine(created.credentialsJson);
-      await client.fleetClient.saveConfig({ partId, configJson: JSON.stringify(config, null, 2) });
-      await machine.check(report(0, systemClock.wall() - 5 * 60_000));
-
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await page.getByText('0 → 1').waitFor();
-      await page.goto(`${ready.url}/machines/${id}/configure`);
-      await page.getByText(/Revision 1 · not in effect: The machine server 0\.1\.0 cannot run/).waitFor();
-
-      const problems = page.getByRole('region', { name: 'Problems' });
-      await problems.getByText('1 remark, 1 reported by the machine').waitFor();
-      await problems.getByText('on the machine', { exact: true }).waitFor();
-      assert.equal((await page.locator('.cm-lintRange-error').count()) > 0, true, 'the entry is marked');
-      await checkPage(page, `configure, ${width} px`);
-      await page.getByRole('button', { name: /Part status/ }).click();
-      const status = page.getByRole('dialog', { name: 'Part status' });
-      await status.getByText('revision 1 was saved, none is in effect yet').waitFor();
-      const parts = status.getByRole('list', { name: 'Configuration by part' });
-      await parts.getByText(/5 min/).waitFor();
-      await parts.getByText('agent.system_configuration.logging_journald_storage').waitFor();
-      await checkPage(page, `part status, ${width} px`);
-      await page.keyboard.press('Escape');
-
-      await machine.check(report(1, systemClock.wall()));
-      await page.getByText(/^Revision 1 · partly in effect on the machine: agent\.\S+ has no effect$/).waitFor();
-      await problems.getByText('1 remark', { exact: true }).waitFor();
-      await page.getByRole('link', { name: 'REVISIONS' }).click();
-      await page.getByText('partly in effect').waitFor();
-      await checkPage(page, `revisions, ${width} px`);
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
 });

@@ -5,9 +5,8 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { spawnGroup } from '@platform/kit/node';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { createTaggedDataset } from '../src/tagged-images.ts';
 import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
@@ -123,8 +122,7 @@ test('train check and train submit show the split before a training', async (t) 
   await using cloud = await startCloud();
   const { ready } = cloud;
   const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
-  const credentials = { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key } as const;
-  const client = createPlatformClient({ baseUrl: ready.url, credentials });
+  const client = clientOf(ready);
   const fill = (name: string, counts: Record<string, number>) =>
     createTaggedDataset(client, ready.org_id, name, counts);
   const goodId = await fill('good', { a: 12, b: 12 });

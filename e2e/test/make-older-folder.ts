@@ -2,9 +2,8 @@
 //   node e2e/test/make-older-folder.ts
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createPlatformClient } from '@platform/client';
 import { olderCheckout } from '../lab/older-checkout.ts';
-import { startCloudAt } from '../src/cloud-process.ts';
+import { clientOf, startCloudAt } from '../src/cloud-process.ts';
 import { endState } from '../src/end-state.ts';
 import { fixture, type OlderState, answersOf } from './older-folder.ts';
 import { jsonCli } from '../src/script-server.ts';
@@ -33,10 +32,7 @@ const made: { state?: OlderState } = {};
     PLATFORM_API_KEY: ready.api_key,
     PLATFORM_RELEASE_KEYS: keys,
   });
-  const client = createPlatformClient({
-    baseUrl: url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   await json('release', 'keys', 'init', keys);
   for (const version of ['1.0.0', '1.1.0']) {
     const file = folder.file(`server-${version}`);

@@ -6,7 +6,6 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { createPlatformClient } from '@platform/client';
 import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
@@ -15,7 +14,7 @@ import { openDatabase } from '../../apps/cloud/src/database/database.ts';
 import { openOnlineKey } from '../../apps/cloud/src/releases/online-key.ts';
 import { newestDocument } from '../../apps/cloud/src/releases/store/release-metadata.ts';
 import { keepFresh } from '../../apps/cloud/src/releases/tuf-repository.ts';
-import { type CloudProcess, startCloudAt } from '../src/cloud-process.ts';
+import { clientOf, type CloudProcess, startCloudAt } from '../src/cloud-process.ts';
 import { endState } from '../src/end-state.ts';
 import { startRelay } from '../src/relay.ts';
 import { killAll, linesOf, processesOf, socketOf } from '../src/server-processes.ts';
@@ -85,10 +84,7 @@ test('story: a server is lost with its disk, and restored on another port', asyn
   const { credentials, machine_id: machineId } = await json('machine', 'create', 'press');
   await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
   await using agent = await startSourceAgent(folder.path);
-  const client = createPlatformClient({
-    baseUrl: url,
-    credentials: { type: 'api-key', authEntity: first.ready.api_key_id, payload: first.ready.api_key },
-  });
+  const client = clientOf(first.ready, { baseUrl: url });
   const until = async (what: string, isSo: (now: Machine) => boolean): Promise<void> => {
     const end = systemClock.now() + 120_000;
     for (;;) {

@@ -8,7 +8,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import {
-  createPlatformClient,
   ModelFramework,
   ModelType,
   type PlatformClient,
@@ -18,7 +17,7 @@ import {
 import { tempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import { systemClock } from '@platform/kit/node';
-import { type CloudReady, startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
 import { checkout } from '../src/up-process.ts';
 
@@ -53,14 +52,12 @@ async function containersOf(client: PlatformClient): Promise<string[]> {
     await systemClock.sleep(100);
   }
 }
-const connect = ({ url, api_key_id: authEntity, api_key: payload }: CloudReady): PlatformClient =>
-  createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
 const why = (job: TrainingJobMetadata): string => JSON.stringify(job.errorStatus?.message);
 
 test('the script of the guide: uploaded, refused when it cannot run, run, followed, its model downloaded and used', async () => {
   await using cloud = await startCloud();
   const { org_id: organizationId } = cloud.ready;
-  const client = connect(cloud.ready);
+  const client = clientOf(cloud.ready);
   const training = client.mlTrainingClient;
   const datasetId = await makeDataset(client, organizationId);
   const version = await client.trainingScriptClient.uploadTrainingScript(
@@ -117,7 +114,7 @@ test('the script of the guide: uploaded, refused when it cannot run, run, follow
 test('a script that may use the network reads data with its own key, which ends with the attempt', async () => {
   await using cloud = await startCloud();
   const { org_id: organizationId, url } = cloud.ready;
-  const client = connect(cloud.ready);
+  const client = clientOf(cloud.ready);
   const datasetId = await makeDataset(client, organizationId);
   await using folder = await tempFolder();
   await mkdir(folder.file('model'));

@@ -7,11 +7,10 @@ import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { createPlatformClient } from '@platform/client';
 import { systemClock } from '@platform/kit/node';
 import { seededRandom } from '@platform/kit/testing';
 import { keep } from '../lab/results.ts';
-import { type CloudProcess, startCloudAt } from '../src/cloud-process.ts';
+import { clientOf, type CloudProcess, startCloudAt } from '../src/cloud-process.ts';
 import { endState, postmasterOf } from '../src/end-state.ts';
 import { killAll, linesOf } from '../src/server-processes.ts';
 import { checkout, dataFolder } from '../src/up-process.ts';
@@ -32,10 +31,7 @@ interface Confirmed {
 
 /** Uses the server until a call fails; adds what is confirmed. */
 async function use({ ready }: CloudProcess, cut: number, confirmed: Confirmed): Promise<void> {
-  const client = createPlatformClient({
-    baseUrl: ready.local_url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready, { baseUrl: ready.local_url });
   const signal = AbortSignal.timeout(60_000);
   const repeat = async (work: (n: number) => Promise<void>): Promise<void> => {
     for (let n = 1; !signal.aborted; n++) await work(n);

@@ -4,12 +4,11 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { checkout } from '../src/up-process.ts';
 
@@ -52,10 +51,7 @@ test('story: the page, a mistyped code, the reason on both pages, the right code
   await using cloud = await startCloud();
   await using folder = await tempFolder();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   await using device = await startDevice(folder.path);
   const browser = await launchBrowser();
   try {

@@ -6,12 +6,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { createPlatformClient, ModelType, type PlatformClient, TrainingStatus } from '@platform/client';
+import { ModelType, type PlatformClient, TrainingStatus } from '@platform/client';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import { startSlurm, type SlurmCluster } from '../lab/slurm/process.ts';
-import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
+import { clientOf, type CloudProcess, startCloud } from '../src/cloud-process.ts';
 import { checkout, cleanEnv } from '../src/up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
@@ -73,8 +73,8 @@ test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the qu
   await using cloud = await startCloud();
   await using slurm = await startSlurm();
   await using folder = await tempFolder();
-  const { url, org_id: organizationId, api_key_id: authEntity, api_key: payload } = cloud.ready;
-  const client = createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
+  const { org_id: organizationId } = cloud.ready;
+  const client = clientOf(cloud.ready);
   const training = client.mlTrainingClient;
   const datasetId = await makeDataset(client, organizationId);
   const submit = (version: string, args: Record<string, string>): Promise<string> =>
@@ -178,8 +178,8 @@ test('a training script on Slurm: in its sandbox, with the GPU that it asks for;
   await using cloud = await startCloud();
   await using slurm = await startSlurm();
   await using folder = await tempFolder();
-  const { url, org_id: organizationId, api_key_id: authEntity, api_key: payload } = cloud.ready;
-  const client = createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
+  const { org_id: organizationId } = cloud.ready;
+  const client = clientOf(cloud.ready);
   const training = client.mlTrainingClient;
   const datasetId = await makeDataset(client, organizationId);
   await mkdir(folder.file('script', 'model'), { recursive: true });

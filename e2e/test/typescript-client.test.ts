@@ -4,14 +4,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createPlatformClient, ModelType, PlatformApiError, TrainingStatus } from '@platform/client';
 import tar from 'tar-stream';
-import { type CloudReady, startCloud } from '../src/cloud-process.ts';
-
-const clientOf = ({ url, api_key_id: authEntity, api_key: payload }: CloudReady, fetch?: typeof globalThis.fetch) =>
-  createPlatformClient({
-    baseUrl: url,
-    credentials: { type: 'api-key', authEntity, payload },
-    ...(fetch && { fetch }),
-  });
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 
 async function scriptArchive(): Promise<Uint8Array<ArrayBuffer>> {
   const pack = tar.pack();
@@ -168,7 +161,7 @@ test('the TypeScript client: images, boxes, scripts, jobs with resources, follow
   await training.deleteCompletedTrainingJob(customId);
   await assert.rejects(training.getTrainingJob(customId), { code: 'TRAINING_JOB_NOT_FOUND' });
 
-  const { modelClient: models } = clientOf(ready, cutting([100_000, 1_000_000, 0]));
+  const { modelClient: models } = clientOf(ready, { fetch: cutting([100_000, 1_000_000, 0]) });
   assert.deepEqual(
     (await models.listModels(orgId)).map(({ name }) => name),
     ['made'],

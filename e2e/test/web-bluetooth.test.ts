@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { bluetoothUuids } from '@platform/contract/bluetooth-provisioning';
 import { parseSetUpText } from '@platform/contract/set-up-code';
 import { systemClock } from '@platform/kit/node';
@@ -11,8 +10,9 @@ import type { BrowserContext } from 'playwright-core';
 import { GattProvisioning } from '../../apps/agent/src/endpoints/gatt-provisioning.ts';
 import type { ProvisioningView, Submission } from '../../apps/agent/src/network/provisioning-view.ts';
 import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 
 const fresh: ProvisioningView = {
   manufacturer: 'Example Robotics',
@@ -99,67 +99,47 @@ async function withDevice(context: BrowserContext, { read, write }: ReturnType<t
 test('story: a wrong hotspot password, a network that fails, then the device is online', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'barn' });
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const nearby = device();
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      await withDevice(context, nearby);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/connect`);
-      await page.getByRole('button', { name: 'Find the device' }).click();
-      await page.getByText('No device was chosen.').waitFor();
-      await page.getByRole('button', { name: 'Find the device' }).click();
-      await page.getByText('platform-setup-barn').waitFor();
-      await page.getByText('Example Robotics Rover 2').waitFor();
-      await page.getByLabel('WiFi password').fill('password1');
-      const connect = page.getByRole('button', { name: 'Connect the device' });
-      await page.getByLabel("Password of the device's hotspot").fill('not-the-label');
-      await connect.click();
-      await page.getByText(/The password of its hotspot is wrong/).waitFor();
-      assert.deepEqual(nearby.submitted, []);
-      await checkPage(page, `bluetooth refused, ${width} px`);
+  await atEachWidth({ client }, async ({ width, context, signIn }) => {
+    const nearby = device();
+    await withDevice(context, nearby);
+    const page = await signIn();
+    await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/connect`);
+    await page.getByRole('button', { name: 'Find the device' }).click();
+    await page.getByText('No device was chosen.').waitFor();
+    await page.getByRole('button', { name: 'Find the device' }).click();
+    await page.getByText('platform-setup-barn').waitFor();
+    await page.getByText('Example Robotics Rover 2').waitFor();
+    await page.getByLabel('WiFi password').fill('password1');
+    const connect = page.getByRole('button', { name: 'Connect the device' });
+    await page.getByLabel("Password of the device's hotspot").fill('not-the-label');
+    await connect.click();
+    await page.getByText(/The password of its hotspot is wrong/).waitFor();
+    assert.deepEqual(nearby.submitted, []);
+    await checkPage(page, `bluetooth refused, ${width} px`);
 
-      nearby.state.problem = 'The password of Farm House is wrong.';
-      await page.getByLabel("Password of the device's hotspot").fill('of-the-label');
-      await connect.click();
-      await page.getByText('The password of Farm House is wrong.').waitFor();
+    nearby.state.problem = 'The password of Farm House is wrong.';
+    await page.getByLabel("Password of the device's hotspot").fill('of-the-label');
+    await connect.click();
+    await page.getByText('The password of Farm House is wrong.').waitFor();
 
-      nearby.state.problem = '';
-      await connect.click();
-      await page.getByText('The device is joining the network.').waitFor();
-      nearby.state.view = { ...fresh, isOnline: true };
-      await page.getByText('The device has joined the network.').waitFor();
-      await checkPage(page, `bluetooth joined, ${width} px`);
-      const { wifi, credentials = '' }: Submission = nearby.submitted.at(-1) ?? {};
-      assert.deepEqual(wifi, { ssid: 'Farm House', psk: 'password1', isHidden: false });
-      assert.equal(parseSetUpText(credentials)?.server, ready.url);
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
+    nearby.state.problem = '';
+    await connect.click();
+    await page.getByText('The device is joining the network.').waitFor();
+    nearby.state.view = { ...fresh, isOnline: true };
+    await page.getByText('The device has joined the network.').waitFor();
+    await checkPage(page, `bluetooth joined, ${width} px`);
+    const { wifi, credentials = '' }: Submission = nearby.submitted.at(-1) ?? {};
+    assert.deepEqual(wifi, { ssid: 'Farm House', psk: 'password1', isHidden: false });
+    assert.equal(parseSetUpText(credentials)?.server, ready.url);
+  });
 });
 
 test('a browser without Bluetooth gets a plain sentence, and the other way', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'barn' });
   const browser = await launchBrowser();
   try {

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { tempFolder } from '@platform/kit/testing';
 import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { runCli } from '../src/up-process.ts';
 
@@ -29,10 +28,7 @@ test('story: the tab CONNECT has a command for each released platform, and names
   assert.equal((await runCli(env, 'machine', 'create', 'barn', '--json')).code, 0);
   await publish('linux/amd64');
 
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const browser = await launchBrowser();
   try {
     const context = await browser.newContext({ viewport: { width: 360, height: 740 } });

@@ -1,10 +1,10 @@
 // Lists longer than a page of the web app: a click loads the rest, and a menu contains everything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allMachines, createPlatformClient } from '@platform/client';
+import { allMachines } from '@platform/client';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 
 const machines = 1_005;
@@ -38,10 +38,7 @@ async function clickThrough(page: Page, what: string): Promise<number[]> {
 test('Show more machines, show more datasets, and a menu of all datasets', { timeout: 180_000 }, async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const organizationId = ready.org_id;
   await inTurns(machines, (n) => client.fleetClient.createMachine({ organizationId, name: nth(n) }));
   await inTurns(datasets, (n) => client.datasetClient.createDataset(nth(n), organizationId));

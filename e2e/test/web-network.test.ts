@@ -1,7 +1,6 @@
 // How the app shows the network of a machine, on a wide and on a narrow screen; the test simulates the machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   NetworkAttemptResult,
@@ -12,9 +11,9 @@ import {
   Severity,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 const wifi = { type: NetworkLinkType.WIFI, interface: 'wlan0' };
@@ -61,57 +60,40 @@ const network = () => ({
 test('the page of a machine shows its network, what is tried next and why attempts failed', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `press ${width}` });
-      const { id = '' } = created.machine ?? {};
-      const machine = await wireMachine(created.credentialsJson);
-      await machine.check({});
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await page.goto(`${ready.url}/machines/${id}/configure`);
-      await page.getByRole('link', { name: 'NETWORK' }).click();
-      await page.getByRole('heading', { name: 'No network reported' }).waitFor();
-      await checkPage(page, `no network, ${width} px`);
+  const client = clientOf(ready);
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `press ${width}` });
+    const { id = '' } = created.machine ?? {};
+    const machine = await wireMachine(created.credentialsJson);
+    await machine.check({});
+    const page = await signIn();
+    await page.goto(`${ready.url}/machines/${id}/configure`);
+    await page.getByRole('link', { name: 'NETWORK' }).click();
+    await page.getByRole('heading', { name: 'No network reported' }).waitFor();
+    await checkPage(page, `no network, ${width} px`);
 
-      const condition = {
-        code: 'NETWORK_FALLBACK',
-        severity: Severity.WARNING,
-        message: 'The machine is online only by Barn.',
-        remedy: 'Check the networks of higher priority.',
-      };
-      await machine.check({ network: network(), conditions: [condition] });
-      const state = page.getByRole('region', { name: 'State of the network' });
-      await state.getByText('lower priority', { exact: true }).waitFor();
-      await state.getByText('5 min ago').waitFor();
-      await state.getByText('press-setup').waitFor();
-      await state.getByText(/Tries Office again\. *\((?:in 9|in 10) min/).waitFor();
-      const links = page.getByRole('region', { name: 'Links' });
-      await links.getByText('65 %').waitFor();
-      await links.getByText('192.168.178.120/24').waitFor();
-      await links.getByText('3 h ago').waitFor();
-      await links.getByText('additional network barn-behind-the-gate, priority 5').waitFor();
-      await links.getByText('no cable is plugged in').waitFor();
-      const attempts = page.getByRole('region', { name: 'Last attempts' });
-      await attempts.getByText('The router refuses the password of Office.').first().waitFor();
-      assert.equal(await attempts.getByRole('row').count(), 11);
-      await page.getByText('NETWORK_FALLBACK').waitFor();
-      await checkPage(page, `network, ${width} px`);
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
+    const condition = {
+      code: 'NETWORK_FALLBACK',
+      severity: Severity.WARNING,
+      message: 'The machine is online only by Barn.',
+      remedy: 'Check the networks of higher priority.',
+    };
+    await machine.check({ network: network(), conditions: [condition] });
+    const state = page.getByRole('region', { name: 'State of the network' });
+    await state.getByText('lower priority', { exact: true }).waitFor();
+    await state.getByText('5 min ago').waitFor();
+    await state.getByText('press-setup').waitFor();
+    await state.getByText(/Tries Office again\. *\((?:in 9|in 10) min/).waitFor();
+    const links = page.getByRole('region', { name: 'Links' });
+    await links.getByText('65 %').waitFor();
+    await links.getByText('192.168.178.120/24').waitFor();
+    await links.getByText('3 h ago').waitFor();
+    await links.getByText('additional network barn-behind-the-gate, priority 5').waitFor();
+    await links.getByText('no cable is plugged in').waitFor();
+    const attempts = page.getByRole('region', { name: 'Last attempts' });
+    await attempts.getByText('The router refuses the password of Office.').first().waitFor();
+    assert.equal(await attempts.getByRole('row').count(), 11);
+    await page.getByText('NETWORK_FALLBACK').waitFor();
+    await checkPage(page, `network, ${width} px`);
+  });
 });

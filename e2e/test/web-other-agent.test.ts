@@ -1,17 +1,15 @@
 // A machine with another product's agent in the web app, on a wide and on a narrow screen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 test("the app shows the command that moves a machine from another product's agent", async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const credentials = { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key } as const;
-  const { fleetClient } = createPlatformClient({ baseUrl: ready.url, credentials });
+  const { fleetClient } = clientOf(ready);
   const made = await fleetClient.createMachine({ organizationId: ready.org_id, name: 'barn' });
   const id = made.machine?.id ?? '';
   await (await wireMachine(made.credentialsJson)).checkAsOther('0.28.1');

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
-import { createPlatformClient, ModelType } from '@platform/client';
+import { ModelType } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
@@ -17,10 +17,10 @@ import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { writeJob } from '../../trainers/detection/test/job-folder.ts';
 import { startTrainer } from '../../trainers/engine/test/trainer-process.ts';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 import { wireRunner } from '../src/wire-callers.ts';
 
@@ -133,8 +133,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
   await using job = await tempFolder();
   await using folder = await tempFolder();
   const { ready } = cloud;
-  const credentials = { type: 'api-key' as const, authEntity: ready.api_key_id, payload: ready.api_key };
-  const client = createPlatformClient({ baseUrl: ready.url, credentials });
+  const client = clientOf(ready);
   const image = await publishDetector(job.path, ready, client);
   const datasetId = await client.datasetClient.createDataset('captured', ready.org_id);
   const machine = await startMachine(folder.path, { ready, image, datasetId });
@@ -143,72 +142,56 @@ test('a detector that was trained here runs on a machine, and the app draws its 
   );
   const found = annotations?.bboxes ?? [];
   const bytes = await readFile(image);
-  const browser = await launchBrowser();
-  try {
-    for (const { width, height } of [
-      { width: 1280, height: 800 },
-      { width: 360, height: 740 },
-    ]) {
-      await t.test(`at ${width} px`, async () => {
-        const context = await browser.newContext({ viewport: { width, height } });
-        const complaints = watchComplaints(context);
-        const page = await context.newPage();
-        await page.goto((await client.sessionClient.createSignInLink({})).url);
-        await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(binaryDataId)}`);
-        // The canvas gets its width when the image has loaded.
-        const canvas = page.locator('.box-canvas[style*="width"]');
-        await canvas.locator('.box').first().waitFor();
-        const shown = await canvas.locator('.box').all();
-        assert.equal(shown.length, found.length);
-        const frame = (await canvas.boundingBox()) ?? assert.fail('no image');
-        for (const [i, box] of found.entries()) {
-          const text = `${box.label} ${((box.confidence ?? -1) * 100).toFixed(0)} %`;
-          assert.equal(await shown[i]?.innerText(), text);
-          const place = (await shown[i]?.boundingBox()) ?? assert.fail(`${text} is not drawn`);
-          const edges = [
-            [place.x, frame.x + box.xMinNormalized * frame.width],
-            [place.y, frame.y + box.yMinNormalized * frame.height],
-            [place.x + place.width, frame.x + box.xMaxNormalized * frame.width],
-            [place.y + place.height, frame.y + box.yMaxNormalized * frame.height],
-          ];
-          for (const [is = 0, wanted = 0] of edges)
-            assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
-        }
-        await checkPage(page, 'captured image with predicted boxes');
-        // A box that a user moves is no longer a prediction; an undo makes it one again.
-        const [first = assert.fail('no box')] = shown;
-        const predicted = await first.innerText();
-        const state = page.getByRole('status', { name: 'State of the boxes' });
-        await first.press('ArrowRight');
-        await state.getByText('Saved', { exact: true }).waitFor();
-        assert.ok(await page.getByRole('button', { name: 'Undo' }).isEnabled());
-        assert.equal(await first.innerText(), found[0]?.label);
-        const boxes = async () =>
-          (await client.dataClient.binaryDataByIds([binaryDataId], false))[0]?.metadata?.annotations?.bboxes ?? [];
-        assert.equal((await boxes())[0]?.confidence, undefined);
-        await page.getByRole('button', { name: 'Undo' }).click();
-        await page.getByRole('button', { name: 'Undo', disabled: true }).waitFor();
-        await state.getByText('Saved', { exact: true }).waitFor();
-        await canvas.getByText(predicted, { exact: true }).first().waitFor();
-        assert.equal((await boxes())[0]?.confidence, found[0]?.confidence);
-        const classified = await uploadClassified(ready, Buffer.concat([bytes, Buffer.of(1)]), datasetId);
-        await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(classified)}`);
-        await page.getByText('Predicted by a model').waitFor();
-        await page.getByText('disc 75 %').waitFor();
-        await checkPage(page, 'image with predicted labels');
-        const wrong = page.getByRole('button', { name: 'Remove the predicted label house' });
-        await wrong.click();
-        await wrong.waitFor({ state: 'detached' });
-        const [kept] = await client.dataClient.binaryDataByIds([classified], false);
-        assert.deepEqual(
-          kept?.metadata?.annotations?.classifications.map((one) => one.label),
-          ['disc'],
-        );
-        assert.deepEqual(complaints, []);
-        await context.close();
-      });
+  await atEachWidth({ client, t }, async ({ signIn }) => {
+    const page = await signIn();
+    await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(binaryDataId)}`);
+    // The canvas gets its width when the image has loaded.
+    const canvas = page.locator('.box-canvas[style*="width"]');
+    await canvas.locator('.box').first().waitFor();
+    const shown = await canvas.locator('.box').all();
+    assert.equal(shown.length, found.length);
+    const frame = (await canvas.boundingBox()) ?? assert.fail('no image');
+    for (const [i, box] of found.entries()) {
+      const text = `${box.label} ${((box.confidence ?? -1) * 100).toFixed(0)} %`;
+      assert.equal(await shown[i]?.innerText(), text);
+      const place = (await shown[i]?.boundingBox()) ?? assert.fail(`${text} is not drawn`);
+      const edges = [
+        [place.x, frame.x + box.xMinNormalized * frame.width],
+        [place.y, frame.y + box.yMinNormalized * frame.height],
+        [place.x + place.width, frame.x + box.xMaxNormalized * frame.width],
+        [place.y + place.height, frame.y + box.yMaxNormalized * frame.height],
+      ];
+      for (const [is = 0, wanted = 0] of edges) assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
     }
-  } finally {
-    await browser.close();
-  }
+    await checkPage(page, 'captured image with predicted boxes');
+    // A box that a user moves is no longer a prediction; an undo makes it one again.
+    const [first = assert.fail('no box')] = shown;
+    const predicted = await first.innerText();
+    const state = page.getByRole('status', { name: 'State of the boxes' });
+    await first.press('ArrowRight');
+    await state.getByText('Saved', { exact: true }).waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Undo' }).isEnabled());
+    assert.equal(await first.innerText(), found[0]?.label);
+    const boxes = async () =>
+      (await client.dataClient.binaryDataByIds([binaryDataId], false))[0]?.metadata?.annotations?.bboxes ?? [];
+    assert.equal((await boxes())[0]?.confidence, undefined);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('button', { name: 'Undo', disabled: true }).waitFor();
+    await state.getByText('Saved', { exact: true }).waitFor();
+    await canvas.getByText(predicted, { exact: true }).first().waitFor();
+    assert.equal((await boxes())[0]?.confidence, found[0]?.confidence);
+    const classified = await uploadClassified(ready, Buffer.concat([bytes, Buffer.of(1)]), datasetId);
+    await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(classified)}`);
+    await page.getByText('Predicted by a model').waitFor();
+    await page.getByText('disc 75 %').waitFor();
+    await checkPage(page, 'image with predicted labels');
+    const wrong = page.getByRole('button', { name: 'Remove the predicted label house' });
+    await wrong.click();
+    await wrong.waitFor({ state: 'detached' });
+    const [kept] = await client.dataClient.binaryDataByIds([classified], false);
+    assert.deepEqual(
+      kept?.metadata?.annotations?.classifications.map((one) => one.label),
+      ['disc'],
+    );
+  });
 });

@@ -3,20 +3,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { systemClock } from '@platform/kit/node';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 test('machines are filtered, and the page of one shows what it used over the last day and week', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'pump' });
   const { id = '' } = created.machine ?? {};
   const machine = await wireMachine(created.credentialsJson);
@@ -36,47 +32,33 @@ test('machines are filtered, and the page of one shows what it used over the las
       })),
     },
   );
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      const filter = page.getByLabel('Filter');
-      await filter.fill('architecture=aarch64');
-      await page.getByText('No machine matches').waitFor();
-      await filter.fill('arch=aarch64');
-      await page.getByText(/Machines have no field "arch" to filter by\./).waitFor();
-      await filter.fill('architecture=x86_64, disk_free<2GB');
-      await page.getByRole('link', { name: 'pump' }).waitFor();
-      await page.getByText('Fields', { exact: true }).click();
-      await checkPage(page, `filter of machines, ${width} px`);
-      await page.goto(`${ready.url}/machines/${id}/configure`);
-      const card = page.getByRole('region', { name: 'Use' });
-      await card.getByRole('img', { name: /^Processor: 59\.\d %; the highest line is 100\.0 %/ }).waitFor();
-      await card.getByRole('img', { name: /^Temperature: 44\.\d °C/ }).waitFor();
-      await card.getByRole('img', { name: /^Network: received .*, sent 10 B\/s/ }).waitFor();
-      assert.equal(await card.getByRole('img').count(), 3, 'memory and disk are not reported');
-      await checkPage(page, `samples, ${width} px`);
-      await card.getByRole('button', { name: 'Week' }).click();
-      await card.getByRole('button', { name: 'Week', pressed: true }).waitFor();
-      await card.getByRole('img', { name: /^Processor/ }).waitFor();
-      assert.deepEqual(complaints, []);
-      for (const path of ['machines', 'training']) {
-        await page.goto(`${ready.url}/${path}/${randomUUID()}`);
-        await page.getByText('NOT_FOUND').waitFor();
-        // Longer than the page waits between two refreshes.
-        await systemClock.sleep(1_500);
-        assert.equal(await page.getByText('NOT_FOUND').isVisible(), true, `${path}: it is still there`);
-      }
-      await context.close();
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const page = await signIn();
+    const filter = page.getByLabel('Filter');
+    await filter.fill('architecture=aarch64');
+    await page.getByText('No machine matches').waitFor();
+    await filter.fill('arch=aarch64');
+    await page.getByText(/Machines have no field "arch" to filter by\./).waitFor();
+    await filter.fill('architecture=x86_64, disk_free<2GB');
+    await page.getByRole('link', { name: 'pump' }).waitFor();
+    await page.getByText('Fields', { exact: true }).click();
+    await checkPage(page, `filter of machines, ${width} px`);
+    await page.goto(`${ready.url}/machines/${id}/configure`);
+    const card = page.getByRole('region', { name: 'Use' });
+    await card.getByRole('img', { name: /^Processor: 59\.\d %; the highest line is 100\.0 %/ }).waitFor();
+    await card.getByRole('img', { name: /^Temperature: 44\.\d °C/ }).waitFor();
+    await card.getByRole('img', { name: /^Network: received .*, sent 10 B\/s/ }).waitFor();
+    assert.equal(await card.getByRole('img').count(), 3, 'memory and disk are not reported');
+    await checkPage(page, `samples, ${width} px`);
+    await card.getByRole('button', { name: 'Week' }).click();
+    await card.getByRole('button', { name: 'Week', pressed: true }).waitFor();
+    await card.getByRole('img', { name: /^Processor/ }).waitFor();
+    for (const path of ['machines', 'training']) {
+      await page.goto(`${ready.url}/${path}/${randomUUID()}`);
+      await page.getByText('NOT_FOUND').waitFor();
+      // Longer than the page waits between two refreshes.
+      await systemClock.sleep(1_500);
+      assert.equal(await page.getByText('NOT_FOUND').isVisible(), true, `${path}: it is still there`);
     }
-  } finally {
-    await browser.close();
-  }
+  });
 });

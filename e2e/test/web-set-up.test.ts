@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { codeHeader, deviceHeader, parseSetUpText, redeemPath } from '@platform/contract/set-up-code';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 /** What a device does with the text that a user enters. */
@@ -23,60 +22,43 @@ const misread = (code: string): string => `${code.slice(0, 7)}${code.endsWith('A
 test('story: a user names a device, gets a code, and sees the device come online', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  const client = clientOf(ready);
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const page = await signIn();
+    await checkPage(page, `machines with the way to set-up, ${width} px`);
+    await page.getByRole('link', { name: 'Set up a device' }).click();
+    await page.getByLabel('Name of the device').fill(`device ${width}`);
+    await checkPage(page, `set-up name, ${width} px`);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText(`Waiting for device ${width}.`).waitFor();
+    await page.getByRole('button', { name: 'Create the code' }).click();
+    const shown = page.getByRole('region', { name: 'set-up code' });
+    const text = (await shown.textContent()) ?? '';
+    const known = page.getByRole('region', { name: 'What the server knows' });
+    await known
+      .getByText('No device has tried this code.')
+      .or(known.getByText('leads each device to itself'))
+      .waitFor();
+    assert.equal(await page.getByRole('img', { name: /QR code/ }).count(), 0, 'the name is not complete');
+    await page.getByLabel('Name of its WiFi').fill('platform-setup-barn; "east"');
+    await page.getByRole('img', { name: 'QR code of the WiFi platform-setup-barn; "east"' }).waitFor();
+    await page.getByText('What it cannot know').click();
+    await checkPage(page, `set-up code, ${width} px`);
+
+    assert.match(await redeem(text, width === 360 ? mistyped : misread), /SET_UP_CODE_INVALID/);
+    await known.getByText(/a device tried a code that differs from this one in one letter/).waitFor();
+    await checkPage(page, `set-up refused, ${width} px`);
+    await page.reload();
+    await page.getByText(/A code was created .* Its letters are not stored/).waitFor();
+    await known.getByText(/differs from this one in one letter/).waitFor();
+
+    const machine = await wireMachine(await redeem(text));
+    await known.getByText(/A device redeemed the code and got its credentials/).waitFor();
+    await machine.check({});
+    await page.getByText(`device ${width} is online.`).waitFor();
+    await page.getByText(/It redeemed the code/).waitFor();
+    await checkPage(page, `set-up done, ${width} px`);
+    await page.getByRole('link', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: `device ${width}` }).waitFor();
   });
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await checkPage(page, `machines with the way to set-up, ${width} px`);
-      await page.getByRole('link', { name: 'Set up a device' }).click();
-      await page.getByLabel('Name of the device').fill(`device ${width}`);
-      await checkPage(page, `set-up name, ${width} px`);
-      await page.getByRole('button', { name: 'Continue' }).click();
-      await page.getByText(`Waiting for device ${width}.`).waitFor();
-      await page.getByRole('button', { name: 'Create the code' }).click();
-      const shown = page.getByRole('region', { name: 'set-up code' });
-      const text = (await shown.textContent()) ?? '';
-      const known = page.getByRole('region', { name: 'What the server knows' });
-      await known
-        .getByText('No device has tried this code.')
-        .or(known.getByText('leads each device to itself'))
-        .waitFor();
-      assert.equal(await page.getByRole('img', { name: /QR code/ }).count(), 0, 'the name is not complete');
-      await page.getByLabel('Name of its WiFi').fill('platform-setup-barn; "east"');
-      await page.getByRole('img', { name: 'QR code of the WiFi platform-setup-barn; "east"' }).waitFor();
-      await page.getByText('What it cannot know').click();
-      await checkPage(page, `set-up code, ${width} px`);
-
-      assert.match(await redeem(text, width === 360 ? mistyped : misread), /SET_UP_CODE_INVALID/);
-      await known.getByText(/a device tried a code that differs from this one in one letter/).waitFor();
-      await checkPage(page, `set-up refused, ${width} px`);
-      await page.reload();
-      await page.getByText(/A code was created .* Its letters are not stored/).waitFor();
-      await known.getByText(/differs from this one in one letter/).waitFor();
-
-      const machine = await wireMachine(await redeem(text));
-      await known.getByText(/A device redeemed the code and got its credentials/).waitFor();
-      await machine.check({});
-      await page.getByText(`device ${width} is online.`).waitFor();
-      await page.getByText(/It redeemed the code/).waitFor();
-      await checkPage(page, `set-up done, ${width} px`);
-      await page.getByRole('link', { name: 'Open' }).click();
-      await page.getByRole('heading', { name: `device ${width}` }).waitFor();
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
 });

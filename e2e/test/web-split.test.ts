@@ -1,12 +1,10 @@
 // The form of a training shows the split of the dataset before the submit, on a wide and on a narrow screen.
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { createTaggedDataset } from '../src/tagged-images.ts';
 
 const datasets = {
@@ -61,27 +59,9 @@ async function seesSplit(page: Page, url: string, ids: Ids): Promise<void> {
 test('the form shows the split before the submit', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
+  const client = clientOf(ready);
   const ids = await createDatasets(client, ready.org_id);
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 800],
-      [360, 740],
-    ] as const) {
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await seesSplit(page, ready.url, ids);
-      assert.deepEqual(complaints, [], `${width} px`);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
+  await atEachWidth({ client }, async ({ signIn }) => {
+    await seesSplit(await signIn(), ready.url, ids);
+  });
 });

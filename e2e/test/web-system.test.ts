@@ -1,12 +1,11 @@
 // How the app shows the operating system of a machine, on a wide and on a narrow screen; the test simulates the machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatformClient } from '@platform/client';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { systemClock } from '@platform/kit/node';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 const system = () => ({
@@ -34,50 +33,33 @@ const system = () => ({
 test('the page of a machine shows upgrades and reboots, and a user upgrades it by a button', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
-  });
-  const browser = await launchBrowser();
-  try {
-    for (const [width, height] of [
-      [1280, 900],
-      [360, 740],
-    ] as const) {
-      const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `pump ${width}` });
-      const { id = '' } = created.machine ?? {};
-      const machine = await wireMachine(created.credentialsJson);
-      await machine.check({ system: system() });
-      const context = await browser.newContext({ viewport: { width, height } });
-      const complaints = watchComplaints(context);
-      const page = await context.newPage();
-      await page.goto((await client.sessionClient.createSignInLink({})).url);
-      await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
-      await page.goto(`${ready.url}/machines/${id}/configure`);
-      const card = page.getByRole('region', { name: 'Operating system' });
-      await card.getByText('61 upgrades wait, 1 for security').waitFor();
-      await card.getByText('Sub-process /usr/bin/dpkg returned an error code (1)').waitFor();
-      await card.getByText(/because of.*linux-image-6\.1\.0-41-amd64.*no maintenance window is configured/).waitFor();
-      for (const details of await card.getByText('Packages', { exact: true }).all()) await details.click();
-      await card.getByText('and 11 more').waitFor();
-      await checkPage(page, `operating system, ${width} px`);
+  const client = clientOf(ready);
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: `pump ${width}` });
+    const { id = '' } = created.machine ?? {};
+    const machine = await wireMachine(created.credentialsJson);
+    await machine.check({ system: system() });
+    const page = await signIn();
+    await page.goto(`${ready.url}/machines/${id}/configure`);
+    const card = page.getByRole('region', { name: 'Operating system' });
+    await card.getByText('61 upgrades wait, 1 for security').waitFor();
+    await card.getByText('Sub-process /usr/bin/dpkg returned an error code (1)').waitFor();
+    await card.getByText(/because of.*linux-image-6\.1\.0-41-amd64.*no maintenance window is configured/).waitFor();
+    for (const details of await card.getByText('Packages', { exact: true }).all()) await details.click();
+    await card.getByText('and 11 more').waitFor();
+    await checkPage(page, `operating system, ${width} px`);
 
-      await card.getByRole('button', { name: 'Upgrade now' }).click();
-      await page.getByRole('button', { name: 'Upgrade', exact: true }).click();
-      await card.getByText(/requested/).waitFor();
-      assert.ok((await client.fleetClient.getMachine({ id })).machine?.systemUpgradeRequestedOn);
-      await machine.check({ system: { waitingCount: 0, task: 'upgrade the packages' } });
-      await card.getByText('now: upgrade the packages').waitFor();
-      assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).isDisabled(), true);
-      const why = 'disable_system_configuration is true; restored: /etc/systemd/journald.conf.d/90-platform.conf';
-      await machine.check({ system: { why, withoutApt: true } });
-      await card.getByText(`Not managed by the agent: ${why}.`).waitFor();
-      assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).count(), 0);
-      await checkPage(page, `operating system that is not managed, ${width} px`);
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
+    await card.getByRole('button', { name: 'Upgrade now' }).click();
+    await page.getByRole('button', { name: 'Upgrade', exact: true }).click();
+    await card.getByText(/requested/).waitFor();
+    assert.ok((await client.fleetClient.getMachine({ id })).machine?.systemUpgradeRequestedOn);
+    await machine.check({ system: { waitingCount: 0, task: 'upgrade the packages' } });
+    await card.getByText('now: upgrade the packages').waitFor();
+    assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).isDisabled(), true);
+    const why = 'disable_system_configuration is true; restored: /etc/systemd/journald.conf.d/90-platform.conf';
+    await machine.check({ system: { why, withoutApt: true } });
+    await card.getByText(`Not managed by the agent: ${why}.`).waitFor();
+    assert.equal(await card.getByRole('button', { name: 'Upgrade now' }).count(), 0);
+    await checkPage(page, `operating system that is not managed, ${width} px`);
+  });
 });

@@ -9,10 +9,10 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../src/browser.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
 import { wireRunner } from '../src/wire-callers.ts';
 
 interface Session {
@@ -426,33 +426,15 @@ async function scriptArchive(): Promise<Uint8Array<ArrayBuffer>> {
 test('datasets are labelled, models of every kind trained and looked at in the browser', async (t) => {
   await using cloud = await startCloud();
   const { ready } = cloud;
-  const client = createPlatformClient({
-    baseUrl: ready.url,
-    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  const client = clientOf(ready);
+  await atEachWidth({ client, t }, async ({ width, signIn }) => {
+    const session: Session = { page: await signIn(), ready, client, mark: String(width) };
+    const datasetId = await collects(session);
+    await frames(session, datasetId);
+    await trainsTagger(session, datasetId);
+    await readsDetector(session);
+    await managesJobs(session, datasetId);
+    await seesRunners(session);
+    await runsScript(session, datasetId);
   });
-  const browser = await launchBrowser();
-  try {
-    for (const { width, height } of [
-      { width: 1280, height: 800 },
-      { width: 360, height: 740 },
-    ]) {
-      await t.test(`at ${width} px`, async () => {
-        const context = await browser.newContext({ viewport: { width, height } });
-        const complaints = watchComplaints(context);
-        const session: Session = { page: await context.newPage(), ready, client, mark: String(width) };
-        await session.page.goto((await client.sessionClient.createSignInLink({})).url);
-        const datasetId = await collects(session);
-        await frames(session, datasetId);
-        await trainsTagger(session, datasetId);
-        await readsDetector(session);
-        await managesJobs(session, datasetId);
-        await seesRunners(session);
-        await runsScript(session, datasetId);
-        assert.deepEqual(complaints, []);
-        await context.close();
-      });
-    }
-  } finally {
-    await browser.close();
-  }
 });
