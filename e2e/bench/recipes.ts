@@ -2,6 +2,7 @@
  * Every recipe of the built-in trainers in one table: score, time, memory, file. `--beside=CHECKOUT` puts the recipe
  * that is the default of another checkout (with its packages installed) into the same run, on the same images.
  * node e2e/bench/recipes.ts [--sets=objects-10,stamps-6-multi,own-6] [--recipes=compact] [--beside=CHECKOUT] [--seed=1]
+ *   [--job-seeds=1,2,3]: one row per seed of the training, on the images of --seed
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -52,6 +53,7 @@ const { values: flags } = parseArgs({
     recipes: { type: 'string' },
     beside: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    'job-seeds': { type: 'string' },
   },
 });
 
@@ -72,17 +74,27 @@ async function compose(name: string, { trainer, compose: args }: RecipeSet, fold
 /** With its 95 % interval. */
 function scoreOf(evaluation: AnyEvaluation): string {
   const text = (name: string, score: number): string => `${name} ${scoreText(name, score, evaluation.count)}`;
-  if (evaluation.task === 'single_label_classification') return text('accuracy', evaluation.accuracy);
+  if (evaluation.task === 'single_label_classification') {
+    const before = evaluation.calibration?.accuracy_before;
+    const without = before === undefined ? '' : `, without offsets ${(100 * before).toFixed(1)} %`;
+    return `${text('accuracy', evaluation.accuracy)}${without}`;
+  }
   if (evaluation.task === 'object_detection')
     return `${text('mAP50', evaluation.map50)}, ${text('mAP75', evaluation.map75)}`;
   return `${text('mAP', evaluation.mean_average_precision)}, ${text('micro F1', evaluation.micro_f1)}`;
 }
 
-/** @param recipe - undefined: the trainer's default */
-async function rowOf(folder: string, set: RecipeSet, recipe: string | undefined, root?: string): Promise<string> {
+interface Row {
+  /** Undefined: the trainer's default. */
+  recipe?: string;
+  seed: number;
+  /** Of another checkout. */
+  root?: string;
+}
+async function rowOf(folder: string, set: RecipeSet, { recipe, seed, root }: Row): Promise<string> {
   const jobFile = path.join(folder, jobFiles.job);
   const job = JSON.parse(await readFile(jobFile, 'utf8')) as JobFile;
-  await writeFile(jobFile, JSON.stringify({ ...job, arguments: recipe === undefined ? {} : { recipe } }));
+  await writeFile(jobFile, JSON.stringify({ ...job, seed, arguments: recipe === undefined ? {} : { recipe } }));
   for (const left of [jobFiles.out, jobFiles.events])
     await rm(path.join(folder, left), { recursive: true, force: true });
   const program = trainerFile(set.trainer, 'src/main.ts', root);
@@ -115,8 +127,11 @@ for (const name of flags.sets.split(',')) {
       console.log(`${name}: its images are not available here`);
       continue;
     }
-    if (flags.beside !== undefined) console.log(await rowOf(folder, set, undefined, path.resolve(flags.beside)));
-    for (const recipe of flags.recipes?.split(',') ?? recipes) console.log(await rowOf(folder, set, recipe));
+    for (const seed of (flags['job-seeds'] ?? flags.seed).split(',').map(Number)) {
+      if (flags.beside !== undefined) console.log(await rowOf(folder, set, { seed, root: path.resolve(flags.beside) }));
+      for (const recipe of flags.recipes?.split(',') ?? recipes)
+        console.log(await rowOf(folder, set, { recipe, seed }));
+    }
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -109,10 +109,17 @@ export interface HeldOutReport {
 export interface Calibration {
   /** The logits are divided by it; chosen by the validation images, contained in the model files. */
   temperature: number;
+  /**
+   * Added to the logits before, one per label in their order; chosen and contained likewise. Absent if cross-validation
+   * shows no gain, without test images, with several labels per image, and in files of earlier trainers.
+   */
+  offsets?: number[];
   /** Expected calibration error on the held-out images, in ten bins: 0.03 means that probabilities are off by 3 %. */
   error: number;
-  /** The same without the temperature. */
+  /** The same without temperature and offsets. */
   error_before: number;
+  /** Accuracy on the held-out images without offsets; absent as these are. */
+  accuracy_before?: number;
 }
 
 /** The score "unlike anything seen": the second output of a classifier with one label per image. */

@@ -2,7 +2,8 @@
  * Compares whole trainings on objects that no training image shows: compact (fine-tuned Lite0), lite2 (fine-tuned Lite2),
  * lite2-probe (frozen Lite2), frozen (one probe on Lite0 and Lite2), and means of two of them. The recipe `accurate` is
  * compact+lite2-probe. Sets for development only. With --groups the images of one object have one `group:` tag, so that
- * the validation images show unseen objects, too.
+ * the validation images show unseen objects, too. One label per image: also the accuracy without the offsets of the
+ * calibration.
  *   node recipes.ts [--set=drawings-22] [--networks=compact,lite2-probe,compact+lite2-probe] [--seeds=1] [--epochs=N]
  *     [--groups]
  */
@@ -22,6 +23,7 @@ import type { Training } from '@platform/trainer-engine/training';
 import sharp from 'sharp';
 import { withChosenSplits, writeJobFolder } from '../../engine/test/job-folder.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
+import { uncalibrated } from '../src/calibration.ts';
 import { imageScores, meansOf } from '../src/choose-network.ts';
 import { chooseThresholds, multiLabelScoreOf } from '../src/multi-score.ts';
 import { outputOf } from '../src/objective.ts';
@@ -134,17 +136,21 @@ async function measure(folder: string, seed: number): Promise<void> {
     if (!variant) throw new Error(`${name} is none of ${Object.keys(variants).join(', ')}`);
     const own = { ...recipe, ...variant.change };
     const parts = { training, device, recipe: own, tmp: outFolder, prepared, progress };
-    const [started, before] = [systemClock.now(), process.cpuUsage()];
+    const [started, cpuBefore] = [systemClock.now(), process.cpuUsage()];
     const trained = await trainModel({ ...parts, backbone: variant.read(), readBackbone: () => variant.read() });
-    const { user, system } = process.cpuUsage(before);
+    const { user, system } = process.cpuUsage(cpuBefore);
     const seconds = `${((user + system) / 1e6).toFixed(0)} CPU s, ${((systemClock.now() - started) / 1000).toFixed(0)} s`;
     const result = {
       validated: await trained.evaluate(trained.chosen, validation),
       tested: await trained.evaluate(trained.chosen, test),
     };
     await trained.release();
+    const calibration = trained.calibrations.get(trained.chosen);
+    const before = calibration?.offsets
+      ? `, without offsets ${share(imageScores(uncalibrated(result.tested, output, calibration), output))}`
+      : '';
     found.set(name, result);
-    const about = `delivers its ${trained.chosen}, ${seconds}, load ${loadavg()[0]?.toFixed(1)}`;
+    const about = `delivers its ${trained.chosen}${before}, ${seconds}, load ${loadavg()[0]?.toFixed(1)}`;
     print(name, { result, first: [...found.values()][0] ?? result, output }, about);
   }
   prepared.close();

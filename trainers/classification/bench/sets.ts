@@ -10,7 +10,7 @@ import { composed, photographs, side } from './composites.ts';
 import type { Material, Part, Thing } from './composites.ts';
 import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';
 import type { CutOut } from './cut-outs.ts';
-import { solarCells } from './solar-cells.ts';
+import { solarCells, solarCellsForDevelopment } from './solar-cells.ts';
 
 export interface LabelledImage {
   name: string;
@@ -199,7 +199,7 @@ function* ofFolder({ seed }: Order): Generator<LabelledImage> {
 }
 
 const single = 'single_label_classification';
-/** `development`, `development-multi` and `stamps-6-multi` are what recipes are chosen by. */
+/** `development`, `development-multi`, `stamps-6-multi` and `elpv-development` are what recipes are chosen by. */
 export const testSets: Readonly<Record<string, TestSet>> = {
   'kept-apart': {
     kind: single,
@@ -257,6 +257,7 @@ export const testSets: Readonly<Record<string, TestSet>> = {
     },
   },
   elpv: { kind: single, train: 0, test: 0, images: solarCells },
+  'elpv-development': { kind: single, train: 0, test: 0, images: solarCellsForDevelopment },
   folder: {
     kind: single,
     train: 0,

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
+import type { Random } from '@platform/trainer-engine/random';
 import type { LabelledImage, Order } from './sets.ts';
 
 const cache = fileURLToPath(new URL('../../../.cache/pypi', import.meta.url));
@@ -39,6 +40,16 @@ function* unzip(zip: Buffer): Generator<[string, () => Buffer]> {
   }
 }
 
+function divided(found: readonly Omit<LabelledImage, 'split'>[], random: () => Random): LabelledImage[] {
+  const images: LabelledImage[] = [];
+  for (const members of Map.groupBy(found, ({ labels }) => labels[0]).values()) {
+    const order = shuffled(members, random());
+    const trainCount = Math.round(order.length * 0.75);
+    for (const [i, one] of order.entries()) images.push({ ...one, split: i < trainCount ? 'train' : 'test' });
+  }
+  return images;
+}
+
 /** Certainly functional or certainly defective cells alone, or all with a half as the border; three quarters to learn from. */
 export function solarCells({ seed, train }: Order): LabelledImage[] | undefined {
   const file = wheel();
@@ -53,11 +64,12 @@ export function solarCells({ seed, train }: Order): LabelledImage[] | undefined 
     const label = Number(probability) > 0.5 ? 'defective' : 'functional';
     found.push({ name: path.basename(name), labels: [label], bytes: bytes() });
   }
-  const images: LabelledImage[] = [];
-  for (const members of Map.groupBy(found, ({ labels }) => labels[0]).values()) {
-    const order = shuffled(members, seeded('elpv', seed));
-    const trainCount = Math.round(order.length * 0.75);
-    for (const [i, one] of order.entries()) images.push({ ...one, split: i < trainCount ? 'train' : 'test' });
-  }
+  const images = divided(found, () => seeded('elpv', seed));
   return train > 0 ? shuffled(images, seeded('elpv part', seed)).slice(0, train) : images;
+}
+
+/** The training images of seed 1 alone, divided by the same shares: for choices that must not see the test images. */
+export function solarCellsForDevelopment({ seed }: Order): LabelledImage[] | undefined {
+  const images = solarCells({ seed: 1, train: 0, test: 0 })?.filter(({ split }) => split === 'train');
+  return images && divided(images, () => seeded('elpv development', seed));
 }

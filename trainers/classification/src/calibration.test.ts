@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
-import { atTemperature, calibrationError, chooseTemperature } from './calibration.ts';
+import {
+  atTemperature,
+  calibrated,
+  calibrationError,
+  chooseTemperature,
+  uncalibrated,
+  withOffsets,
+} from './calibration.ts';
+import { chooseCalibration } from './choose-calibration.ts';
 import type { OutputKind } from './head.ts';
-import { softmax } from './score.ts';
+import { argmax, softmax } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 
 /** Images whose labels follow their probabilities, then shown at another temperature. */
@@ -41,6 +49,62 @@ for (const output of ['softmax', 'sigmoid'] as const) {
     }
   });
 }
+
+const odds = [1, -0.5, -0.5];
+const centred = (offsets: Float64Array): number[] => {
+  const mean = offsets.reduce((a, b) => a + b, 0) / offsets.length;
+  return [...offsets].map((one) => one - mean);
+};
+const accuracyOf = (images: readonly EvaluatedImage[]): number =>
+  images.filter(({ classes, probabilities }) => argmax(probabilities) === classes[0]).length / images.length;
+
+test('softmax: a balance that training has moved is moved back, whatever the temperature', () => {
+  for (const applied of [0.5, 1, 2]) {
+    const shown = drawn('softmax', 3000, 1).map(({ classes, probabilities }) => ({
+      classes,
+      probabilities: atTemperature(withOffsets(probabilities, Float64Array.from(odds)), 'softmax', applied),
+    }));
+    const { temperature, offsets = new Float64Array() } = chooseCalibration(shown);
+    for (const [k, offset] of centred(offsets).entries()) {
+      assert.ok(Math.abs(offset * applied + (odds[k] ?? 9)) < 0.15, `${k}: ${offset} at ${applied}`);
+    }
+    assert.ok(Math.abs(Math.log(temperature * applied)) < 0.15, `${temperature} for ${applied}`);
+    const repaired = calibrated(shown, 'softmax', { temperature, offsets });
+    const [undone] = uncalibrated(repaired, 'softmax', { temperature, offsets });
+    for (const [k, p] of shown[0]?.probabilities.entries() ?? []) {
+      assert.ok(Math.abs((undone?.probabilities[k] ?? 9) - p) < 1e-9, 'it can be undone');
+    }
+    const [before, after] = [calibrationError(shown, 'softmax'), calibrationError(repaired, 'softmax')];
+    assert.ok(after < 0.03 && after < before, `${before} to ${after}`);
+    const [hitsBefore, hits] = [accuracyOf(shown), accuracyOf(repaired)];
+    assert.ok(hits > hitsBefore + 0.05, `${hitsBefore} to ${hits}`);
+  }
+});
+
+test('few images, wrong or right, give no offsets', () => {
+  const certain = (label: number): EvaluatedImage => ({
+    classes: [label],
+    probabilities: Float64Array.from({ length: 10 }, (_, k) => (k === label ? 0.91 : 0.01)),
+  });
+  const rightOnes = Array.from({ length: 10 }, (_, label) => certain(label));
+  const wrong = { ...certain(1), classes: [0] };
+  for (const images of [[], rightOnes.slice(0, 1), rightOnes, [...rightOnes.slice(1), wrong]]) {
+    assert.equal(chooseCalibration(images).offsets, undefined, `${images.length} images`);
+  }
+});
+
+test('where the balance is right, nothing is lost by more images', () => {
+  const images = drawn('softmax', 300, 1);
+  const repaired = calibrated(images, 'softmax', chooseCalibration(images));
+  assert.ok(accuracyOf(repaired) > accuracyOf(images) - 0.01, `${accuracyOf(repaired)}`);
+});
+
+test('a label that no validation image has keeps finite offsets', () => {
+  const images = Array.from({ length: 500 }, () => ({ classes: [0], probabilities: Float64Array.of(0.4, 0.3, 0.3) }));
+  const { offsets = [] } = chooseCalibration(images);
+  assert.equal(offsets.length, 3);
+  for (const offset of offsets) assert.ok(Number.isFinite(offset) && Math.abs(offset) < 5, `${offset}`);
+});
 
 test('probabilities near 0 and 1 give what the logits would', () => {
   for (const temperature of [0.25, 2, 4]) {

@@ -11,7 +11,7 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import { bothNames } from '@platform/trainer-engine/pretrained/side-by-side';
 import { round } from '@platform/trainer-engine/progress';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { atTemperature, chooseTemperature } from './calibration.ts';
+import { calibrated, chooseTemperature } from './calibration.ts';
 import { classifierOf, exportOnnx, meanOf } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
 import { runOnnxModel } from './exported-model.ts';
@@ -117,14 +117,11 @@ async function withSecond(first: TrainedNetwork, second: TrainedNetwork): Promis
     trained: {
       ...trained,
       seconds: { probe: round(probe + second.trained.seconds.probe), fine_tune: fineTune },
-      temperatures: new Map([...trained.temperatures, [chosen, temperature]]),
-      evaluate: async (stage, samples) => {
-        if (stage !== chosen) return trained.evaluate(stage, samples);
-        return (await evaluateBoth(samples)).map((one) => ({
-          ...one,
-          probabilities: atTemperature(one.probabilities, objective.output, temperature),
-        }));
-      },
+      calibrations: new Map([...trained.calibrations, [chosen, { temperature }]]),
+      evaluate: async (stage, samples) =>
+        stage === chosen
+          ? calibrated(await evaluateBoth(samples), objective.output, { temperature })
+          : trained.evaluate(stage, samples),
       release: async () => {
         await trained.release();
         await second.trained.release();

@@ -16,7 +16,7 @@ import type { Sample } from './load-images.ts';
 import type { Unlike } from './find-unlike.ts';
 import type { TrainedModel, EpochResult, TrainingRun, Stage } from './train-model.ts';
 import type { Measurements } from './measure.ts';
-import { atTemperature, calibrationError } from './calibration.ts';
+import { calibrationError, uncalibrated } from './calibration.ts';
 import { labelReports, multiLabelScoreOf } from './multi-score.ts';
 import { argmax, classReports, confusionOf, scoreOf } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
@@ -50,7 +50,7 @@ function evaluationOf(input: EvaluationInput): ClassifierEvaluation {
     ...(networks ? { networks } : {}),
   };
   const evaluated = measured.evaluated.get(trained.chosen) ?? [];
-  const calibration = calibrationOf(evaluated, trained);
+  const calibration = calibrationOf(evaluated, prepared.labels, trained);
   if (thresholds) {
     const chosen = thresholds.get(trained.chosen) ?? [];
     const scoreAt = (stage: Stage): MultiLabelEvaluation['probe'] => {
@@ -109,17 +109,18 @@ function unlikeReportOf({ threshold, chosenOn, chosenBy }: Unlike, { unlike }: M
 
 function calibrationOf(
   evaluated: readonly EvaluatedImage[],
-  { chosen, temperatures, objective: { output } }: Pick<TrainedModel, 'chosen' | 'temperatures' | 'objective'>,
+  labels: readonly string[],
+  { chosen, calibrations, objective: { output } }: Pick<TrainedModel, 'chosen' | 'calibrations' | 'objective'>,
 ): Calibration {
-  const temperature = temperatures.get(chosen) ?? 1;
-  const before = evaluated.map(({ classes, probabilities }) => ({
-    classes,
-    probabilities: atTemperature(probabilities, output, 1 / temperature),
-  }));
+  const calibration = calibrations.get(chosen) ?? { temperature: 1 };
+  const { temperature, offsets } = calibration;
+  const before = uncalibrated(evaluated, output, calibration);
   return {
     temperature: round(temperature, 3),
+    ...(offsets && { offsets: Array.from(offsets, (one) => round(one, 3)) }),
     error: round(calibrationError(evaluated, output), 4),
     error_before: round(calibrationError(before, output), 4),
+    ...(offsets && { accuracy_before: scoreOf(before, labels).accuracy }),
   };
 }
 

@@ -161,12 +161,19 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
   );
 }
 
+const percentText = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
 function calibrationNote({ calibration }: ClassifierEvaluation): string[] {
   if (!calibration) return [];
-  const [now, before] = [calibration.error, calibration.error_before].map((error) => `${(100 * error).toFixed(1)} %`);
+  const { error, error_before, temperature, offsets, accuracy_before } = calibration;
+  const [now, before] = [error, error_before].map(percentText);
+  const by = offsets ? `temperature ${temperature} and the offsets of the labels` : `temperature ${temperature}`;
   return [
     '',
-    `Probabilities are off by ${now} on average (expected calibration error on the held-out images; ${before} before the temperature ${calibration.temperature}).`,
+    `Probabilities are off by ${now} on average (expected calibration error on the held-out images; ${before} before the ${by}).`,
+    ...(accuracy_before === undefined
+      ? []
+      : [`Without the offsets, accuracy would be ${percentText(accuracy_before)}.`]),
   ];
 }
 

@@ -14,12 +14,14 @@ import { randomAugmentation } from './augment.ts';
 import { fineTune, parameterValues } from './fine-tune.ts';
 import type { FineTuneTask, TrainingTarget } from './fine-tune.ts';
 import type { Sample } from './load-images.ts';
-import { atTemperature, chooseTemperature } from './calibration.ts';
+import { calibrated, chooseTemperature } from './calibration.ts';
+import { chooseCalibration } from './choose-calibration.ts';
+import type { LogitCalibration } from './calibration.ts';
 import { WeightSnapshot } from './weight-snapshots.ts';
 import { infer, parameterFeeds } from './inference.ts';
 import type { InferenceNetwork, InferenceResult } from './inference.ts';
 import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
-import type { OutputKind, Weights } from './head.ts';
+import type { Weights } from './head.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { PreparedDataset } from './prepare.ts';
@@ -52,9 +54,9 @@ export interface TrainedModel {
   weights: ReadonlyMap<Stage, Weights>;
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Logits are divided by it. */
-  temperatures: ReadonlyMap<Stage, number>;
-  /** Probabilities of the trained network with the weights of `stage`, at its temperature. */
+  /** Of the weights of each stage: they contain it. */
+  calibrations: ReadonlyMap<Stage, LogitCalibration>;
+  /** Calibrated probabilities of the trained network with the weights of `stage`. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
   /** Calls `seen` with the means of the last layer, with the weights of `stage`. It must copy what it keeps. */
   features(stage: Stage, views: readonly View[], seen: (i: number, feature: Float32Array) => void): Promise<void>;
@@ -125,16 +127,24 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const isTunedChosen = probe && tuned && !isProbeBetter(probe, tuned, validation.length);
   progress.update('fine-tune', 1);
   const fineTuneSeconds = tuned ? (clock.now() - tuningStarted) / 1000 : 0;
-  const temperatures = await temperaturesOf(weights, (values) => evaluate(validation, values), objective.output);
+  // Without test images the validation images give the score, so they must not choose what changes answers.
+  const mayChangeAnswers = objective.output === 'softmax' && prepared.test.length > 0;
+  const choose = mayChangeAnswers
+    ? chooseCalibration
+    : (evaluated: readonly EvaluatedImage[]) => ({ temperature: chooseTemperature(evaluated, objective.output) });
+  const calibrations = await calibrate(weights, async (values) => choose(await evaluate(validation, values)));
   return {
     objective,
-    temperatures,
+    calibrations,
     chosen: isTunedChosen ? 'fine-tune' : 'probe',
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
+    // The weights contain the offsets.
     evaluate: async (stage, samples) =>
-      calibrated(await evaluate(samples, weights.get(stage)), objective.output, temperatures.get(stage) ?? 1),
+      calibrated(await evaluate(samples, weights.get(stage)), objective.output, {
+        temperature: calibrations.get(stage)?.temperature ?? 1,
+      }),
     features: (stage, views, seen) => {
       const values = parameterFeeds(tape.parameters, weights.get(stage));
       return inferViews(run, network, values, views, (i, { features: [first] }) =>
@@ -145,22 +155,20 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   };
 }
 
-const calibrated = (evaluated: readonly EvaluatedImage[], output: OutputKind, temperature: number): EvaluatedImage[] =>
-  evaluated.map((one) => ({ ...one, probabilities: atTemperature(one.probabilities, output, temperature) }));
-
-/** The temperature of each stage by the validation images, also added to its weights as `T`. */
-async function temperaturesOf(
+/** Adds the calibration of each stage to its weights: offsets to the bias `B`, the temperature as `T`. */
+async function calibrate(
   weights: Map<Stage, Weights>,
-  validated: (values: Weights) => Promise<EvaluatedImage[]>,
-  output: OutputKind,
-): Promise<ReadonlyMap<Stage, number>> {
-  const temperatures = new Map<Stage, number>();
+  choose: (values: Weights) => Promise<LogitCalibration>,
+): Promise<ReadonlyMap<Stage, LogitCalibration>> {
+  const calibrations = new Map<Stage, LogitCalibration>();
   for (const [stage, values] of weights) {
-    const found = chooseTemperature(await validated(values), output);
-    temperatures.set(stage, found);
-    weights.set(stage, new Map([...values, ['T', Float32Array.of(found)]]));
+    const found = await choose(values);
+    const { temperature, offsets } = found;
+    const bias = values.get('B')?.map((one, k) => one + (offsets?.[k] ?? 0)) ?? new Float32Array();
+    calibrations.set(stage, found);
+    weights.set(stage, new Map([...values, ['B', bias], ['T', Float32Array.of(temperature)]]));
   }
-  return temperatures;
+  return calibrations;
 }
 
 /** Predicts with these parameter values; without them, with those of the tape. */

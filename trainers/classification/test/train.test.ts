@@ -9,6 +9,7 @@ import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/images';
+import { seeded } from '@platform/trainer-engine/random';
 import { shapeLabels, writeJob } from './job-folder.ts';
 import { readEvents } from '../../engine/test/job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
@@ -56,7 +57,9 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(evaluation.accuracy >= 0.8, `accuracy ${evaluation.accuracy}`);
   assert.ok(evaluation.probe && evaluation.fine_tuned);
   assert.ok(evaluation.calibration && evaluation.calibration.temperature >= 0.25 && evaluation.calibration.error < 0.6);
-  assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /Probabilities are off by [\d.]+ % on average/);
+  assert.ok(!('offsets' in evaluation.calibration), 'three validation images choose none');
+  const card = await readFile(path.join(out, 'model_card.md'), 'utf8');
+  assert.match(card, /Probabilities are off by [\d.]+ % on average .* before the temperature [\d.]+\)\.$/m);
   assert.ok(evaluation.model.max_difference <= 1e-4);
   assert.deepEqual(
     evaluation.files.map(({ file }) => file),
@@ -208,8 +211,36 @@ test('without test images the figures are those of validation, and say so', asyn
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 6, validation: 2, test: 0 } });
   assert.equal((await startTrainer(main, folder.path).ended).code, 0);
-  const { evaluated_on: on, count, pictures } = await evaluationIn(folder.path);
+  const { evaluated_on: on, count, pictures, calibration } = await evaluationIn(folder.path);
   assert.deepEqual([on, count, pictures], ['validation', 6, { train: 18, validation: 6, test: 0, skipped: 0 }]);
+  // What changes answers must not be chosen by the images that give the score.
+  assert.ok(calibration && !('offsets' in calibration));
+});
+
+test('labels that images do not explain: the answers get the balance of the validation images, in the files, too', async () => {
+  await using folder = await tempFolder();
+  const random = seeded('any label');
+  await writeJob(folder.path, {
+    arguments: { recipe: 'probe' },
+    count: { train: 20, validation: 30, test: 30 },
+    lines: (lines) =>
+      lines.map((line) => ({
+        ...line,
+        classification_annotations: [{ annotation_label: random() < 0.25 ? 'broken' : 'whole' }],
+      })),
+  });
+  assert.deepEqual(await startTrainer(main, folder.path).ended, { code: 0, signal: null, stderr: '' });
+  const { labels, calibration, accuracy, files } = await evaluationIn(folder.path);
+  const { offsets: [broken = 0, whole = 0] = [], accuracy_before: before = 1 } = calibration ?? {};
+  assert.deepEqual(labels, ['broken', 'whole']);
+  assert.ok(whole > broken + 0.3, `${broken}, ${whole}`);
+  assert.ok(accuracy > before + 0.05, `${before} to ${accuracy}`);
+  for (const { file, max_difference: difference } of files) {
+    assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
+  }
+  const card = await readFile(path.join(folder.path, jobFiles.out, modelFiles.cardText), 'utf8');
+  assert.match(card, / before the temperature [\d.]+ and the offsets of the labels\)\.$/m);
+  assert.match(card, /^Without the offsets, accuracy would be [\d.]+ %\.$/m);
 });
 
 test('bad data ends with 65, the cause on stderr and as an event, and no model', async () => {
