@@ -2,8 +2,6 @@
  * Chooses the calibration of a classifier with one label per image by its validation images. Class weights and chance
  * move the balance between the labels in training; the validation images have the dataset's balance.
  */
-import { pairedGain } from '@platform/trainer-engine/choose-network';
-import type { Gain } from '@platform/trainer-engine/choose-network';
 import { crossEntropy } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 import { atTemperature, calibrated, chooseTemperature } from './calibration.ts';
@@ -18,27 +16,27 @@ const [rounds, sweeps, largestChange, smallestChange] = [6, 30, 1, 1e-4];
 const folds = 5;
 
 /**
- * The most likely temperature, and offsets if images that did not choose them are more likely with these by more than
- * one standard error. With few validation images per label offsets would be chance.
+ * The most likely temperature, and offsets if images that did not choose them become more likely. With few validation
+ * images per label offsets would be chance. A standard error is not asked for: offsets cost nothing, and the prior
+ * keeps small what chance can do.
  */
 export function chooseCalibration(evaluated: readonly EvaluatedImage[]): LogitCalibration {
   const temperature = chooseTemperature(evaluated, 'softmax');
-  const { mean, standard_error: error } = gainOfOffsets(evaluated, temperature);
-  return mean > error ? likeliestCalibration(evaluated, temperature) : { temperature };
+  return gainOfOffsets(evaluated, temperature) > 0 ? likeliestCalibration(evaluated, temperature) : { temperature };
 }
 
-/** What offsets add to the log likelihood of an image, cross-validated. */
-function gainOfOffsets(evaluated: readonly EvaluatedImage[], near: number): Gain {
-  const [without, withThem]: [number[], number[]] = [[], []];
-  for (let fold = 0; fold < folds; fold++) {
+/** What offsets add to the log likelihood, cross-validated. */
+function gainOfOffsets(evaluated: readonly EvaluatedImage[], near: number): number {
+  let gain = 0;
+  for (let fold = 0; fold < Math.min(folds, evaluated.length); fold++) {
     const choosing = evaluated.filter((_, i) => i % folds !== fold);
     const others = evaluated.filter((_, i) => i % folds === fold);
-    const likelihoods = (calibration: LogitCalibration): number[] =>
-      calibrated(others, 'softmax', calibration).map((one) => -crossEntropy(one));
-    without.push(...likelihoods({ temperature: chooseTemperature(choosing, 'softmax', { near }) }));
-    withThem.push(...likelihoods(likeliestCalibration(choosing, near)));
+    const costAt = (calibration: LogitCalibration): number =>
+      calibrated(others, 'softmax', calibration).reduce((sum, one) => sum + crossEntropy(one), 0);
+    gain += costAt({ temperature: chooseTemperature(choosing, 'softmax', { near }) });
+    gain -= costAt(likeliestCalibration(choosing, near));
   }
-  return pairedGain(without, withThem);
+  return gain;
 }
 
 function likeliestCalibration(evaluated: readonly EvaluatedImage[], start: number): LogitCalibration {

@@ -18,7 +18,7 @@ export type Gain = NonNullable<NetworkChoice['gain']>;
  * Mean difference of the scores and its standard error. One image that is better and one that is worse are added: the
  * only two images that differ do not prove that the difference is always the same.
  *
- * @param before - scores of the validation images, higher is better; a difference of 1 is large.
+ * @param before - scores of the validation images, 0 to 1.
  */
 export function pairedGain(before: readonly number[], after: readonly number[]): Gain {
   const differences = [...after.map((score, i) => score - (before[i] ?? 0)), 1, -1];
