@@ -88,7 +88,7 @@ interface Row {
   /** Undefined: the trainer's default. */
   recipe?: string;
   seed: number;
-  /** Of another checkout. */
+  /** Another checkout. */
   root?: string;
 }
 async function rowOf(folder: string, set: RecipeSet, { recipe, seed, root }: Row): Promise<string> {

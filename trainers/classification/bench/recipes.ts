@@ -91,7 +91,8 @@ async function imagesOf(name: string, seed: number): Promise<AsyncIterable<TestI
   return images;
 }
 
-async function measure(folder: string, seed: number): Promise<void> {
+/** Writes a job with the images and reads it as a trainer does. */
+async function makeTraining(folder: string, seed: number): Promise<Training> {
   const kind = testSets[flags.set]?.kind ?? 'single_label_classification';
   const limits = { wall_seconds: 36_000, memory_mib: 4096, disk_mib: 4096 };
   const job = { kind, model_name: flags.set, arguments: {}, seed, limits } as const;
@@ -99,17 +100,21 @@ async function measure(folder: string, seed: number): Promise<void> {
   const outFolder = path.join(folder, jobFiles.out);
   await mkdir(outFolder);
   const threads = availableParallelism();
-  const events = { emit: () => undefined, close: () => undefined };
-  const training: Training = {
+  return {
     job: parseJobSpec(JSON.parse(await readFile(path.join(folder, jobFiles.job), 'utf8'))),
     datasetFile: path.join(folder, jobFiles.dataset),
     outFolder,
-    events,
+    events: { emit: () => undefined, close: () => undefined },
     clock: systemClock,
     threads,
     signal: new AbortController().signal,
     devices: localDevices(threads),
   };
+}
+
+async function measure(folder: string, seed: number): Promise<void> {
+  const training = await makeTraining(folder, seed);
+  const { outFolder, events } = training;
   const { requested } = parseRecipeArguments(training.job);
   if (flags.epochs !== undefined) requested.epochs = Number(flags.epochs);
   const progress = new Progress(events, systemClock);

@@ -21,7 +21,7 @@ import { WeightSnapshot } from './weight-snapshots.ts';
 import { infer, parameterFeeds } from './inference.ts';
 import type { InferenceNetwork, InferenceResult } from './inference.ts';
 import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
-import type { Weights } from './head.ts';
+import type { OutputKind, Weights } from './head.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { PreparedDataset } from './prepare.ts';
@@ -54,7 +54,7 @@ export interface TrainedModel {
   weights: ReadonlyMap<Stage, Weights>;
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Of the weights of each stage: they contain it. */
+  /** The weights of each stage contain its calibration. */
   calibrations: ReadonlyMap<Stage, LogitCalibration>;
   /** Calibrated probabilities of the trained network with the weights of `stage`. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
@@ -88,17 +88,13 @@ const weightDecay = { softmax: 1e-3, sigmoid: 3e-4 } as const;
 const lossImages = 400;
 
 export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
-  const { training, device, recipe, backbone, prepared, progress } = run;
-  const { job, clock, devices } = training;
+  const { training, recipe, backbone, prepared, progress } = run;
+  const { job, clock } = training;
   const { train, validation, labels } = prepared;
   const geometry = { batch: recipe.batch, side: recipe.side, classes: labels.length };
   const objective = objectiveOf(recipe.task, train, labels);
   const { model, tape } = trainingGraph(backbone, geometry, recipe.freezeUntil, objective.output);
-  const inference = { ...geometry, batch: inferenceBatch };
-  const graph = inferenceGraph(backbone, inference, recipe.freezeUntil, objective.output);
-  const session = await devices.open(graph, device.place);
-  const { features } = headOf(backbone, objective.output, geometry);
-  const network: InferenceNetwork = { ...inference, session, features };
+  const network = await openNetwork(run, objective.output);
   const evaluate: Evaluate = (samples, values) =>
     evaluateWith(run, network, parameterFeeds(tape.parameters, values), objective, samples);
   const curve: EpochResult[] = [];
@@ -111,8 +107,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   await fitLinearProbe(run, network, tape, objective);
   progress.update('probe', 1);
   const probe = validation.length === 0 ? undefined : objective.validation(await evaluate(validation));
-  const some = await evaluate(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages));
-  const { loss } = meanLoss(some.map((one) => objective.lossOf(one)));
+  const loss = await lossOn(shuffled(train, seeded('loss', job.seed)).slice(0, lossImages), objective, evaluate);
   const probeSeconds = (clock.now() - probeStarted) / 1000;
   report({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
@@ -127,12 +122,11 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const isTunedChosen = probe && tuned && !isProbeBetter(probe, tuned, validation.length);
   progress.update('fine-tune', 1);
   const fineTuneSeconds = tuned ? (clock.now() - tuningStarted) / 1000 : 0;
-  // Without test images the validation images give the score, so they must not choose what changes answers.
-  const mayChangeAnswers = objective.output === 'softmax' && prepared.test.length > 0;
-  const choose = mayChangeAnswers
-    ? chooseCalibration
-    : (evaluated: readonly EvaluatedImage[]) => ({ temperature: chooseTemperature(evaluated, objective.output) });
-  const calibrations = await calibrate(weights, async (values) => choose(await evaluate(validation, values)));
+  const calibrations = await calibrate(weights, (values) => evaluate(validation, values), {
+    output: objective.output,
+    // Without test images the validation images give the score, so they must not choose what changes answers.
+    mayChangeAnswers: prepared.test.length > 0,
+  });
   return {
     objective,
     calibrations,
@@ -140,30 +134,52 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
-    // The weights contain the offsets.
-    evaluate: async (stage, samples) =>
-      calibrated(await evaluate(samples, weights.get(stage)), objective.output, {
-        temperature: calibrations.get(stage)?.temperature ?? 1,
-      }),
+    evaluate: async (stage, samples) => {
+      const { temperature = 1 } = calibrations.get(stage) ?? {};
+      return calibrated(await evaluate(samples, weights.get(stage)), objective.output, { temperature });
+    },
     features: (stage, views, seen) => {
       const values = parameterFeeds(tape.parameters, weights.get(stage));
       return inferViews(run, network, values, views, (i, { features: [first] }) =>
         seen(i, first ?? new Float32Array()),
       );
     },
-    release: () => session.release(),
+    release: () => network.session.release(),
   };
 }
 
-/** Adds the calibration of each stage to its weights: offsets to the bias `B`, the temperature as `T`. */
+async function lossOn(samples: readonly Sample[], { lossOf }: Objective, evaluate: Evaluate): Promise<number> {
+  const evaluated = await evaluate(samples);
+  return meanLoss(evaluated.map((one) => lossOf(one))).loss;
+}
+
+async function openNetwork(
+  { training, device, recipe, backbone, prepared }: TrainingRun,
+  output: OutputKind,
+): Promise<InferenceNetwork> {
+  const geometry = { batch: inferenceBatch, side: recipe.side, classes: prepared.labels.length };
+  const graph = inferenceGraph(backbone, geometry, recipe.freezeUntil, output);
+  const session = await training.devices.open(graph, device.place);
+  return { ...geometry, session, features: headOf(backbone, output, geometry).features };
+}
+
+/**
+ * Chooses the calibration of each stage by the validation images and adds it to its weights: offsets to the bias `B`, the
+ * temperature as `T`.
+ */
 async function calibrate(
   weights: Map<Stage, Weights>,
-  choose: (values: Weights) => Promise<LogitCalibration>,
+  validated: (values: Weights) => Promise<EvaluatedImage[]>,
+  { output, mayChangeAnswers }: { output: OutputKind; mayChangeAnswers: boolean },
 ): Promise<ReadonlyMap<Stage, LogitCalibration>> {
   const calibrations = new Map<Stage, LogitCalibration>();
   for (const [stage, values] of weights) {
-    const found = await choose(values);
-    const { temperature, offsets } = found;
+    const evaluated = await validated(values);
+    const found =
+      output === 'softmax' && mayChangeAnswers
+        ? chooseCalibration(evaluated)
+        : { temperature: chooseTemperature(evaluated, output) };
+    const { temperature, offsets }: LogitCalibration = found;
     const bias = values.get('B')?.map((one, k) => one + (offsets?.[k] ?? 0)) ?? new Float32Array();
     calibrations.set(stage, found);
     weights.set(stage, new Map([...values, ['B', bias], ['T', Float32Array.of(temperature)]]));
