@@ -111,8 +111,8 @@ export interface Calibration {
   temperature: number;
   /**
    * Added to the logits before, one per label in their order; chosen and contained likewise. Absent if cross-validation
-   * shows no gain, without test images, with several labels per image, with two networks (each has its own), and in
-   * files of earlier trainers.
+   * shows no gain, without test images, if validation images have another balance than training images, with several
+   * labels per image, with two networks (each has its own), and in files of earlier trainers.
    */
   offsets?: number[];
   /** Expected calibration error on the held-out images, in ten bins: 0.03 means that probabilities are off by 3 %. */

@@ -4,6 +4,7 @@ import type { DatasetLine, Split } from '@platform/contract/job';
 import {
   advice,
   classWeights,
+  hasSameBalance,
   labelExamples,
   labelWeights,
   ofSplit,
@@ -146,6 +147,29 @@ test('validation images of several labels serve each of them', () => {
     String(counts),
   );
   assert.ok(validation.length <= 4);
+});
+
+test('validation images have the balance of the training images, unless a user chose others', () => {
+  const of = (...counts: number[]) =>
+    counts.flatMap((count, label) => many(count, 1000 * label, []).map((one) => ({ line: one, classes: [label] })));
+  const cases: [number, number, boolean][] = [
+    [70, 30, true],
+    [80, 20, true],
+    [50, 50, false],
+    [100, 0, false],
+    [7, 3, true],
+    [4, 2, true],
+    [3, 3, false],
+    [0, 9, false],
+  ];
+  for (const [a, b, expected] of cases) {
+    assert.equal(hasSameBalance(of(700, 300, 3), of(a, b), 3), expected, `${a} and ${b}`);
+  }
+  const examples = of(700, 300, 3);
+  for (const seed of [1, 2, 3]) {
+    const split = withValidation(examples, seed);
+    assert.ok(hasSameBalance(ofSplit(split, 'train'), ofSplit(split, 'validation'), 3));
+  }
 });
 
 test('rare labels count more where they are there, within limits', () => {

@@ -150,6 +150,18 @@ function countsOf(examples: readonly Example[], classes: number): number[] {
 }
 
 /**
+ * Whether the labels are about as frequent in the second as in the first: each count is within one image or a half of
+ * what to expect. Users may choose validation images, or groups decide, so a label may have few or none.
+ */
+export function hasSameBalance(first: readonly Example[], second: readonly Example[], classes: number): boolean {
+  const found = countsOf(second, classes);
+  return countsOf(first, classes).every((count, label) => {
+    const expected = (count * second.length) / Math.max(1, first.length);
+    return Math.abs((found[label] ?? 0) - expected) <= Math.max(1, expected / 2);
+  });
+}
+
+/**
  * One weight per class, mean 1 over the examples: inverse to the class frequency, capped at four times the balanced
  * weight.
  */

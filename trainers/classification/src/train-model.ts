@@ -24,6 +24,7 @@ import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
 import type { OutputKind, Weights } from './head.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
+import { hasSameBalance } from './dataset.ts';
 import type { PreparedDataset } from './prepare.ts';
 import { headOf, sizeOf } from './head.ts';
 import { ProbeFeatures, trainLinearProbe } from './linear-probe.ts';
@@ -124,8 +125,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const fineTuneSeconds = tuned ? (clock.now() - tuningStarted) / 1000 : 0;
   const calibrations = await calibrate(weights, (values) => evaluate(validation, values), {
     output: objective.output,
-    // Without test images the validation images give the score, so they must not choose what changes answers.
-    mayChangeAnswers: prepared.test.length > 0,
+    hasOffsets: mayChangeAnswers(prepared),
   });
   return {
     objective,
@@ -147,6 +147,13 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     release: () => network.session.release(),
   };
 }
+
+/**
+ * Without test images the validation images give the score, so they must not choose what changes answers. Those that a
+ * user chose may have another balance than the dataset.
+ */
+const mayChangeAnswers = ({ train, validation, test, labels }: PreparedDataset): boolean =>
+  test.length > 0 && hasSameBalance(train, validation, labels.length);
 
 async function lossOn(samples: readonly Sample[], { lossOf }: Objective, evaluate: Evaluate): Promise<number> {
   const evaluated = await evaluate(samples);
@@ -170,13 +177,13 @@ async function openNetwork(
 async function calibrate(
   weights: Map<Stage, Weights>,
   validated: (values: Weights) => Promise<EvaluatedImage[]>,
-  { output, mayChangeAnswers }: { output: OutputKind; mayChangeAnswers: boolean },
+  { output, hasOffsets }: { output: OutputKind; hasOffsets: boolean },
 ): Promise<ReadonlyMap<Stage, LogitCalibration>> {
   const calibrations = new Map<Stage, LogitCalibration>();
   for (const [stage, values] of weights) {
     const evaluated = await validated(values);
     const found =
-      output === 'softmax' && mayChangeAnswers
+      output === 'softmax' && hasOffsets
         ? chooseCalibration(evaluated)
         : { temperature: chooseTemperature(evaluated, output) };
     const { temperature, offsets }: LogitCalibration = found;

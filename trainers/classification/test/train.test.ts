@@ -243,6 +243,24 @@ test('labels that images do not explain: the answers get the balance of the vali
   assert.match(card, /^Without the offsets, accuracy would be [\d.]+ %\.$/m);
 });
 
+test('validation images of one label alone do not choose how often the model says it', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, {
+    arguments: { recipe: 'probe' },
+    count: { train: 20, validation: 10, test: 4 },
+    lines: (lines) => {
+      const [named = ''] = shapeLabels;
+      return lines.map((line) =>
+        line.split === 'validation' ? { ...line, classification_annotations: [{ annotation_label: named }] } : line,
+      );
+    },
+  });
+  assert.deepEqual(await startTrainer(main, folder.path).ended, { code: 0, signal: null, stderr: '' });
+  const { calibration, unlike, evaluated_on: on } = await evaluationIn(folder.path);
+  assert.deepEqual([on, unlike?.chosen_on, unlike?.chosen_count], ['test', 'validation', 30]);
+  assert.ok(calibration && !('offsets' in calibration));
+});
+
 test('bad data ends with 65, the cause on stderr and as an event, and no model', async () => {
   const cases: [string, Parameters<typeof writeJob>[1], RegExp, string][] = [
     [
