@@ -54,6 +54,9 @@ for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${fil
 const { routedCalls } = await import('./gen/routed-calls.ts');
 wanted.set('docs/generated/rpc.md', rpcDocs(protos, routedCalls()));
 
+const { measuredValuesDocs } = await import('./gen/measured-values.ts');
+wanted.set('docs/measured-values.md', measuredValuesDocs());
+
 const stale = filesUnder(path.join(root, classes))
   .map((file) => `${classes}/${file}`)
   .filter((file) => !wanted.has(file));

@@ -86,7 +86,16 @@ const may: Readonly<Record<string, readonly string[]>> = {
   ],
   tools: ['node:', '@platform/contract', 'packages/contract/src', '*'],
   // The generators import the code that they document.
-  'tools/gen': ['node:', '@platform/contract', 'apps/cloud/src', 'apps/agent/src/machines', '*'],
+  'tools/gen': [
+    'node:',
+    '@platform/contract',
+    '@platform/releases',
+    'apps/agent/src',
+    'apps/cloud/src',
+    'apps/machine-server/src',
+    'apps/web/src/view',
+    '*',
+  ],
 };
 const isOurs = (to: string): boolean => to.startsWith('@platform/');
 const folderOf = (file: string): string =>

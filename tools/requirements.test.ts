@@ -7,6 +7,7 @@ import type { Field } from '../packages/contract/src/config-field.ts';
 import { errorTable } from '../packages/contract/src/error-table.ts';
 import { fieldTable } from '../packages/contract/src/gen/agent-config.gen.ts';
 import { settingPages } from './gen/config-docs.ts';
+import { measuredValues } from './gen/measured-values.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -64,14 +65,25 @@ test('every behaviour that is promised names a test that is there, and no id twi
   assert.equal(new Set(ids).size, ids.length);
   const missing = rows.filter(([, , , , held = '']) => {
     const [, file = '', title = ''] = /^`([^`]+)` (.+)$/.exec(held) ?? [];
-    try {
-      return !readFileSync(path.join(root, file), 'utf8')
-        .split('\n')
-        .some((line) => /^\s*(?:\w+\.)?(?:test|on)\(/.test(line) && line.includes(title));
-    } catch {
-      return true;
-    }
+    return !hasTest(file, title);
   });
+  assert.deepEqual(missing, []);
+});
+
+function hasTest(file: string, title: string): boolean {
+  try {
+    return readFileSync(path.join(root, file), 'utf8')
+      .split('\n')
+      .some((line) => /^\s*(?:\w+\.)?(?:test|on)\(/.test(line) && line.includes(title));
+  } catch {
+    return false;
+  }
+}
+
+test('every measured value names a test that stops its source, and is listed once', () => {
+  const names = measuredValues.map(({ value }) => value);
+  assert.equal(new Set(names).size, names.length);
+  const missing = measuredValues.filter(({ test: [file, title] }) => !hasTest(file, title)).map(({ value }) => value);
   assert.deepEqual(missing, []);
 });
 

@@ -5,7 +5,6 @@
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
@@ -23,6 +22,7 @@ import {
 } from '../src/agent-process.ts';
 import { type Meter, meter } from '../src/meter.ts';
 import { checkout } from '../src/up-process.ts';
+import { thisHost, today } from '../src/this-host.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -377,7 +377,7 @@ function writeTable(): void {
   const lines = [
     '# The agent, measured',
     '',
-    `Written by \`npm run bench:agent\` on ${new Date(systemClock.wall()).toISOString().slice(0, 10)}. ${os.cpus()[0]?.model ?? 'unknown processor'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}; load ${load} at the end, the management server and everything else on the same machine.`,
+    `Written by \`npm run bench:agent\` on ${today()}. ${thisHost()}; load ${load} at the end, the management server and everything else on the same machine.`,
     '',
     `The compiled agent (Bun 1.4.5) and, as the measure of it, the same sources on the pinned Node ${process.version} in one file (the way out, never shipped) run side by side against one management server, each with a real machine server. Starts: the middle of ${starts}, from the start of the process until systemd would hear READY, and until the first bytes of a configuration check leave. Idle: ${idleMinutes} minutes after ${warmMinutes} of rest; bytes of the wire are those of HTTP (no TLS here, no TCP headers), nearly all of them held checks of 55 seconds. Resident memory is what the kernel has not reclaimed: on a machine that needs its memory it is less, because most of it are pages of the program file that were read once. Updates: bytes of all calls until it was reported as installed, seconds from the first request for a file or patch until then (the report comes up to a second later). The two versions differ in their number alone, so a patch is as small as it gets. Times on a busy machine are upper bounds.`,
     '',

@@ -5,13 +5,13 @@
  * node e2e/bench/fleet.ts [--agents=10000] [--log-machines=200] [--log-calls=20] [--only-logs] [--no-file]
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { longestHoldMs } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { cpuMs, FleetLab, rssMib } from '../src/fleet-lab.ts';
 import { checkout } from '../src/up-process.ts';
+import { thisHost, today } from '../src/this-host.ts';
 import { Fleet } from './fleet-agents.ts';
 import { type LogFigures, measureLogs } from './fleet-logs.ts';
 
@@ -213,12 +213,10 @@ async function withAgents(): Promise<void> {
 }
 
 function write(): void {
-  const machine = `${os.cpus()[0]?.model}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
-  const day = new Date(systemClock.wall()).toISOString().slice(0, 10);
   const lines = [
     '# A fleet on one management server, measured',
     '',
-    `Written by \`npm run bench:fleet\` on ${day}. ${machine}; load ${loadBefore} before, ${load()} at the end. Server, database and ${agents.toLocaleString('en')} simulated agents share the machine, each agent with a connection of its own.`,
+    `Written by \`npm run bench:fleet\` on ${today()}. ${thisHost()}; load ${loadBefore} before, ${load()} at the end. Server, database and ${agents.toLocaleString('en')} simulated agents share the machine, each agent with a connection of its own.`,
     '',
     'CPU time is the figure to trust; seconds, and milliseconds of answers, grow with whatever else the machine does.',
     '',

@@ -7,7 +7,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -20,6 +19,7 @@ import { startRunnerProcess } from '../src/acting-runner.ts';
 import { postmasterOf } from '../src/end-state.ts';
 import { JobLab } from '../src/job-lab.ts';
 import { checkout } from '../src/up-process.ts';
+import { thisHost, today } from '../src/this-host.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -382,13 +382,11 @@ async function leasesPerSecond(lab: JobLab): Promise<number> {
 
 function write(): void {
   const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ');
-  const machine = `${os.cpus()[0]?.model}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
-  const day = new Date(systemClock.wall()).toISOString().slice(0, 10);
   const cell = (value: string | undefined): string => value ?? '';
   const lines = [
     '# The job queue, measured',
     '',
-    `Written by \`npm run bench:jobs\` on ${day}. ${machine}; load ${load} at the end, server, database, runner and the clients all on it.`,
+    `Written by \`npm run bench:jobs\` on ${today()}. ${thisHost()}; load ${load} at the end, server, database, runner and the clients all on it.`,
     '',
     `“Empty” and “full” are the same calls in the same run, with nothing and with ${total.toLocaleString('en')} jobs waiting. Ratios say more than milliseconds: those depend on the machine and on what else it does.`,
     '',

@@ -2,8 +2,9 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ConfigSlice, SliceState, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ConfigSlice, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { tempFolder } from '@platform/kit/testing';
+import { isSliceInEffect } from '../src/config-in-effect.ts';
 import type { container } from './machine.ts';
 
 /** A release of Debian: its name, and that of its archive. */
@@ -14,15 +15,8 @@ interface Release {
 
 type Container = Awaited<ReturnType<typeof container>>;
 
-/** The system configuration is in effect. */
-export const isSystemApplied = ({ report }: Machine): boolean =>
-  report?.slices.find(({ slice }) => slice === ConfigSlice.SYSTEM)?.state === SliceState.IN_EFFECT;
-
-/** The revision of the system configuration that is in effect; 0: none is. */
-export const appliedRevision = ({ report }: Machine): bigint => {
-  const slice = report?.slices.find((one) => one.slice === ConfigSlice.SYSTEM);
-  return slice?.state === SliceState.IN_EFFECT ? (slice.appliedRevision ?? 0n) : 0n;
-};
+/** The saved system configuration is in effect. */
+export const isSystemApplied = (machine: Machine): boolean => isSliceInEffect(machine, ConfigSlice.SYSTEM);
 
 /** An archive in /srv/repo of the machine, with its packages at version 1.0. */
 export async function aptArchive(

@@ -34,6 +34,8 @@ export interface LabMachine extends AsyncDisposable {
 
 /** A container that gets packages of Debian. */
 export interface Container extends LabMachine {
+  /** Its files on this host, while it is up. */
+  readonly root: string;
   /** Installs packages without starting their services, from the archive that this host uses. */
   install(...packages: string[]): Promise<void>;
 }
@@ -85,6 +87,10 @@ const mustIn = async (name: string, command: string, result: CommandResult): Pro
     throw new Error(`on ${name}, "${command}" ended with ${result.code}:\n${result.stdout}${result.stderr}`);
   return result.stdout.trimEnd();
 };
+
+/** As in env.sh. */
+const labFolder = (env: NodeJS.ProcessEnv): string =>
+  env['PLATFORM_LAB'] ?? path.join(env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'platform-lab');
 
 const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
 
@@ -163,6 +169,7 @@ async function startContainer(
   return {
     name,
     exec,
+    root: path.join(labFolder(env), 'ct', name, 'root'),
     must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
     push: async (folder, ...files) => void (await ct('push', folder, ...files)),
     install: async (...packages) => void (packages.length > 0 && (await ct('packages', ...packages))),
@@ -237,9 +244,7 @@ export async function virtualMachine(
  * @param filesPort - of this host's loopback; the machine reaches it as app.platform.test:8099
  */
 export function arm64Machine(serverPort: number, filesPort?: number): Promise<VirtualMachine> {
-  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  const folder = process.env['PLATFORM_LAB'] ?? path.join(cache, 'platform-lab');
-  const env = { ...process.env, PLATFORM_LAB: path.join(folder, 'arm64') };
+  const env = { ...process.env, PLATFORM_LAB: path.join(labFolder(process.env), 'arm64') };
   const more = filesPort === undefined ? [] : ['--port', `8099:${filesPort}`];
   return startVirtualMachine('up', serverPort, more, env);
 }

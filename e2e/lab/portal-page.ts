@@ -13,10 +13,10 @@ export interface PortalPage {
   hidden: Readonly<Record<string, string>>;
 }
 
-/** Opens the page from a probe, as a phone does. */
-export function openPortal(phone: Phone, seconds = 120): Promise<PortalPage> {
-  return eventually('the portal answers a probe', seconds, async () => {
-    const answer = await phone.get(probe).catch(() => undefined); // the portal is not open yet
+/** Opens the page from a probe, as a phone does, or from a URL that a user types. */
+export function openPortal(phone: Phone, seconds = 120, url = probe): Promise<PortalPage> {
+  return eventually(`the portal answers ${url}`, seconds, async () => {
+    const answer = await phone.get(url).catch(() => undefined); // the portal is not open yet
     if (answer?.status !== 200 || !answer.body.includes('<form')) return undefined;
     return { url: answer.url, text: textOf(answer.body), hidden: hiddenOf(answer.body) };
   });

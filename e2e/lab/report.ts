@@ -50,6 +50,18 @@ const proofs: readonly [proof: string, ...scenarios: string[]][] = [
   ['q: WPA2-enterprise', 'WPA2-enterprise'],
   ['r: country of the radio', 'a country', 'a new country'],
   ['s: leave over the WiFi in use', 'cold boot', 'uninstall'],
+  ['t: random walk of failures', 'random walk'],
+  [
+    'u: single rows of network_configuration',
+    'hotspot_interface',
+    'wifi_power_save',
+    'disable_captive_portal_redirect',
+    'rule 3',
+    'rule 4',
+    'captive upstream',
+    'IPv6 only',
+    'password changed',
+  ],
 ];
 
 const proofOf = ({ scenario }: Result): string =>

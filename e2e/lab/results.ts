@@ -1,10 +1,9 @@
 // Results of the lab: printed at once, and saved for `node e2e/lab/report.ts`, which writes docs/measurements/lab.md.
-import { execFile } from 'node:child_process';
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { systemClock } from '@platform/kit/node';
+import { commitOf, thisHost, today } from '../src/this-host.ts';
 import { checkout } from '../src/up-process.ts';
 
 const resultsFile = path.join(checkout, '.cache', 'lab-results.ndjson');
@@ -26,17 +25,6 @@ export interface Result {
   commit: string;
 }
 
-/** Processor, memory, kernel and runtime of this host. */
-const thisMachine = (): string =>
-  `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
-
-async function thisCommit(): Promise<string> {
-  const git = async (...args: string[]): Promise<string> =>
-    (await promisify(execFile)('git', args, { cwd: checkout })).stdout.trim();
-  const isChanged = (await git('status', '--porcelain', '--untracked-files=no')) !== '';
-  return `${await git('rev-parse', '--short=8', 'HEAD')}${isChanged ? '+' : ''}`;
-}
-
 /** Saves and prints the figures of one scenario. */
 export async function keep(scenario: string, where: string, seconds: number, note = ''): Promise<void> {
   const result: Result = {
@@ -44,10 +32,10 @@ export async function keep(scenario: string, where: string, seconds: number, not
     where,
     seconds: Math.round(seconds * 10) / 10,
     note,
-    on: new Date(systemClock.wall()).toISOString().slice(0, 10),
+    on: today(),
     load: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
-    machine: thisMachine(),
-    commit: await thisCommit().catch(() => ''),
+    machine: thisHost(),
+    commit: commitOf(checkout),
   };
   process.stdout.write(`# ${scenario} (${where}): ${result.seconds} s${note === '' ? '' : `, ${note}`}\n`);
   await mkdir(path.dirname(resultsFile), { recursive: true });

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
 import { chromium } from 'playwright-core';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const installed = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -37,6 +37,13 @@ export async function launchBrowser(...more: string[]): Promise<Browser> {
   const { file, env } = await findProgram();
   const args = [...flags, ...more];
   return chromium.launch({ executablePath: file, args, env: { ...definedEnvironment(), ...env } });
+}
+
+/** Opens a sign-in link and continues. @returns when the web app loads */
+export async function followSignInLink(page: Page, link: string): Promise<void> {
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL((url) => url.pathname !== '/sign-in');
 }
 
 async function findProgram(): Promise<Program> {

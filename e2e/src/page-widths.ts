@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { PlatformClient } from '@platform/client';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from './browser.ts';
+import { followSignInLink, launchBrowser } from './browser.ts';
 import { watchComplaints } from './page-checks.ts';
 
 interface Screen {
@@ -39,7 +39,7 @@ async function atSize(browser: Browser, client: PlatformClient, size: Size, step
   const complaints = watchComplaints(context);
   const signIn = async (): Promise<Page> => {
     const page = await context.newPage();
-    await page.goto((await client.sessionClient.createSignInLink({})).url);
+    await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     return page;
   };

@@ -1,13 +1,20 @@
 // Machines and runners without their programs: only their calls to the server.
 import { createHash } from 'node:crypto';
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { createClient } from '@connectrpc/connect';
 import type { Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import type { AgentReportSchema, SampleBatchSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  type AgentReport,
+  AgentReportSchema,
+  ConfigSlice,
+  type SampleBatchSchema,
+  SliceState,
+  SliceStatusSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
@@ -34,21 +41,64 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
   return { transport, token };
 }
 
+interface WireLine {
+  level: string;
+  message: string;
+  at: number;
+  fields?: Record<string, number>[];
+}
+
 export interface WireMachine {
   /** The agent's config check, with a report. */
   check(
     report: MessageInitShape<typeof AgentReportSchema>,
     samples?: MessageInitShape<typeof SampleBatchSchema>,
   ): Promise<void>;
+  /** A config check without a report, which keeps the machine online. */
+  beat(): Promise<void>;
   /** The config check of another product's agent, which reports only its versions. */
   checkAsOther(agentRunning: string): Promise<void>;
+  /**
+   * The check of one run of an agent, 16 bytes, as old as `uptimeMs`.
+   *
+   * @returns the set-up code that is meant for this run; empty: none.
+   */
+  checkOf(run: Uint8Array, uptimeMs: number, hostname: string): Promise<string>;
   /** Reports the removal, as `platform-agent uninstall` does. */
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
-  log(line: { level: string; message: string; at: number; fields?: Record<string, number>[] }): Promise<void>;
+  log(line: WireLine): Promise<void>;
   /** Takes the restart order, once. */
   mustRestart(): Promise<boolean>;
 }
+
+const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+
+type Report = MessageInitShape<typeof AgentReportSchema>;
+
+/**
+ * Adds what every agent reports: its slices, and the received content where a slice is in effect. A report with
+ * applied_revision 0 and without slices has applied nothing.
+ */
+function withContent(given: Report, configSha256: Uint8Array): AgentReport {
+  const report = create(AgentReportSchema, given);
+  const state = report.appliedRevision > 0n ? SliceState.IN_EFFECT : SliceState.LAGGING;
+  if (report.slices.length === 0)
+    report.slices = allSlices.map((slice) =>
+      create(SliceStatusSchema, { slice, state, reason: 'the machine is applying it' }),
+    );
+  for (const slice of report.slices)
+    if (slice.state === SliceState.IN_EFFECT) Object.assign(slice, { configSha256, reason: '' });
+  return Object.assign(report, { knowsContent: true, receivedSha256: configSha256 });
+}
+
+const allSlices = [
+  ConfigSlice.SETTINGS,
+  ConfigSlice.VERSIONS,
+  ConfigSlice.NETWORK,
+  ConfigSlice.SYSTEM,
+  ConfigSlice.SERVER,
+];
 
 /** Signs in with the text of a credentials file. */
 export async function wireMachine(credentialsJson: string): Promise<WireMachine> {
@@ -62,41 +112,61 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
   let sequence = 0n;
+  const known = { fingerprint: '', configSha256: new Uint8Array() };
+  /** Fetches the configuration, as an agent does before it reports. */
+  const receive = async (): Promise<void> => {
+    const { fingerprint } = known;
+    const answer = await agent.deviceAgentConfig({ id: cloud.id, hostInfo, knownFingerprint: fingerprint });
+    if (!answer.notModified) Object.assign(known, answer);
+  };
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
     },
-    async checkAsOther(agentRunning) {
-      const hostInfo = { platform: 'linux/amd64', distro: 'debian:12', tags: [] };
-      await agent.deviceAgentConfig({ id: cloud.id, hostInfo, versionInfo: { agentRunning } });
-    },
-    async check(report, samples) {
-      await agent.deviceAgentConfig({
+    async checkOf(runId, uptimeMs, hostname) {
+      const { setUpCode } = await agent.deviceAgentConfig({
         id: cloud.id,
         hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
-        report,
+        report: { hostname },
+        runId,
+        agentUptime: durationFromMs(Math.round(uptimeMs)),
+      });
+      return setUpCode;
+    },
+    beat: receive,
+    async checkAsOther(agentRunning) {
+      const other = { platform: 'linux/amd64', distro: 'debian:12', tags: [] };
+      await agent.deviceAgentConfig({ id: cloud.id, hostInfo: other, versionInfo: { agentRunning } });
+    },
+    async check(report, samples) {
+      await receive();
+      await agent.deviceAgentConfig({
+        id: cloud.id,
+        hostInfo,
+        knownFingerprint: known.fingerprint,
+        report: withContent(report, known.configSha256),
         ...(samples && { samples }),
       });
     },
-    async log({ level, message, at, fields = [] }) {
-      sequence++;
-      const line = {
-        host: 'test',
-        level,
-        loggerName: 'platform-agent',
-        message,
-        fields,
-        time: timestampFromMs(at),
-        sequence,
-        bootId: 'boot',
-      };
-      await robot.log({ id: cloud.id, logs: [line] });
+    async log(line) {
+      await robot.log({ id: cloud.id, logs: [lineOf(line, ++sequence)] });
     },
     async mustRestart() {
       return (await robot.needsRestart({ id: cloud.id })).mustRestart;
     },
   };
 }
+
+const lineOf = ({ level, message, at, fields = [] }: WireLine, sequence: bigint) => ({
+  host: 'test',
+  level,
+  loggerName: 'platform-agent',
+  message,
+  fields,
+  time: timestampFromMs(at),
+  sequence,
+  bootId: 'boot',
+});
 
 export interface WireRunner {
   /** Leases the next job and reports training progress: one metric per accuracy. */

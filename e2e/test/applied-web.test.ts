@@ -8,13 +8,21 @@ import { systemClock } from '@platform/kit/node';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
-import { wireMachine } from '../src/wire-callers.ts';
+import { type WireMachine, wireMachine } from '../src/wire-callers.ts';
 
 const config = {
   agent: { system_configuration: { logging_journald_storage: 'auto' } },
   components: [{ name: 'yard', type: 'camera', model: 'webcam', attributes: { path: '/images' } }],
 };
 const why = 'The machine server 0.1.0 cannot run the entry at components[0]: it runs no camera "webcam".';
+
+const dark = {
+  code: 'CAMERA_FAILED',
+  severity: Severity.WARNING,
+  message: 'The camera "yard" gives no image: the folder /images does not exist on the machine.',
+  remedy: 'Provide the folder.',
+  path: 'components[0]',
+};
 
 const report = (applied: number, since: number) => {
   const begun = { since: timestampFromMs(since) };
@@ -58,6 +66,24 @@ const report = (applied: number, since: number) => {
   };
 };
 
+/** Checks as an agent does, until it is disposed of. */
+function stayOnline(machine: WireMachine): AsyncDisposable {
+  const end = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!end.signal.aborted) {
+      await machine.beat();
+      await systemClock.sleep(2_000, end.signal);
+    }
+  };
+  const done = loop().catch(() => undefined); // the server may end first, when a step has failed
+  return {
+    async [Symbol.asyncDispose]() {
+      end.abort();
+      await done;
+    },
+  };
+}
+
 test('the page says which part of the machine lags, since when and why, and the editor marks the place', async () => {
   await using cloud = await startCloud();
   const { ready } = cloud;
@@ -68,11 +94,15 @@ test('the page says which part of the machine lags, since when and why, and the 
     const machine = await wireMachine(created.credentialsJson);
     await client.fleetClient.saveConfig({ partId, configJson: JSON.stringify(config, null, 2) });
     await machine.check(report(0, systemClock.wall() - 5 * 60_000));
+    await using online = stayOnline(machine);
 
     const page = await signIn();
-    await page.getByText('0 → 1').waitFor();
+    await page
+      .getByRole('row', { name: `press ${width}` })
+      .getByText('? → 1')
+      .waitFor();
     await page.goto(`${ready.url}/machines/${id}/configure`);
-    await page.getByText(/Revision 1 · not in effect: The machine server 0\.1\.0 cannot run/).waitFor();
+    await page.getByText(/Revision 1 · saved, not in effect: The machine server 0\.1\.0 cannot run/).waitFor();
 
     const problems = page.getByRole('region', { name: 'Problems' });
     await problems.getByText('1 remark, 1 reported by the machine').waitFor();
@@ -81,18 +111,34 @@ test('the page says which part of the machine lags, since when and why, and the 
     await checkPage(page, `configure, ${width} px`);
     await page.getByRole('button', { name: /Part status/ }).click();
     const status = page.getByRole('dialog', { name: 'Part status' });
-    await status.getByText('revision 1 was saved, none is in effect yet').waitFor();
+    await status.getByText(/Configuration: revision 1 saved, not in effect: The machine server/).waitFor();
     const parts = status.getByRole('list', { name: 'Configuration by part' });
-    await parts.getByText(/5 min/).waitFor();
+    await parts.getByText(/\d+ min/).waitFor();
     await parts.getByText('agent.system_configuration.logging_journald_storage').waitFor();
     await checkPage(page, `part status, ${width} px`);
     await page.keyboard.press('Escape');
 
     await machine.check(report(1, systemClock.wall()));
-    await page.getByText(/^Revision 1 · partly in effect on the machine: agent\.\S+ has no effect$/).waitFor();
+    await page.getByText(/^Revision 1 · partly in effect on the machine: agent\.\S+ has no effect/).waitFor();
     await problems.getByText('1 remark', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'REVISIONS' }).click();
     await page.getByText('partly in effect').waitFor();
     await checkPage(page, `revisions, ${width} px`);
+
+    // A failure stands in the line that says "in effect"; of an offline machine nothing is claimed.
+    await machine.check({ ...report(1, systemClock.wall()), conditions: [dark] });
+    await page.getByRole('link', { name: 'CONFIGURE' }).click();
+    await page
+      .getByText(/partly in effect on the machine, but components\[0\]: The camera "yard" gives no image: the folder/)
+      .waitFor();
+    await checkPage(page, `configure with a failing camera, ${width} px`);
+    await online[Symbol.asyncDispose]();
+    await page.getByText(/Revision 1 · saved, not confirmed: the machine is offline; it was in effect/).waitFor();
+    await checkPage(page, `configure offline, ${width} px`);
+    await page.goto(`${ready.url}/machines`);
+    await page
+      .getByRole('row', { name: `press ${width}` })
+      .getByText('? → 1')
+      .waitFor();
   });
 });

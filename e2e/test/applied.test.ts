@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
+import { colourImage } from '../../apps/machine-server/test/colour-images.ts';
 import { startCloud } from '../src/cloud-process.ts';
 import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
@@ -25,6 +26,7 @@ interface Slice {
 }
 interface Shown {
   applied_revision: number;
+  config_status: { state: string; reason: string; problem: { path: string; message: string } | null };
   slices: Slice[];
   conditions: { code: string; path: string; message: string }[];
 }
@@ -110,7 +112,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   const unknown = await until('the unknown model is reported', (now) => isLagging(now, 'server', 'RESOURCE_UNKNOWN'));
   assert.equal(unknown.applied_revision, 0);
   assert.equal(unknown.conditions.find(({ code }) => code === 'RESOURCE_UNKNOWN')?.path, 'components[0].model');
-  assert.match(await words(), /^config +revision 1 saved, not in effect$/m);
+  assert.match(await words(), /^config +revision 1 saved, not in effect: .*webcam/m);
   assert.match(
     await words(),
     /server not in effect for .*: .*components\[0\]: it runs no camera "webcam" \(RESOURCE_UNKNOWN\)/,
@@ -119,12 +121,21 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
 
   // Each slice applied.
   await saved(2, good);
-  const whole = await until('everything is in effect', (now) => now.applied_revision === 2);
+  const whole = await until(
+    'everything is in effect, except for the camera without an image',
+    (now) => now.applied_revision === 2 && now.config_status.problem !== null,
+  );
+  assert.equal(whole.config_status.state, 'in effect');
+  assert.equal(whole.config_status.problem?.path, 'components[0]', 'nothing reads the camera');
   assert.deepEqual(
     whole.slices.map(({ slice, state, applied_revision: revision }) => `${slice} ${state} ${revision}`),
     ['settings in effect 2', 'versions in effect 2', 'network no effect 0', 'system no effect 0', 'server in effect 2'],
   );
-  assert.match(await words(), /^config +revision 2 in effect, 2 saved$/m);
+  assert.match(
+    await words(),
+    /^config +revision 2 in effect, but components\[0\]: The camera "yard" gives no image: the folder \S+ has no \.jpg or \.png file, since/m,
+  );
+  await writeFile(path.join(folder.file('images'), 'a.png'), await colourImage('red', { format: 'png' }));
   assert.match(await status(), /^config +revision 2 in effect, as the management server has it$/m);
 
   // The machine has now reported its server's abilities: the whole configuration is refused, with the path of each
@@ -179,13 +190,14 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     );
     assert.deepEqual([of(now, slice).state, of(now, slice).ineffective_paths], ['no effect', [where]]);
     assert.ok(now.conditions.some(({ code, path: place }) => code === 'NO_EFFECT_HERE' && place === where));
-    assert.match(await words(), new RegExp(`^config +revision ${revision} partly in effect, ${revision} saved$`, 'm'));
+    assert.match(await words(), new RegExp(`^config +revision ${revision} partly in effect`, 'm'));
   }
 
   // Missing versions: of a program, and of a package.
   await saved(7, { ...good, agent: { version_control: { 'platform-server': '9.9.9' } } });
   const version = await until('the version is missed', (now) => isLagging(now, 'versions', 'RELEASE_NOT_FOUND'));
-  assert.equal(version.applied_revision, 6, JSON.stringify(version.slices));
+  assert.equal(version.applied_revision, 0, JSON.stringify(version.slices));
+  assert.equal(version.config_status.state, 'not in effect');
   // A pin stays until it is removed.
   const stable = { ...good, agent: { version_control: { 'platform-server': 'stable' } } };
   const { org_id: org } = ready;
@@ -197,13 +209,17 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     services: [{ name: 'net', type: 'mlmodel', model: 'onnx_cpu', attributes }],
   });
   const missing = await until('the package is missed', (now) => isLagging(now, 'server', 'PACKAGE_NOT_FOUND'));
-  assert.equal(missing.applied_revision, 6);
+  assert.equal(missing.applied_revision, 0, 'no whole configuration is in effect now');
   assert.equal(missing.conditions.find(({ code }) => code === 'PACKAGE_NOT_FOUND')?.path, 'packages[0]');
-  assert.match(await words(), /^config +revision 8 saved, not in effect; 6 is$/m);
+  assert.match(await words(), /^config +revision 8 saved, not in effect: /m);
 
   // After the correction it is in effect again, and no error remains.
   await saved(9, stable);
-  const again = await until('it is in effect again', (now) => now.applied_revision === 9);
+  const again = await until(
+    'it is in effect again',
+    (now) => now.config_status.state === 'in effect' && now.conditions.length === 0,
+  );
+  assert.equal(again.applied_revision, 9);
   assert.deepEqual(again.conditions, []);
   assert.ok(again.slices.every(({ state }) => state !== 'lagging'));
 });

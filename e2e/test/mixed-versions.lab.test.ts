@@ -2,6 +2,7 @@
 // updates between both in each direction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ConfigState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
 import { installed, isOnline, isOnlineSince, mainPid, telling, untilRuns } from '../lab/installed.ts';
@@ -9,6 +10,7 @@ import { container, eventually, type LabMachine } from '../lab/machine.ts';
 import { olderCheckout } from '../lab/older-checkout.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
+import { isConfigInEffect } from '../src/config-in-effect.ts';
 import { checkout } from '../src/up-process.ts';
 
 /** The commit before agent and server were reorganized; programs and data folders of it must keep working. */
@@ -38,9 +40,11 @@ test('machines and server of an older commit', { timeout: 2_400_000 }, async (t)
   const apply = async (on: LabMachine, agent: string, server: string): Promise<void> => {
     await save(on, agent, server);
     const { wantedRevision } = await site.machine(partOf(on));
+    // Older agents report the number only.
     await site.until(partOf(on), `revision ${wantedRevision} is in effect`, 180, (found) => {
-      const report = found.report;
-      return isOnline(found) && report !== undefined && report.appliedRevision >= wantedRevision;
+      const { configStatus: status } = found;
+      const isNumber = status?.state === ConfigState.NUMBER_ONLY && status.actingRevision === wantedRevision;
+      return isOnline(found) && (isConfigInEffect(found) || isNumber);
     });
   };
   /** Restarts the machine server on the order of the app, and waits for the log lines of its start. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { appliedRevision, aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
+import { aptArchive, isSystemApplied as isApplied } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { installed, mainPid, telling } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
@@ -192,7 +192,7 @@ test('failures of the operating system', { timeout: 1_800_000 }, async (t) => {
         partId,
         'unattended upgrades',
         300,
-        (now) => isApplied(now) && appliedRevision(now) > wantedRevision,
+        (now) => isApplied(now) && now.wantedRevision > wantedRevision,
       );
       await upgradesTo('7.0');
       await site.until(partId, 'it waits', 180, ({ report }) =>

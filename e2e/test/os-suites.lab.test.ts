@@ -2,7 +2,7 @@
 // installed by one line, with the real systemd, journald, apt, dpkg and unattended-upgrades of that release.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { appliedRevision, aptArchive } from '../lab/apt-archive.ts';
+import { aptArchive, isSystemApplied } from '../lab/apt-archive.ts';
 import { build } from '../lab/builds.ts';
 import { everything, installed, telling } from '../lab/installed.ts';
 import { suiteContainer } from '../lab/machine.ts';
@@ -36,7 +36,12 @@ async function story(site: Site, { suite, archive, debian }: (typeof releases)[n
   const applies = async (system: object): Promise<void> => {
     const { wantedRevision } = await site.machine(partId);
     await site.configure(partId, { system_configuration: system });
-    await site.until(partId, JSON.stringify(system), 300, (now) => appliedRevision(now) > wantedRevision);
+    await site.until(
+      partId,
+      JSON.stringify(system),
+      300,
+      (now) => isSystemApplied(now) && now.wantedRevision > wantedRevision,
+    );
   };
   const { seconds: whole } = await timed(() =>
     telling(machine, async () => {

@@ -10,6 +10,7 @@ import { createPlatformClient } from '@platform/client';
 import { type Machine, OnlineState, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { issue, tempFolder } from '@platform/kit/testing';
+import { isConfigInEffect } from '../src/config-in-effect.ts';
 import { dataFolder, startUp } from '../src/up-process.ts';
 
 const day = 86_400_000;
@@ -59,10 +60,11 @@ test('an authority that only the server knows: agent and machine server run by t
       logFile: own.file('agent.log'),
     });
     try {
-      const isUp = ({ onlineState, report }: Machine): boolean =>
-        onlineState === OnlineState.ONLINE &&
-        report?.serverState === ServerState.RUNNING &&
-        report.appliedRevision === revision;
+      const isUp = (now: Machine): boolean =>
+        now.onlineState === OnlineState.ONLINE &&
+        now.report?.serverState === ServerState.RUNNING &&
+        now.wantedRevision === revision &&
+        isConfigInEffect(now);
       const seen = async (): Promise<Machine | undefined> => (await client.fleetClient.getMachine({ id })).machine;
       for (let now = await seen(); !now || !isUp(now); now = await seen()) await systemClock.sleep(200);
       assert.equal(await readFile(path.join(root, 'etc', 'authority.pem'), 'utf8'), authority.cert);

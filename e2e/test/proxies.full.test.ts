@@ -14,7 +14,8 @@ import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { longestHoldMs } from '@platform/kit';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
-import { launchBrowser } from '../src/browser.ts';
+import { isConfigInEffect } from '../src/config-in-effect.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { watchComplaints } from '../src/page-checks.ts';
 import { documentedConfig, proxyHost as host } from '../src/proxies.ts';
@@ -28,7 +29,7 @@ async function scriptsAndFiles({ base, folder, curl }: Front, cloud: CloudReady)
     assert.match(await curl(...more, `${base}/install.sh`), new RegExp(`^server_url='${base}'$`, 'm'));
 
   const { pathname, search } = new URL(cloud.sign_in_url);
-  const answer = await curl('-i', ...claims, `${base}${pathname}${search}`);
+  const answer = await curl('-i', ...claims, '-d', search.slice(1), `${base}${pathname}`);
   assert.match(answer, /303/);
   assert.match(answer, /set-cookie: .*; Secure/i);
   const cookie = /set-cookie: ([^;]+)/i.exec(answer)?.[1] ?? '';
@@ -118,7 +119,7 @@ async function pages({ base }: Front, cloud: CloudReady): Promise<void> {
     const context = await browser.newContext({ ignoreHTTPSErrors: true });
     const complaints = watchComplaints(context);
     const page = await context.newPage();
-    await page.goto(url);
+    await followSignInLink(page, url);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     await page.getByRole('link', { name: 'barn' }).waitFor();
     const [cookie] = await context.cookies(base);
@@ -161,8 +162,10 @@ async function renewalAndRestart(front: Front, cloud: CloudReady): Promise<void>
     return (await fleet.saveConfig({ partId, configJson }, owner)).revision;
   };
   const applied = async (revision: bigint) => {
-    for (let seen = 0n; seen !== revision; await systemClock.sleep(50))
-      seen = (await fleet.getMachine({ id }, owner)).machine?.report?.appliedRevision ?? 0n;
+    for (let isApplied = false; !isApplied; await systemClock.sleep(50)) {
+      const { machine } = await fleet.getMachine({ id }, owner);
+      isApplied = machine?.wantedRevision === revision && isConfigInEffect(machine);
+    }
   };
   const agent = await startAgent(front, credentialsJson);
   try {

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ConfigState, type Machine, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
@@ -140,4 +140,80 @@ test('story: a server is lost with its disk, and restored on another port', asyn
   assert.ok(processesOf(folder.file('agent')).includes(agent.group.pid), 'the same process of the agent');
   assert.doesNotMatch(await agent.log(), /RELEASE_UNTRUSTED/);
   await agent[Symbol.asyncDispose](); // while its server answers
+});
+
+const settings = (more: object): object => ({
+  agent: { advanced_settings: { disable_platform_server: true, ...more } },
+});
+
+test('story: a restored server saves another configuration under a number that the machine knows', async () => {
+  await using folder = await dataFolder();
+  await using relay = await startRelay();
+  const data = folder.file('cloud');
+  const startCloud = (): Promise<CloudProcess> =>
+    startCloudAt({ checkout, dataDir: data, port: 0 }, '--public-url', `http://127.0.0.1:${relay.port}`);
+  const first = await startCloud();
+  relay.lead(first.ready.port);
+  /** The owner reaches the server directly, the machine by the relay. */
+  const ownerOf = ({ ready: { port } }: CloudProcess) => {
+    const { api_key_id: id, api_key: key } = first.ready;
+    const baseUrl = `http://127.0.0.1:${port}`;
+    const env = { PLATFORM_URL: baseUrl, PLATFORM_API_KEY_ID: id, PLATFORM_API_KEY: key };
+    return { env, json: jsonCli(env), client: clientOf(first.ready, { baseUrl }) };
+  };
+  const owner = ownerOf(first);
+  const { credentials, machine_id: id } = await owner.json('machine', 'create', 'press');
+  await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
+  const save = async ({ env }: typeof owner, revision: number, config: object): Promise<void> => {
+    await writeFile(folder.file('config.json'), JSON.stringify(config));
+    const { stdout, stderr } = await runCli(env, 'config', 'set', 'press', folder.file('config.json'));
+    assert.match(stdout, new RegExp(`Saved as revision ${revision}\\.`), stderr);
+  };
+  const shown = async ({ client }: typeof owner): Promise<Machine> =>
+    (await client.fleetClient.getMachine({ id: String(id) })).machine ?? assert.fail('there is no machine');
+  const isInEffect = ({ configStatus }: Machine): boolean => configStatus?.state === ConfigState.IN_EFFECT;
+  /** The fingerprints that its slices act on. */
+  const reported = ({ report }: Machine): Set<string> =>
+    new Set((report?.slices ?? []).map((one) => Buffer.from(one.configSha256).toString('hex')).filter((hex) => hex));
+  await using agent = await startSourceAgent(folder.path);
+  const untilInEffect = async (of: typeof owner, revision: bigint): Promise<Machine> => {
+    const end = systemClock.now() + 120_000;
+    for (;;) {
+      const now = await shown(of);
+      const { savedRevision = 0n, savedSha256 = new Uint8Array() } = now.configStatus ?? {};
+      if (isInEffect(now) && savedRevision === revision) {
+        assert.deepEqual([...reported(now)], [Buffer.from(savedSha256).toString('hex')], 'of the saved content only');
+        return now;
+      }
+      assert.ok(systemClock.now() < end, `revision ${revision}:\n${(await agent.log()).slice(-3_000)}`);
+      await systemClock.sleep(50);
+    }
+  };
+
+  await save(owner, 1, settings({}));
+  await untilInEffect(owner, 1n);
+  await admin('backup', folder.file('backups'), '--data-dir', data);
+  await save(owner, 2, settings({ debug: true }));
+  const [lost] = reported(await untilInEffect(owner, 2n));
+
+  relay.lead(undefined);
+  await killAll(folder.path);
+  await first[Symbol.asyncDispose]();
+  rmSync(data, { recursive: true });
+  await admin('restore', folder.file('backups'), '--data-dir', data);
+  await using second = await startCloud();
+  const again = ownerOf(second);
+  await save(again, 2, settings({ platform_server_env: { COLOUR: 'red' } }));
+  const before = await shown(again);
+  assert.equal(isInEffect(before), false, 'the machine has not been heard since');
+  assert.equal(before.configStatus?.wasInEffect, false);
+  const words = async (): Promise<string> =>
+    `${(await runCli(again.env, 'machine', 'show', 'press')).stdout}${(await runCli(again.env, 'machine', 'list')).stdout}`;
+  assert.doesNotMatch(await words(), /revision 2 in effect/);
+
+  relay.lead(second.ready.port); // the machine comes with the lost content of the same number
+  const after = await untilInEffect(again, 2n);
+  assert.ok(!reported(after).has(lost ?? ''), 'not the lost revision 2');
+  assert.match(await words(), /revision 2 in effect/);
+  await agent[Symbol.asyncDispose]();
 });

@@ -152,7 +152,9 @@ test('keys and links stand in files of mode 0600 alone: start, crash, rotation, 
   secrets.push(tokenIn(second['sign_in_url']));
   assert.deepEqual([second['api_key'], second['api_key_id']], [null, first['api_key_id']]);
   assert.equal(jsonOf(folder.path, 'connection.json')['api_key'], undefined);
-  assert.equal((await fetch(second['sign_in_url'] ?? '', { redirect: 'manual' })).status, 303);
+  const { origin, pathname, search } = new URL(second['sign_in_url'] ?? '');
+  const form = { method: 'POST', body: new URLSearchParams(search), redirect: 'manual' } as const;
+  assert.equal((await fetch(`${origin}${pathname}`, form)).status, 303);
   assertHidden(folder.path, secrets, 'started with dead keys');
   const laterOutput = await stop(up);
   assert.match(laterOutput, /first API key was rotated or deleted.*npm start -- --new-keys/);

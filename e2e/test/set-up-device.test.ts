@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { checkout } from '../src/up-process.ts';
@@ -57,7 +57,7 @@ test('story: the page, a mistyped code, the reason on both pages, the right code
   try {
     const context = await browser.newContext({ viewport: { width: 360, height: 740 } });
     const page = await context.newPage();
-    await page.goto((await client.sessionClient.createSignInLink({})).url);
+    await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
     await page.getByRole('link', { name: 'Set up a device' }).click();
     await page.getByLabel('Name of the device').fill('barn');
     await page.getByRole('button', { name: 'Continue' }).click();

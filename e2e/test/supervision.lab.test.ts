@@ -68,6 +68,21 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
       );
     });
 
+    await t.test('lines that are slow to mask do not hold the agent until its watchdog ends it', async () => {
+      const was = await agent();
+      // As the machine server would write them: many more than its budget lets through, and one that says they were read.
+      const output = `/proc/${await server()}/fd/2`;
+      const { seconds } = await timed(async () => {
+        await machine.must(
+          `line="$(printf 'a-%.0s' $(seq 32000))=x"; { for i in $(seq 64); do echo "$line"; done; sleep 40; echo 'after the slow lines'; } > ${output}`,
+          200,
+        );
+        await logged(/after the slow lines/);
+      });
+      assert.equal(await agent(), was);
+      await keep('64 lines of 64 KB that are slow to mask, until a later line is in the app', 'container', seconds);
+    });
+
     await t.test('the machine server killed: started again', async () => {
       const was = await server();
       const { seconds } = await timed(async () => {

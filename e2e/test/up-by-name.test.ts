@@ -53,7 +53,9 @@ test('npm start --host 0.0.0.0 with a certificate: it releases, its runner is on
         )
       ).stdout;
     assert.match(await curl(`${url}/install.sh`), new RegExp(`^server_url='${url}'$`, 'm'));
-    const signedIn = await curl('-o', '/dev/null', '-w', '%{http_code} %{redirect_url}', ready['sign_in_url'] ?? '');
+    const link = new URL(ready['sign_in_url'] ?? '');
+    const form = ['-d', link.search.slice(1), `${url}${link.pathname}`];
+    const signedIn = await curl('-o', '/dev/null', '-w', '%{http_code} %{redirect_url}', ...form);
     assert.equal(signedIn, `303 ${url}/`);
   } finally {
     up.group.signal('SIGINT');

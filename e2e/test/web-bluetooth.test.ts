@@ -9,7 +9,7 @@ import { systemClock } from '@platform/kit/node';
 import type { BrowserContext } from 'playwright-core';
 import { GattProvisioning } from '../../apps/agent/src/endpoints/gatt-provisioning.ts';
 import type { ProvisioningView, Submission } from '../../apps/agent/src/network/provisioning-view.ts';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
@@ -146,7 +146,7 @@ test('a browser without Bluetooth gets a plain sentence, and the other way', asy
     const context = await browser.newContext({ viewport: { width: 360, height: 740 } });
     await context.addInitScript("Object.defineProperty(navigator, 'bluetooth', { value: undefined })");
     const page = await context.newPage();
-    await page.goto((await client.sessionClient.createSignInLink({})).url);
+    await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/connect`);
     await page.getByText(/This browser cannot use Bluetooth/).waitFor();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { runCli } from '../src/up-process.ts';
@@ -34,11 +34,11 @@ test('story: the tab CONNECT has a command for each released platform, and names
     const context = await browser.newContext({ viewport: { width: 360, height: 740 } });
     const complaints = watchComplaints(context);
     const page = await context.newPage();
-    await page.goto((await client.sessionClient.createSignInLink({})).url);
+    await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
     await page.getByRole('link', { name: 'barn' }).click();
     await page.getByRole('link', { name: 'CONNECT' }).click();
     await page.getByRole('button', { name: 'Show credentials and commands' }).click();
-    await page.getByText(`curl -fsSL ${ready.url}/install.sh | sudo sh`).waitFor();
+    await page.getByText(`{ curl -fsSL ${ready.url}/install.sh || (echo; echo exit 2); } | sudo sh`).waitFor();
     await page.getByText('Not released yet for linux/arm64, windows/amd64.').waitFor();
     await checkPage(page, 'connect, one platform');
 

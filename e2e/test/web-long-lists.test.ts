@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allMachines } from '@platform/client';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 
@@ -48,7 +48,7 @@ test('Show more machines, show more datasets, and a menu of all datasets', { tim
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     const complaints = watchComplaints(page.context());
-    await page.goto(ready.sign_in_url);
+    await followSignInLink(page, ready.sign_in_url);
     await page.getByText(/The first 1\s000 machines/).waitFor();
     assert.deepEqual(await clickThrough(page, 'machines'), [1_000, machines]);
     await page.getByText(/1\s005 machines, 0 online/).waitFor();

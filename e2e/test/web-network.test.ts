@@ -8,6 +8,7 @@ import {
   NetworkLinkState,
   NetworkLinkType,
   NetworkMode,
+  NetworkRowState,
   Severity,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
@@ -47,6 +48,53 @@ const network = () => ({
       why: 'no cable is plugged in',
     },
   ],
+  networks: [
+    {
+      path: 'agent.additional_networks.barn-behind-the-gate',
+      name: 'barn-behind-the-gate',
+      state: NetworkRowState.IN_USE,
+      interface: 'wlan0',
+      text: 'connected on wlan0',
+      since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
+      measured: timestampFromMs(systemClock.wall() - 60_000),
+    },
+    {
+      path: 'agent.additional_networks.roof',
+      name: 'roof',
+      state: NetworkRowState.OUT_OF_RANGE,
+      text: 'stored, not seen any more',
+      since: timestampFromMs(systemClock.wall() - 26 * 3_600_000),
+      measured: timestampFromMs(systemClock.wall() - 60_000),
+      lastSeen: timestampFromMs(systemClock.wall() - 26 * 3_600_000),
+    },
+    {
+      path: 'agent.additional_networks.press',
+      name: 'press',
+      state: NetworkRowState.NO_INTERFACE,
+      interface: 'eth7',
+      text: 'this machine has no interface eth7',
+      since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
+      measured: timestampFromMs(systemClock.wall() - 60_000),
+      hasNoEffect: true,
+    },
+    {
+      path: 'agent.additional_networks.office',
+      name: 'office',
+      state: NetworkRowState.REFUSED,
+      text: 'eap_client_key does not belong to eap_client_certificate',
+      code: 'NETWORK_CERTIFICATE_UNUSABLE',
+      since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
+      measured: timestampFromMs(systemClock.wall() - 60_000),
+    },
+  ],
+  settings: [
+    {
+      path: 'agent.network_configuration.wifi_power_save',
+      state: NetworkRowState.NOT_KNOWN,
+      text: 'the radio does not say whether it saves power',
+      since: timestampFromMs(systemClock.wall() - 3 * 3_600_000),
+    },
+  ],
   attempts: Array.from({ length: 10 }, (_, n) => ({
     network: n % 3 === 2 ? 'Barn' : 'Office',
     interface: 'wlan0',
@@ -84,6 +132,16 @@ test('the page of a machine shows its network, what is tried next and why attemp
     await state.getByText('5 min ago').waitFor();
     await state.getByText('press-setup').waitFor();
     await state.getByText(/Tries Office again\. *\((?:in 9|in 10) min/).waitFor();
+    const rows = page.getByRole('region', { name: 'Configured networks' });
+    await rows.getByText('stored, not seen any more').waitFor();
+    await rows.getByText('Out of range', { exact: true }).waitFor();
+    await rows.getByText('26 h ago').first().waitFor();
+    await rows.getByText('this machine has no interface eth7').waitFor();
+    assert.equal(await rows.getByText('no effect here').count(), 1);
+    await rows.getByText('NETWORK_CERTIFICATE_UNUSABLE').waitFor();
+    await rows.getByText('Not known', { exact: true }).waitFor();
+    await rows.getByText('not measured').waitFor();
+    assert.equal(await rows.getByRole('row').count(), 6);
     const links = page.getByRole('region', { name: 'Links' });
     await links.getByText('65 %').waitFor();
     await links.getByText('192.168.178.120/24').waitFor();

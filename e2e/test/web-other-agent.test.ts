@@ -1,7 +1,7 @@
 // A machine with another product's agent in the web app, on a wide and on a narrow screen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
 import { wireMachine } from '../src/wire-callers.ts';
@@ -18,7 +18,7 @@ test("the app shows the command that moves a machine from another product's agen
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     const complaints = watchComplaints(context);
     const page = await context.newPage();
-    await page.goto(ready.sign_in_url);
+    await followSignInLink(page, ready.sign_in_url);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     const command = `npm run -s platform -- machine migrate ${id}`;
     for (const [name, width, height] of [

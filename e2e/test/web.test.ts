@@ -12,7 +12,7 @@ import { droppedLinesField } from '@platform/contract/log-marker';
 import { composeObjects10 } from '@platform/objects-10';
 import { atomicWrite, spawnGroup, systemClock } from '@platform/kit/node';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../src/browser.ts';
+import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
@@ -48,6 +48,8 @@ async function signsIn({ page, ready, client }: Session): Promise<void> {
   await checkPage(page, 'sign-in');
   const { url } = await client.sessionClient.createSignInLink({});
   await page.goto(url);
+  await checkPage(page, 'sign-in-link');
+  await followSignInLink(page, url);
   await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
   await checkPage(page, 'machines');
 }
@@ -106,9 +108,9 @@ async function edits({ page, client }: Session, machine: WireMachine): Promise<v
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved as revision 1').waitFor();
   assert.deepEqual([(await saved()).revision, (await saved()).configJson], [1n, first]);
-  await page.getByText('the machine is applying it').waitFor();
+  await page.getByText('not in effect yet').waitFor();
   await machine.check(report(1));
-  await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
+  await page.getByText(/Saved as revision 1 · in effect on the machine/).waitFor();
 
   // Another user saves while this text is being edited.
   await writeConfig(page, { agent: { network_configuration: { user_idle_minutes: 9 } } });
@@ -166,7 +168,7 @@ async function reads({ page }: Session, machine: WireMachine): Promise<void> {
 async function restarts({ page }: Session, machine: WireMachine): Promise<void> {
   await button(page, /Part status/).click();
   const status = page.getByRole('dialog', { name: 'Part status' });
-  await status.getByText('A newer file is installed').waitFor();
+  await status.getByText('Another file is installed').waitFor();
   await checkPage(page, 'part status');
   await status.getByRole('button', { name: 'Restart' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restart' }).click();
@@ -433,7 +435,7 @@ test('a real agent comes online, takes over what is saved, and its log lines com
   const browser = await launchBrowser();
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    await page.goto(ready.sign_in_url);
+    await followSignInLink(page, ready.sign_in_url);
     await button(page, 'Create machine').click();
     await page.getByLabel('Name').fill('rover');
     await button(page, 'Create').click();
@@ -445,12 +447,12 @@ test('a real agent comes online, takes over what is saved, and its log lines com
     await writeConfig(page, { agent: { advanced_settings: { debug: true } } });
     await button(page, /^Review and save/).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
+    await page.getByText(/Saved as revision 1 · in effect on the machine/).waitFor();
     await link(page, 'LOGS').click();
     await page.getByRole('region', { name: 'Log lines' }).getByText('configuration received revision=1').waitFor();
     await button(page, /Part status/).click();
     const status = page.getByRole('dialog', { name: 'Part status' });
-    await status.getByText('revision 1 is in effect').waitFor();
+    await status.getByText(/revision 1 in effect/i).waitFor();
     await status.getByRole('region', { name: 'Agent' }).getByText('0.1.0').first().waitFor();
   } finally {
     await browser.close();

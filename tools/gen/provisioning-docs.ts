@@ -4,8 +4,13 @@ import { standardLimits } from '../../apps/agent/src/machines/provisioning-state
 const limitWords: Readonly<Record<keyof typeof standardLimits, string>> = {
   join: 'The network manager has this long to join one network.',
   joinAnswer: 'A join without an answer has failed. With `replyGrace` it stays below 60 s.',
+  doubt:
+    'A WiFi link that stopped leading to the internet is left after this time, unless a second check finds it well.',
+  unchecked: 'A WiFi link whose way to the internet could not be measured is left after this time.',
+  longestClimb:
+    'The longest time between two attempts to leave a network for one of higher priority. The first is `retry_connection_timeout_minutes`; it doubles.',
   scanAnswer: 'A scan without an answer found nothing. Each known network is tried then.',
-  hotspotAnswer: 'A start of the hotspot without an answer has failed.',
+  hotspotAnswer: 'A start of the hotspot without an answer has failed. A later answer counts until then.',
   replyGrace: 'The hotspot runs on after a submission, so that the answer reaches the phone.',
   rebootAnswer: 'A reboot that has not happened by then has failed.',
   unseen: 'A network that was not seen for this long is tried at once when it returns.',

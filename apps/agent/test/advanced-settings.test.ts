@@ -63,9 +63,24 @@ const stories: Readonly<Record<string, () => Promise<void>>> = {
     w.publish('1.1.0', good('1.1.0'));
     await w.clock.advance(5 * minute);
     assert.equal(running(w), '', 'nor does a new version start it');
-    assert.equal(w.cloud.report.get()?.server?.installedVersion, '1.1.0', 'versions are still updated');
+    const seen = w.cloud.report.get();
+    assert.equal(seen?.server?.installedVersion, '1.0.0', 'nothing is downloaded for it');
+    assert.match(
+      seen?.server?.why ?? '',
+      /1\.1\.0.* is wanted, and not downloaded while disable_platform_server is true/,
+    );
+    assert.deepEqual(
+      seen?.conditions?.map(({ code }) => code),
+      [],
+      'and nothing complains',
+    );
     await set(w, {});
-    assert.equal(running(w), '1.1.0');
+    assert.equal(
+      w.cloud.report.get()?.server?.installedVersion,
+      '1.1.0',
+      'it is downloaded when the field is set back',
+    );
+    assert.notEqual(running(w), '');
     await stop(w, agent);
   },
 
@@ -152,7 +167,7 @@ const stories: Readonly<Record<string, () => Promise<void>>> = {
     };
     const limited = { system_configuration: { logging_journald_system_max_use_megabytes: 64 } };
     const wanted = new Cell(wantedWith(1, limited));
-    const system = new Cell<SystemApplied>({ revision: 0, failure: undefined });
+    const system = new Cell<SystemApplied>({ revision: 0, configSha256: '', failure: undefined });
     const systemStatus = new Cell<SystemStatus | undefined>(undefined);
     const end = new AbortController();
     const kept = keepSystem({ wanted, system, systemStatus }, at.parts(), end.signal);

@@ -22,3 +22,20 @@ test('facts travel with reports: what changed is known within an hour, and cause
   await w.clock.advance(5_000);
   await agent.done;
 });
+
+test('a renamed machine has its new name in reports and in new log lines within two minutes', async () => {
+  const w = new World();
+  const agent = w.start();
+  await w.clock.advance(5 * minute);
+  assert.equal(w.cloud.report.get()?.hostname, 'sim');
+  const before = w.cloud.calls.get('report') ?? 0;
+  w.machine.hostname = 'new-name';
+  await w.clock.advance(2 * minute);
+  assert.equal(w.cloud.report.get()?.hostname, 'new-name');
+  assert.equal((w.cloud.calls.get('report') ?? 0) - before, 1);
+  agent.stop();
+  await w.clock.advance(5_000);
+  await agent.done;
+  const hosts = w.cloud.lines.get().map(({ host }) => host);
+  assert.deepEqual([hosts[0], hosts.at(-1)], ['sim', 'new-name']);
+});

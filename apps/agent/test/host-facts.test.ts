@@ -11,9 +11,9 @@ import {
   celsius,
   distributionName,
   firmwareText,
+  deviceOf,
   linuxHostFacts,
   memoryBytes,
-  rootDevice,
   uptimeSeconds,
   wearPercent,
 } from '../src/os/linux/host-facts.ts';
@@ -47,8 +47,8 @@ const rows: [name: string, found: unknown, expected: unknown][] = [
   ['no name', distributionName('ID=x\n'), undefined],
   ['uptime', uptimeSeconds('93012.42 181233.10\n'), 93012.42],
   ['no uptime', uptimeSeconds(''), undefined],
-  ['root on a card', rootDevice(raspberryMounts), '179:2'],
-  ['root of a container', rootDevice('600 500 0:52 / / rw - overlay overlay rw'), undefined],
+  ['root on a card', deviceOf(raspberryMounts, '/'), '179:2'],
+  ['root of a container', deviceOf('600 500 0:52 / / rw - overlay overlay rw', '/'), undefined],
   ['new eMMC', wearPercent('0x01 0x01\n'), 10],
   ['the more worn kind counts', wearPercent('0x02 0x07\n'), 70],
   ['beyond its life', wearPercent('0x0b 0x01\n'), 110],
@@ -135,7 +135,7 @@ test('the wear of the NVMe disk with the root file system is read once a day', a
     return { code: 0, text: answers[asked.length - 1] ?? '' };
   };
   const wearOf = nvmeWearReader({ run }, clock);
-  const wear = async () => (await linuxHostFacts(folder.path, wearOf)).disk?.wearPercent;
+  const wear = async () => (await linuxHostFacts(folder.path, { wearOf })).disk?.wearPercent;
   assert.deepEqual([await wear(), await wear()], [2, 2]);
   await clock.advance(25 * 3_600_000);
   assert.equal(await wear(), 255);

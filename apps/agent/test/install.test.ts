@@ -145,6 +145,19 @@ test('story: install with part id and API key, again, another version, uninstall
   assert.equal((await command(['uninstall', '--root', at.root, '--yes'])).code, 5);
 });
 
+test('a command that cannot be linked into the path is a note: image systems have a read-only /usr', async () => {
+  await using folder = await tempFolder();
+  const at = await site(folder);
+  await writeFile(folder.file('bin'), 'no folder');
+  const { code, stdout } = await at.install(['--no-credentials']);
+  assert.equal(code, 0, stdout);
+  assert.match(
+    stdout,
+    /go without \S+\/bin\/platform-agent \(.*\): the command is \S+\/opt\/platform\/bin\/platform-agent/,
+  );
+  assert.match(await readlink(path.join(at.root, 'bin/platform-agent')), /^\.\.\/versions\/1\.0\.0-/);
+});
+
 test('uninstall reports to the management server that the agent is removed, and says when it could not', async () => {
   const cloud = new TestCloud(new FakeClock());
   await using server = await listen(cloud);

@@ -272,7 +272,12 @@ test('story: a new version of the server waits for the maintenance window, and t
   assert.deepEqual([wait?.reason, Number(wait?.until?.seconds) * 1000], [closed, Date.UTC(2026, 10, 5, 2)]);
   assert.deepEqual(
     w.cloud.report.get()?.conditions.map(({ code, message }) => [code, message]),
-    [['RESTART_NEEDED', `A newer version of the machine server is installed than the one that runs: ${closed}.`]],
+    [
+      [
+        'RESTART_NEEDED',
+        `A newer version of the machine server is installed than the one that runs (1.1.0, and 1.0.0 runs): ${closed}.`,
+      ],
+    ],
   );
   w.machine.status = { restartAllowed: false, doesNotHandleNeedsRestart: true };
   await w.clock.advance(35 * minute);

@@ -1,6 +1,7 @@
 // Stories of additional networks: added, changed and removed by the configuration of the management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { steadyRows } from '../src/network/network-rows.ts';
 import type { JoinResult } from '../src/os/network-port.ts';
 import { NetworkWorld } from './network-world.ts';
 
@@ -28,7 +29,7 @@ test('networks are added, changed and removed; those of others stay', async () =
   await world.pass(2);
   assert.deepEqual(marks(world), ['Home', 'Spare', 'foreign theirs']);
   assert.equal(world.joined, 'Home');
-  assert.deepEqual(world.applied.get(), { revision: 2, failure: undefined });
+  assert.deepEqual(world.applied.get(), { revision: 2, configSha256: '', failure: undefined });
   world.configure({ additional_networks: { Home: home, third: { type: 'wired', priority: 1 } } });
   await world.pass(1);
   assert.deepEqual(marks(world), ['Home', 'foreign theirs', 'third']);
@@ -91,7 +92,7 @@ test('a change that cuts the machine off is rolled back, reported, and not tried
     code: 'NETWORK_CHANGE_ROLLED_BACK',
     reason: 'rolled back: Home could not be joined: wrong-password',
   };
-  assert.deepEqual(world.applied.get(), { revision: 2, failure });
+  assert.deepEqual(world.applied.get(), { revision: 2, configSha256: '', failure });
   assert.deepEqual(
     world.conditions.get().map(({ code }) => code),
     ['NETWORK_CHANGE_ROLLED_BACK'],
@@ -107,7 +108,7 @@ test('a change that cuts the machine off is rolled back, reported, and not tried
   world.configure({ additional_networks: [home] });
   await world.pass(1);
   assert.deepEqual(world.conditions.get(), []);
-  assert.deepEqual(world.applied.get(), { revision: 4, failure: undefined });
+  assert.deepEqual(world.applied.get(), { revision: 4, configSha256: '', failure: undefined });
   await world.stop();
 });
 
@@ -129,7 +130,7 @@ test('a static address that leads nowhere is rolled back, too', async () => {
     additional_networks: [{ ...cable, ipv4_address: '192.168.1.77/24', ipv4_gateway: '192.168.1.1' }],
   });
   await world.pass(4);
-  assert.deepEqual(world.applied.get(), { revision: 4, failure: undefined });
+  assert.deepEqual(world.applied.get(), { revision: 4, configSha256: '', failure: undefined });
   assert.deepEqual(world.network.state.get().devices.find(({ interface: name }) => name === 'eth0')?.addresses, [
     '192.168.1.77/24',
   ]);
@@ -240,10 +241,44 @@ test('a change that NetworkManager has rolled back by itself is reported as roll
   await world.pass(5);
   assert.deepEqual(world.applied.get(), {
     revision: 2,
+    configSha256: '',
     failure: {
       code: 'NETWORK_CHANGE_ROLLED_BACK',
       reason: 'rolled back: NetworkManager has rolled it back, because it was not confirmed within 180 s',
     },
   });
+  await world.stop();
+});
+
+test('rows: a network in use, one that waits, one that goes out of range, and no change without a reason', async () => {
+  const world = await machine({ network_configuration: roaming, additional_networks: [home, spare] });
+  const row = (name: string) => world.status.get()?.rows?.networks.find((one) => one.name === name);
+  assert.ok(await world.until(() => row('Home')?.state === 'in-use', 3));
+  assert.ok(await world.until(() => row('Spare')?.state === 'waiting', 3), row('Spare')?.state);
+  assert.equal(row('Home')?.path, 'agent.additional_networks[0]');
+  const steady = (): string => JSON.stringify(world.status.get()?.rows && steadyRows(world.status.get()!.rows!));
+  const before = steady();
+  await world.pass(10);
+  assert.equal(steady(), before, 'ten quiet minutes change nothing that is reported');
+  world.network.setAccessPoint('Home', { isOn: false });
+  assert.ok(await world.until(() => row('Spare')?.state === 'in-use', 5));
+  // While a link is good, the agent asks for no scan; the operating system does, now and then.
+  await world.finished(world.network.scan('wlan0', new AbortController().signal));
+  assert.ok(await world.until(() => row('Home')?.state === 'out-of-range', 10), row('Home')?.state);
+  assert.ok((row('Home')?.lastSeenWall ?? 0) > 0);
+  await world.stop();
+});
+
+test('rows: without a radio the networks have no effect, and say so at once', async () => {
+  const world = new NetworkWorld([]);
+  world.configure({ network_configuration: { wifi_country: 'DE' }, additional_networks: [home] });
+  world.start();
+  assert.ok(await world.until(() => (world.status.get()?.rows?.networks.length ?? 0) > 0, 1));
+  const rows = world.status.get()?.rows;
+  assert.deepEqual([rows?.networks[0]?.state, rows?.networks[0]?.hasNoEffect], ['no-radio', true]);
+  assert.deepEqual(
+    rows?.ineffective.map(({ path }) => path),
+    ['agent.network_configuration.wifi_country', 'agent.additional_networks[0]'],
+  );
   await world.stop();
 });

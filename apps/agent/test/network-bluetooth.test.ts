@@ -57,7 +57,7 @@ test('a machine without a WiFi radio offers Bluetooth until it has credentials',
     hasRadio = false,
   ) => {
     const state = of({ at });
-    const seen = { ...observationOf(new NetworkWorld().network.state.get(), '', false), hasRadio };
+    const seen = { ...observationOf(new NetworkWorld().network.state.get(), '', false, 0), hasRadio };
     const memory = { ...state.memory, credentials, seen };
     return bluetoothWanted({ ...state, memory }, settings({}), 'barn').is;
   };

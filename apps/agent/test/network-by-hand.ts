@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createLog, errorText } from '@platform/kit';
 import { stderrSink, systemClock } from '@platform/kit/node';
 import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
+import { system } from '../src/composition/system.ts';
 import { kernelRadioRules } from '../src/os/linux/radio-rules.ts';
 import type { Eap, NewProfile } from '../src/os/network-port.ts';
 import { linuxNetwork } from '../src/os/linux/network-manager.ts';
@@ -17,6 +18,7 @@ const network = linuxNetwork({
   clock: systemClock,
   log,
   files: managedFilesOnDisk(root),
+  programs: system,
   probe: async () => 'unknown',
 });
 const stop = new AbortController();
@@ -66,7 +68,7 @@ async function act([command = 'state', name = '', ssid = '', psk = '']: readonly
     case 'hotspot':
       return show(
         await network.startHotspot(
-          { interface: name, ssid, password: psk, isRedirecting: true, band: '5' },
+          { interface: name, ssid, password: psk, isRedirecting: true, isSharing: false, band: '5' },
           stop.signal,
         ),
       );

@@ -69,6 +69,7 @@ const hotspot = {
   ssid: 'platform-setup-box',
   password: 'platformsetup',
   isRedirecting: true,
+  isSharing: false,
   band: '',
 } as const;
 const reasonOf = (result: JoinResult): string => (result.ok ? 'ok' : result.reason);
@@ -292,6 +293,35 @@ export function networkContract(kind: string, make: () => Promise<NetworkWorld>)
     },
   );
 
+  withWorld('a removed network is in use until the manager has taken its link down', async (world) => {
+    world.accessPoint('Home');
+    await scan(world);
+    const home = await saved(world, wifiProfile('Home'));
+    assert.equal(reasonOf(await joined(world, home)), 'ok');
+    await until(world, 'it is connected', () => deviceOf(world, 'wlan0')?.state === 'connected');
+    await finished(world, world.network.remove(home));
+    const after = deviceOf(world, 'wlan0');
+    assert.deepEqual([profileOf(world, home), after?.profile], [undefined, home], 'the link outlives its profile');
+    assert.notDeepEqual(after?.addresses, []);
+    await until(world, 'it has left', () => deviceOf(world, 'wlan0')?.profile === '');
+    assert.equal(deviceOf(world, 'wlan0')?.state, 'disconnected');
+  });
+
+  withWorld('a checkpoint brings a removed network back, and its link', async (world) => {
+    world.accessPoint('Home');
+    await scan(world);
+    const home = await saved(world, wifiProfile('Home'));
+    assert.equal(reasonOf(await joined(world, home)), 'ok');
+    await until(world, 'it is connected', () => deviceOf(world, 'wlan0')?.state === 'connected');
+    const checkpoint = await finished(world, world.network.checkpoint(60));
+    await finished(world, world.network.remove(home));
+    await until(world, 'it has left', () => deviceOf(world, 'wlan0')?.profile === '');
+    await finished(world, checkpoint.rollBack());
+    await until(world, 'it is back', () => deviceOf(world, 'wlan0')?.state === 'connected');
+    assert.equal(deviceOf(world, 'wlan0')?.profile, home);
+    assert.equal(profileOf(world, home)?.ssid, 'Home');
+  });
+
   withWorld('what a confirmed checkpoint kept stays; one that has ended is not confirmed', async (world) => {
     const checkpoint = await finished(world, world.network.checkpoint(60));
     const later = await saved(world, wifiProfile('Office'));
@@ -332,10 +362,17 @@ export function networkContract(kind: string, make: () => Promise<NetworkWorld>)
     assert.ok(profileOf(world, uuid));
   });
 
+  withWorld('a manager answers while it runs', async (world) => {
+    assert.equal(await world.network.isAnswering(5_000), true);
+    await world.setManager('absent');
+    await until(world, 'it is gone', () => world.network.state.get().manager === 'absent');
+    assert.equal(await world.network.isAnswering(5_000), false);
+  });
+
   withWorld('a join that is aborted ends', async (world) => {
     world.accessPoint('Home');
     await scan(world);
     const uuid = await saved(world, wifiProfile('Home'));
-    assert.equal(reasonOf(await finished(world, world.network.join(uuid, 'wlan0', AbortSignal.abort()))), 'failed');
+    assert.equal(reasonOf(await finished(world, world.network.join(uuid, 'wlan0', AbortSignal.abort()))), 'timed-out');
   });
 }

@@ -2,123 +2,17 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
-import { TimeoutError } from '@platform/kit';
-import type { Connectivity, NewProfile } from '../src/os/network-port.ts';
-import type { ManagedFiles } from '../src/os/managed-files.ts';
-import { type Bus, createBus } from '../src/os/linux/bus.ts';
+import { Cell, TimeoutError } from '@platform/kit';
+import { watchConnectivity } from '../src/network/connectivity-watch.ts';
+import type { NewProfile } from '../src/os/network-port.ts';
 import { hotspotHost } from '../src/os/linux/network-manager-hotspot.ts';
-import type { RadioChannel, RadioRules } from '../src/os/linux/radio-rules.ts';
-import { wifiCountry } from '../src/os/linux/wifi-country.ts';
-import { networkManager } from '../src/os/linux/network-manager.ts';
-import { systemClock } from '@platform/kit/node';
-import { captureLog, tempFolder } from '@platform/kit/testing';
-import { networkContract, type NetworkWorld, wifiProfile } from './network-contract.ts';
-import { ScriptedNetworkManager } from './scripted-network-manager.ts';
+import { captureLog, FakeClock } from '@platform/kit/testing';
+import { networkContract, wifiProfile } from './network-contract.ts';
+import { type ScriptedWorld, scripted } from './scripted-network-world.ts';
 
-/** The rules of a kernel that acts at once. */
-class ScriptedRules implements RadioRules {
-  now = '00';
-  unknown: readonly string[] = [];
-  allowed: readonly RadioChannel[] = [];
-  problem = '';
-  country = async (): Promise<string> => this.now;
-  ownCountry = async (): Promise<string> => '';
-  async askFor(country: string): Promise<void> {
-    if (!this.unknown.includes(country)) this.now = country;
-  }
-  async channels(): Promise<readonly RadioChannel[]> {
-    if (this.problem !== '') throw new Error(this.problem);
-    return this.allowed;
-  }
-}
-
-interface ScriptedWorld extends NetworkWorld {
-  rules: ScriptedRules;
-  /** Files of NetworkManager that were removed. */
-  discarded: string[];
-  /** Files of NetworkManager that were restored, with their content. */
-  written: string[];
-  bus: Bus;
-  script: ScriptedNetworkManager;
-  files: Map<string, string>;
-  taken: string[];
-  lines: () => string;
-  probed: { result: Connectivity };
-}
-
-/** Files in memory. */
-const filesIn = (files: Map<string, string>): ManagedFiles => ({
-  async write(file, text) {
-    const isChanged = files.get(file) !== text;
-    files.set(file, text);
-    return isChanged;
-  },
-  restore: async (file) => (files.delete(file) ? 'restored' : 'not-managed'),
-  written: async () => [...files.keys()],
-});
-
-async function scripted(): Promise<ScriptedWorld> {
-  const folder = await tempFolder();
-  const script = new ScriptedNetworkManager(folder.path);
-  await script.bus.listen();
-  const captured = captureLog(systemClock);
-  const { log } = captured;
-  const files = new Map<string, string>();
-  const taken: string[] = [];
-  const probed: { result: Connectivity } = { result: 'full' };
-  const clock = systemClock;
-  const bus = createBus({ address: `unix:path=${script.bus.address}`, clock, log });
-  const host = {
-    networks: async () => taken,
-    datagramHolder: async (port: number) =>
-      port === 53 && script.dnsHolder !== '' ? { pid: 7, command: script.dnsHolder } : undefined,
-  };
-  const rules = new ScriptedRules();
-  const country = wifiCountry({ root: folder.path, rules, clock });
-  const discarded: string[] = [];
-  const written: string[] = [];
-  let reads = 0;
-  const keyFiles = {
-    read: async (file: string) => Buffer.from(`${++reads}. of ${file}`),
-    write: async (file: string, bytes: Uint8Array) => void written.push(`${file}: ${Buffer.from(bytes).toString()}`),
-    remove: async (file: string) => void discarded.push(file),
-  };
-  const parts = { bus, clock, log, host, rules, country, keyFiles, files: filesIn(files) };
-  const network = networkManager({ ...parts, probe: async () => probed.result });
-  return {
-    network,
-    bus,
-    script,
-    files,
-    taken,
-    probed,
-    rules,
-    discarded,
-    written,
-    country: () => rules.now,
-    forgetCountry: (name) => void (rules.unknown = [...rules.unknown, name]),
-    lines: captured.text,
-    pass: () => clock.sleep(5),
-    accessPoint: (ssid, how) => script.setAccessPoint(Buffer.from(ssid), how),
-    plugCable: (isPlugged) => script.plugCable(isPlugged),
-    unplugRadio: () => script.unplugRadio(),
-    async setManager(to) {
-      script.version = to === 'too-old' ? '1.18.0' : '1.42.4';
-      script.bus.setOwned(false);
-      if (to !== 'absent') script.bus.setOwned(true);
-    },
-    foreignProfile: (name) => script.foreignProfile(name),
-    endCheckpoints: async () => script.endCheckpoints(),
-    takeDnsPort: (program) => void (script.dnsHolder = program),
-    async [Symbol.asyncDispose]() {
-      await script[Symbol.asyncDispose]();
-      await folder[Symbol.asyncDispose]();
-    },
-  };
-}
-
-networkContract('scripted NetworkManager', scripted);
+networkContract('scripted NetworkManager', () => scripted());
 
 const never = new AbortController().signal;
 
@@ -190,11 +84,12 @@ scriptedTest('the hotspot leaves the default route, other subnets and the disk a
     ssid: 'box',
     password: 'platformsetup',
     isRedirecting: false,
+    isSharing: false,
     band: '',
   } as const;
   assert.deepEqual(await world.network.startHotspot(hotspot, never), { ok: true, address: '192.168.201.1' });
   const names = [...world.files].find(([file]) => file.includes('dnsmasq-shared.d'))?.[1] ?? '';
-  assert.match(names, /^address=\/\.setup\/192\.168\.201\.1$/m);
+  assert.match(names, /^address=\/setup\/192\.168\.201\.1$/m);
   const settings = world.script.settingsOf('box');
   assert.equal(settings?.get('ipv4')?.get('never-default')?.value, true);
   assert.equal(settings?.get('ipv6')?.get('method')?.value, 'disabled');
@@ -202,11 +97,50 @@ scriptedTest('the hotspot leaves the default route, other subnets and the disk a
   assert.deepEqual(settings?.get('802-11-wireless-security')?.get('proto')?.value, ['rsn']);
 });
 
+on('the hotspot does not route, before, while and after it runs', async (world) => {
+  const { network, firewall, script } = world;
+  const hotspot = {
+    interface: 'wlan0',
+    ssid: 'box',
+    password: 'platformsetup',
+    isRedirecting: true,
+    isSharing: false,
+    band: '',
+  } as const;
+  const shared: boolean[] = [];
+  script.shares = async () => {
+    await firewall.share();
+    shared.push(await firewall.isOpen());
+  };
+  assert.equal((await network.startHotspot(hotspot, never)).ok, true);
+  assert.deepEqual([shared, await firewall.isOpen()], [[false], false]);
+  assert.equal(await firewall.setting('conf/wlan0/forwarding'), '0');
+  await network.stopHotspot();
+  assert.equal(firewall.table, '');
+
+  assert.equal((await network.startHotspot({ ...hotspot, isSharing: true }, never)).ok, true);
+  assert.equal(firewall.table, '', 'an owner asked for it');
+  await network.stopHotspot();
+
+  firewall.isWithoutNft = true;
+  await rm(firewall.settings, { recursive: true });
+  script.shares = async () => {};
+  const open = await network.startHotspot(hotspot, never);
+  assert.match(open.ok ? '' : open.detail, /could route its clients into the other networks of this machine/);
+  assert.equal(script.settingsOf('box'), undefined, 'it never was on the air');
+});
+
 const mayStart = (frequencyMhz: number) => ({ frequencyMhz, mayStart: true, isIndoorOnly: false });
 
 on('the hotspot opens on a channel that the rules allow, and knows when it has to leave', async (world) => {
   const { network, rules, script } = world;
-  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false } as const;
+  const hotspot = {
+    interface: 'wlan0',
+    ssid: 'box',
+    password: 'platformsetup',
+    isRedirecting: false,
+    isSharing: false,
+  } as const;
   const channel = (): unknown[] => {
     const wireless = script.settingsOf('box')?.get('802-11-wireless');
     return [wireless?.get('band')?.value, wireless?.get('channel')?.value];
@@ -295,7 +229,13 @@ scriptedTest('a disowned network keeps its certificates', async (world) => {
 
 scriptedTest('a radio for 5 GHz only, whose rules are not known', async (world) => {
   world.script.capabilities = 0x740 & ~0x200;
-  const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: false } as const;
+  const hotspot = {
+    interface: 'wlan0',
+    ssid: 'box',
+    password: 'platformsetup',
+    isRedirecting: false,
+    isSharing: false,
+  } as const;
   assert.equal((await world.network.startHotspot({ ...hotspot, band: '' }, never)).ok, true);
   assert.equal(world.script.settingsOf('box')?.get('802-11-wireless')?.get('band')?.value, 'a');
 });
@@ -316,6 +256,31 @@ scriptedTest('with a check by NetworkManager its result counts', async (world) =
   world.script.connectivity = 2;
   assert.equal(await world.network.checkConnectivity(never), 'portal');
   assert.equal(world.network.state.get().connectivity, 'portal');
+});
+
+scriptedTest('a link whose loss no signal reported is gone as soon as the management server is lost', async (world) => {
+  const { network, script } = world;
+  script.setAccessPoint(Buffer.from('Home'));
+  const uuid = await network.save(wifiProfile('Home'));
+  assert.deepEqual(await network.join(uuid, 'wlan0', never), { ok: true });
+  const isReached = new Cell(true);
+  const stop = new AbortController();
+  const clock = new FakeClock();
+  const watching = watchConnectivity({ network, isReached, clock, log: captureLog(clock).log }, stop.signal);
+  await until(world, () => network.state.get().connectivity === 'full');
+  const quiet = async (): Promise<void> => {
+    for (let n = 0; n < 60; n++) await world.pass();
+  };
+  await quiet();
+  script.loseLinkUnheard();
+  await quiet();
+  const radio = (): string => network.state.get().devices.find(({ interface: name }) => name === 'wlan0')?.state ?? '';
+  assert.equal(radio(), 'connected', 'no signal has come');
+  isReached.set(false);
+  await clock.advance(5_000);
+  await until(world, () => radio() !== 'connected');
+  stop.abort();
+  await watching;
 });
 
 scriptedTest('power save is written once and undone', async (world) => {
@@ -382,6 +347,14 @@ scriptedTest('a call that is never answered ends at its limit, and the rest goes
   const call = { path: '/org/freedesktop/NetworkManager', interface: name, member: 'CheckpointCreate', limitMs: 50 };
   await assert.rejects(peer.call(call), TimeoutError);
   assert.ok(await world.network.save(wifiProfile('Home')));
+});
+
+scriptedTest('a NetworkManager that answers no question is found, though it sends no signal', async (world) => {
+  world.script.silent = ['Get'];
+  assert.equal(await world.network.isAnswering(50), false);
+  assert.equal(world.network.state.get().manager, 'ready');
+  world.script.silent = [];
+  assert.equal(await world.network.isAnswering(5_000), true);
 });
 
 test('a NetworkManager of 2014 is too old, not unreadable', async () => {

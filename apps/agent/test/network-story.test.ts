@@ -343,3 +343,96 @@ test('a hotspot whose channel a new country forbids moves, while the machine is 
   assert.ok(world.transcript.some((line) => line.includes('the hotspot moves')));
   await world.stop();
 });
+
+test('settings of a running hotspot take effect when no phone is connected; until then the status says what is on the air', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.start();
+  assert.ok(await world.until(() => world.view !== undefined, 5));
+  world.network.clients = 1;
+  const changed = { hotspot_prefix: 'works', hotspot_password: 'another-one', disable_captive_portal_redirect: true };
+  world.configure({ network_configuration: changed });
+  await world.pass(1);
+  const status = world.status.get();
+  assert.equal(world.hotspot, 'platform-setup-barn');
+  assert.equal(status?.hotspotSsid, 'platform-setup-barn');
+  assert.deepEqual(status?.hotspotWaiting, {
+    fields: ['SSID', 'hotspot_password', 'disable_captive_portal_redirect'],
+    why: 'a phone is connected to the hotspot',
+  });
+  assert.match(status?.notes.join() ?? '', /runs with its earlier SSID, hotspot_password, .* a phone is connected/);
+  world.network.clients = 0;
+  assert.ok(await world.until(() => world.hotspot === 'works-barn' && world.view !== undefined, 1));
+  assert.deepEqual([world.network.hotspot?.password, world.network.isRedirecting], ['another-one', false]);
+  await world.pass(0.2);
+  assert.equal(world.status.get()?.hotspotSsid, 'works-barn');
+  assert.deepEqual(world.status.get()?.hotspotWaiting, { fields: [], why: '' });
+  await world.stop();
+});
+
+test('a renamed host: its hotspot has the new name within a minute, and waits for a phone that is connected', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.start();
+  assert.ok(await world.until(() => world.hotspot === 'platform-setup-barn' && world.view !== undefined, 5));
+  world.network.clients = 1;
+  world.hostname = 'mill';
+  await world.pass(1.2);
+  assert.equal(world.status.get()?.hotspotSsid, 'platform-setup-barn');
+  assert.deepEqual(world.status.get()?.hotspotWaiting, {
+    fields: ['SSID'],
+    why: 'a phone is connected to the hotspot',
+  });
+  world.network.clients = 0;
+  assert.ok(await world.until(() => world.hotspot === 'platform-setup-mill' && world.view !== undefined, 1.2));
+  await world.pass(0.2);
+  assert.deepEqual(world.status.get()?.hotspotWaiting, { fields: [], why: '' });
+  world.configure({ network_configuration: { hotspot_ssid: 'Fixed' } });
+  assert.ok(await world.until(() => world.hotspot === 'Fixed', 2));
+  world.hostname = 'barn';
+  await world.pass(2);
+  assert.equal(world.hotspot, 'Fixed', 'its name is not that of the host');
+  await world.stop();
+});
+
+test('an agent that is stopped takes its hotspot off the air', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.start();
+  assert.ok(await world.until(() => world.hotspot !== '', 5));
+  await world.stop();
+  assert.equal(world.hotspot, '');
+});
+
+test('the hotspot of an agent that was killed ends when the next one starts, also online by a cable', async () => {
+  const world = new NetworkWorld();
+  const { network, clock } = world;
+  network.setCable('eth0');
+  network.addForeignProfile({ name: 'Wired connection 1', type: 'wired', routeMetric: 100 });
+  const of = {
+    interface: 'wlan0',
+    ssid: 'left',
+    password: 'platformsetup',
+    isRedirecting: true,
+    isSharing: false,
+  } as const;
+  const starting = network.startHotspot({ ...of, band: '' }, new AbortController().signal);
+  await clock.advance(5_000);
+  await starting;
+  world.start();
+  assert.ok(await world.until(() => world.hotspot === '' && world.status.get()?.mode === 'normal', 1));
+  await world.stop();
+});
+
+test('a hotspot that cannot be kept from routing goes off the air, and the reason is shown', async () => {
+  const world = new NetworkWorld();
+  world.credentials.set('none');
+  world.start();
+  assert.ok(await world.until(() => world.view !== undefined, 5));
+  world.network.routing.set('the kernel could route its clients');
+  assert.ok(await world.until(() => world.hotspot === '', 1));
+  assert.equal(world.status.get()?.why, 'the hotspot could not be started: the kernel could route its clients');
+  world.network.routing.set('');
+  assert.ok(await world.until(() => world.hotspot !== '', 2));
+  await world.stop();
+});

@@ -6,12 +6,14 @@ import type { Condition } from '../src/health/conditions.ts';
 import type { Credentials } from '../src/machines/provisioning-state.ts';
 import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
 import { followCredentialsProblem, noProblem } from '../src/network/credentials-problem.ts';
-import { keepCountry } from '../src/network/country.ts';
+import { keepCountry, type CountryOutcome } from '../src/network/country.ts';
+import { keepRows } from '../src/network/keep-rows.ts';
 import type { BluetoothWanted } from '../src/network/bluetooth-wanted.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
 import type { NetworkSettings } from '../src/network/network-settings.ts';
 import type { NetworkStatus } from '../src/network/network-status.ts';
 import { Provisioning } from '../src/network/provisioning.ts';
+import { networkTrials } from '../src/network/refused-change.ts';
 import type { ProvisioningView } from '../src/network/provisioning-view.ts';
 import type { BluetoothState } from '../src/os/bluetooth-port.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
@@ -26,16 +28,19 @@ export class NetworkWorld {
   readonly network: SimNetwork;
   readonly settings = new Cell<NetworkSettings>(settingsFor({}));
   readonly credentials = new Cell<Credentials>('given');
+  /** The credentials that have never worked. */
+  readonly unproven = new Cell<object | undefined>(undefined);
   /** The set-up code that a user entered and that is not redeemed. */
   readonly pendingCode = new Cell<object | undefined>(undefined);
   readonly isReached = new Cell(false);
   readonly isChanging = new Cell(false);
   readonly isOfflineByHotspot = new Cell(false);
   readonly status = new Cell<NetworkStatus | undefined>(undefined);
-  readonly applied = new Cell<NetworksApplied>({ revision: 0, failure: undefined });
+  readonly applied = new Cell<NetworksApplied>({ revision: 0, configSha256: '', failure: undefined });
   readonly conditions: ConditionSet = new Cell<readonly Condition[]>([]);
   readonly transcript: string[] = [];
   reboots = 0;
+  hostname = 'barn';
   canReboot = true;
   provisioning: Provisioning | undefined;
   /** What phones see; undefined: the endpoints are closed. */
@@ -75,6 +80,10 @@ export class NetworkWorld {
     });
     this.#stop = new AbortController();
     const credentialsProblem = noProblem();
+    const isPrepared = new Cell(false);
+    const contact = async () => (await this.network.checkConnectivity(this.#stop.signal)) === 'full';
+    const inner = new Cell<NetworkStatus | undefined>(undefined);
+    const trials = networkTrials({ network: this.network, disk: device.disk, clock, log });
     this.provisioning = new Provisioning({
       network: this.network,
       endpoints: this.#endpoints(),
@@ -88,15 +97,18 @@ export class NetworkWorld {
         this.credentials.set('given');
         return { ok: true };
       },
+      pendingCode: this.pendingCode,
       isReached: this.isReached,
+      isPrepared,
       isChanging: this.isChanging,
+      trials,
       isOfflineByHotspot: this.isOfflineByHotspot,
-      status: this.status,
+      status: inner,
       reboot: async () => {
         if (!this.canReboot) throw new Error('systemctl failed');
         this.reboots++;
       },
-      hostname: 'barn',
+      hostname: () => this.hostname,
       agentVersion: '9.9.9',
       disk: device.disk,
       files: device.files,
@@ -110,23 +122,32 @@ export class NetworkWorld {
       applied: this.applied,
       mayChange: this.provisioning.mayChange,
       isChanging: this.isChanging,
-      contact: async () => (await this.network.checkConnectivity(this.#stop.signal)) === 'full',
+      isReached: this.isReached,
+      isPrepared,
+      contact,
       conditions: this.conditions,
+      trials,
       disk: device.disk,
       clock,
       log,
     };
     const { provisioning } = this;
-    const country = { ...networks, move: () => provisioning.moveHotspot() };
+    const outcome = new Cell<CountryOutcome | undefined>(undefined);
+    const country = { ...networks, outcome, move: () => provisioning.moveHotspot() };
     const running = [
       provisioning.run(this.#stop.signal),
       keepAdditionalNetworks(networks, this.#stop.signal),
       keepCountry(country, this.#stop.signal),
+      keepRows({ ...networks, inner, status: this.status, country: outcome }, this.#stop.signal),
       followCredentialsProblem(
         {
           problem: credentialsProblem,
           conditions: this.conditions,
-          found: new Cell<object | undefined>(undefined),
+          found: this.unproven,
+          unproven: this.unproven,
+          giveUp: (isUseless) => {
+            if (this.unproven.get()) this.credentials.set(isUseless ? 'none' : 'given');
+          },
           pendingCode: this.pendingCode,
           network: this.status,
           clock,
@@ -218,12 +239,19 @@ export class NetworkWorld {
 }
 
 export function settingsFor(agent: unknown, revision = 1): NetworkSettings {
-  const { config } = resolveAgentConfig({ cloud: agent });
+  const { config, networkPlaces } = resolveAgentConfig({ cloud: agent });
+  const fields = Object.keys((agent as { network_configuration?: object }).network_configuration ?? {});
   return {
     revision,
+    configSha256: '',
     isPreliminary: false,
+    isKnown: revision > 0,
     isDisabled: config.advanced_settings.disable_network_configuration,
     config: config.network_configuration,
     additional: config.additional_networks,
+    sources: {
+      networks: networkPlaces,
+      fields: Object.fromEntries(fields.map((key) => [key, `agent.network_configuration.${key}`])),
+    },
   };
 }

@@ -2,6 +2,7 @@
 // exceed the budget.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { logLimits } from '@platform/contract/log-limits';
@@ -158,6 +159,7 @@ test('what it writes while no agent runs is there afterwards, once and in order;
       fields: { i: 7, deep: [{ a: { b: { c: { d: { e: { f: { g: { h: 'end' } } } } } } } }] },
       caller: { File: 'a.go', Line: 7 },
       stack: 'main()',
+      host: os.hostname(),
     },
   );
 

@@ -59,6 +59,9 @@ async function world(folder: TempFolder): Promise<PreinstallOf> {
   return { target, binary: folder.file('agent'), proof, defaults: undefined, credentials: undefined };
 }
 
+const writeFstab = ({ target }: PreinstallOf, text: string): Promise<void> =>
+  writeFile(path.join(target, 'etc/fstab'), text);
+
 const log = createLog({ name: 'test', clock: new FakeClock(), level: 'error', sink: () => {} });
 const run = (of: PreinstallOf): Promise<string> =>
   preinstall(of, { system, clock: new FakeClock(), log, report: () => {} });
@@ -159,6 +162,11 @@ for (const [what, change, code] of [
     },
     'PLATFORM_UNSUPPORTED',
   ],
+  [
+    'an fstab that mounts the folder of the agent noexec',
+    async (of: PreinstallOf) => (await writeFstab(of, 'UUID=1 / ext4 defaults 0 1\nUUID=2 /opt ext4 noexec 0 2\n'), of),
+    'ROOT_NOEXEC',
+  ],
 ] as const) {
   test(`refused, and nothing is changed: ${what}`, async () => {
     await using folder = await tempFolder();
@@ -167,6 +175,28 @@ for (const [what, change, code] of [
     assert.equal(await lstat(folder.file('card', 'opt', 'platform')).catch(() => undefined), undefined);
   });
 }
+
+for (const [options, mountPoint, isRefused] of [
+  ['rw,noexec', '/', true],
+  ['defaults,users', '/opt/platform', true],
+  ['noexec,exec', '/opt', false],
+  ['users,exec', '/opt', false],
+  ['noexec', '/opt/platform-data', false],
+  ['noexec', '/home', false],
+] as const)
+  test(`an fstab with ${options} on ${mountPoint}: ${isRefused ? 'refused with the remedy' : 'accepted'}`, async () => {
+    await using folder = await tempFolder();
+    const of = await world(folder);
+    await writeFstab(of, `# made by hand\nUUID=1 ${mountPoint} ext4 ${options} 0 1\nUUID=2 none swap sw 0 0\n`);
+    if (!isRefused) return assert.equal(await run(of), version);
+    await assert.rejects(run(of), (error) => {
+      assert.ok(error instanceof ImageRefused);
+      assert.match(error.message, new RegExp(`mounts ${mountPoint} noexec \\(options ${options}\\)`));
+      assert.match(error.remedy, new RegExp(`exec at the end of the options of ${mountPoint} `));
+      return true;
+    });
+    assert.equal(await lstat(folder.file('card', 'opt', 'platform')).catch(() => undefined), undefined);
+  });
 
 for (const link of ['etc/systemd', 'usr/local', 'opt']) {
   test(`an image whose ${link} leads out of it changes nothing on this computer`, async () => {

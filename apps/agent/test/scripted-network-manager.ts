@@ -1,5 +1,5 @@
 // NetworkManager as far as the agent uses it, over a scripted bus: radio wlan0, cable eth0. Its answers follow the
-// documentation of the D-Bus API and what a real 1.42 sends; it acts at once.
+// documentation of the D-Bus API and what a real 1.42 sends. It acts at once, but takes links down later, as that does.
 import { randomUUID } from 'node:crypto';
 import { uptime } from 'node:os';
 import type { Message } from '../src/os/linux/dbus-message.ts';
@@ -10,6 +10,11 @@ import { type Answer, ScriptedBus } from './scripted-bus.ts';
 
 const name = 'org.freedesktop.NetworkManager';
 const root = '/org/freedesktop/NetworkManager';
+/** A link stays up for a while after its profile was deleted. */
+const deactivateMs = 300;
+/** Interface flags: up, lower up and carrier; up alone. */
+const linkUp = 0x1_00_03;
+const linkDown = 0x1;
 const empty = { signature: '', body: [] };
 const path = (value: string): Answer => ({ signature: 'o', body: [value] });
 const text = (value: string): Variant => new Variant('s', value);
@@ -50,16 +55,21 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   isWithoutObjects = false;
   /** Calls of these methods are never answered. */
   silent: readonly string[] = [];
+  /** A hotspot starts: forwarding is turned on for the machine. */
+  shares: () => Promise<void> = async () => {};
   readonly calls: string[] = [];
   readonly bus: ScriptedBus;
   readonly #profiles = new Map<string, { settings: Settings; psk: string }>();
   readonly #accessPoints = new Map<string, ScriptedAccessPoint>();
   readonly #links = new Map<string, Link>();
+  /** Deleted profiles whose link is still up. */
+  readonly #ending = new Map<string, Settings>();
   readonly #checkpoints = new Map<string, Snapshot>();
   readonly #devices = new Map([
     [`${root}/Devices/1`, { name: 'eth0', type: 1, state: 20 }],
     [`${root}/Devices/2`, { name: 'wlan0', type: 2, state: 30 }],
   ]);
+  #hasRadioLink = true;
   #seen: readonly string[] = [];
   #scans = 0;
   #numbers = 0;
@@ -98,6 +108,21 @@ export class ScriptedNetworkManager implements AsyncDisposable {
     this.#devices.delete(device);
     this.#links.delete(device);
     this.bus.emit(root, name, 'DeviceRemoved', 'o', [device]);
+  }
+
+  /** Whether the kernel has a link on the radio. NetworkManager can miss that the access point is gone. */
+  setRadioLink(isUp: boolean): void {
+    this.#hasRadioLink = isUp;
+    const at = this.#devicePath('wlan0') ?? '';
+    this.#changed(at, `${name}.Device`, { InterfaceFlags: number(isUp ? linkUp : linkDown) });
+  }
+
+  /** The radio has lost its link (wpa_supplicant: completed -> scanning), and no signal of it arrives. */
+  loseLinkUnheard(): void {
+    const at = this.#devicePath('wlan0') ?? '';
+    const device = this.#devices.get(at);
+    if (device) this.#devices.set(at, { ...device, state: 30 });
+    this.#links.delete(at);
   }
 
   addProfile(settings: Settings): string {
@@ -190,14 +215,22 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   }
 
   #delete(at: string): Answer {
-    if (!this.#profiles.delete(at)) return unknown(at);
+    const deleted = this.#profiles.get(at);
+    if (!deleted || !this.#profiles.delete(at)) return unknown(at);
     for (const [device, link] of this.#links) {
       if (link.profile !== at) continue;
-      this.#links.delete(device);
-      this.#setDevice(device, 30, 38);
+      this.#ending.set(at, deleted.settings);
+      setTimeout(() => this.#deactivate(device, link), deactivateMs);
     }
     this.bus.emit(`${root}/Settings`, `${name}.Settings`, 'ConnectionRemoved', 'o', [at]);
     return empty;
+  }
+
+  #deactivate(device: string, link: Link): void {
+    this.#ending.delete(link.profile);
+    if (this.#links.get(device) !== link || this.#profiles.has(link.profile)) return;
+    this.#links.delete(device);
+    this.#setDevice(device, 30, 38);
   }
 
   #scan(device: string, options: DBusValue | undefined): Answer {
@@ -211,7 +244,7 @@ export class ScriptedNetworkManager implements AsyncDisposable {
     return empty;
   }
 
-  #activate(profile: string, wanted: string): Answer {
+  async #activate(profile: string, wanted: string): Promise<Answer> {
     const settings = this.#profiles.get(profile)?.settings;
     if (!settings) return { error: `${name}.UnknownConnection`, text: 'Connection could not be found.' };
     const connection = settings.get('connection') ?? new Map<string, Variant>();
@@ -219,6 +252,7 @@ export class ScriptedNetworkManager implements AsyncDisposable {
     const device = wanted === '/' ? this.#devicePath(isWifi ? 'wlan0' : 'eth0') : wanted;
     if (device === undefined || !this.#devices.has(device))
       return { error: `${name}.UnknownDevice`, text: 'No suitable device found' };
+    if (isHotspot(settings)) await this.shares();
     const active = this.#next('ActiveConnection');
     const link = { active, profile, accessPoint: '', address: addressOf(settings) };
     this.#links.delete(device);
@@ -281,7 +315,11 @@ export class ScriptedNetworkManager implements AsyncDisposable {
   /** As NetworkManager does: only profiles in use come back, and new ones go. */
   #rollBack({ profiles, used }: Snapshot): void {
     for (const profile of this.#profiles.keys()) if (!profiles.has(profile)) this.#profiles.delete(profile);
-    for (const [profile, value] of profiles) if (used.has(profile)) this.#profiles.set(profile, value);
+    for (const [profile, value] of profiles) {
+      if (!used.has(profile)) continue;
+      this.#profiles.set(profile, value);
+      if (![...this.#links.values()].some((link) => link.profile === profile)) void this.#activate(profile, '/');
+    }
   }
 
   /** The checkpoints were not confirmed in time. */
@@ -333,13 +371,14 @@ export class ScriptedNetworkManager implements AsyncDisposable {
 
   #addDevice(objects: Map<string, DBusValue>, at: string, device: { name: string; type: number; state: number }): void {
     const link = this.#links.get(at);
-    const settings = this.#profiles.get(link?.profile ?? '')?.settings;
+    const settings = this.#profiles.get(link?.profile ?? '')?.settings ?? this.#ending.get(link?.profile ?? '');
     const isHotspot = settings !== undefined && textIn(sectionOf(settings, '802-11-wireless'), 'mode') === 'ap';
     const config = `${root}/IP4Config/${device.type}`;
     const properties = {
       Interface: text(device.name),
       DeviceType: number(device.type),
       State: number(device.state),
+      InterfaceFlags: number(device.type === 2 && !this.#hasRadioLink ? linkDown : linkUp),
       ActiveConnection: object(link?.active ?? '/'),
       Ip4Config: object(link ? config : '/'),
       Ip6Config: object('/'),
@@ -384,6 +423,8 @@ function addressOf(settings: Settings): string {
   const prefix = first?.get('prefix');
   return first && prefix instanceof Variant ? `${textIn(first, 'address')}/${String(prefix.value)}` : '';
 }
+
+const isHotspot = (settings: Settings): boolean => textIn(sectionOf(settings, '802-11-wireless'), 'mode') === 'ap';
 
 const certificates = ['ca-cert', 'client-cert', 'private-key'] as const;
 

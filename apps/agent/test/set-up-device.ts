@@ -89,7 +89,7 @@ const provisioning = new Provisioning({
   isOfflineByHotspot: new Cell(false),
   status,
   reboot: () => Promise.resolve(),
-  hostname: 'barn',
+  hostname: () => 'barn',
   agentVersion: '9.9.9',
   disk: fileDisk(system.files(folder)),
   files: new SimDevice(clock).session().device.files,
@@ -98,7 +98,8 @@ const provisioning = new Provisioning({
   log,
 });
 const { found, pendingCode } = credentials;
-const problemParts = { problem: credentialsProblem, conditions, found, pendingCode };
+const unproven = new Cell<object | undefined>(undefined);
+const problemParts = { problem: credentialsProblem, conditions, found, pendingCode, unproven, giveUp: () => {} };
 const show = (): void => void process.stdout.write(`${JSON.stringify({ mode: status.get()?.mode ?? '' })}\n`);
 process.stdout.write(`${JSON.stringify({ portal: `http://127.0.0.1:${ports.portal}` })}\n`);
 await Promise.all([

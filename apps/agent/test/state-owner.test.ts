@@ -54,3 +54,17 @@ test('with another part, waiting lines and the cached configuration are dropped;
     await again.done;
   }
 });
+
+test('with another part, a quarantine that was cleared three times can be cleared by the first clearance again', async () => {
+  const w = await leftBehind();
+  const { files } = w.machine;
+  const line = (clearance: number) => `0.9.0-0123456789ab ${clearance} 1 it crashed\n`;
+  files.put('state/platform-server.bad', Buffer.from(line(3)));
+  const cloud = new TestCloud(w.clock, 'ffffffff-bbbb-4ccc-8ddd-eeeeeeeeeeee');
+  const next = w.start({}, { transport: cloud.transport(), credentials: credentialsOf(cloud) });
+  await w.clock.advance(5_000);
+  assert.equal(new TextDecoder().decode(files.get('state/platform-server.bad')?.bytes), line(0));
+  next.stop();
+  await w.clock.advance(5_000);
+  await next.done;
+});

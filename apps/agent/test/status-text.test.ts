@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentStatus, SliceReport } from '@platform/contract/agent-status';
+import type { AgentStatus, NetworkRowReport, SliceReport } from '@platform/contract/agent-status';
 import { statusText } from '../src/commands/status-text.ts';
 import { program, status } from './healthy-status.ts';
 
@@ -55,6 +55,90 @@ test('the status text: its content', () => {
     /^WARNING for 2 h: The clock is slow\.\n {2}Set it\.$/m,
   ])
     assert.match(text, words);
+});
+
+test('the status text: a version that waits for its first start is on no trial, and a server that is kept back says why', () => {
+  const { server } = busy.programs;
+  const waiting: AgentStatus = {
+    ...busy,
+    server: { ...busy.server, at: 'stopped', version: '', since: null, pid: null, url: '' },
+    programs: {
+      ...busy.programs,
+      server: {
+        ...server,
+        trial: { version: '2.1.0', previous: '2.0.4', starts: 0, since },
+        start_wait: {
+          reason: 'it waits for the management server and an update check',
+          until: new Date(Date.parse(busy.at) + 40_000).toISOString(),
+        },
+      },
+    },
+  };
+  const text = statusText(waiting);
+  assert.match(
+    text,
+    /trial {3}2\.1\.0 has not started yet, and is on trial from its first start on;\s+before it\s+2\.0\.4/,
+  );
+  assert.doesNotMatch(text, /start 0 of 3/);
+  assert.match(
+    text.replaceAll(/\s+/g, ' '),
+    /server stopped, it waits for the management server and an update check \(in 1 min\)/,
+  );
+});
+
+const row = (more: Partial<NetworkRowReport>): NetworkRowReport => ({
+  path: 'agent.additional_networks.barn',
+  name: 'barn',
+  interface: '',
+  state: 'out-of-range',
+  text: 'stored, not seen any more',
+  code: '',
+  since,
+  measured: since,
+  last_seen: since,
+  has_no_effect: false,
+  ...more,
+});
+
+test('the status text: one row for each configured network and setting of a radio', () => {
+  const network: NonNullable<AgentStatus['network']> = {
+    mode: 'normal',
+    since,
+    why: 'eth0 is connected',
+    next: '',
+    next_at: null,
+    has_link: true,
+    connectivity: 'full',
+    is_cloud_reached: true,
+    links: [],
+    hotspot_ssid: '',
+    attempts: [],
+    is_on_fallback: false,
+    networks: [
+      row({}),
+      row({
+        name: 'press',
+        state: 'no-interface',
+        text: 'this machine has no interface eth7',
+        has_no_effect: true,
+        last_seen: null,
+      }),
+    ],
+    settings: [
+      row({
+        path: 'agent.network_configuration.wifi_country',
+        name: '',
+        state: 'refused',
+        text: 'the firmware obeys US',
+        code: 'WIFI_COUNTRY_NOT_APPLIED',
+        last_seen: null,
+      }),
+    ],
+  };
+  const text = statusText({ ...status, network }).replaceAll(/\s+/g, ' ');
+  assert.match(text, /row barn: out of range for 2 h, last seen 2 h ago: stored, not seen any more/);
+  assert.match(text, /row press: no such interface for 2 h, no effect here: this machine has no interface eth7/);
+  assert.match(text, /row wifi_country: refused for 2 h: the firmware obeys US \(WIFI_COUNTRY_NOT_APPLIED\)/);
 });
 
 test('the status text fits any terminal, and a program that reads it gets the table', () => {
@@ -124,6 +208,11 @@ const network: NonNullable<AgentStatus['network']> = {
 const attempt = { network: 'Home', interface: 'wlan0', at: at(-300), result: 'ok', text: '' };
 const networkRows: [name: string, more: Partial<typeof network>, rows: string[]][] = [
   ['online', {}, ['network  connected for 1 h, internet full: the machine is online']],
+  [
+    'online, with the age of the check',
+    { connectivity_checked_on: at(-300) },
+    ['network  connected for 1 h, internet full (checked 5 min ago): the machine is online'],
+  ],
   [
     'offline: what is next, and when',
     {

@@ -157,6 +157,28 @@ test('a server that goes into the background is reported with the remedy, and no
   agent.kill();
 });
 
+test('a machine without a free file descriptor: the limit is named, and the server is not called a crashing one', async () => {
+  for (const [code, says] of [
+    ['EMFILE', /this process has reached its limit of open files/],
+    ['ENFILE', /this machine has reached its limit of open files/],
+  ] as const) {
+    const w = new World();
+    w.machine.processes.refusesStart = code;
+    w.publish('1.0.0', good('1.0.0'));
+    const agent = w.start();
+    await w.clock.advance(5 * minute);
+    assert.match(conditionsOf(w).get('OUT_OF_FILES') ?? '', says);
+    assert.equal(conditionsOf(w).has('SERVER_CRASHES'), false);
+    w.machine.processes.refusesStart = undefined;
+    await w.clock.advance(minute);
+    assert.deepEqual([...conditionsOf(w).keys()], []);
+    assert.ok(w.machine.processes.isAlive(await serverOf(w)));
+    agent.stop();
+    await w.clock.advance(minute);
+    await agent.done;
+  }
+});
+
 test('a server that is not ready in time: the report says so, with its last lines and without its secrets', async () => {
   const w = new World();
   w.publish('1.0.0', `#!/bin/sh\necho waiting for ${w.cloud.secret} >&2\nsleep 1000000\n`);

@@ -26,7 +26,7 @@ export function agentOn(at: Awaited<ReturnType<typeof aptMachine>>) {
     };
   };
   const wanted = new Cell(wantedWith(0, {}));
-  const system = new Cell<SystemApplied>({ revision: 0, failure: undefined });
+  const system = new Cell<SystemApplied>({ revision: 0, configSha256: '', failure: undefined });
   const systemStatus = new Cell<SystemStatus | undefined>(undefined);
   const end = new AbortController();
   const kept = keepSystem({ wanted, system, systemStatus }, at.parts(), end.signal);

@@ -143,7 +143,7 @@ test('an /etc that cannot be written is one condition, retried with growing dela
   await using at = await systemMachine();
   await mkdir(path.join(at.prefix, 'etc'), { recursive: true });
   await symlink('/proc/version', path.join(at.prefix, 'etc/systemd')); // not even root creates folders below it
-  const applied = new Cell<SystemApplied>({ revision: 0, failure: undefined });
+  const applied = new Cell<SystemApplied>({ revision: 0, configSha256: '', failure: undefined });
   const goal = new Cell<SystemGoal>(systemGoal({}));
   const attempts: number[] = [];
   const stop = new AbortController();
@@ -171,7 +171,7 @@ test('an /etc that cannot be written is one condition, retried with growing dela
   goal.set({ ...systemGoal(undefined), revision: 2 });
   await pass(0);
   assert.deepEqual(at.conditions.get(), []);
-  assert.deepEqual(applied.get(), { revision: 2, failure: undefined });
+  assert.deepEqual(applied.get(), { revision: 2, configSha256: '', failure: undefined });
   stop.abort();
   await running;
 });

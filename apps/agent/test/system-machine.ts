@@ -104,6 +104,7 @@ export async function systemMachine(
 
 export const systemGoal = (system: Partial<SystemSettings> | undefined, isPreliminary = false): SystemGoal => ({
   revision: 1,
+  configSha256: '',
   isPreliminary,
   isDisabled: false,
   system: system && { runtimeMaxMegabytes: 512, systemMaxMegabytes: 512, upgradeType: '', ...system },

@@ -9,6 +9,7 @@ import type { FakeClock } from '@platform/kit/testing';
 import { removeAll } from '../src/install/remove.ts';
 import { taskOf } from '../src/os/linux/package-unit.ts';
 import { differenceOf, originsFile, periodicFile } from '../src/system/apt-files.ts';
+import { settlePackageFiles } from '../src/system/package-files.ts';
 import { installedPackages } from '../src/system/installed-packages.ts';
 import { readPolicy, selectOrigins } from '../src/system/apt-policy.ts';
 import { unfinishedPackages } from '../src/system/dpkg-state.ts';
@@ -138,6 +139,31 @@ test("the owner's configuration comes back by an empty value, by disabling, and 
       assert.deepEqual(leftPackages, ['unattended-upgrades'], 'it says what stays');
     } else await at.apply(systemGoal(way === 'empty' ? {} : undefined));
     for (const [file, text] of Object.entries(owners)) assert.equal(await at.read(file), text, way);
+  }
+});
+
+test('what the package left beside the files of the agent goes with them; its list of origins comes into use', async () => {
+  for (const way of ['empty', 'uninstalled']) {
+    await using at = await aptMachine();
+    const install = at.packages.next;
+    at.packages.next = async (name) => {
+      for (const file of [originsFile, periodicFile]) await at.put(`${file}.ucf-dist`, `of the package: ${file}`);
+      return install(name);
+    };
+    await at.apply(systemGoal({ upgradeType: 'security' }));
+    const { programs, disk } = at.parts();
+    if (way === 'empty') await at.apply(systemGoal({}));
+    else {
+      const settlePackages = () => settlePackageFiles({ disk, programs, prefix: at.parts().prefix });
+      const removal = { root: at.root, credentialsFile: undefined, usesSystemd: false, sayGoodbye: async () => false };
+      await removeAll({ ...removal, settlePackages }, programs);
+    }
+    assert.equal(await at.read(originsFile), `of the package: ${originsFile}`, way);
+    for (const file of [periodicFile, `${originsFile}.ucf-dist`, `${periodicFile}.ucf-dist`])
+      assert.equal(await at.read(file), undefined, `${way}: ${file}`);
+    await at.put(`${originsFile}.ucf-dist`, 'of a later upgrade');
+    if (way === 'empty') await at.apply(systemGoal({}));
+    assert.equal(await at.read(`${originsFile}.ucf-dist`), 'of a later upgrade', 'not of this agent');
   }
 });
 

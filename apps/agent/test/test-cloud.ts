@@ -25,6 +25,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { Cell, type Clock } from '@platform/kit';
 
 export interface StoredLine {
+  host: string;
   level: string;
   logger: string;
   message: string;
@@ -71,6 +72,8 @@ export class TestCloud {
   restartCheckMs = 1_000;
   /** Revision of the saved configuration; set it before the values that change with it. */
   revision = 1;
+  /** Text of the saved configuration; empty: one of its own for each revision. */
+  content = '';
   /** Whether configuration responses report a pending restart. */
   reportsRestarts = true;
   /** Number of restart checks that fail. */
@@ -151,6 +154,7 @@ export class TestCloud {
           fingerprint,
           restart,
           revision: BigInt(this.revision),
+          configSha256: this.configSha256,
           agent: this.agentConfig.get(),
           ...(this.maintenanceWindow && { maintenanceWindow: this.maintenanceWindow }),
           quarantineClearance: BigInt(this.clearance.get()),
@@ -176,7 +180,8 @@ export class TestCloud {
         if (logs.some((l) => this.failsAtLine(l.message))) throw new ConnectError('INTERNAL: x', Code.Internal);
         const fresh = logs.filter(({ bootId, sequence }) => !this.#taken.has(`${bootId}/${sequence}`));
         for (const { bootId, sequence } of fresh) this.#taken.add(`${bootId}/${sequence}`);
-        const stored = fresh.map(({ level, loggerName, message, fields, time, caller, stack }) => ({
+        const stored = fresh.map(({ host, level, loggerName, message, fields, time, caller, stack }) => ({
+          host,
           level,
           logger: loggerName,
           message,
@@ -215,12 +220,16 @@ export class TestCloud {
     if (this.lostSamples-- > 0) throw new ConnectError('the answer was lost', Code.Unavailable);
   }
 
+  get configSha256(): Buffer {
+    return sha256Of(this.content || `revision ${this.revision}`);
+  }
+
   #fingerprint(): string {
     const named = [this.serverRelease, this.agentRelease].map((cell) => {
       const { url, version, sha256 } = cell.get() ?? {};
       return [url, version, sha256 && Buffer.from(sha256).toString('hex')];
     });
-    return JSON.stringify([this.agentConfig.get(), this.clearance.get(), named]);
+    return JSON.stringify([this.content, this.agentConfig.get(), this.clearance.get(), named]);
   }
 }
 

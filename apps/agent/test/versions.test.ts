@@ -100,7 +100,7 @@ async function download(
     ...more,
   };
   const { files, web } = f.device;
-  const clock = f.device.host.hostname === 'sim' ? new FakeClock() : systemClock;
+  const clock = f.device.host.hostname() === 'sim' ? new FakeClock() : systemClock;
   const parts = { files, web, store: storeOn(f, program), trust, patches, boot: 'one', clock, log };
   return passes(
     f,

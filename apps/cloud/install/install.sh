@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs platform-agent on this machine. The server that you got this from has put its address and its key into it.
 #
-#   sudo /bin/sh -c "PLATFORM_API_KEY_ID=… PLATFORM_API_KEY=… PLATFORM_PART_ID=…; $(curl -fsSL SERVER/install.sh)"
-#   curl -fsSL SERVER/install.sh | sudo sh          with a credentials file in /etc/platform.json already
+#   sudo /bin/sh -c "PLATFORM_API_KEY_ID=… PLATFORM_API_KEY=… PLATFORM_PART_ID=…; $(curl -fsSL SERVER/install.sh || (echo; echo exit 2))"
+#   { curl -fsSL SERVER/install.sh || (echo; echo exit 2); } | sudo sh          with a credentials file in /etc/platform.json already
 #   sh install.sh --help                            everything else
 #
-# Everything is inside of functions and the last line calls one: of a download that was cut, nothing runs.
+# Everything is inside of functions and the last line calls one: of a download that was cut, nothing runs. Without
+# "exit 2" a shell that gets nothing would end with 0, as if the machine were installed.
 
 server_url='@PLATFORM_URL@'
 release_key='@PLATFORM_RELEASE_KEY@'
@@ -117,12 +118,20 @@ check_machine() {
   [ -n "$binary" ] || has curl || refuse 'curl is missing: install the package "curl", then run this again.'
 }
 
-check_space() {
-  place=$root
+needed_kib=460800
+
+# has_space FOLDER: sets place, free_kib and mount; 0: enough is free there, or df does not say
+has_space() {
+  place=$1
   while [ ! -d "$place" ]; do place=${place%/*} place=${place:-/}; done
-  free_kib=$(df -Pk "$place" | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4)
+  disk=$(df -Pk "$place" | tail -n 1 | tr -s ' ')
+  free_kib=$(printf '%s' "$disk" | cut -d ' ' -f 4) mount=$(printf '%s' "$disk" | cut -d ' ' -f 6-)
   case $free_kib in '' | *[!0-9]*) return 0 ;; esac
-  [ "$free_kib" -ge 460800 ] ||
+  [ "$free_kib" -ge "$needed_kib" ]
+}
+
+check_space() {
+  has_space "$root" ||
     refuse "$place has $((free_kib / 1024)) MiB free, and 450 are needed: two versions of the agent and of the machine server lie there during an update."
 }
 
@@ -220,6 +229,14 @@ must_fetch() {
     5 | 6) hint='the name could not be resolved: is there a network, and is the address right?' ;;
     7) hint='nobody answers there: is the server up, and is a firewall or a proxy in between?' ;;
     22) hint='the server answered with an error (above).' ;;
+    23)
+      folder=${2%/*}
+      if has_space "$folder"; then
+        hint="$2 could not be written, although the disk of $mount has $((free_kib / 1024)) MiB free: is it read-only, or is a quota used up?"
+      else
+        hint="the disk of $mount is full: $folder has $((free_kib / 1024)) MiB free, and $((needed_kib / 1024)) are needed. Make room there, then run this again: the download goes on where it stopped."
+      fi
+      ;;
     28) hint='it took too long. Run this again: the download goes on where it stopped.' ;;
     35 | 51 | 58 | 60 | 77 | 83)
       explain_certificate "$1"

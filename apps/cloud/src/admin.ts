@@ -5,6 +5,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { createLog, errorText, formatBytes } from '@platform/kit';
 import { onSignals, options, type OptionValues, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import type { Damage } from './backup/backup-folder.ts';
+import { adoptBlobs, inspectBlobs } from './backup/blob-check.ts';
 import { reachDatabase } from './backup/database-access.ts';
 import { databaseState } from './backup/database-state.ts';
 import { noteFailure, readBackupNote } from './backup/backup-note.ts';
@@ -69,6 +70,14 @@ const tables = {
     },
   },
   database: { json: shared.json, dataDir: data.dataDir, databaseUrl: data.databaseUrl },
+  blobs: {
+    json: shared.json,
+    dataDir: data.dataDir,
+    databaseUrl: data.databaseUrl,
+    markOnly: { type: 'boolean', default: false, description: 'Do not ask the database which files there must be.' },
+    adopt: { type: 'boolean', default: false, description: 'Mark the folder as that of this installation.' },
+    acceptMissing: { type: 'boolean', default: false, description: 'With --adopt: also if files are missing.' },
+  },
 } as const;
 type Name = keyof typeof tables;
 type Given<N extends Name> = OptionValues<(typeof tables)[N]>;
@@ -79,6 +88,7 @@ const about: Record<Name, string> = {
   verify: 'Reads every file of the backups in DIR and compares its hash.',
   'upgrade-database': 'Brings the embedded database of a stopped server to the PostgreSQL of this version.',
   database: 'Says what the database is, if it runs: for platform admin doctor.',
+  blobs: 'Says whether the files of the installation are in its data folder: for platform admin doctor.',
 };
 
 /** What a command prints: a document, and the same as text. */
@@ -190,6 +200,14 @@ async function upgrade(given: Given<'upgrade-database'>, work: Work): Promise<Pr
   return { document: made, text };
 }
 
+async function blobs(given: Given<'blobs'>, work: Work): Promise<Printed> {
+  const of = { dataFolder: serverFolder(given.dataDir), databaseUrl: given.databaseUrl?.reveal(), ...work };
+  const found = given.adopt ? await adoptBlobs(of, given.acceptMissing) : await inspectBlobs(of, !given.markOnly);
+  const { folder, mark, files } = found;
+  const counted = files && ` ${files.sampled - files.missing.length} of ${files.sampled} files looked for are there.`;
+  return { document: found, text: [`${folder}: the mark is ${mark}.${counted ?? ''}`] };
+}
+
 const damagedError = ({ file, problem }: Damage, more: number): PlatformError =>
   new PlatformError('BACKUP_DAMAGED', { file, problem: more === 0 ? problem : `${problem}; and ${more} more` });
 
@@ -235,6 +253,10 @@ async function run([name = '', ...argv]: readonly string[], work: Work): Promise
       const dataFolder = serverFolder(given.dataDir);
       const document = await databaseState({ dataFolder, databaseUrl: given.databaseUrl?.reveal() }, work.clock);
       return { document, text: [document.is], json: given.json };
+    }
+    case 'blobs': {
+      const given = read(name, argv);
+      return { ...(await blobs(given, work)), json: given.json };
     }
     default:
       throw new Usage(`Unknown command "${name}". There are: ${Object.keys(tables).join(', ')}.`, 2);

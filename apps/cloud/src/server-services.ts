@@ -3,15 +3,18 @@ import { type Authenticator, authenticator } from './access/authenticate.ts';
 import { callerBudgets } from './access/caller-budgets.ts';
 import { failedSignIns } from './access/failed-sign-ins.ts';
 import { type Identities, identities } from './access/identities.ts';
+import type { Secrets } from './access/secrets.ts';
 import { type Tokens, tokens } from './access/tokens.ts';
 import { scheduleBackups } from './backup/scheduled.ts';
 import { organizationUsage } from './blobs/organization-usage.ts';
 import { makeExports } from './data/sequence-exports.ts';
 import { type Changes, followChanges } from './database/changes.ts';
 import type { Database } from './database/database.ts';
+import { findRevisionsOf } from './configs/store/configs.ts';
 import { batchLoader } from './database/batch-loader.ts';
 import { agentAnswers } from './device-api/agent-answers.ts';
 import { machineConfigs } from './device-api/machine-configs.ts';
+import { personalAnswers } from './device-api/personal-answers.ts';
 import { reportedHosts } from './device-api/reported-hosts.ts';
 import { concurrencyLimiter, slotsPerMachine } from './device-api/concurrency-limiter.ts';
 import { readPartSources } from './device-api/store/part-sources.ts';
@@ -20,6 +23,7 @@ import { readiness } from './health/readiness.ts';
 import type { HttpDeps } from './http-routes.ts';
 import { logWriter } from './logs/log-writer.ts';
 import { UnknownCodes } from './fleet/unknown-codes.ts';
+import { partRuns } from './machines/part-runs.ts';
 import { presence } from './machines/presence.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { CloudOptions } from './options.ts';
@@ -59,7 +63,7 @@ export function startServices(
   const { database, data } = of;
   const { db } = database;
   const stop = stopping.signal;
-  const { done, ...machines } = machineState({ ...database, clock, log, stop });
+  const { done, ...machines } = machineState({ ...database, secrets: data.secrets, clock, log, stop });
   const steady = steadyTime(clock);
   const work = Promise.all([
     done,
@@ -96,6 +100,7 @@ export function startServices(
     ...health,
     certificateProblems: () => health.certificate().problems.map(({ text }) => text),
     unknownCodes: new UnknownCodes(),
+    revisionOfContent: batchLoader((contents) => findRevisionsOf(db, contents)),
     version,
   };
   const exported = makeExports({ ...deps, log: log.child('exports') }, stop);
@@ -128,8 +133,9 @@ function machineState({
   clock,
   log,
   stop,
+  secrets,
   ...database
-}: ServerDatabase & { clock: Clock; log: Log; stop: AbortSignal }) {
+}: ServerDatabase & { secrets: Secrets; clock: Clock; log: Log; stop: AbortSignal }) {
   const { db, notifications } = database;
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop });
   const releases = releaseCache(db, changes);
@@ -152,8 +158,11 @@ function machineState({
     stop,
     isWaiting: (partId) => answers.isWatched(partId) || configs.isWatched(partId),
   });
-  const hosts = reportedHosts(db, sourceOf);
-  return { changes, releases, answers, configs, presence: present, hosts, done: Promise.all([followed, flushed]) };
+  const { done: stored, ...runs } = partRuns({ db, changes, clock, log, stop });
+  const hosts = reportedHosts(db, sourceOf, { runs, clock });
+  const personal = personalAnswers({ db, secrets, runs, clock });
+  const done = Promise.all([followed, flushed, stored]);
+  return { changes, releases, answers, configs, presence: present, hosts, runs, personal, done };
 }
 
 /** @param onFailed - called with each failed sign-in. */

@@ -7,7 +7,10 @@ import { openSecrets, type Secrets } from './access/secrets.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import { acceptCopy } from './backup/accept-copy.ts';
 import { refuseIncomplete } from './backup/restoring.ts';
+import { blobsFolder } from './backup/backup-folder.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
+import { markedBlobs } from './blobs/installation-mark.ts';
+import { requireOwnBlobs } from './blobs/store/own-blobs.ts';
 import {
   type Connection,
   type Database,
@@ -66,7 +69,8 @@ export async function openDataFolder(options: CloudOptions, started: AsyncDispos
   if (!isCopy) await markRunning(dataFolder);
   const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
   const releaseKey = await openOnlineKey(dataFolder);
-  const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
+  const folder = path.join(dataFolder, blobsFolder);
+  const blobs = markedBlobs(await openDiskBlobs(folder), folder, secrets.installationId);
   return { dataFolder, secrets, releaseKey, blobs, isCopy };
 }
 
@@ -77,7 +81,7 @@ export async function openDataFolder(options: CloudOptions, started: AsyncDispos
  * @param settings - of the embedded database.
  * @param onLost - another server took the database, so this server must stop.
  * @param started - closes what is opened here.
- * @throws PlatformError DATA_DIR_IN_USE, DATA_DIR_NEWER, DATABASE_UNAVAILABLE
+ * @throws PlatformError DATA_DIR_IN_USE, DATA_DIR_NEWER, DATABASE_UNAVAILABLE, BLOBS_NOT_MOUNTED
  */
 export async function openServerDatabase(
   options: CloudOptions,
@@ -112,6 +116,11 @@ export async function openServerDatabase(
   const { db, pool: opened, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
   await createFirstRun(db, secrets, options.orgName);
+  await requireOwnBlobs(db, {
+    folder: path.join(dataFolder, blobsFolder),
+    installationId: secrets.installationId,
+    isUpgraded: applied.length > 0,
+  });
   if (options.newKeys) await restoreFirstKeys(db, secrets);
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());

@@ -17,12 +17,11 @@ import { insertKey } from '../src/access/store/keys.ts';
 import { testDatabase, testLog } from './database.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer, type TestServer } from './server.ts';
+import { cookieIn, signIn } from './sign-in.ts';
 
 type Entries = { action: string; subject: string; actor: string; details?: object | undefined }[];
 const rowsOf = (entries: Entries) => entries.map(({ action, subject, details }) => [action, subject, details ?? null]);
 
-const signIn = (url: string): Promise<Response> => fetch(url, { redirect: 'manual' });
-const cookieIn = (answer: Response): string => (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
 const withCookie = <S extends typeof SessionService | typeof AppService>(on: TestServer, service: S, cookie: string) =>
   createClient(
     service,
@@ -41,7 +40,7 @@ async function keyWith(on: TestServer, grants: readonly Grant<Role>[]): Promise<
 test('sign-ins, sign-outs and failed sign-ins, newest first', async () => {
   await using on = await testServer();
   const sessions = await on.client(SessionService);
-  const { id: owner } = await on.db.selectFrom('person').select('id').executeTakeFirstOrThrow();
+  const owner = on.server.firstRun.ownerId;
   const { url } = await sessions.createSignInLink({});
   const cookie = cookieIn(await signIn(url));
   assert.equal((await signIn(url)).status, 401);

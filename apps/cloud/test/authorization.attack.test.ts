@@ -102,7 +102,7 @@ const bodiless = (answers: Trial['answers']): Trial['answers'] =>
     Object.entries(answers).map(([who, answer]) => [who, answer === 'shows' ? 'ok' : answer]),
   ) as Trial['answers'];
 
-test('every call and every page, by everybody: the answer of the table, and nothing changes without a right', async () => {
+test('every call and every page, by everybody: the answer of the table, and nothing changes without a right', async (t) => {
   await using world = await makeWorld();
   await using folder = await tempFolder();
   await makeKeyFolder(folder.path, 1);
@@ -122,7 +122,7 @@ test('every call and every page, by everybody: the answer of the table, and noth
     await trialsOfCalls(world, wire, calls),
   );
   const ofPages = await tryAll({ world, contents, unauthenticated }, await trialsOfPages(world, wire, rightsOfPages));
-  console.log(`calls ${JSON.stringify(ofCalls.counts)}, pages ${JSON.stringify(ofPages.counts)}`);
+  t.diagnostic(`calls ${JSON.stringify(ofCalls.counts)}, pages ${JSON.stringify(ofPages.counts)}`);
   const wrong = [...ofCalls.wrong, ...ofPages.wrong];
   for (const line of wrong) console.log(line);
   assert.equal(wrong.length, 0, 'wrong answers: the lines above name them');

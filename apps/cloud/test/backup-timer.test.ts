@@ -10,12 +10,14 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { listSnapshots } from '../src/backup/backup-folder.ts';
 import { readBackupNote } from '../src/backup/backup-note.ts';
-import { isDue } from '../src/backup/rules/next-backup.ts';
+import { isDue, validIntervals } from '../src/backup/rules/next-backup.ts';
 import { backUp } from './backup-folder.ts';
 import { urlOf } from './database.ts';
 import { endedWithTests } from './process.ts';
 import { testServer, type TestServer } from './server.ts';
+import { turnedClock } from './turned-clock.ts';
 
+const hour = 3_600_000;
 const admin = path.resolve(import.meta.dirname, '..', 'src', 'admin.ts');
 
 async function byTimer(on: TestServer, folder: string): Promise<{ code: number; stdout: string; stderr: string }> {
@@ -69,6 +71,19 @@ test('a server whose host makes the backups makes none, and reports the result o
   assert.equal((await listSnapshots(backups)).whole.length, 1);
 });
 
+test('a timer that stopped is noticed after two intervals', async () => {
+  await using folder = await tempFolder();
+  const backups = folder.file('backups');
+  const turned = turnedClock();
+  const options = ['--backup-dir', backups, '--backup-by-host', '--backup-every-hours', '24'];
+  await using on = await testServer(options, {}, turned.clock);
+  assert.equal((await byTimer(on, backups)).code, 0);
+  turned.advance((validIntervals * 24 - 1) * hour);
+  await problemOf(on, /^$/);
+  turned.advance(hour);
+  await problemOf(on, /^The newest backup is of 20\d\d-.*, which is more than twice the interval ago$/);
+});
+
 test('keys that the user may not read are named', async () => {
   await using folder = await tempFolder();
   await using on = await testServer();
@@ -83,7 +98,6 @@ test('keys that the user may not read are named', async () => {
   }
 });
 
-const hour = 3_600_000;
 const now = 1_000 * hour;
 const due: readonly [name: string, last: number | undefined, everyHours: number, isDue: boolean][] = [
   ['none was made', undefined, 24, true],

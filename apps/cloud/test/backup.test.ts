@@ -1,6 +1,6 @@
 // Backups of a running server: consistent, incremental, checked, and restored to the same rows and files.
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -218,6 +218,17 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   );
   await writeFile(folder.file('file'), '');
   await refused('a folder with other files', 'BACKUP_FOLDER_UNUSABLE', () => backUp(on, folder.path));
+  await refused('a disk of backups that is not mounted', 'BACKUP_FOLDER_UNUSABLE', async () => {
+    const away = folder.file('away');
+    await rename(backups, away);
+    await mkdir(backups);
+    try {
+      await backUp(on, backups);
+    } finally {
+      await rm(backups, { recursive: true });
+      await rename(away, backups);
+    }
+  });
   await refused('another installation', 'BACKUP_OTHER_INSTALLATION', () => backUp(other, backups));
   await refused('two at once', 'BACKUP_IN_USE', async () => {
     await using _lock = await lockBackups(backups);
@@ -254,6 +265,11 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   );
   await editManifest(backups, ({ database }) => database.migrations.push({ name: '9999_later.sql', sha256: '0' }));
   await refused('a newer schema', 'BACKUP_NEWER', () => restoreTo(target, backups, { keys: elsewhere }));
+  // Whoever can write to the folder can also write the sum beside the manifest.
+  await editManifest(backups, ({ database: { partitions } }) => {
+    for (const one of partitions) one.bound += '; create table pwned as select current_user';
+  });
+  await refused('SQL in a manifest', 'BACKUP_DAMAGED', () => restoreTo(target, backups, { keys: elsewhere }));
   const cut = path.join(backups, 'snapshots', '000009-cut');
   await mkdir(cut);
   await refused('a snapshot without its manifest', 'BACKUP_DAMAGED', () => restoreTo(target, backups));

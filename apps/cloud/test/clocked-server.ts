@@ -4,21 +4,13 @@
  * JUMPED_MS: the initial offset of the wall clock.
  */
 import { createInterface } from 'node:readline';
-import { Cell, changedOr, type Clock, createLog } from '@platform/kit';
-import { onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { createLog } from '@platform/kit';
+import { onSignals, stderrSink } from '@platform/kit/node';
 import { cloudOptions } from '../src/options.ts';
 import { startServer } from '../src/server.ts';
+import { turnedClock } from './turned-clock.ts';
 
-const turned = new Cell({ aheadMs: 0, jumpedMs: Number(process.env['JUMPED_MS'] ?? 0) });
-const never = new AbortController().signal;
-const clock: Clock = {
-  now: () => systemClock.now() + turned.get().aheadMs,
-  wall: () => systemClock.wall() + turned.get().aheadMs + turned.get().jumpedMs,
-  async sleep(ms, signal = never) {
-    const end = clock.now() + ms;
-    while (!signal.aborted && clock.now() < end) await changedOr(turned, end - clock.now(), systemClock, signal);
-  },
-};
+const { clock, advance, jump } = turnedClock(Number(process.env['JUMPED_MS'] ?? 0));
 const say = (answer: object): boolean => process.stdout.write(`${JSON.stringify(answer)}\n`);
 
 const stopped = onSignals();
@@ -37,9 +29,8 @@ say({
 });
 createInterface({ input: process.stdin }).on('line', (line) => {
   const [what, by] = line.split(' ');
-  turned.update(({ aheadMs, jumpedMs }) =>
-    what === 'advance' ? { aheadMs: aheadMs + Number(by), jumpedMs } : { aheadMs, jumpedMs: jumpedMs + Number(by) },
-  );
+  if (what === 'advance') advance(Number(by));
+  else jump(Number(by));
   say({ did: line });
 });
 stopped.addEventListener('abort', () => void server.close().then(() => process.exit(0)), { once: true });

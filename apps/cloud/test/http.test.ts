@@ -7,12 +7,15 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { tempFolder } from '@platform/kit/testing';
 import { webPages } from '../src/web/web-pages.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
+import { cookieIn, signIn } from './sign-in.ts';
 
 const hexOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const put = async (
@@ -171,17 +174,43 @@ test('releases: published once, downloaded without credentials, resolved for age
   );
 });
 
+test('a sign-in link asks first, and works from no page of another site', async () => {
+  await using on = await testServer();
+  const link = on.server.signInUrl;
+  // Programs that scan mails open links, some of them twice.
+  for (const what of ['opened', 'opened again']) {
+    const asked = await fetch(link, { redirect: 'manual' });
+    assert.deepEqual([asked.status, asked.headers.get('set-cookie')], [200, null], what);
+    assert.match(await asked.text(), /as <b>Owner<\/b>[^]*<form method="post" action="\/sign-in">/, what);
+  }
+  const foreign: Record<string, string>[] = [
+    { origin: 'http://evil.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+  ];
+  for (const headers of foreign) {
+    const answer = await signIn(link, headers);
+    assert.deepEqual([answer.status, answer.headers.get('set-cookie')], [403, null], JSON.stringify(headers));
+  }
+  assert.equal((await signIn(link, { origin: on.url, 'sec-fetch-site': 'same-origin' })).status, 303);
+  const used = await fetch(link, { redirect: 'manual', headers: { accept: 'text/html,*/*' } });
+  assert.equal(used.status, 401);
+  assert.match(await used.text(), /used before, or it has expired[^]*npm run -s platform -- sign-in/);
+});
+
 test('a sign-in link works once; the session speaks RPC from its own page only and ends with sign-out', async () => {
   await using on = await testServer();
   const link = on.server.signInUrl;
-  const first = await fetch(link, { redirect: 'manual' });
-  const cookie = (first.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const first = await signIn(link);
+  const cookie = cookieIn(first);
   assert.deepEqual([first.status, first.headers.get('location')], [303, '/']);
   assert.match(
     first.headers.get('set-cookie') ?? '',
     /^platform_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/,
   );
   assert.equal((await fetch(link, { redirect: 'manual' })).status, 401);
+  assert.equal((await signIn(link)).status, 401);
+  assert.equal((await signIn(link, { cookie })).status, 303);
   assert.equal((await fetch(`${on.url}/sign-in?token=x`, { redirect: 'manual' })).status, 401);
   assert.equal((await fetch(link, { redirect: 'manual', headers: { cookie } })).status, 303);
 
@@ -201,7 +230,7 @@ test('a sign-in link works once; the session speaks RPC from its own page only a
 
   const sessions = await on.client(SessionService);
   const { url } = await sessions.createSignInLink({});
-  assert.equal((await fetch(url, { redirect: 'manual' })).status, 303);
+  assert.equal((await signIn(url)).status, 303);
   assert.equal(
     await failure((await on.client(SessionService, on.runner)).createSignInLink({})),
     'PermissionDenied PERMISSION_DENIED',
@@ -214,6 +243,26 @@ test('a sign-in link works once; the session speaks RPC from its own page only a
   });
   assert.equal(out.status, 200);
   assert.equal((await who(rpc)).status, 401);
+});
+
+test('an image is checked before it is shown again, so one that was deleted is gone', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const { binaryDataId } = await (
+    await on.client(DataSyncService)
+  ).dataCaptureUpload({
+    metadata: { partId, type: DataType.BINARY_SENSOR, fileExtension: '.jpg' },
+    sensorContents: [{ data: { case: 'binary', value: Buffer.from('an image') } }],
+  });
+  const authorization = `Bearer ${await on.token(on.owner)}`;
+  const get = (headers: Record<string, string> = {}) =>
+    fetch(`${on.url}/data/${binaryDataId}`, { headers: { authorization, ...headers } });
+  const first = await get();
+  assert.deepEqual([first.status, first.headers.get('cache-control')], [200, 'private, no-cache']);
+  const known = { 'if-none-match': first.headers.get('etag') ?? '' };
+  assert.equal((await get(known)).status, 304);
+  await (await on.client(DataService)).deleteBinaryDataByIDs({ binaryDataIds: [binaryDataId] });
+  assert.equal((await get(known)).status, 404);
 });
 
 test('the installer gets the credentials file with a key, and nothing without', async () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import test from 'node:test';
+import { installScriptCommand } from '@platform/contract/install-command';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { renderInstaller } from '../src/releases/rules/installer.ts';
@@ -38,9 +39,9 @@ test('install.sh over TLS to a name: after each way to fail, the right line inst
       .join(' ');
   /** The command line that the machine's page shows. */
   const line = (values: Partial<typeof right> = {}): string =>
-    `/bin/sh -c "${words(values)}; $(curl -fsSL ${server}/install.sh)"`;
+    `/bin/sh -c "${words(values)}; $(${installScriptCommand(server, undefined)})"`;
   const piped = (more: string, shell = 'sh'): string =>
-    `curl -fsSL ${server}/install.sh | env ${words()} ${shell} -s -- ${more}`;
+    `${installScriptCommand(server, undefined)} | env ${words()} ${shell} -s -- ${more}`;
 
   const installs = async (done: Promise<Ended>): Promise<void> => {
     const { code, stdout, stderr } = await done;

@@ -11,6 +11,7 @@ import { grantsOf, insertKey } from '../src/access/store/keys.ts';
 import { insertLocation } from '../src/access/store/organizations.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer, type TestServer } from './server.ts';
+import { cookieIn, signIn } from './sign-in.ts';
 
 type Right = Grant<Role>;
 
@@ -145,8 +146,7 @@ test('rotate, rename, copy, delete: caller × key', async () => {
 
 /** Returns the session of the installation's owner, from the sign-in link that a start creates. */
 async function cookieOfOwner(on: TestServer): Promise<string> {
-  const answer = await fetch(on.server.signInUrl, { redirect: 'manual' });
-  return (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  return cookieIn(await signIn(on.server.signInUrl));
 }
 
 const asOwner = (on: TestServer, cookie: string): App =>

@@ -50,7 +50,7 @@ function mixtures(text: string, own: ReadonlyMap<string, string>): string[] {
   return [...new Set([replaced(named), ...found])];
 }
 
-test('things of two organizations in one request: what is foreign is neither shown nor changed', async () => {
+test('things of two organizations in one request: what is foreign is neither shown nor changed', async (t) => {
   await using world = await makeWorld();
   using wire = wireTo(world.on.url);
   const own = await counterparts(world);
@@ -80,7 +80,7 @@ test('things of two organizations in one request: what is foreign is neither sho
     for (const change of changes({ ...before, blobs: '', change: '' }, { ...after, blobs: '', change: '' }))
       wrong.push(`${call} changed what is foreign: ${change}`);
   }
-  console.log(JSON.stringify(counts));
+  t.diagnostic(JSON.stringify(counts));
   for (const line of wrong) console.log(line);
   assert.equal(wrong.length, 0, 'the lines above name them');
   assert.ok(counts.answered > 0, 'requests of the attacker alone succeed');

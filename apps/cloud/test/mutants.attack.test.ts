@@ -40,8 +40,8 @@ async function isWell(wire: Wire, headers: Headers): Promise<boolean> {
   return (await wire.send({ method: 'POST', path, headers: sent, body: '{}' })).status === 200;
 }
 
-test('no message makes the server fail: each is answered, or refused with a reason', async () => {
-  console.log(`seed ${seed}: PLATFORM_ATTACK_SEED=${seed} sends the same messages`);
+test('no message makes the server fail: each is answered, or refused with a reason', async (t) => {
+  t.diagnostic(`seed ${seed}: PLATFORM_ATTACK_SEED=${seed} sends the same messages`);
   const unhandled: unknown[] = [];
   const count = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', count);
@@ -99,7 +99,7 @@ test('no message makes the server fail: each is answered, or refused with a reas
     for (const [who, headers] of Object.entries(callers))
       if (!(await isWell(wire, headers))) report(`after ${path} the ${who} can do nothing any more`);
   }
-  console.log(
+  t.diagnostic(
     `${requests.size} calls, ${perCall} messages each by ${Object.keys(callers).join(' and ')}: ${JSON.stringify(heard)}`,
   );
   process.off('unhandledRejection', count);

@@ -19,9 +19,10 @@ test('install.sh on a system that does not know the authority: the line of the s
   const { installScriptCommand } = await (await on.client(FleetService)).getCredentials({ partId });
   const words = `PLATFORM_API_KEY_ID=${on.owner.entity} PLATFORM_API_KEY=${on.owner.payload} PLATFORM_PART_ID=${partId}`;
   const plain = await machine.run(
-    `/bin/sh -c "${words}; $(curl -fsSL https://${machineHost}:${on.server.port}/install.sh)"`,
+    `/bin/sh -c "${words}; $(curl -fsSL https://${machineHost}:${on.server.port}/install.sh || (echo; echo exit 2))"`,
   );
   assert.match(plain.stderr, /curl: \(60\)/);
+  assert.equal(plain.code, 2);
   for (const [name, line] of [
     ['with keys', `/bin/sh -c "${words}; $(${installScriptCommand})"`],
     ['piped', `${installScriptCommand} | env ${words} sh`],
@@ -38,6 +39,7 @@ test('install.sh on a system that does not know the authority: the line of the s
   await machine.clear();
   const changed = installScriptCommand.replace(/[0-9a-f]{64}/, '0'.repeat(64));
   const refused = await machine.run(`/bin/sh -c "${words}; $(${changed})"`);
+  assert.equal(refused.code, 2, 'nothing was installed, and the line says so');
   assert.match(refused.stderr, /did NOT match/);
   assert.doesNotMatch(refused.stdout, /installed/);
 });

@@ -14,8 +14,8 @@ const perPage = attackRounds(400, 25);
 /** The same seed yields the same requests. */
 const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
 
-test('no request for a page makes the server fail', async () => {
-  console.log(`seed ${seed}: PLATFORM_ATTACK_SEED=${seed} sends the same requests`);
+test('no request for a page makes the server fail', async (t) => {
+  t.diagnostic(`seed ${seed}: PLATFORM_ATTACK_SEED=${seed} sends the same requests`);
   const unhandled: unknown[] = [];
   const count = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', count);
@@ -43,7 +43,7 @@ test('no request for a page makes the server fail', async () => {
     const { status } = await wire.send({ method: 'GET', path: '/readyz', headers: {} });
     assert.equal(status, 200, `after ${what}`);
   }
-  console.log(`${rightsOfPages.length} pages, ${perPage} requests each: ${JSON.stringify(heard)}`);
+  t.diagnostic(`${rightsOfPages.length} pages, ${perPage} requests each: ${JSON.stringify(heard)}`);
   process.off('unhandledRejection', count);
   assert.deepEqual(unhandled, []);
   assert.equal(wrong.length, 0, 'failures of the server: the lines above name them');

@@ -49,6 +49,29 @@ test('a store that cannot be written makes the server unavailable, in one word t
   assert.deepEqual(await read(url, { host: 'cloud.example' }), { status: 503, text: 'unavailable\n' });
 });
 
+test('files and disk that do not answer are a problem within 1.5 s, and well again with their next answer', async () => {
+  const hanging = { is: false, goOn: () => {} };
+  await using on = await testServer([], {
+    blobs: (blobs) => ({
+      ...blobs,
+      checkWritable: () =>
+        hanging.is ? new Promise<void>((resolve) => (hanging.goOn = resolve)) : blobs.checkWritable(),
+    }),
+  });
+  const url = on.server.localUrl;
+  assert.equal((await read(url)).status, 200);
+  hanging.is = true;
+  const late = /^unavailable\ndatabase: ok\nblobs: did not answer within 1\.5 s\ndisk: did not answer within 1\.5 s\n$/;
+  for (let n = 0; n < 2; n++) {
+    const { status, text } = await read(url);
+    assert.equal(status, 503);
+    assert.match(text, late);
+  }
+  hanging.is = false;
+  hanging.goOn();
+  while ((await read(url)).status !== 200) await systemClock.sleep(100);
+});
+
 test('owners of the installation read its health by a call; a store that fails is in it', async () => {
   const failing: { blobs?: Error } = {};
   await using on = await testServer([], {

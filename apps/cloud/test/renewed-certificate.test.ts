@@ -15,6 +15,7 @@ import {
 import { openPort } from '../src/wire/mux.ts';
 import { testLog, testUnhandled } from './database.ts';
 import { testServer } from './server.ts';
+import { turnedClock } from './turned-clock.ts';
 
 const day = 86_400_000;
 const now = Date.now();
@@ -168,6 +169,21 @@ const strict: [name: string, dns: string[], url: string | undefined, is: 'own' |
 for (const [name, dns, url, is, isStrict] of strict)
   test(`strict transport security: ${name}`, async () =>
     assert.equal(isStrictTransport(await identityOf(leaf('a', { dns }), is), url), isStrict));
+
+test('a certificate that ends while the server runs is called expired, though nothing renews it', async () => {
+  await using folder = await tempFolder();
+  const ends = leaf('a', { from: now - 3 * day, to: now + day });
+  await put(folder, ends, ends);
+  const turned = turnedClock();
+  const files = ['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')];
+  await using on = await testServer(files, {}, turned.clock);
+  const word = async () => (await (await fetch(`${on.server.localUrl}/readyz`)).text()).split('\n');
+  assert.equal((await word())[0], 'ok');
+  turned.advance(2 * day);
+  const found = await word();
+  assert.equal(found[0], 'degraded');
+  assert.match(found.join('\n'), /^problem: The certificate expired on 20\d\d-/m);
+});
 
 test('the readiness page says what is wrong with the certificate, and the server is ready', async () => {
   await using folder = await tempFolder();

@@ -1,6 +1,7 @@
 import { createClient, type Client, type Interceptor, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import type { DescService } from '@bufbuild/protobuf';
+import type { Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -47,12 +48,16 @@ export const transportTo = (url: string, token?: string): Transport =>
   });
 
 /** @param around - wraps the server's handling of requests. */
-export async function testServer(argv: readonly string[] = [], around: Around = {}): Promise<TestServer> {
+export async function testServer(
+  argv: readonly string[] = [],
+  around: Around = {},
+  clock: Clock = systemClock,
+): Promise<TestServer> {
   const database = await testDatabase();
   const folder = await tempFolder();
   const databaseUrl = urlOf(database.connection);
   const options = cloudOptions(['--data-dir', folder.path, '--port', '0', '--database-url', databaseUrl, ...argv], {});
-  const server = await startServer(options, { clock: systemClock, log: testLog, around });
+  const server = await startServer(options, { clock, log: testLog, around });
   const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
   const token = async ({ type, entity, payload }: Credentials): Promise<string> =>
     (

@@ -60,7 +60,7 @@ for (const version of ['--http1.1', '--http2']) {
 
     const jar = folder.file('cookies');
     const link = new URL(on.server.signInUrl);
-    await curl('-c', jar, '-o', '/dev/null', `${base}${link.pathname}${link.search}`);
+    await curl('-c', jar, '-o', '/dev/null', '-d', link.search.slice(1), `${base}${link.pathname}`);
     const call = (origin: string): Promise<string> =>
       curl(
         '-b',

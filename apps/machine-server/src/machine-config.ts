@@ -6,6 +6,8 @@ import { lastWord, platformServerKnowledge, typeOf } from '@platform/contract/se
 export interface MachineConfig {
   /** Revision of the saved configuration, 0: none yet. */
   readonly revision: number;
+  /** SHA-256 of it as it was saved, hex; empty: none was saved, or the management server does not send it. */
+  readonly configSha256: string;
   readonly resources: readonly ResourceSpec[];
   readonly packages: readonly PackageSpec[];
   readonly maintenance?: { readonly sensor: string; readonly key: string };
@@ -69,7 +71,14 @@ export interface ConfigProblem {
   readonly unknown?: 'type' | 'model';
 }
 
-export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [], entries: [] };
+export const emptyConfig: MachineConfig = {
+  revision: 0,
+  configSha256: '',
+  resources: [],
+  packages: [],
+  problems: [],
+  entries: [],
+};
 
 const nameRule = 'at most 200 letters, digits, _, - and ., a letter or digit first';
 const resourceName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/;
@@ -102,6 +111,7 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
   const maintenance = config.maintenance;
   return {
     revision: Number(config.revisionNumber),
+    configSha256: Buffer.from(config.configSha256).toString('hex'),
     resources: [...resources.values()],
     packages: readPackages(config, problems),
     ...(maintenance?.sensorName && {

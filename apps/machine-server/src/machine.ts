@@ -43,8 +43,8 @@ interface Deps {
 export interface Machine {
   /** Dependencies of the HTTP routes. */
   readonly routes: RouteDeps;
-  /** Revision of the configuration in effect, 0: none yet. */
-  revision(): number;
+  /** Revision and content of the configuration in effect; 0 and empty: none yet. */
+  inEffect(): Pick<Progress, 'revision' | 'configSha256'>;
   /** Runs every loop until `signal`, then stops all resources. Rejects if a loop fails, which is a defect. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -92,7 +92,7 @@ export async function openMachine(deps: Deps): Promise<Machine> {
       resourceReport: () => reporter.read().report,
       log: log.child('http'),
     },
-    revision: () => progress.get().revision,
+    inEffect: () => progress.get(),
     run: async (signal) => {
       try {
         await Promise.all([
@@ -143,8 +143,8 @@ function openResources(deps: Deps, installed: Cell<ReadonlyMap<string, Installed
   const spool = new CaptureSpool();
   const captureFolder = path.join(deps.dataFolder, 'captures');
   const attempts = new Attempts(clock);
-  const goal = new Cell<Want>({ revision: 0, resources: [], packages: installed.get() });
-  const progress = new Cell<Progress>({ revision: 0, isChanging: false });
+  const goal = new Cell<Want>({ revision: 0, configSha256: '', resources: [], packages: installed.get() });
+  const progress = new Cell<Progress>({ revision: 0, configSha256: '', isChanging: false });
   const factory = { running, engine, spool, captureFolder, clock, log };
   const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
   const reconciler = resourceReconciler({ running, start, attempts, progress, log });

@@ -82,7 +82,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
   const http = await serveHttp(machine.routes);
-  const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
+  const ready = readyLine({ version, url: http.url, pid: process.pid, ...machine.inEffect() });
   process.stdout.write(`${ready}\n${publicReadyLine(http.url)}\n`);
 
   const socketFile = process.env[machineEnvironment.logSocket] || undefined;

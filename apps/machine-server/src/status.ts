@@ -32,8 +32,10 @@ export function statusReader(deps: StatusDeps) {
   const uptime = () => Math.round((clock.now() - start) / 100) / 10;
 
   const readRestartStatus = async (): Promise<RestartStatus> => {
-    const { revision, isChanging } = progress.get();
-    const reconfiguring = isChanging || revision !== wanted.get().revision;
+    const { revision, configSha256, isChanging } = progress.get();
+    const desired = wanted.get();
+    const isBehind = revision !== desired.revision || configSha256 !== desired.configSha256;
+    const reconfiguring = isChanging || isBehind;
     const maintenance = await readMaintenance(deps);
     return {
       restartAllowed: mayRestart(reconfiguring, maintenance),
@@ -42,6 +44,7 @@ export function statusReader(deps: StatusDeps) {
       uptimeSeconds: uptime(),
       reconfiguring,
       revision,
+      ...(configSha256 !== '' && { configSha256 }),
       ...(maintenance && { maintenance }),
       restartNeeded: (await programFile?.isReplaced()) ?? false,
       resourceStatusEtag: reporter.read().etag,

@@ -52,8 +52,8 @@ test('resources: from what runs to what is wanted', () => {
     ['a failed resource does not delay the revision', [2, [net], '2'], [1, [], [keyWith(net, '2')]], 'settle 2'],
   ];
   for (const [name, [revision, resources, installed], [had, running, failed = []], steps] of rows) {
-    const want = { revision, resources, packages: packagesAt(installed) };
-    const have = { revision: had, running: new Map(running), failed: new Set(failed) };
+    const want = { revision, configSha256: `of ${revision}`, resources, packages: packagesAt(installed) };
+    const have = { revision: had, configSha256: `of ${had}`, running: new Map(running), failed: new Set(failed) };
     assert.equal(show(plan(want, have)), steps, name);
   }
 });

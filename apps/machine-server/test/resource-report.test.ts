@@ -5,8 +5,10 @@ import { PlatformError } from '@platform/contract/errors';
 import { parseResourceReport, resourceReportJson } from '@platform/contract/resource-report';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
 import { Cell } from '@platform/kit';
-import { FakeClock } from '@platform/kit/testing';
+import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { Attempts } from '../src/attempts.ts';
 import { readMachineConfig } from '../src/machine-config.ts';
@@ -15,13 +17,21 @@ import { keyOf } from '../src/plans/resources.ts';
 import type { InstalledPackage, Want } from '../src/plans/resources.ts';
 import { ResourceReporter } from '../src/resources/report.ts';
 import { RunningResources } from '../src/resources/running.ts';
+import { cameraCheckMs, watchedCamera } from '../src/resources/watched-camera.ts';
+import { folderCamera } from '../src/resources/cameras.ts';
+import { colourImage } from './colour-images.ts';
 import type { WantedConfig } from './fake-cloud.ts';
 
 function reporting(given: WantedConfig) {
   const clock = new FakeClock();
   const wanted = new Cell(readMachineConfig(create(RobotConfigSchema, given)));
   const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(new Map());
-  const goal = new Cell<Want>({ revision: 0, resources: wanted.get().resources, packages: installed.get() });
+  const goal = new Cell<Want>({
+    revision: 0,
+    configSha256: '',
+    resources: wanted.get().resources,
+    packages: installed.get(),
+  });
   const [running, attempts, packageAttempts] = [new RunningResources(), new Attempts(clock), new Attempts(clock)];
   const reporter = new ResourceReporter({ wanted, goal, installed, running, attempts, packageAttempts, clock });
   const put = (name: string, failure?: () => unknown) => {
@@ -31,7 +41,7 @@ function reporting(given: WantedConfig) {
   };
   const shown = () =>
     reporter.read().report.resources.map(({ path, state, error }) => [path, state, error?.code ?? ''].join(' ').trim());
-  return { clock, wanted, installed, goal, attempts, packageAttempts, reporter, put, shown };
+  return { clock, wanted, installed, goal, running, attempts, packageAttempts, reporter, put, shown };
 }
 
 const sensor = { name: 'hatch', type: 'sensor', model: 'fake' };
@@ -157,4 +167,40 @@ test('how long a state lasts does not change when the wall clock is set', async 
   on.clock.jumpWall(Date.UTC(2027, 0, 1) - on.clock.wall());
   assert.equal(age(), 120_000);
   assert.notEqual(on.reporter.read().etag, etag, 'the agent hears of it');
+});
+
+test('a camera that nothing reads reports a missing folder at its own place, and recovers by itself', async () => {
+  await using folder = await tempFolder();
+  const missing = folder.file('none');
+  const on = reporting({ components: [{ ...camera, attributes: { path: missing } }] });
+  const { log } = captureLog(on.clock);
+  const [spec] = on.wanted.get().resources;
+  assert.ok(spec);
+  const source = folderCamera({ name: 'cam', folder: missing, intervalMs: 0, clock: on.clock });
+  const watched = watchedCamera(source, { clock: on.clock, log });
+  await on.running.put('cam', keyOf(spec), watched);
+  const until = async (expected: string) => {
+    while (on.shown()[0] !== expected) await new Promise(setImmediate); // the file system has no fake clock
+  };
+  await until('components[0] unhealthy CAMERA_FAILED');
+  const { error } = on.reporter.read().report.resources[0] ?? {};
+  assert.equal(error?.message, `The camera "cam" gives no image: the folder ${missing} does not exist on the machine.`);
+
+  await mkdir(missing);
+  await writeFile(join(missing, 'a.png'), await colourImage('red', { format: 'png' }));
+  await on.clock.advance(cameraCheckMs);
+  await until('components[0] ready');
+  await watched.stop();
+  assert.equal(on.clock.pending, 0);
+});
+
+test('a reader of a failing camera names the camera, whose own entry has the cause', async () => {
+  const keep = { name: 'keep', type: 'data_manager', attributes: { camera: 'cam' } };
+  const on = reporting({ components: [camera], services: [keep] });
+  const dark = new PlatformError('CAMERA_FAILED', { name: 'cam', problem: 'dark' });
+  await on.put('cam', () => dark);
+  await on.put('keep', () => dark);
+  assert.deepEqual(on.shown(), ['components[0] unhealthy CAMERA_FAILED', 'services[0] unhealthy RESOURCE_WAITS']);
+  const [, reader] = on.reporter.read().report.resources;
+  assert.equal(reader?.error?.message, 'keep waits for "cam" at components[0].');
 });

@@ -57,8 +57,11 @@ const folderAt = (path: string) => folderCamera({ name: 'c', folder: path, inter
 
 test('a folder without an image is refused with the reason', async () => {
   await using folder = await tempFolder();
-  await assert.rejects(folderAt(folder.path).image(never), failsWith(/holds no \.jpg or \.png/));
-  await assert.rejects(folderAt(folder.file('none')).image(never), failsWith(/ENOENT/));
+  await assert.rejects(folderAt(folder.path).image(never), failsWith(/has no \.jpg or \.png/));
+  await assert.rejects(
+    folderAt(folder.file('none')).image(never),
+    failsWith(/^CAMERA_FAILED: The camera "c" gives no image: the folder \S+none does not exist on the machine/),
+  );
   await writeFile(folder.file('a.jpg'), 'not an image');
   await assert.rejects(folderAt(folder.path).image(never), failsWith(/a\.jpg is neither JPEG nor PNG/));
   await writeFile(folder.file('a.jpg'), Buffer.alloc(maxImageBytes + 1));
@@ -130,8 +133,8 @@ function running(bad: Set<string>) {
   const events: string[] = [];
   const config = new Cell<MachineConfig>(emptyConfig);
   const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(new Map());
-  const goal = new Cell<Want>({ revision: 0, resources: [], packages: new Map() });
-  const progress = new Cell<Progress>({ revision: 0, isChanging: false });
+  const goal = new Cell<Want>({ revision: 0, configSha256: '', resources: [], packages: new Map() });
+  const progress = new Cell<Progress>({ revision: 0, configSha256: '', isChanging: false });
   const resources = new RunningResources();
   const attempts = new Attempts(clock);
   const start = async (spec: RunnableSpec) => {
@@ -211,7 +214,7 @@ test('one that does not start leaves the rest and its predecessor alone, and is 
 test('restart status: not while a configuration is put in effect, not without the sensor, nor when it hangs', async () => {
   const clock = new FakeClock();
   const wanted = new Cell<MachineConfig>({ ...emptyConfig, revision: 2 });
-  const progress = new Cell<Progress>({ revision: 1, isChanging: false });
+  const progress = new Cell<Progress>({ revision: 1, configSha256: '', isChanging: false });
   const sensors = new RunningResources();
   const contact = new Cell({ isOnline: true });
   const programFile = { isReplaced: async () => true };
@@ -230,9 +233,9 @@ test('restart status: not while a configuration is put in effect, not without th
     resourceStatusEtag: 'e1',
   });
   const isAllowed = async () => (await readRestartStatus()).restartAllowed;
-  progress.set({ revision: 2, isChanging: true });
+  progress.set({ revision: 2, configSha256: '', isChanging: true });
   assert.equal(await isAllowed(), false);
-  progress.set({ revision: 2, isChanging: false });
+  progress.set({ revision: 2, configSha256: '', isChanging: false });
   assert.equal(await isAllowed(), true);
 
   wanted.set({ ...wanted.get(), maintenance: { sensor: 'hatch', key: 'closed' } });

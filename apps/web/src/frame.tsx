@@ -1,6 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { BrandMark } from './parts/brand.tsx';
+import { LostContact } from './parts/contact.tsx';
 import { DatasetIcon, MachineIcon, ModelIcon, SettingsIcon, SignOutIcon, TrainingIcon } from './parts/icons.tsx';
 import { useSession } from './session.tsx';
 
@@ -43,6 +44,7 @@ export function Frame() {
         <Who />
       </header>
       <main className="content" id="content" tabIndex={-1}>
+        <LostContact />
         <Outlet />
       </main>
     </div>

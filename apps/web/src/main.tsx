@@ -5,11 +5,13 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { createRouter, RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { ContactProvider } from './parts/contact.tsx';
 import { ErrorPage } from './parts/error-page.tsx';
 import { TimeProvider } from './parts/time.tsx';
 import { Loading } from './parts/messages.tsx';
 import { routeTree } from './routes.tsx';
 import { serverTransport } from './rpc.ts';
+import { serverContact } from './server-contact.ts';
 import { isLasting, isSignedOut } from './view/failures.ts';
 
 declare module '@tanstack/react-router' {
@@ -41,14 +43,17 @@ const queries: QueryClient = new QueryClient({
   },
 });
 
+const { contact, interceptor } = serverContact(browserClock);
 const place = document.getElementById('root');
 if (place === null) throw new Error('index.html has no element with the id "root".');
 createRoot(place).render(
   <StrictMode>
-    <TransportProvider transport={serverTransport()}>
+    <TransportProvider transport={serverTransport(interceptor)}>
       <QueryClientProvider client={queries}>
         <TimeProvider clock={browserClock}>
-          <RouterProvider router={router} />
+          <ContactProvider contact={contact}>
+            <RouterProvider router={router} />
+          </ContactProvider>
         </TimeProvider>
       </QueryClientProvider>
     </TransportProvider>

@@ -67,16 +67,28 @@ export function resolveAgentConfig(layers: AgentLayers): ResolvedConfig {
   add('manufacturer', layers.manufacturer);
 
   const network = resolveSection<NetworkConfiguration>('network_configuration', sources, corrections);
+  const { networks, networkPlaces } = resolveNetworks(sources, corrections);
   const config: AgentConfig = {
     version_control: resolveSection('version_control', sources, corrections),
     advanced_settings: resolveSection('advanced_settings', sources, corrections),
     network_configuration: withSafeReboot(network, sources, corrections),
-    additional_networks: resolveNetworks(sources, corrections),
+    additional_networks: networks,
     system_configuration: withLogLimits(resolveSection('system_configuration', sources, corrections)),
     maintenance_window: resolveWindows(layers.maintenanceWindow, corrections),
   };
   const hasSystem = sources.some(({ agent }) => isObject(agent['system_configuration']));
-  return { config, corrections, hasSystem };
+  return { config, corrections, hasSystem, networkPlaces };
+}
+
+/** Where a configured network stands. */
+export interface NetworkPlace {
+  /** As written: agent.additional_networks[0], agent.additional_networks.barn. */
+  readonly path: string;
+  readonly layer: Layer;
+  /** Its name among the networks of the configuration, or the given one of a network that is left out. */
+  readonly name: string;
+  /** Why the network is left out, as a clause; empty: it is used. */
+  readonly problem: string;
 }
 
 interface ResolvedConfig {
@@ -84,6 +96,8 @@ interface ResolvedConfig {
   readonly corrections: readonly Correction[];
   /** A layer has the key `system_configuration`: without it, its defaults have no effect. */
   readonly hasSystem: boolean;
+  /** Each configured network, in the order of the configuration. */
+  readonly networkPlaces: readonly NetworkPlace[];
 }
 
 /** Minutes may be a duration of the public agent, such as 10m0s. */
@@ -189,7 +203,10 @@ const teller =
     void corrections.push({ path, layer, problem, used });
 
 /** The networks of the first layer with a list. An invalid field gets its default; an unusable network is dropped. */
-function resolveNetworks(sources: readonly Source[], corrections: Correction[]): readonly AdditionalNetwork[] {
+function resolveNetworks(
+  sources: readonly Source[],
+  corrections: Correction[],
+): { networks: readonly AdditionalNetwork[]; networkPlaces: readonly NetworkPlace[] } {
   for (const { layer, agent, placeOf } of sources) {
     const given = agent['additional_networks'];
     if (given === undefined || given === null) continue;
@@ -202,16 +219,24 @@ function resolveNetworks(sources: readonly Source[], corrections: Correction[]):
       );
       continue;
     }
-    const networks: AdditionalNetwork[] = [];
-    for (const [index, item] of given.entries()) {
-      const own = joined('agent.additional_networks', index);
+    const read = given.map((item: unknown, index) => {
+      const [own, before] = [joined('agent.additional_networks', index), corrections.length];
       const network = resolveNetwork(item, own, placeOf, tell);
-      if (network) networks.push(network);
-    }
-    const names = namesOf(networks);
-    return networks.map((network, index) => ({ ...network, name: names[index] ?? network.name }));
+      const [last] = network ? [] : corrections.slice(before).toReversed();
+      const problem = last ? `${last.path} ${last.problem.replace(/\.$/, '')}` : '';
+      return { network, item, place: { path: placeOf(own), layer, problem } };
+    });
+    const usable = read.flatMap(({ network }) => (network ? [network] : []));
+    const names = namesOf(usable);
+    const networks = usable.map((network, index) => ({ ...network, name: names[index] ?? network.name }));
+    const named = networks.values();
+    const networkPlaces = read.map(({ network, item, place }) => ({
+      ...place,
+      name: (network ? named.next().value?.name : namesOf([isObject(item) ? item : {}])[0]) ?? '',
+    }));
+    return { networks, networkPlaces };
   }
-  return [];
+  return { networks: [], networkPlaces: [] };
 }
 
 /** Fields required to join a network: a default would hide a missing one, or join it with less protection. */

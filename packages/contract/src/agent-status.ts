@@ -1,3 +1,5 @@
+import type { networkRowStates } from './network-states.ts';
+
 /**
  * Output of `platform-agent status --json` and of GET /status on the agent's control socket. Changes are additive.
  * Times are RFC 3339 in UTC; null: unknown or not applicable.
@@ -29,10 +31,12 @@ export interface AgentStatus {
     last_contact: string | null;
   };
   config: {
-    /** Newest revision that every slice had in effect at the same time. 0: none yet, the defaults are in effect. */
+    /** Number of the configuration that every slice has in effect now. 0: none. */
     revision: number;
     /** Newest received revision; absent: the running agent is older and reports it as `revision`. */
     received_revision?: number;
+    /** SHA-256 of the newest received configuration; empty: none; absent: the running agent is older. */
+    received_sha256?: string;
     /** `cloud`: received in this run; `cache`: from an earlier run; `none`: the defaults are in effect. */
     source: 'cloud' | 'cache' | 'none';
     /** Invalid fields, and the values used instead. */
@@ -89,7 +93,10 @@ export interface NetworkStatusReport {
   next: string;
   next_at: string | null;
   has_link: boolean;
+  /** `unknown`: not measured over the present links, or too long ago. */
   connectivity: 'unknown' | 'none' | 'portal' | 'limited' | 'full';
+  /** When it was measured; null: not over these links. Absent: the agent is older. */
+  connectivity_checked_on?: string | null;
   is_cloud_reached: boolean;
   links: {
     interface: string;
@@ -109,12 +116,38 @@ export interface NetworkStatusReport {
   }[];
   /** Empty: the hotspot does not run. */
   hotspot_ssid: string;
+  /** Fields whose new values the running hotspot does not have yet. Absent: the agent is older. */
+  hotspot_waiting?: string[];
   /** The last ten attempts to join a network, newest first. `result`: ok, wrong-password, not-found … */
   attempts: { network: string; interface: string; at: string | null; result: string; text: string }[];
   /** Links and radios to know of: IPv6 only, a second radio, an unplugged one. Absent: the agent is older. */
   notes?: string[];
   /** Online only by a network of lower priority than another configured one. */
   is_on_fallback: boolean;
+  /** One row for each configured network. Absent: not measured yet, or the agent is older. */
+  networks?: NetworkRowReport[];
+  /** The settings of a radio that the configuration has. Absent: as above. */
+  settings?: NetworkRowReport[];
+}
+
+export interface NetworkRowReport {
+  /** In the configuration, as written. */
+  path: string;
+  /** Empty: a setting. */
+  name: string;
+  /** In use, or configured; empty: any. */
+  interface: string;
+  state: keyof typeof networkRowStates;
+  /** Why, as a clause. */
+  text: string;
+  /** Code of the error table; empty: none. */
+  code: string;
+  since: string | null;
+  /** Null: it was not measured. */
+  measured: string | null;
+  last_seen: string | null;
+  /** It can never act on this machine as it is. */
+  has_no_effect: boolean;
 }
 
 export interface PackageStatus {
@@ -154,8 +187,10 @@ export interface SliceReport {
   slice: 'settings' | 'versions' | 'network' | 'system' | 'server';
   /** `no effect`: this machine does not use it. `not reported`: the machine server does not report it. */
   state: 'in effect' | 'lagging' | 'no effect' | 'not reported';
-  /** Newest revision that the slice has put in effect; 0: none yet. */
+  /** Number of the configuration that the slice has in effect now, as a whole; 0: none, or not known. */
   revision: number;
+  /** SHA-256 of that configuration; empty: none, or not known; absent: the running agent is older. */
+  config_sha256?: string;
   /** Time of the last change of `state`. */
   since: string | null;
   /** Code of the error table; empty: none. */
@@ -204,6 +239,11 @@ export interface ProgramReport {
    * unknown). Absent: it does not wait, or only a restart ends it.
    */
   wait?: { reason: string; until: string | null };
+  /**
+   * Why the agent keeps the program from starting, as a clause, and until when at most (null: unknown). Absent: it does
+   * not.
+   */
+  start_wait?: { reason: string; until: string | null };
   /** No release key signed the running file, or the installed one if none runs. */
   is_unsigned: boolean;
   /** No release key signed the installed file; absent: the running agent is older. */

@@ -205,6 +205,12 @@ export const networkConfiguration = z
         defaultText: '2.4, which every phone has',
         beyondSpec: true,
       } satisfies Notes),
+    hotspot_share_internet: flag(false, {
+      ...firstOnLinux,
+      description:
+        "Lets clients of the hotspot reach the machine's other networks and, with `disable_captive_portal_redirect`, look up names there. Whoever knows `hotspot_password` can then use them.",
+      beyondSpec: true,
+    }),
     wifi_country: matching(/^(?:[A-Z]{2})?$/, '', {
       ...firstOnLinux,
       description: 'Country whose rules the WiFi radio obeys: allowed channels and power.',

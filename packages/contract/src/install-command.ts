@@ -2,14 +2,22 @@ import type { Release } from './gen/platform/release/v1/release_pb.ts';
 import { releasePlatforms, type ReleasePlatform } from './target-path.ts';
 
 /**
- * A shell command that prints the install script. If the server has a private CA, the command contains its hash: it
+ * What a shell runs in place of a script that could not be had: without it, the shell would run nothing and end with 0.
+ * A line of its own, because the script may have been cut in the middle of a comment.
+ */
+const orFail = (command: string): string => `{ ${command} || (echo; echo exit 2); }`;
+
+/**
+ * A shell command that prints the install script, or a script that ends with 2. If the server has a private CA, the command contains its hash: it
  * downloads the CA certificate unverified, and uses it only if the hash matches. It uses braces, because `$((` starts
  * an arithmetic expansion.
  */
 export const installScriptCommand = (url: string, authoritySha256: string | undefined): string =>
   authoritySha256 === undefined || !url.startsWith('https:')
-    ? `curl -fsSL ${url}/install.sh`
-    : `{ c=$(mktemp) && curl -fsSk -o $c ${url}/authority.pem && echo "${authoritySha256}  $c" | sha256sum -c - >&2 && curl -fsS --cacert $c ${url}/install.sh; }`;
+    ? orFail(`curl -fsSL ${url}/install.sh`)
+    : orFail(
+        `c=$(mktemp) && curl -fsSk -o $c ${url}/authority.pem && echo "${authoritySha256}  $c" | sha256sum -c - >&2 && curl -fsS --cacert $c ${url}/install.sh`,
+      );
 
 /**
  * Commands for PowerShell that download this agent, compare its hash, and install it. The page that shows them vouches

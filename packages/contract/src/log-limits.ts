@@ -29,13 +29,18 @@ const encoder = new TextEncoder();
 /** Reserved for the mark of a truncated line. */
 const markBytes = 64;
 
-/** Truncates to `messageBytes` bytes between two characters; a truncated text stays unchanged. */
-export function cutText(text: string, limitBytes: number = logLimits.messageBytes): string {
-  if (text.length * 3 <= limitBytes) return text;
+/**
+ * Truncates to `messageBytes` bytes between two characters; a truncated text stays unchanged.
+ *
+ * @param characters - of the text before an earlier cut: if it had more, it is marked also where the rest fits.
+ */
+export function cutText(text: string, limitBytes: number = logLimits.messageBytes, characters = text.length): string {
+  const isWhole = characters === text.length;
+  if (isWhole && text.length * 3 <= limitBytes) return text;
   const bytes = new Uint8Array(limitBytes);
-  if (encoder.encodeInto(text, bytes).read === text.length) return text;
+  if (isWhole && encoder.encodeInto(text, bytes).read === text.length) return text;
   const { read } = encoder.encodeInto(text, bytes.subarray(0, limitBytes - markBytes));
-  return `${text.slice(0, read)}… (cut: ${text.length} characters)`;
+  return `${text.slice(0, read)}… (cut: ${characters} characters)`;
 }
 
 /** The fields of a line, or a note instead if they are too large. */

@@ -54,6 +54,8 @@ export interface Readiness {
   readonly pid?: number;
   /** Revision of the machine's configuration in effect, 0: none yet. */
   readonly revision?: number;
+  /** SHA-256 of that configuration as it was saved, hex; absent: not known. */
+  readonly configSha256?: string;
 }
 
 /** Response of GET /restart_status. */
@@ -67,6 +69,11 @@ export interface RestartStatus {
   readonly reconfiguring?: boolean;
   /** Revision of the configuration in effect, 0: none yet. */
   readonly revision?: number;
+  /**
+   * SHA-256 of that configuration as it was saved, hex: RobotConfig.config_sha256. Absent: the server knows the
+   * revision only.
+   */
+  readonly configSha256?: string;
   /** Present if the configuration names a maintenance sensor. */
   readonly maintenance?: MaintenanceReading;
   /** The program's file was replaced since the server started. */
@@ -102,9 +109,16 @@ export type Parsed<T> =
   | { readonly ok: false; readonly problem: string; readonly remedy: string };
 
 /** The line that a server prints on stdout when it is ready. */
-export function readyLine(ready: Required<Readiness>): string {
-  const { version, url, pid, revision } = ready;
-  return JSON.stringify({ platform_server: 'ready', version, url, pid, revision });
+export function readyLine(ready: Required<Omit<Readiness, 'configSha256'>> & Readiness): string {
+  const { version, url, pid, revision, configSha256 } = ready;
+  return JSON.stringify({
+    platform_server: 'ready',
+    version,
+    url,
+    pid,
+    revision,
+    ...(configSha256 && { config_sha256: configSha256 }),
+  });
 }
 
 /** The readiness line for agents of other products, which look for the word and these two members only. */
@@ -130,6 +144,7 @@ function ourReadyLine(line: string): Readiness | undefined {
     ...optional('version', json['version'], isText),
     ...optional('pid', json['pid'], isCount),
     ...optional('revision', json['revision'], isCount),
+    ...optional('configSha256', json['config_sha256'], isSha256),
   };
 }
 
@@ -149,6 +164,7 @@ export function restartStatusJson(status: RestartStatus): Record<string, unknown
     uptime_s: status.uptimeSeconds,
     reconfiguring: status.reconfiguring,
     revision: status.revision,
+    config_sha256: status.configSha256,
     maintenance: status.maintenance,
     restart_needed: status.restartNeeded,
     resource_status_etag: status.resourceStatusEtag,
@@ -170,6 +186,7 @@ export function parseRestartStatus(body: unknown): RestartStatus | undefined {
     ...optional('uptimeSeconds', json['uptime_s'], isAmount),
     ...optional('reconfiguring', json['reconfiguring'], isFlag),
     ...optional('revision', json['revision'], isCount),
+    ...optional('configSha256', json['config_sha256'], isSha256),
     ...optional('restartNeeded', json['restart_needed'], isFlag),
     ...optional('resourceStatusEtag', json['resource_status_etag'], isText),
     ...optional('moduleServerTcpAddress', json['module_server_tcp_addr'], isText),
@@ -249,6 +266,7 @@ function optional<K extends string, T>(key: K, value: unknown, is: (v: unknown) 
 
 const textOf = (value: unknown): string => (isText(value) ? value : (JSON.stringify(value) ?? ''));
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isSha256 = (value: unknown): value is string => isText(value) && /^[0-9a-f]{64}$/.test(value);
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
 const isAmount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

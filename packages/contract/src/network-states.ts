@@ -6,6 +6,7 @@ import {
   NetworkLinkState,
   NetworkLinkType,
   NetworkMode,
+  NetworkRowState,
 } from './gen/platform/fleet/v1/fleet_pb.ts';
 
 interface StateRow<Wire> {
@@ -73,3 +74,19 @@ export const attemptResults = {
   'device-gone': { wire: NetworkAttemptResult.DEVICE_GONE, text: 'network device removed' },
   failed: { wire: NetworkAttemptResult.FAILED, text: 'failed' },
 } as const satisfies Record<string, StateRow<NetworkAttemptResult>>;
+
+/** What became of a configured network, or of a setting of the radio. */
+export const networkRowStates = {
+  'not-known': { wire: NetworkRowState.NOT_KNOWN, text: 'not known' },
+  'in-use': { wire: NetworkRowState.IN_USE, text: 'in use' },
+  joining: { wire: NetworkRowState.JOINING, text: 'joining' },
+  'out-of-range': { wire: NetworkRowState.OUT_OF_RANGE, text: 'out of range' },
+  'no-radio': { wire: NetworkRowState.NO_RADIO, text: 'no WiFi radio' },
+  'no-interface': { wire: NetworkRowState.NO_INTERFACE, text: 'no such interface' },
+  refused: { wire: NetworkRowState.REFUSED, text: 'refused' },
+  waiting: { wire: NetworkRowState.WAITING, text: 'waiting' },
+  'not-tried': { wire: NetworkRowState.NOT_TRIED, text: 'not tried yet' },
+  failed: { wire: NetworkRowState.FAILED, text: 'failed' },
+  'not-stored': { wire: NetworkRowState.NOT_STORED, text: 'not stored yet' },
+  'not-in-use': { wire: NetworkRowState.NOT_IN_USE, text: 'not in use' },
+} as const satisfies Record<string, StateRow<NetworkRowState>>;

@@ -12,7 +12,7 @@ import {
 } from '../src/machine.ts';
 
 test('readiness lines: ours, the public one, and everything else', () => {
-  const ready = { version: '1.2.3', url: 'http://127.0.0.1:4242', pid: 77, revision: 5 };
+  const ready = { version: '1.2.3', url: 'http://127.0.0.1:4242', pid: 77, revision: 5, configSha256: 'ab'.repeat(32) };
   const rows: [string, ReturnType<typeof parseReadyLine>][] = [
     [readyLine(ready), ready],
     [publicReadyLine(ready.url), { url: ready.url }],
@@ -41,6 +41,7 @@ test('restart status: a full answer survives, a public one is understood, anythi
     uptimeSeconds: 3.5,
     reconfiguring: true,
     revision: 4,
+    configSha256: 'cd'.repeat(32),
     restartNeeded: false,
     maintenance: { allowed: false, reading: 'gate open' },
   };

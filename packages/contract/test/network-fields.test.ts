@@ -89,6 +89,7 @@ const configuration: Record<keyof typeof fieldTable.network_configuration, Row> 
     valid: [['2.4'], ['5']],
     beyond: ['6', '2', 'auto'].map((given) => [given, '']),
   }),
+  hotspot_share_internet: flag(false),
   wifi_country: text('', {
     valid: [['DE'], ['US']],
     beyond: ['de', 'D', 'DEU', '00'].map((given) => [given, '']),
@@ -262,7 +263,11 @@ test('a list and an object from name to network are the same networks', () => {
   const [ofList, ofObject] = [list, { a: home, b: cable }].map((additional_networks) =>
     resolveAgentConfig({ cloud: { additional_networks } }),
   );
-  assert.deepEqual(ofObject, ofList);
+  const inList = ofList?.networkPlaces.map(({ path }) => path);
+  assert.deepEqual(inList, ['agent.additional_networks[0]', 'agent.additional_networks[1]']);
+  const named = ['agent.additional_networks.a', 'agent.additional_networks.b'];
+  const networkPlaces = ofList?.networkPlaces.map((place, index) => ({ ...place, path: named[index] }));
+  assert.deepEqual(ofObject, { ...ofList, networkPlaces }, 'apart from where they stand');
   assert.deepEqual(
     ofList?.config.additional_networks.map(({ name }) => name),
     ['a', 'b'],

@@ -11,3 +11,4 @@ export { estimateTime, withHeardTime, type TrustedTime } from './trusted-time.ts
 export { longestLifeMs, sourceWall } from './source-time.ts';
 export { firstWall, WallHistory } from './wall-history.ts';
 export { formatBytes, formatDuration } from './units.ts';
+export { httpFieldOf } from './http-field.ts';

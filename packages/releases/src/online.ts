@@ -20,7 +20,7 @@ export interface Served {
 }
 
 /** The server signs a new timestamp after this time. */
-const timestampAgeMs = 3_600_000;
+export const timestampAgeMs = 3_600_000;
 
 /**
  * Signs the documents that need a new signature of the server's key: the targets changed, the key changed, or a

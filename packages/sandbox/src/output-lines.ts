@@ -3,7 +3,7 @@
 /** Longer lines are truncated. */
 const longestLine = 16 * 1024;
 /** Terminal escape sequences: colours, cursor, titles. */
-const escapes = /\u001b(?:\[[0-9;?<=>!]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
+const escapes = /\u001b(?:\[[0-9;?<=>]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 /** Control characters move the cursor or ring the bell; PostgreSQL rejects NUL in text. */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 

@@ -5,7 +5,7 @@ import { captureLog, FakeClock } from '@platform/kit/testing';
 import { simDisk, type DiskFaults } from '../os/sim/disk.ts';
 import { SimFiles } from '../os/sim/files.ts';
 import { encodeChecked } from '../storage/checked-file.ts';
-import { DeviceTime } from './device-time.ts';
+import { DeviceTime, wrongClockLookMs } from './device-time.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 
 const real = Date.UTC(2027, 3, 1);
@@ -118,6 +118,23 @@ test('an implausible time of the server is ignored; a small difference is not a 
   );
   time.heard({ wall: real, isClockRefuted: false });
   assert.deepEqual(conditions.get(), []);
+});
+
+test('a wrong clock that is set while the server is out of reach is not called wrong a minute later', async () => {
+  const { time, clock, conditions } = await world(real);
+  const stop = new AbortController();
+  const running = time.run(stop.signal);
+  await clock.advance(hour);
+  const codes = () => conditions.get().map(({ code }) => code);
+  time.heard({ wall: clock.wall() - hour, isClockRefuted: false });
+  await clock.advance(24 * hour);
+  assert.deepEqual(codes(), ['CLOCK_WRONG'], 'without another answer, nothing shows that it is right');
+  clock.jumpWall(-hour);
+  await clock.advance(wrongClockLookMs);
+  assert.deepEqual(codes(), []);
+  stop.abort();
+  await running;
+  assert.equal(clock.pending, 0);
 });
 
 test('the time is stored every six hours at most, and a full disk is ignored', async () => {

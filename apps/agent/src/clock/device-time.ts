@@ -1,4 +1,4 @@
-import { estimateTime, longestLifeMs, sourceWall, type Clock, type Log, type LogLine } from '@platform/kit';
+import { changedOr, estimateTime, longestLifeMs, sourceWall, type Clock, type Log, type LogLine } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -6,7 +6,10 @@ import { clearCondition, setCondition, type ConditionSet } from '../health/condi
 const file = 'state/time.json';
 const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
-const tellSkewMs = 2 * 60_000;
+/** A smaller difference sets no condition. */
+export const tellSkewMs = 2 * 60_000;
+/** While the clock is wrong, it is compared this often: no answer may come for days. */
+export const wrongClockLookMs = 60_000;
 
 /** The time of a line was unknown when it was written: the monotonic clock of this run was at `at` ms. */
 export interface UnsureTime {
@@ -92,7 +95,7 @@ export class DeviceTime {
     const message = `The clock of this machine says ${shown(system)}, the management server ${shown(wall)}.`;
     if (isFirst) log.warn('the clock of this machine is wrong', { system: shown(system), cloud: shown(wall) });
     // The difference varies by seconds; set the condition once.
-    if (conditions.get().some((t) => t.code === 'CLOCK_WRONG')) return;
+    if (this.#isCalledWrong) return;
     const remedy = 'Set the clock of this machine; a time server does it by itself. Certificates depend on it.';
     setCondition(conditions, { code: 'CLOCK_WRONG', severity: 'warning', message, remedy, sinceWall: wall });
   }
@@ -116,13 +119,20 @@ export class DeviceTime {
     return this.#heard !== undefined || this.#isPlausible(this.#parts.clock.wall());
   }
 
-  /** Stores the time periodically, so that a later start without a clock does not begin earlier. */
+  /**
+   * Stores the time periodically, so that a later start without a clock does not begin earlier. Notices that a wrong
+   * clock was set, also while the server is out of reach.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    await clock.sleep(firstSaveMs, signal);
+    const { clock, conditions } = this.#parts;
+    let saveAt = clock.now() + firstSaveMs;
     while (!signal.aborted) {
+      const toSaveMs = saveAt - clock.now();
+      await changedOr(conditions, this.#isCalledWrong ? Math.min(wrongClockLookMs, toSaveMs) : toSaveMs, clock, signal);
+      if (this.#isCalledWrong && Math.abs(this.#skewMs ?? 0) < tellSkewMs) clearCondition(conditions, 'CLOCK_WRONG');
+      if (signal.aborted || clock.now() < saveAt) continue;
       await this.save();
-      await clock.sleep(saveEveryMs, signal);
+      saveAt = clock.now() + saveEveryMs;
     }
   }
 
@@ -131,6 +141,16 @@ export class DeviceTime {
     if (!this.isKnown) return;
     // A failure only makes the estimate worse after a start without a clock.
     await writeChecked(disk, file, { last_seen: Math.floor(this.wall()) }).catch(() => {});
+  }
+
+  get #isCalledWrong(): boolean {
+    return this.#parts.conditions.get().some(({ code }) => code === 'CLOCK_WRONG');
+  }
+
+  /** System clock minus the server's time, as it went on since; undefined: the server was not heard. */
+  get #skewMs(): number | undefined {
+    const { clock } = this.#parts;
+    return this.#heard && clock.wall() - (this.#heard.wall + clock.now() - this.#heard.at);
   }
 
   #isPlausible(system: number): boolean {

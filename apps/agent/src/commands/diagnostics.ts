@@ -25,7 +25,9 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
   const { clock, env } = io;
   const log = createLog({ name: 'diagnostics', clock, level: 'error', sink: stderrSink('text') });
   const time = new Date(clock.wall()).toISOString().replace(/[-:]/g, '').slice(0, 15);
-  const name = `platform-agent-${thisHost().hostname.replace(/[^A-Za-z0-9-]/g, '-')}-${time}`;
+  const name = `platform-agent-${thisHost()
+    .hostname()
+    .replace(/[^A-Za-z0-9-]/g, '-')}-${time}`;
   const file = path.resolve(given.output ?? `${name}.zip`);
   const texts = await collect({
     root: path.resolve(given.root),

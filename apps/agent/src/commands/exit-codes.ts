@@ -1,4 +1,6 @@
 import { asAdministrator } from '../control/service-words.ts';
+import { missingInodes } from '../os/file-problem.ts';
+
 /** The exit codes of all commands, defined only here; `platform-agent help` and docs/generated/agent.md show them. */
 export const exitCodes = {
   done: 0,
@@ -20,11 +22,17 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   broken: 'an unexpected failure; the last lines on stderr show where',
 };
 
+const raiseLimit = {
+  remedy: 'Close programs, or raise the limit: ulimit -n of the shell, or fs.file-max of the machine.',
+  exitCode: exitCodes.failed,
+};
 const machineProblems: Readonly<Record<string, { says: string; remedy: string; exitCode: number }>> = {
   EACCES: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
   EPERM: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
   EROFS: { says: 'the disk is read-only', remedy: 'Make it writable, then repeat.', exitCode: exitCodes.failed },
   ENOSPC: { says: 'the disk is full', remedy: 'Make room on it, then repeat.', exitCode: exitCodes.failed },
+  EMFILE: { says: 'the limit of open files of this process is reached', ...raiseLimit },
+  ENFILE: { says: 'the limit of open files of this machine is reached', ...raiseLimit },
 };
 
 /** An error of the operating system, for the user; undefined: another kind of error. */
@@ -32,7 +40,8 @@ export function endedByMachine(error: unknown): Ended | undefined {
   const { code = '', path } = error as NodeJS.ErrnoException;
   const problem = error instanceof Error ? machineProblems[code] : undefined;
   if (!problem || path === undefined) return undefined;
-  const { says, remedy, exitCode } = problem;
+  const { remedy, exitCode } = problem;
+  const says = (code === 'ENOSPC' ? missingInodes(error) : undefined) ?? problem.says;
   // A file is first written under a temporary name.
   const named = path.replace(/\.[0-9a-f]{12}\.tmp$/, '');
   return new Ended(exitCode, { code, what: `${named} cannot be used: ${says}.`, remedy });

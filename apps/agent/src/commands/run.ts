@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
@@ -37,6 +37,7 @@ import { selfIdOf } from '../versions/self.ts';
 import { systemUnit } from '../install/system-unit.ts';
 import { version } from '../versions/version.ts';
 import type { Io } from './command.ts';
+import { checkExecutable } from './exec-check.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
 import { previousRunInJournal } from '../composition/previous-run.ts';
@@ -49,6 +50,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const credentialsFile = path.resolve(given.config);
   const root = path.resolve(given.root);
   const layers = await readLayers(given);
+  await checkExecutable(root);
   await makeFolders(root);
   await using lock = await lockFolder(path.join(root, 'state', 'agent.lock'), {
     spare: await spareLock(root, 'agent'),
@@ -82,8 +84,9 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
   const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
+  const runId = randomBytes(runIdBytes);
   const linked = (of: AlwaysOn, part: LinkedRun) =>
-    runLinked({ machine, trace, sink, log, supervised }, of, part, stop);
+    runLinked({ machine, trace, sink, log, runId, supervised }, of, part, stop);
   const watch = watchSmallFile(credentialsFile, clock);
   await runAlwaysOn({ ...always, watch }, alwaysOnParts(machine.device.host), linked, stop);
   return exitCodes.done;
@@ -115,17 +118,21 @@ const mayManageNetworks = (option: AgentOptions['manageNetworks'], host: Host): 
   host.platform.startsWith('linux/') &&
   (option === 'always' || (option === 'auto' && host.isSupervisedBySystemd && process.getuid?.() === 0));
 
+/** Names this run in its checks. It is never stored: a stored one would be copied with the disk. */
+const runIdBytes = 16;
+
 interface Process {
   machine: ThisMachine;
   trace: RequestTrace;
   sink: Sink;
   log: Log;
+  runId: Uint8Array;
   supervised: Pick<AgentParts, 'supervisor' | 'ownMemory' | 'memoryLimitBytes'>;
 }
 
 /** Runs everything that needs credentials, until the signal or until the machine has others. */
 async function runLinked(
-  { machine, trace, sink, log, supervised }: Process,
+  { machine, trace, sink, log, runId, supervised }: Process,
   of: AlwaysOn,
   { found, replaced, control }: LinkedRun,
   stop: AbortSignal,
@@ -138,6 +145,8 @@ async function runLinked(
       ...connected,
       ...supervised,
       refused: (isRefused) => credentials.refused(isRefused),
+      runId,
+      split: (code) => void credentials.split(code),
       replaced,
       outer: of,
       ...(machine.device.host.managesSystem === true && { reboot }),

@@ -1,7 +1,9 @@
 import { serverStates, updateStates } from '@platform/contract/program-states';
+import { networkRowStates } from '@platform/contract/network-states';
 import { withTimeLeft } from '@platform/contract/restart-wait';
 import type {
   AgentStatus,
+  NetworkRowReport,
   ProgramExit,
   ProgramReport,
   SliceReport,
@@ -46,10 +48,13 @@ export function statusText(status: AgentStatus, columns?: number): string {
 /** Why a version runs, with the time left until a waiting one may start. */
 function whyText({ why, wait }: ProgramReport, now: number): string {
   if (!wait || wait.until === null) return why;
-  return withTimeLeft(why, { reason: wait.reason, untilMs: Date.parse(wait.until) }, now, (ms) =>
-    formatDuration(ms / 1000),
-  );
+  return withTimeLeft(why, waitView(wait), now, (ms) => formatDuration(ms / 1000));
 }
+
+const waitView = ({ reason, until }: NonNullable<ProgramReport['wait']>) => ({
+  reason,
+  untilMs: until === null ? undefined : Date.parse(until),
+});
 
 const joined = (...parts: (string | false)[]): string => parts.filter(Boolean).join(', ');
 const processText = (pid: number | null): string => (pid === null ? '' : `process ${pid}`);
@@ -76,10 +81,13 @@ function agentText(status: AgentStatus, since: Since): string {
   return joined(agent.version, processText(agent.pid), `up ${since(agent.started)}`, kept);
 }
 
-function serverText({ server }: AgentStatus, since: Since): string {
+function serverText({ at, server, programs }: AgentStatus, since: Since): string {
+  const wait = programs.server.start_wait;
+  const waits = wait && withTimeLeft(wait.reason, waitView(wait), Date.parse(at), (ms) => formatDuration(ms / 1000));
   const up = server.since === null ? '' : ` for ${since(server.since)}`;
   return joined(
     `${serverStates[server.at].text}${server.version === '' ? '' : ` ${server.version}`}${up}`,
+    waits ?? false,
     processText(server.pid),
     server.url,
     server.restarts > 0 && `${server.restarts} restarts`,
@@ -106,19 +114,34 @@ function networkRows({ at, network, is_running: isRunning }: AgentStatus, since:
     hotspot: network.hotspot_ssid === '' ? 'set-up by a user' : `hotspot ${network.hotspot_ssid}`,
     rebooting: 'rebooting',
   };
+  const checkedOn = network.connectivity_checked_on ?? null;
+  const internet = `internet ${network.connectivity}${checkedOn === null ? '' : ` (checked ${since(checkedOn)} ago)`}`;
   const rows: Row[] = [
-    [
-      'network',
-      `${joined(`${modes[network.mode]} for ${since(network.since)}`, `internet ${network.connectivity}`)}: ${network.why}`,
-    ],
+    ['network', `${joined(`${modes[network.mode]} for ${since(network.since)}`, internet)}: ${network.why}`],
   ];
   const untilMs = network.next_at === null ? 0 : Date.parse(network.next_at) - Date.parse(at);
   if (network.next !== '')
     rows.push(['  next', `${network.next}${untilMs > 0 ? `, in ${formatDuration(untilMs / 1000)}` : ''}`]);
   for (const note of network.notes ?? []) rows.push(['  note', note]);
+  for (const row of [...(network.networks ?? []), ...(network.settings ?? [])])
+    rows.push(['  row', rowText(row, since)]);
   const [last] = network.attempts;
   if (last) rows.push(['  last', `${last.network}, ${since(last.at)} ago: ${last.text || 'connected'}`]);
   return rows;
+}
+
+/** "Barn: out of range for 3 h, last seen 3 h ago: stored, not seen any more". */
+function rowText(
+  { path, name, state, text, code, has_no_effect: hasNoEffect, ...row }: NetworkRowReport,
+  since: Since,
+): string {
+  const isLasting = row.since !== null && state !== 'not-known';
+  const facts = joined(
+    `${networkRowStates[state].text}${isLasting ? ` for ${since(row.since)}` : ''}`,
+    hasNoEffect && 'no effect here',
+    row.last_seen !== null && state !== 'in-use' && `last seen ${since(row.last_seen)} ago`,
+  );
+  return `${name === '' ? path.split('.').at(-1) : name}: ${facts}: ${text}${code === '' ? '' : ` (${code})`}`;
 }
 
 function configText({ config }: AgentStatus): string {
@@ -129,8 +152,9 @@ function configText({ config }: AgentStatus): string {
   const { revision, received_revision: received = revision, slices = [] } = config;
   const isWhole = slices.every(({ state }) => state !== 'lagging');
   const isPartly = slices.some((one) => one.ineffective_paths.length > 0 || one.state === 'not reported');
-  if (revision === received && isWhole) return `revision ${revision} ${isPartly ? 'partly ' : ''}in effect, ${from}`;
-  return `revision ${received} not in effect${revision > 0 && revision < received ? `, ${revision} is` : ''}; ${from}`;
+  if (isWhole && (slices.length > 0 || revision === received))
+    return `revision ${received} ${isPartly ? 'partly ' : ''}in effect, ${from}`;
+  return `revision ${received} not in effect${revision > 0 && revision !== received ? `, ${revision} is` : ''}; ${from}`;
 }
 
 function sliceRows({ slice, state, since: began, reason, ineffective_paths: paths }: SliceReport, since: Since): Row[] {
@@ -157,9 +181,11 @@ function programLines(name: string, program: ProgramReport, since: Since, width:
       ['signed', signedText(program)],
       [
         'trial',
-        trial
-          ? `${trial.version} is on trial${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
-          : '',
+        trial?.starts === 0
+          ? `${trial.version} has not started yet, and is on trial from its first start on; before it ${trial.previous}`
+          : trial
+            ? `${trial.version} is on trial${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
+            : '',
       ],
       ...quarantined.flatMap((bad): Row[] => [
         ['bad', `${bad.version}${bad.since === null ? '' : ` for ${since(bad.since)}`}: ${bad.reason}`],

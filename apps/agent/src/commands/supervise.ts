@@ -16,6 +16,7 @@ import { thisHost } from '../os/host.ts';
 import { Mask } from '../logs/mask.ts';
 import { programStore } from '../versions/store.ts';
 import type { Io } from './command.ts';
+import { checkExecutable } from './exec-check.ts';
 import { exitCodes } from './exit-codes.ts';
 
 interface Given {
@@ -28,6 +29,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const clock = systemClock;
   const log = createLog({ name: 'keeper', clock, level: 'info', sink: stderrSink('text') });
+  await checkExecutable(root);
   await mkdir(path.join(root, 'state'), { recursive: true });
   await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'), {
     spare: await spareLock(root, 'keeper'),
@@ -44,13 +46,11 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   await superviseAgent(
     {
       files,
-      start: (program, notify) =>
-        startChild(
-          path.join(root, program),
-          args,
-          { cwd: root, watchdogMs: supervisionLimits.watchdog, output: 'inherit', createJob },
-          notify,
-        ),
+      start: async (program, notify) => {
+        await checkExecutable(root); // it may have been mounted again since
+        const of = { cwd: root, watchdogMs: supervisionLimits.watchdog, output: 'inherit', createJob } as const;
+        return startChild(path.join(root, program), args, of, notify);
+      },
       mask: () => maskOf(path.resolve(given.config)),
       limits: supervisionLimits,
       boot: machineBootId(),

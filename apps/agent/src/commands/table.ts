@@ -33,6 +33,29 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./preinstall.ts')).preinstall,
   }),
   command({
+    name: 'prepare-image',
+    summary: 'Make a root that was used fit for an image: forget which machine it was',
+    about:
+      'Removes the credentials, the configuration, the quarantine and everything else of this one machine below the root, and keeps the programs with their versions: a device made from the image starts like a preinstalled one. Refuses while the agent runs. A repeated call changes nothing. Machine id and SSH host keys are left to the operating system.',
+    table: {
+      ...placeOptions,
+      keepCredentials: {
+        type: 'boolean',
+        env: '',
+        description: 'Leave the credentials, for an image of this one machine.',
+      },
+      keepServerData: {
+        type: 'boolean',
+        env: '',
+        description: 'Leave the data of the machine server. Its packages always stay.',
+      },
+      networks: { type: 'boolean', env: '', description: 'Remove the network profiles of the agent, with passwords.' },
+      dryRun: { type: 'boolean', env: '', description: 'Show what it would remove, and remove nothing.' },
+      ...jsonOption,
+    },
+    load: async () => (await import('./prepare-image.ts')).prepare,
+  }),
+  command({
     name: 'uninstall',
     summary: 'Stop and remove agent, machine server, their data and credentials',
     about:

@@ -7,6 +7,7 @@ import { removeAll, type Removed } from '../install/remove.ts';
 import { installedNetworks, type InstalledNetworks } from '../composition/release-networks.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import { system } from '../composition/system.ts';
+import { settlePackageFiles } from '../system/package-files.ts';
 import { installedPackages } from '../system/installed-packages.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
@@ -56,6 +57,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
       usesSystemd,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile }, { system, clock: io.clock }),
       packages: () => installedPackages(fileDisk(system.files(root)), system),
+      settlePackages: () => settlePackageFiles({ disk: fileDisk(system.files(root)), programs: system, prefix: '' }),
       releaseNetworks: networks && (() => networks.release(given.networks)),
     },
     system,

@@ -3,14 +3,20 @@ import { Cell, setIfDifferent, within } from '@platform/kit';
 import { keepCertificates, withUsableNetworks } from '../network/certificates.ts';
 import { keepAdditionalNetworks } from '../network/additional-networks.ts';
 import { forceFolder } from '../network/forced.ts';
-import { keepCountry } from '../network/country.ts';
+import { keepCountry, type CountryOutcome } from '../network/country.ts';
+import { keepRows } from '../network/keep-rows.ts';
+import type { NetworkStatus } from '../network/network-status.ts';
 import { networkSettingsOf, type NetworkSettings } from '../network/network-settings.ts';
 import { followCredentialsProblem, noProblem, type CredentialsProblem } from '../network/credentials-problem.ts';
+import { type InternetProbe, probeInternet, questionTimesMs } from '../network/internet-probe.ts';
 import { Provisioning } from '../network/provisioning.ts';
+import { networkTrials } from '../network/refused-change.ts';
 import type { Credentials } from '../machines/provisioning-state.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { linuxNetwork } from '../os/linux/network-manager.ts';
+import { askNameServer } from '../os/ask-name-server.ts';
 import type { Network } from '../os/network-port.ts';
+import { isIntercepted } from '../os/portal-redirect.ts';
 import type { AlwaysOn } from './always-on.ts';
 import { bluetoothEndpoint, hotspotEndpoints } from './endpoints.ts';
 import { noteManaged } from './release-networks.ts';
@@ -27,10 +33,8 @@ const networkOf = (of: AlwaysOn): Network =>
     clock: of.clock,
     log: of.log,
     files: of.managedFiles,
-    probe: async (signal) => {
-      if (!of.credentials.found.get()) return 'unknown';
-      return (await contact(of, signal)) ? 'full' : 'limited';
-    },
+    programs: system,
+    probe: (signal, nameServers) => probeInternet(probeOf(of), nameServers, signal),
   });
 
 /** Where users enter what this machine needs. */
@@ -45,18 +49,19 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
   await noteManaged(device.disk);
   const network = networkOf(of);
   const { follow, ...inputs } = inputsOf(of);
-  const { settings } = inputs;
-  const isChanging = new Cell(false);
+  const fresh = { ...freshParts(of), trials: networkTrials({ network, disk: device.disk, clock, log }) };
+  const measured = measuredCells();
   const forceWatch = watchSmallFile(path.join(of.root, forceFolder), clock);
   const provisioning = new Provisioning({
     network,
     ...endpointsOf(of),
     ...inputs,
     takeCredentials: (text) => credentials.take(text),
+    pendingCode: credentials.pendingCode,
     isReached,
-    isChanging,
+    ...fresh,
     isOfflineByHotspot: of.isOfflineByHotspot,
-    status: of.network,
+    status: measured.inner,
     reboot,
     hostname: device.host.hostname,
     agentVersion: of.version,
@@ -68,11 +73,11 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
   });
   const additional = {
     network,
-    settings,
+    settings: inputs.settings,
     applied: of.networks,
     mayChange: provisioning.mayChange,
-    isChanging,
-    contact: (over: AbortSignal) => contact(of, over),
+    isReached,
+    ...fresh,
     conditions,
     disk: device.disk,
     clock,
@@ -83,8 +88,9 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
   const loops = [
     provisioning.run(until),
     keepAdditionalNetworks(additional, until),
-    keepCertificates({ settings, conditions, clock }, until),
-    keepCountry({ network, settings, conditions, move: () => provisioning.moveHotspot(), clock, log }, until),
+    keepCertificates(additional, until),
+    keepCountry({ ...additional, outcome: measured.country, move: () => provisioning.moveHotspot() }, until),
+    keepRows({ ...additional, ...measured, status: of.network }, until),
     takeOrders(of.provisioningOrders, () => provisioning.force(), until),
     ...follow(until),
   ];
@@ -98,6 +104,19 @@ export async function manageNetworks(of: AlwaysOn, signal: AbortSignal): Promise
   }
 }
 
+/** What a change of the networks is proven by. */
+const freshParts = (of: AlwaysOn) => ({
+  isChanging: new Cell(false),
+  isPrepared: new Cell(false),
+  contact: (over: AbortSignal) => contact(of, over),
+});
+
+/** What the rows of the configured networks are made of. */
+const measuredCells = () => ({
+  inner: new Cell<NetworkStatus | undefined>(undefined),
+  country: new Cell<CountryOutcome | undefined>(undefined),
+});
+
 /** Credentials and settings as the network part sees them. */
 function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn): {
   credentials: Cell<Credentials>;
@@ -109,17 +128,39 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
   const given = new Cell<Credentials>('none');
   const credentialsProblem = noProblem();
   const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
+  const unproven = new Cell<object | undefined>(undefined);
+  let isUseless = false;
   const update = (): void => {
     const found = credentials.found.get() !== undefined;
-    given.set(found ? (credentials.hasCredentials.get() ? 'given' : 'refused') : 'none');
+    // A saved configuration proves those of an agent that recorded nothing.
+    unproven.set(wanted.get().revision > 0 && !credentials.hasProof ? undefined : credentials.unproven.get());
+    const isPending = credentials.pendingCode.get() !== undefined;
+    const isUsable = credentials.hasCredentials.get();
+    given.set(!found || (isUseless && !isPending) ? 'none' : isUsable ? 'given' : 'refused');
     const next = withUsableNetworks(networkSettingsOf(wanted.get(), found), conditions);
     setIfDifferent(settings, next);
   };
   const { found, pendingCode } = credentials;
-  const problemParts = { problem: credentialsProblem, conditions, found, pendingCode, network, clock };
+  const giveUp = (is: boolean): void => {
+    isUseless = is;
+    credentials.giveUp(is);
+    update();
+  };
+  const problemParts = {
+    problem: credentialsProblem,
+    conditions,
+    found,
+    unproven,
+    giveUp,
+    pendingCode,
+    network,
+    clock,
+  };
   update();
   const follow = (until: AbortSignal): Promise<void>[] => [
-    ...[wanted, credentials.found, credentials.hasCredentials].map((cell) => eachChange(cell, update, until)),
+    ...[wanted, credentials.found, credentials.hasCredentials, credentials.unproven, pendingCode].map((cell) =>
+      eachChange(cell, update, until),
+    ),
     followCredentialsProblem(problemParts, until),
   ];
   return { credentials: given, settings, credentialsProblem, follow };
@@ -133,13 +174,42 @@ async function takeOrders(orders: Cell<number>, force: () => void, signal: Abort
   }
 }
 
-/** Whether the management server answers now; its certificate is checked. */
-async function contact({ credentials, root, clock }: AlwaysOn, signal: AbortSignal): Promise<boolean> {
-  const found = credentials.found.get()?.credentials;
-  if (!found) return false;
+/** URL of the management server: of the credentials, or of the set-up code that waits; undefined: none is known. */
+const serverOf = ({ credentials }: AlwaysOn): URL | undefined => {
+  const address = credentials.found.get()?.credentials.appAddress ?? credentials.pendingServer;
+  return address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
+};
+
+function probeOf(of: AlwaysOn): InternetProbe {
+  const { clock } = of;
+  const url = serverOf(of);
+  return {
+    host: url?.hostname ?? '',
+    isAnswering: (signal) => contact(of, signal),
+    isIntercepted: (signal) =>
+      url ? isIntercepted({ hostname: url.hostname }, clock, signal) : Promise.resolve(false),
+    ask: (server, question, isAnswer, signal) =>
+      askNameServer({ server, question, pausesMs: questionTimesMs, clock }, isAnswer, signal),
+  };
+}
+
+/** Whether the management server answers on a new connection; its certificate is checked. */
+async function contact(of: AlwaysOn, signal: AbortSignal): Promise<boolean> {
+  const { root, clock } = of;
+  const url = serverOf(of);
+  if (!url) return false;
+  const found = of.credentials.found.get()?.credentials;
   return within(contactMs, { what: 'contact with the management server', clock, signal }, async (over) => {
-    const send = await onceFetch(trustedBy(found), { root, clock, system });
-    const { status } = await send(found.appAddress, { method: 'HEAD', redirect: 'manual', signal: over });
-    return status < 300 || (status >= 400 && status < 500); // a captive portal redirects
+    const send = await onceFetch(found && trustedBy(found), { root, clock, system });
+    const { status } = await send(url.href, {
+      method: 'HEAD',
+      redirect: 'manual',
+      signal: over,
+      // A connection that is kept open may belong to a link that is going down.
+      keepalive: false,
+      headers: { connection: 'close' },
+    });
+    // Only the server itself has its certificate; without one, a captive portal redirects.
+    return url.protocol === 'https:' || status < 300 || (status >= 400 && status < 500);
   }).catch(() => false);
 }

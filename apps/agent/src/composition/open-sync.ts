@@ -5,7 +5,7 @@ import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Si
 import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { BootReason, Device } from '../os/ports.ts';
-import type { Actual, Wanted } from '../state/state.ts';
+import { contentOf, isSameConfig, noContent, type Actual, type Wanted } from '../state/state.ts';
 import { connectCloud, type Cloud } from '../link/cloud.ts';
 import { DebugBudget } from '../logs/debug-budget.ts';
 import { SpoolWriter } from '../logs/spool-writer.ts';
@@ -28,6 +28,9 @@ export interface SyncParts {
   heardTime: Cell<HeardTime | undefined>;
   credentials: MachineCredentials;
   refused?: ((isRefused: boolean) => void) | undefined;
+  /** See connectCloud. */
+  runId?: Uint8Array | undefined;
+  split?: ((code: string) => void) | undefined;
   version: string;
   runHistory: RunHistory;
   layers: OwnLayers;
@@ -99,12 +102,12 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   applySettings();
   if (spool.problems.length > 0) reportDamage(spool.problems, conditions, log, clock);
   const run = await beginRun(parts.version, { ...device, runHistory: parts.runHistory, clock, log });
-  const { refused = () => {} } = parts;
-  const cloud = connectCloud(parts.transport, parts.credentials, clock, { isReached, conditions, refused });
+  const asked = new Cell(0);
+  const cloud = connectCloud(parts.transport, parts.credentials, clock, observersOf(parts, asked));
   parts.lines.set(enter);
   const sinceOf = (noted: number): number | undefined => history.since(noted);
   const samples = await openSamples(device, { run: parts.newId(), time, clock });
-  const shared = { cloud, configReceiver, clock, log, local };
+  const shared = { cloud, configReceiver, asked, clock, log, local };
   const link = { ...parts, ...shared, hostFacts: factsOf(device, run.bootReason), samples: samples.sender };
   return {
     log,
@@ -136,6 +139,13 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     crashed: run.crashed,
     mask: (text) => mask.text(text),
   };
+}
+
+/** What follows from the calls; `asked` counts how often the server asked for the report. */
+function observersOf(parts: SyncParts, asked: Cell<number>) {
+  const { isReached, conditions, refused = () => {}, runId, split = () => {} } = parts;
+  const personal = { split, sendReport: () => asked.update((count) => count + 1) };
+  return { isReached, conditions, refused, runId, personal };
 }
 
 const limitDebugLines = (clock: Clock): ((write: Sink) => Sink) => {
@@ -199,11 +209,12 @@ const settingsApplier =
     writer: SpoolWriter;
   }) =>
   (): void => {
-    const { settings, revision } = wanted.get();
+    const content = contentOf(wanted.get());
+    const { settings } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
     writer.setDeduplication(!settings.isDeduplicationOff && !settings.debug);
-    if (actual.get().acted.settings !== revision)
-      actual.update((a) => ({ ...a, acted: { ...a.acted, settings: revision } }));
+    if (!isSameConfig(actual.get().acted.settings ?? noContent, content))
+      actual.update((a) => ({ ...a, acted: { ...a.acted, settings: content } }));
   };
 
 function useHeardTime(heardTime: Cell<HeardTime | undefined>, time: DeviceTime, history: WallHistory): void {

@@ -8,6 +8,7 @@ import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import type { LinkDevice, Network } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
 import { posixDisk } from '../os/posix/disk.ts';
+import { system } from './system.ts';
 
 /** An agent that never managed networks has nothing to release. */
 const managedFile = 'state/manages-networks';
@@ -33,7 +34,7 @@ export async function installedNetworks(root: string, clock: Clock): Promise<Ins
   if ((await disk.read(managedFile)) === undefined) return undefined;
   const log = createLog({ name: 'uninstall', clock, level: 'error', sink: () => {} });
   const files = managedFilesOnDisk(root);
-  const network = linuxNetwork({ root, clock, log, files, probe: async () => 'unknown' });
+  const network = linuxNetwork({ root, clock, log, files, programs: system, probe: async () => 'unknown' });
   const stop = new AbortController();
   const running = network.run(stop.signal);
   const close = async (): Promise<void> => {

@@ -17,17 +17,20 @@ import type { RequestTrace } from '../os/request-trace.ts';
 import { memoryLimits, initialHealth, notifyStatus, watchdog, type AgentHealth } from '../health/watchdog.ts';
 import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { HangDetector, watchedDevice } from '../health/hang-detector.ts';
-import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
+import { contentOf, noContent, nothingYet, type Actual, type Wanted } from '../state/state.ts';
 import { wantedBefore, type OwnLayers } from '../config/config-receiver.ts';
 import { noRunHistory, type RunHistory, type PreviousRun } from '../health/previous-run.ts';
 import { agentLifetime, type Ending, type Lifetime } from './lifetime.ts';
 import { openSync, type Sync } from './open-sync.ts';
 import { claimState } from './state-owner.ts';
+import { watchFileSystem } from '../health/file-system-conditions.ts';
 import { eachChange, type NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { markOf } from '../link/credentials.ts';
 import type { NetworksApplied } from '../network/additional-networks.ts';
+import { waitingText } from '../network/status-of.ts';
+import { noteNetworksIn } from '../network/network-effect.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import { rebootForUpgrades } from '../system/reboot.ts';
 import type { SystemApplied } from '../system/keep.ts';
@@ -56,6 +59,10 @@ export interface AgentParts {
   credentials: MachineCredentials;
   /** Receives whether the management server refuses them; left out: not used. */
   refused?: (isRefused: boolean) => void;
+  /** Identifies this run of the agent, 16 bytes; left out: the management server gets none. */
+  runId?: Uint8Array;
+  /** Receives a set-up code by which this computer becomes another machine; left out: not used. */
+  split?: (code: string) => void;
   /** Aborts when the machine has other credentials: this run ends, and the machine server keeps running. */
   replaced?: AbortSignal;
   /** What outlives this run; left out: nothing does. */
@@ -280,12 +287,21 @@ function rebootLoop(
   const { clock, log } = sync;
   const decide = (sinceWall: number) =>
     systemRebootDecision(wanted.get(), actual.get(), maintenanceClock(device, sync), clock.wall(), sinceWall);
-  const { disk } = device;
+  const { disk, fileSystem } = device;
+  const rebooting = { status, wanted, decide, reboot, fileSystem, conditions, disk, clock, log };
+  return [{ name: 'reboot', work: rebootForUpgrades(rebooting, signal) }];
+}
+
+/** Watches the file system of the agent's folder where the platform reports it. */
+function fileSystemLoop(
+  { root }: AgentParts,
+  { device: { fileSystem }, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
+  signal: AbortSignal,
+): NamedLoop[] {
+  if (!fileSystem) return [];
+  const { actual, conditions } = shared;
   return [
-    {
-      name: 'reboot',
-      work: rebootForUpgrades({ status, wanted, decide, reboot, conditions, disk, clock, log }, signal),
-    },
+    { name: 'file system', work: watchFileSystem({ root, fileSystem, actual, conditions, clock: sync.clock }, signal) },
   ];
 }
 
@@ -314,13 +330,16 @@ async function lateLoopsOf(
   };
   const trackApplied = await openApplied({ ...shared, actor, disk, clock, log });
   const { wanted, actual, isReached, network, networks, system, systemStatus, conditions } = shared;
-  const noteNetworks = (): void => {
-    const { revision, failure } = networks.get();
-    actual.update((a) => ({ ...a, acted: { ...a.acted, network: revision }, networkFailure: failure }));
+  const noteNetworks = (): void => noteNetworksIn(actual, networks.get(), network.get());
+  const noteHotspot = (): void => {
+    const hotspotWait = waitingText(network.get()?.hotspotWaiting);
+    if (hotspotWait !== (actual.get().hotspotWait ?? '')) actual.update((a) => ({ ...a, hotspotWait }));
   };
   const noteSystem = (): void => {
-    const { revision, failure } = system.get();
-    actual.update((a) => ({ ...a, acted: { ...a.acted, system: revision }, systemFailure: failure }));
+    const applied = system.get();
+    const acted = contentOf(applied);
+    const { failure: systemFailure, upgradesDone } = applied;
+    actual.update((a) => ({ ...a, acted: { ...a.acted, system: acted }, systemFailure, upgradesDone }));
   };
   const view: AgentView = {
     wanted,
@@ -344,7 +363,10 @@ async function lateLoopsOf(
   return [
     ...sync.sendLoops(self, outputs, lifetime.late),
     { name: 'applied', work: trackApplied(lifetime.late) },
+    ...fileSystemLoop(parts, { device, shared, sync }, lifetime.late),
     { name: 'networks', work: eachChange(networks, noteNetworks, lifetime.late) },
+    { name: 'hotspot', work: eachChange(network, noteHotspot, lifetime.late) },
+    { name: 'network rows', work: eachChange(network, noteNetworks, lifetime.late) },
     { name: 'system', work: eachChange(system, noteSystem, lifetime.late) },
     ...rebootLoop(parts, { device, shared, sync }, lifetime.early),
   ].map(lifetime.loop);
@@ -412,8 +434,8 @@ export const outerCells = (layers: OwnLayers): OuterCells => ({
   isOfflineByHotspot: new Cell(false),
   blamed: new Cell<readonly string[]>([]),
   network: new Cell<NetworkStatus | undefined>(undefined),
-  networks: new Cell<NetworksApplied>({ revision: 0, failure: undefined }),
-  system: new Cell<SystemApplied>({ revision: 0, failure: undefined }),
+  networks: new Cell<NetworksApplied>({ ...noContent, failure: undefined }),
+  system: new Cell<SystemApplied>({ ...noContent, failure: undefined }),
   systemStatus: new Cell<SystemStatus | undefined>(undefined),
   mask: new Mask(),
   lines: new Cell<Sink | undefined>(undefined),

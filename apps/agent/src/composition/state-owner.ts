@@ -6,13 +6,15 @@ import type { Device, Position } from '../os/ports.ts';
 import { linesFile } from '../os/relay-places.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
 import type { Wanted } from '../state/state.ts';
+import { programNames } from '../versions/layout.ts';
+import { lowerClearance } from '../versions/switch.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
 
 const ownerFile = 'state/part.json';
 
 /**
- * Drops what an earlier part left on this machine: log lines that wait for upload, output that was not read yet, and
- * the cached configuration. They must not reach another part, which may belong to another organization. Never throws.
+ * Drops what an earlier part left on this machine: log lines that wait for upload, output that was not read yet, the
+ * cached configuration, and how often its quarantine was cleared. They must not reach another part, which may belong to another organization. Never throws.
  */
 export async function claimState(of: {
   device: Device;
@@ -35,6 +37,10 @@ export async function claimState(of: {
     await dropLines(disk, await endsOf(device), newId()).catch((error: unknown) =>
       log.warn('log lines of the earlier part could not be dropped', { error: errorText(error) }),
     );
+    for (const program of programNames)
+      await lowerClearance(device.files, program, 0).catch((error: unknown) =>
+        log.warn('the quarantine keeps the count of the earlier part', { program, error: errorText(error) }),
+      );
     await forgetChecked(disk, cacheFile);
     await forgetChecked(disk, appliedFile);
     wanted.set(wantedBefore(layers));

@@ -48,6 +48,8 @@ export interface Link {
   network?: Cell<NetworkStatus | undefined>;
   /** Absent: nothing watches the packages of the operating system. */
   systemStatus?: Cell<SystemStatus | undefined>;
+  /** Counts the requests of the management server for the whole report. */
+  asked?: Cell<number>;
   /** Absent: this platform does not report them. */
   hostFacts?: Device['hostFacts'] | undefined;
   /** Absent: this machine takes no samples. */
@@ -145,7 +147,7 @@ export function reportLoops(
   signal: AbortSignal,
 ): readonly NamedLoop[] {
   const { cloud, isReached, conditions, network, clock, local, random } = link;
-  const sending = { cloud, host: self.host.hostname, time, isReached, clock, local, random };
+  const sending = { cloud, hostname: self.host.hostname, time, isReached, clock, local, random };
   return [
     { name: 'send', work: sendLines(spool, sending, signal) },
     { name: 'report', work: report({ ...link, self, sinceOf, log: local, passes: link.log }, signal) },

@@ -9,6 +9,7 @@ import { upgradeOnRequest } from '../system/upgrade-now.ts';
 import { reportRelease } from '../system/report-release.ts';
 import { applyUpgrades } from '../system/upgrades.ts';
 import { watchUpgrades } from '../system/watch-upgrades.ts';
+import { contentOf, isSameConfig, noContent } from '../state/state.ts';
 import type { AlwaysOn } from './always-on.ts';
 import { eachChange } from './sync-loops.ts';
 import { system } from './system.ts';
@@ -41,7 +42,7 @@ export async function keepSystem(
     const next = systemGoalOf(wanted.get());
     setIfDifferent(goal, next);
   };
-  const nothing: SystemApplied = { revision: 0, failure: undefined };
+  const nothing: SystemApplied = { ...noContent, failure: undefined };
   const journald: KeptPart = {
     name: 'journald',
     goal,
@@ -55,10 +56,13 @@ export async function keepSystem(
     apply: (next, over) => applyUpgrades(next, parts, over),
   };
   const kept = [journald, upgrades];
+  const upgradesDone = new Cell<number | undefined>(undefined);
   const collect = (): void => {
     const all = kept.map((part) => part.applied.get());
-    const revision = Math.min(...all.map((one) => one.revision));
-    applied.set({ revision, failure: all.find(({ failure }) => failure)?.failure });
+    const [first = nothing] = all;
+    const content = all.every((one) => isSameConfig(one, first)) ? contentOf(first) : noContent;
+    const failure = all.find((one) => one.failure)?.failure;
+    applied.set({ ...content, failure, upgradesDone: upgradesDone.get() });
   };
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
@@ -66,7 +70,8 @@ export async function keepSystem(
     eachChange(wanted, update, until),
     ...kept.map((part) => keepPart(part, parts, until)),
     ...kept.map((part) => eachChange(part.applied, collect, until)),
-    upgradeOnRequest(wanted, parts, until),
+    eachChange(upgradesDone, collect, until),
+    upgradeOnRequest(wanted, parts, until, upgradesDone),
     watchUpgrades(systemStatus, parts, until),
     reportRelease({ goal, applied: kept.map((part) => part.applied), status: systemStatus }, parts, until),
   ];

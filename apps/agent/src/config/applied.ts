@@ -1,14 +1,28 @@
 import type { Cell, Clock, Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
-import { appliedRevision, lookAtSlices, type Actor } from '../state/slices.ts';
-import { sliceNames, type Actual, type Slices, type SliceStatus, type Wanted } from '../state/state.ts';
+import { appliedRevision, lookAtSlices, type Actor, type SliceLook } from '../state/slices.ts';
+import {
+  isSameConfig,
+  noContent,
+  sliceNames,
+  type Actual,
+  type ConfigContent,
+  type SliceName,
+  type Slices,
+  type SliceStatus,
+  type Wanted,
+} from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { hadOtherContent, receivedContentsOf, withContent, type ReceivedContents } from './received-contents.ts';
 
 export const appliedFile = 'state/applied.json';
 
+type KeptSlice = Pick<SliceStatus, 'at' | 'content' | 'proof' | 'sinceWall'>;
+export type KeptSlices = Partial<Readonly<Record<SliceName, KeptSlice>>>;
+
 interface Kept {
-  revision: number;
-  sinceWall: number;
+  slices: KeptSlices;
+  received: ReceivedContents;
 }
 
 interface AppliedParts {
@@ -21,76 +35,86 @@ interface AppliedParts {
 }
 
 /**
- * Keeps in `actual` which slices have put the desired configuration in effect, since when, and why the others have not.
- * The applied revision is stored: otherwise a failed revision would look like no configuration at all after each
- * restart.
+ * Keeps in `actual` which slices have the desired configuration in effect, since when, and why the others have not.
+ * The file keeps times, and what a configuration in effect looked like on this machine. It claims nothing: a
+ * configuration is named only while the machine is observed in that state now.
  *
  * @returns the loop that continues; `actual` holds a first result by then.
  */
 export async function openApplied(parts: AppliedParts): Promise<(signal: AbortSignal) => Promise<void>> {
-  const { wanted, actual, actor, disk, clock, log } = parts;
-  const { value: kept = {} } = await readChecked(disk, appliedFile, keptOf);
-  actual.update((a) => ({ ...a, applied: kept['whole']?.revision ?? 0 }));
-  const look = (): Pick<Actual, 'slices' | 'applied'> => {
+  const { wanted, actual, disk, clock, log } = parts;
+  const { value: kept = { slices: {}, received: {} } } = await readChecked(disk, appliedFile, keptOf);
+  let { received } = kept;
+  const actor: Actor = { ...parts.actor, hadOtherContent: (content) => hadOtherContent(received, content) };
+  const look = (): Kept => {
     const before = actual.get();
-    const slices = nextSlices(wanted.get(), before, actor, before.slices, kept, clock.wall());
-    const applied = appliedRevision(wanted.get(), slices, before.applied);
+    received = withContent(received, wanted.get());
+    const slices = nextSlices(wanted.get(), before, actor, before.slices, kept.slices, clock.wall());
+    const applied = appliedRevision(slices);
     if (applied !== before.applied || JSON.stringify(slices) !== JSON.stringify(before.slices))
       actual.update((a) => ({ ...a, slices, applied }));
     const observed = Object.fromEntries(sliceNames.map((name) => [name, slices[name]?.at]));
     log.debug('pass', { by: 'applied', observed: { revision: wanted.get().revision, ...observed }, applied });
-    return { slices, applied };
+    return { slices, received };
   };
-  let stored = revisionsOf(look());
+  let stored = contentsIn(look());
   return async (signal) => {
     while (!signal.aborted) {
       const now = look();
-      const revisions = revisionsOf(now);
-      if (revisions === stored) {
+      const contents = contentsIn(now);
+      if (contents === stored) {
         await eitherChanged(wanted, actual, signal);
         continue;
       }
-      // Write on changes of revisions only: a server in a crash loop must not wear out the flash.
-      stored = revisions;
-      const whole = { at: 'in effect', revision: now.applied, sinceWall: 0 };
-      await writeChecked(disk, appliedFile, { ...now.slices, whole }).catch((error: unknown) =>
+      // Write on changes of contents only: a server in a crash loop must not wear out the flash.
+      stored = contents;
+      await writeChecked(disk, appliedFile, now satisfies Kept).catch((error: unknown) =>
         log.debug('what is in effect is not stored', { error }),
       );
     }
   };
 }
 
-const revisionsOf = ({ slices, applied }: Pick<Actual, 'slices' | 'applied'>): string =>
-  JSON.stringify([applied, ...sliceNames.map((name) => slices[name]?.revision)]);
+const contentsIn = ({ slices, received }: Kept): string =>
+  JSON.stringify([received, ...sliceNames.map((name) => [slices[name]?.proof, slices[name]?.content])]);
 
 export function nextSlices(
   wanted: Wanted,
   actual: Actual,
   actor: Actor,
   before: Slices,
-  kept: Partial<Record<string, Kept & { at: string }>>,
+  kept: KeptSlices,
   wall: number,
 ): Slices {
   const looks = lookAtSlices(wanted, actual, actor);
   return Object.fromEntries(
     sliceNames.map((name): [string, SliceStatus] => {
-      const look = looks[name];
-      const last = before[name] ?? kept[name];
-      // A slice that does nothing now must not count as lagging once it acts.
-      const revision = look.at === 'lagging' ? Math.min(last?.revision ?? 0, wanted.revision) : wanted.revision;
-      const isSame = last?.at === look.at && (look.at !== 'in effect' || last.revision === revision);
-      return [name, { ...look, revision, sinceWall: isSame ? last.sinceWall : wall }];
+      const { basis, ...look } = looks[name];
+      const last: KeptSlice | undefined = before[name] ?? kept[name];
+      const proof = look.at === 'in effect' ? { content: look.content, basis } : last?.proof;
+      const content = actingContent(looks[name], proof);
+      const isSame = last?.at === look.at && (look.at !== 'in effect' || isSameConfig(last.content, content));
+      return [name, { ...look, content, proof, sinceWall: isSame ? last.sinceWall : wall }];
     }),
   );
 }
 
-function keptOf(value: unknown): Partial<Record<string, Kept & { at: string }>> {
-  const json = value as Partial<Record<string, Kept & { at: string }>>;
-  for (const name of [...sliceNames, 'whole']) {
+/** A lagging slice still has the earlier configuration in effect if the machine acts on the same as then. */
+function actingContent({ at, content, basis }: SliceLook, proof: SliceStatus['proof']): ConfigContent {
+  return at === 'lagging' && basis !== '' && proof?.basis === basis ? proof.content : content;
+}
+
+function keptOf(value: unknown): Kept {
+  const { slices, received } = value as Partial<Record<keyof Kept, unknown>>;
+  const json = (slices ?? {}) as Partial<Record<SliceName, Partial<KeptSlice>>>;
+  const entries = sliceNames.flatMap((name) => {
     const one = json[name];
-    if (one && !(Number.isSafeInteger(one.revision) && Number.isFinite(one.sinceWall))) throw new Error('no revision');
-  }
-  return json;
+    if (!one) return [];
+    if (typeof one.at !== 'string' || !Number.isFinite(one.sinceWall)) throw new Error('no state of a slice');
+    const { at, sinceWall = 0, proof, content = noContent } = one;
+    return [[name, { at, sinceWall, content, proof }] as const];
+  });
+  return { slices: Object.fromEntries(entries), received: receivedContentsOf(received) };
 }
 
 async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSignal): Promise<void> {

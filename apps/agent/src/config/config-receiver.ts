@@ -4,7 +4,7 @@ import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
 import { resolveAgentConfig, type Correction as ConfigCorrection, type Layer } from '@platform/contract/agent-config';
 import { actedOn, ineffectiveFields } from '@platform/contract/config-effect';
 import { isObject } from '@platform/contract/json-object';
-import { readAgent } from '@platform/contract/config-reading';
+import { joined, readAgent } from '@platform/contract/config-reading';
 import { secretsIn } from '@platform/contract/config-secrets';
 import { agentOf } from '@platform/contract/device-structs';
 import {
@@ -12,10 +12,10 @@ import {
   type DeviceAgentConfigResponse,
   type UpdateInfo,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { errorText, type Cell, type Log } from '@platform/kit';
+import { Cell, errorText, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { settingsOf } from '../state/settings.ts';
-import type { Release, Wanted } from '../state/state.ts';
+import { noContent, type Release, type Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
@@ -40,15 +40,16 @@ export interface OwnLayers {
 
 /** Before the first answer of the management server: the defaults and the local layers of this machine. */
 export function wantedBefore(layers: OwnLayers): Wanted {
-  const { config, corrections, hasSystem } = resolveAgentConfig({
+  const { config, corrections, hasSystem, networkPlaces } = resolveAgentConfig({
     commandLine: layers.commandLine,
     manufacturer: layers.manufacturer,
   });
   return {
-    revision: 0,
+    ...noContent,
     settings: settingsOf(config, { ...layers, hasSystem }),
     corrections: correctionsOf(corrections, layers),
     ineffective: [],
+    networkSources: { networks: networkPlaces, fields: {} },
     versions: { agent: '', server: '' },
     server: undefined,
     agent: undefined,
@@ -63,7 +64,7 @@ const correctionsOf = (corrections: readonly ConfigCorrection[], layers: OwnLaye
 
 /** The desired state that an answer of the management server results in on this machine. */
 function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
-  const { config, corrections, hasSystem } = resolveAgentConfig({
+  const { config, corrections, hasSystem, networkPlaces } = resolveAgentConfig({
     commandLine: layers.commandLine,
     cloud: cloudLayer(answer),
     manufacturer: layers.manufacturer,
@@ -71,6 +72,7 @@ function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh:
   });
   return {
     revision: Number(answer.revision),
+    configSha256: hex(answer.configSha256),
     settings: settingsOf(config, { ...layers, hasSystem }),
     corrections: correctionsOf(corrections, layers),
     ineffective: ineffectiveFields(
@@ -85,6 +87,7 @@ function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh:
             }),
           },
     ),
+    networkSources: { networks: networkPlaces, fields: writtenNetworkFields(answer) },
     versions: writtenVersions(answer),
     server: releaseOf(answer.serverUpdateInfo),
     agent: releaseOf(answer.agentUpdateInfo),
@@ -102,6 +105,17 @@ const fileOf = (layer: Layer, { manufacturerFile }: OwnLayers): string => {
   if (layer === 'cloud') return '';
   return layer === 'command line' ? 'the command line of the agent' : (manufacturerFile ?? 'the defaults file');
 };
+
+function writtenNetworkFields({ agent }: DeviceAgentConfigResponse): Record<string, string> {
+  const { agent: read, written } = readAgent(agent ?? {});
+  const section = read['network_configuration'];
+  return Object.fromEntries(
+    Object.keys(isObject(section) ? section : {}).flatMap((key) => {
+      const path = written.get(joined('agent.network_configuration', key));
+      return path === undefined ? [] : [[key, path]];
+    }),
+  );
+}
 
 function writtenVersions({ agent }: DeviceAgentConfigResponse): Wanted['versions'] {
   const versions = agent && readAgent(agent).agent['version_control'];
@@ -189,6 +203,12 @@ export class ConfigReceiver {
     this.#parts = parts;
   }
 
+  /**
+   * Counts the whole answers that arrived, used or not. The management server waits for a report after each: an
+   * earlier one says nothing of the configuration that it sent.
+   */
+  readonly received = new Cell(0);
+
   /** Fingerprint of the answer that is in effect; empty: none. */
   get fingerprint(): string {
     return this.#fingerprint;
@@ -237,6 +257,7 @@ export class ConfigReceiver {
    */
   async accept(answer: DeviceAgentConfigResponse, askedWith: string): Promise<boolean> {
     const { wanted, layers, conditions, log } = this.#parts;
+    if (!answer.notModified) this.received.update((count) => count + 1);
     if (askedWith !== this.#fingerprint) return false;
     const bytes = answer.notModified ? this.#bytes : base64Encode(toBinary(DeviceAgentConfigResponseSchema, answer));
     if (bytes === this.#bytes) {

@@ -1,4 +1,5 @@
 import { httpStatusOf, PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { httpFieldOf } from '@platform/kit';
 
 // One request per connection, in the subset of HTTP/1.1 that curl and node:http use on a socket. The HTTP server of the
 // runtime would take a fifth of an idle agent's own memory.
@@ -33,7 +34,7 @@ export function readRequest(bytes: Buffer): HttpRequest | undefined {
   if (method === undefined || target === undefined) throw bad('request', 'it must be HTTP/1.1');
   let length = 0;
   for (const line of lines) {
-    const [, name = '', value = ''] = /^([!-9;-~]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
+    const { name, value } = httpFieldOf(line) ?? { name: '', value: '' };
     if (name === '') throw bad('request', 'it must be HTTP/1.1');
     if (/^transfer-encoding$/i.test(name)) throw bad('transfer-encoding', 'send the body with its length');
     if (!/^content-length$/i.test(name)) continue;

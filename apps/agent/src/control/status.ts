@@ -1,12 +1,12 @@
 import { firstWall } from '@platform/kit';
 import type {
   AgentStatus,
+  NetworkRowReport,
   ProgramExit,
   ProgramReport,
   SliceReport,
   StatusCondition,
 } from '@platform/contract/agent-status';
-import { revisionOf } from '../state/slices.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
   sliceNames,
@@ -23,6 +23,7 @@ import { deriveConditions, isRestartNeeded, type Condition } from '../health/con
 import type { Self } from '../link/request.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import { packageStatus } from './package-status.ts';
+import type { NetworkRow } from '../network/network-rows.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Trial } from '../state/trial-file.ts';
 
@@ -82,9 +83,9 @@ export function statusOf(parts: StatusParts): AgentStatus {
       root: parts.root,
       started: wallOf(self.startedAt),
       is_supervised_by_systemd: self.host.isSupervisedBySystemd,
-      hostname: self.host.hostname,
+      hostname: self.host.hostname(),
       platform: self.host.platform,
-      os: self.host.distro,
+      os: self.host.distro(),
     },
     cloud: {
       address: parts.appAddress,
@@ -97,6 +98,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
     config: {
       revision: actual.applied,
       received_revision: wanted.revision,
+      received_sha256: wanted.configSha256,
       source: wanted.isFresh ? 'cloud' : wanted.revision > 0 ? 'cache' : 'none',
       corrections: wanted.corrections.map(({ path, file, problem, used }) => ({ path, file, problem, used })),
       slices: sliceNames.flatMap((name) => {
@@ -132,6 +134,7 @@ const networkOf = (
   next_at: of.nextWall === null ? null : sinceText(of.nextWall),
   has_link: of.hasLink,
   connectivity: of.connectivity,
+  connectivity_checked_on: of.checkedWall === null ? null : sinceText(of.checkedWall),
   is_cloud_reached: of.isCloudReached,
   links: of.links.map((link) => ({
     interface: link.interface,
@@ -146,6 +149,7 @@ const networkOf = (
     why: link.why,
   })),
   hotspot_ssid: of.hotspotSsid,
+  hotspot_waiting: [...of.hotspotWaiting.fields],
   attempts: of.attempts.map(({ network, interface: device, wall, result, text }) => ({
     network,
     interface: device,
@@ -155,7 +159,28 @@ const networkOf = (
   })),
   notes: [...of.notes],
   is_on_fallback: of.isOnFallback,
+  ...(of.rows && {
+    networks: of.rows.networks.map((row) => rowReport(row, sinceText)),
+    settings: of.rows.settings.map((row) => rowReport(row, sinceText)),
+  }),
 });
+
+function rowReport(row: NetworkRow, sinceText: (noted: number) => string | null): NetworkRowReport {
+  const time = (wall: number | null): string | null => (wall === null ? null : sinceText(wall));
+  const { path, name, interface: device, state, text, code } = row;
+  return {
+    path,
+    name,
+    interface: device,
+    state,
+    text,
+    code,
+    since: time(row.sinceWall),
+    measured: time(row.measuredWall),
+    last_seen: time(row.lastSeenWall),
+    has_no_effect: row.hasNoEffect,
+  };
+}
 
 /** The worst first. */
 function statusConditions(
@@ -177,12 +202,13 @@ function statusConditions(
 
 const sliceReport = (
   slice: SliceName,
-  { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+  { at, content, sinceWall, code, reason, ineffective }: SliceStatus,
   sinceText: (noted: number) => string | null,
 ): SliceReport => ({
   slice,
   state: at,
-  revision: revisionOf({ at, revision }),
+  revision: content.revision,
+  config_sha256: content.configSha256,
   since: sinceText(sinceWall),
   code,
   reason,
@@ -194,7 +220,16 @@ function agentProgram({ self, wanted, actual, sinceOf }: StatusParts): ProgramRe
 }
 
 function serverProgram({ wanted, actual, sinceOf }: StatusParts): ProgramReport {
-  return programReport(shown(actual.server.running, actual.install.urls), actual.install, wanted.server, sinceOf);
+  const report = programReport(
+    shown(actual.server.running, actual.install.urls),
+    actual.install,
+    wanted.server,
+    sinceOf,
+  );
+  const { startWait: wait } = actual;
+  if (!wait) return report;
+  const until = wait.untilWall === undefined ? null : sinceTextOf(sinceOf(wait.untilWall));
+  return { ...report, start_wait: { reason: wait.reason, until } };
 }
 
 function programReport(

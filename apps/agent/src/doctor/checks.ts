@@ -1,4 +1,5 @@
 import { neededBytes } from '../install/plan.ts';
+import { noexecProblem } from '../os/mounts.ts';
 import { unusableRemedy } from '../os/proxies.ts';
 import type { Observations } from './observations.ts';
 
@@ -32,6 +33,7 @@ export function checkResults(f: Observations): CheckResult[] {
     ...f.unusableProxies.map((text) => failed('proxy', `${text} The agent goes without it.`, unusableRemedy)),
     ...cloud(f),
     disk(f),
+    ...mount(f),
     spool(f),
   ];
 }
@@ -96,11 +98,14 @@ function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Observat
   return ok('gate', 'A version that fails its health check is rolled back.');
 }
 
+const trialText = ({ version, starts }: { version: string; starts: number }): string =>
+  starts === 0
+    ? `${version} has not started yet; from its first start on, it must pass the health check.`
+    : `${version} must pass the health check, start ${starts} of 3.`;
+
 function versions({ status }: Observations): CheckResult[] {
   return Object.entries(status?.programs ?? {}).flatMap(([name, { trial, quarantined, is_unsigned }]) => [
-    ...(trial
-      ? [note(`${name} trial`, `${trial.version} must pass the health check, start ${trial.starts} of 3.`)]
-      : []),
+    ...(trial ? [note(`${name} trial`, trialText(trial))] : []),
     ...quarantined.map(({ version, reason }) =>
       warning(
         `${name} quarantine`,
@@ -142,8 +147,8 @@ function server({ status }: Observations): CheckResult {
   }
   if (at === 'disabled') return note('machine server', 'It is disabled by the configuration.');
   if (at === 'running' && url !== '') {
-    const newer = isNeeded ? ' A newer version is installed and used after a restart.' : '';
-    return ok('machine server', `Version ${version} answers at ${url}.${newer}`);
+    const other = isNeeded ? ' Another version is installed and used after a restart.' : '';
+    return ok('machine server', `Version ${version} answers at ${url}.${other}`);
   }
   if (at === 'waiting' || lastExit !== '') {
     return failed(
@@ -152,6 +157,8 @@ function server({ status }: Observations): CheckResult {
       'See: platform-agent logs --server',
     );
   }
+  const wait = status.programs.server.start_wait;
+  if (wait) return note('machine server', `It has not started: ${wait.reason}.`);
   return warning(
     'machine server',
     `It is ${at} and does not answer yet.`,
@@ -190,12 +197,24 @@ function cloud({ cloud: found, status }: Observations): CheckResult[] {
   return list;
 }
 
-function disk({ freeBytes, root }: Observations): CheckResult {
+function disk({ freeBytes, fileSystem, root }: Observations): CheckResult {
   const free = `${Math.floor(freeBytes / 1e6)} MB are free for ${root}`;
+  if (fileSystem?.inodes?.free === 0)
+    return failed(
+      'disk',
+      `No inodes are free on the file system at ${fileSystem.mountPoint}, which holds ${root}: no file can be created, although ${free}.`,
+      'Delete files there.',
+    );
   if (freeBytes < leastBytes)
     return failed('disk', `${free}: updates and logs have no room.`, 'Make room on that disk.');
   if (freeBytes < neededBytes) return warning('disk', `${free}: an update needs more.`, 'Make room on that disk.');
   return ok('disk', `${free}.`);
+}
+
+function mount({ fileSystem, root }: Observations): CheckResult[] {
+  if (fileSystem?.isNoExec !== true) return [];
+  const { what, remedy } = noexecProblem(root, fileSystem.mountPoint);
+  return [failed('mount', what, remedy)];
 }
 
 function spool({ spoolBytes }: Observations): CheckResult {

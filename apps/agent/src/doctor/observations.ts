@@ -1,4 +1,5 @@
 import type { AgentStatus } from '@platform/contract/agent-status';
+import type { FileSystemFacts } from '../os/ports.ts';
 import type { FoundCredentials } from '../install/facts.ts';
 
 /** What the doctor observes, without evaluating it. Undefined: it could not be determined, or does not exist. */
@@ -13,6 +14,8 @@ export interface Observations {
   gate: { isThere: boolean; isCurrent: boolean; problem: string };
   programs: { name: string; id: string | null; problem: string }[];
   freeBytes: number;
+  /** The root's file system; undefined: unknown. */
+  fileSystem: FileSystemFacts | undefined;
   spoolBytes: number;
   /** Status of the running agent; undefined: no agent answers. */
   status: AgentStatus | undefined;

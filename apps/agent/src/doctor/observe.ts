@@ -11,6 +11,7 @@ import { freeBytesOf } from '../install/look.ts';
 import { proxiesIn } from '../install/proxies.ts';
 import { unusableText, useProxiesOf } from '../os/proxies.ts';
 import type { FileSystem, System } from '../os/ports.ts';
+import { readFileSystem } from '../os/mounts.ts';
 import { chunksOf } from '../os/file-disk.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { isRefused } from '../link/cloud.ts';
@@ -55,6 +56,7 @@ export async function observe(
     gate: await gateObservations(at(gatePath), system),
     programs: [await programObservations(files, 'agent'), await programObservations(files, 'server')],
     freeBytes: await freeBytesOf(root),
+    fileSystem: await readFileSystem(root),
     spoolBytes: await bytesIn(at('spool')),
     ...(await agentObservations(root, clock)),
     cloud: await cloudObservations(credentialsText ?? '', proxies, { system, clock }),

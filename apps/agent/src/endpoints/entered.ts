@@ -27,7 +27,7 @@ export function readEntered(
     return problem('This device already has its credentials. They are not replaced from here.');
   }
   if (ssid === '' && !view.isOnline) return problem('Choose a network, or enter the name of a hidden one.');
-  if (credentials === '' && !view.hasCredentials) {
+  if (credentials === '' && !view.hasCredentials && !view.hasUnprovenCredentials) {
     return problem(
       'Enter the set-up code or the credentials of the device. The management app shows them when you add a device.',
     );

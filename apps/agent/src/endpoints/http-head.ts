@@ -1,3 +1,4 @@
+import { httpFieldOf } from '@platform/kit';
 export interface Head {
   method: 'GET' | 'HEAD' | 'POST';
   /** Path without its query. */
@@ -13,7 +14,6 @@ export const headBytes = 8 * 1024;
 const bodyBytes = 64 * 1024;
 
 const requestLine = /^([A-Z]{1,20}) (\S{1,4096}) HTTP\/1\.[01]$/;
-const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*$/;
 const methods: readonly string[] = ['GET', 'HEAD', 'POST'];
 /** A repeated one means different things to different programs. */
 const single = new Set(['host', 'content-length', 'origin', 'content-type']);
@@ -25,7 +25,7 @@ export function parseHead(text: string): Head | number {
   if (method === '') return 400;
   const headers = new Map<string, string>();
   for (const line of lines) {
-    const [, name = '', value = ''] = headerLine.exec(line) ?? [];
+    const { name, value } = httpFieldOf(line) ?? { name: '', value: '' };
     if (name === '') return 400;
     const key = name.toLowerCase();
     if (headers.has(key) && single.has(key)) return 400;

@@ -60,7 +60,7 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
     return note('bad', html`${what} <bdi>${network}</bdi>`, todo);
   }
   if (!view.hasCredentials && view.credentialsProblem !== undefined)
-    return note('bad', html`The device has no credentials yet`, view.credentialsProblem);
+    return note('bad', html`The device has no working credentials yet`, view.credentialsProblem);
   if (view.isOnline) return note('good', online(view), view.hasCredentials ? changeAdvice : credentialsAdvice);
   return undefined;
 }

@@ -25,6 +25,10 @@ const advice: Readonly<Record<AttemptResult, readonly [what: string, todo: strin
     'IPv6 only, and no internet, through',
     'The device joined the network, which gave it no IPv4 address. Switch on DHCP in its router, or check the router.',
   ],
+  unchecked: [
+    'The internet could not be checked through',
+    'The device joined the network, but nothing answered in time. Try again, or move the device closer to the router.',
+  ],
   'no-cloud': [
     'The management server is not reached through',
     'The device is on the internet, but a firewall or proxy may keep it from its management server.',

@@ -1,6 +1,16 @@
 import { ineffectiveTexts } from '@platform/contract/config-effect';
-import { idOf, type Actual, type Correction, type InstallStatus, type Release, type Wanted } from '../state/state.ts';
-import { desiredId, shownAsked } from '../state/version-names.ts';
+import { allIneffective } from '../state/slices.ts';
+import { isBefore } from '@platform/contract/semantic-version';
+import {
+  idOf,
+  versionOf,
+  type Actual,
+  type Correction,
+  type InstallStatus,
+  type Release,
+  type Wanted,
+} from '../state/state.ts';
+import { desiredId, shownAsked, shownVersion } from '../state/version-names.ts';
 import { isQuarantined } from '../state/trial-file.ts';
 
 export interface Condition {
@@ -21,7 +31,7 @@ const crashesBeforeReport = 3;
 /** Conditions that follow from desired and observed state; not stored. */
 export const deriveConditions = (wanted: Wanted, actual: Actual): readonly Condition[] => [
   ...wanted.corrections.map((correction) => correctionCondition(correction, wanted.revision)),
-  ...ofIneffective(wanted.ineffective),
+  ...ofIneffective(allIneffective(wanted, actual)),
   ...ofResources(actual.server),
   ...ofProgram('machine server', wanted.server, actual.install, wanted.clearance),
   ...ofProgram('agent', wanted.agent, actual.agentInstall, wanted.clearance),
@@ -58,7 +68,15 @@ function ofServer({ server, install }: Actual): Condition[] {
       message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
       remedy: 'Have the program run in the foreground: its first process must run until it is stopped.',
     });
-  } else if (isFailing && server.failures >= crashesBeforeReport) {
+  } else if (isFailing && server.lacks === 'files') {
+    list.push({
+      code: 'OUT_OF_FILES',
+      severity: 'error',
+      message: `The machine server cannot be started: ${server.lastExit.replace(/^not started: /, '')}.`,
+      remedy:
+        'Close programs, or raise the limit: LimitNOFILE of the agent, or fs.file-max of the machine. The machine server is started as soon as there is a free file descriptor.',
+    });
+  } else if (isFailing && server.lacks === undefined && server.failures >= crashesBeforeReport) {
     const last = install.lastExit?.lines.at(-1);
     list.push({
       code: 'SERVER_CRASHES',
@@ -82,7 +100,7 @@ function ofRestarts(actual: Actual): Condition[] {
   const list: Condition[] = [];
   const server = { code: 'RESTART_NEEDED', severity: 'note', remedy: 'Restart the machine server to use it.' } as const;
   if (isRestartNeeded(actual)) {
-    const message = `A newer version of the machine server is installed than the one that runs${because(actual.install.wait)}.`;
+    const message = `${otherServer(actual)}${because(actual.install.wait)}.`;
     list.push({ ...server, message });
   } else if (actual.slices.settings?.code === 'RESTART_NEEDED') {
     const message = 'The machine server runs with an earlier platform_server_env.';
@@ -99,6 +117,16 @@ function ofRestarts(actual: Actual): Condition[] {
   return list;
 }
 
+/** What is installed beside what runs; the order of two versions is named only if it is known. */
+function otherServer({ server, install: { installed, urls } }: Actual): string {
+  if (server.running === null || installed === null || installed === server.running)
+    return 'The file of the machine server was replaced since it started';
+  const [runs, next] = [versionOf(server.running), versionOf(installed)];
+  const order = isBefore(runs, next) ? 'A newer' : isBefore(next, runs) ? 'An older' : 'Another';
+  const names = `${shownVersion(installed, urls)}, and ${shownVersion(server.running, urls)} runs`;
+  return `${order} version of the machine server is installed than the one that runs (${names})`;
+}
+
 const because = (wait: InstallStatus['wait']): string => (wait ? `: ${wait.reason}` : '');
 
 const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
@@ -109,7 +137,10 @@ const mostResources = 50;
 /** Failures that the machine server reports of its configuration. A resource that only waits is not a condition. */
 function ofResources({ at, config }: Actual['server']): Condition[] {
   if (at !== 'running') return [];
-  const bad = config?.report?.resources.filter(({ state }) => state === 'failed' || state === 'unhealthy') ?? [];
+  const bad =
+    config?.report?.resources.filter(
+      ({ state, error }) => state === 'failed' || (state === 'unhealthy' && error?.code !== 'RESOURCE_WAITS'),
+    ) ?? [];
   const list = bad.slice(0, mostResources).map(({ path, name, state, sinceWall, error }): Condition => ({
     code: error?.code || 'RESOURCE_FAILED',
     severity: state === 'failed' ? 'error' : 'warning',

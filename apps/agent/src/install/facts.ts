@@ -7,6 +7,8 @@ export interface Facts {
   userlandBits: 32 | 64 | undefined;
   isSystemdRunning: boolean;
   freeBytes: number;
+  /** Mount point of the root's file system if it is mounted noexec. */
+  noexecAt: string | undefined;
   /** Paths that other users than root can change: such a user could become root. */
   exposed: readonly Exposed[];
   /** Units of other agents. */

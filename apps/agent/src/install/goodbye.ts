@@ -36,7 +36,7 @@ export async function sayGoodbye(
     isReached: new Cell(false),
   });
   const { platform, distro, tags } = thisHost();
-  const request = { id: partId, hostInfo: { platform, distro, tags: [...tags] }, uninstalled: true };
+  const request = { id: partId, hostInfo: { platform, distro: distro(), tags: [...tags] }, uninstalled: true };
   try {
     await within(longestMs, { what: 'the last report', clock }, (signal) =>
       cloud.deviceAgentConfig(request, 0, signal),

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Log, Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { chunksOf } from '../os/file-disk.ts';
+import { readFileSystem } from '../os/mounts.ts';
 import { thisHost } from '../os/host.ts';
 import { idOf } from '../state/state.ts';
 import { agentUnit } from './unit.ts';
@@ -52,6 +53,7 @@ export async function lookAround(
     userlandBits: await wordSize(['/sbin/init', '/bin/sh', '/bin/busybox']),
     isSystemdRunning,
     freeBytes: await freeBytesOf(places.root),
+    noexecAt: await noexecAt(places.root),
     exposed: await exposedIn([places.root, places.credentialsFile]),
     others: await othersIn(places, async (unit) => (await systemctl('is-active', unit)) === 'active'),
     candidate,
@@ -88,6 +90,12 @@ async function fileAt(file: string): Promise<FoundFile | undefined> {
   if (found?.isSymbolicLink()) return { is: 'link', target: await readlink(file) };
   if (!found?.isFile()) return undefined;
   return { is: 'file', text: await readFile(file, 'utf8'), mode: found.mode };
+}
+
+/** The mount point of the file system that holds the folder, or will hold it, if it is mounted noexec. */
+export async function noexecAt(folder: string): Promise<string | undefined> {
+  const found = await readFileSystem(folder);
+  return found?.isNoExec === true ? found.mountPoint : undefined;
 }
 
 /** Free space of the disk that holds the folder, or will hold it. */

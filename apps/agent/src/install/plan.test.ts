@@ -45,6 +45,7 @@ const installed: Facts = {
   userlandBits: 64,
   isSystemdRunning: true,
   freeBytes: 1e9,
+  noexecAt: undefined,
   exposed: [],
   others: [],
   candidate: candidate(one),
@@ -205,6 +206,7 @@ const refused: [facts: Partial<Facts>, desired: Partial<DesiredInstallation>, co
   [{ isSystemdRunning: false }, { isStarted: false }, []],
   [{ freeBytes: neededBytes - 1, stored: [] }, {}, ['DISK_FULL']],
   [{ freeBytes: neededBytes, stored: [] }, {}, []],
+  [{ noexecAt: '/opt' }, {}, ['ROOT_NOEXEC']],
   [{ freeBytes: 0 }, {}, []], // the version is stored already
   [{ candidate: { ...candidate(one), refusal: 'it is not a program' } }, {}, ['PROGRAM_UNUSABLE']],
   [{ others: [{ unit: 'viam-agent.service', file: '/etc/x', isActive: true }] }, {}, ['OTHER_AGENT']],

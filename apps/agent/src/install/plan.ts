@@ -1,4 +1,5 @@
 import { unusableRemedy } from '../os/proxies.ts';
+import { noexecProblem } from '../os/mounts.ts';
 import type { Facts } from './facts.ts';
 
 export interface DesiredInstallation {
@@ -96,6 +97,10 @@ function checkFolders(facts: Facts, desired: DesiredInstallation, refuse: Refuse
       `${Math.floor(facts.freeBytes / 1e6)} MB are free for ${desired.root}; ${neededBytes / 1e6} MB are needed.`,
       'Make room, or choose a folder on another disk with --root.',
     );
+  }
+  if (facts.noexecAt !== undefined) {
+    const { what, remedy } = noexecProblem(desired.root, facts.noexecAt);
+    refuse('ROOT_NOEXEC', what, remedy);
   }
   for (const { path, because } of desired.usesSystemd ? facts.exposed : []) {
     if (path === desired.credentialsFile) continue; // a step corrects it

@@ -7,6 +7,7 @@ import { atomicWrite } from '@platform/kit/node';
 import { isObject } from '@platform/contract/json-object';
 import { readPathState, placeLink } from '../os/path-state.ts';
 import type { System } from '../os/ports.ts';
+import { fstabEntryOf, isNoExecEntry } from '../os/mounts.ts';
 import { elfPlatform } from '../versions/inspect.ts';
 import { gateText } from '../versions/gate.ts';
 import { gatePath } from '../versions/layout.ts';
@@ -29,6 +30,18 @@ export class ImageRefused extends Error {
     this.code = code;
     this.remedy = remedy;
   }
+}
+
+/** @throws ImageRefused if the device will mount the agent's folder so that no program below it can be started. */
+async function checkFstab(target: string): Promise<void> {
+  const entry = fstabEntryOf(await readFile(path.join(target, 'etc/fstab'), 'utf8').catch(() => ''), root);
+  if (!entry || !isNoExecEntry(entry.options)) return;
+  const options = entry.options.join(',');
+  throw new ImageRefused(
+    'ROOT_NOEXEC',
+    `/etc/fstab of the image mounts ${entry.mountPoint} noexec (options ${options}): no program below ${root} could be started.`,
+    `Add exec at the end of the options of ${entry.mountPoint} in /etc/fstab of the image.`,
+  );
 }
 
 /** Places in the image, as the device sees them. */
@@ -115,6 +128,7 @@ export async function preinstall(
       `${of.binary} cannot be installed: ${candidate.refusal}.`,
       `Download platform-agent for ${platform}.`,
     );
+  await checkFstab(target);
   if (of.proof) await checkProof(of.proof, candidate, platform);
   const defaults = of.defaults === undefined ? undefined : await checkedDefaults(of.defaults);
   const credentials = of.credentials === undefined ? undefined : await checkedCredentials(of.credentials);

@@ -39,6 +39,8 @@ export interface Removal {
   releaseNetworks?: (() => Promise<Released>) | undefined;
   /** Packages that the agent has installed and that still are. */
   packages?: () => Promise<readonly string[]>;
+  /** Settles what these packages left beside the files of the agent, once those are restored. */
+  settlePackages?: () => Promise<readonly string[]>;
 }
 
 export interface Removed {
@@ -88,6 +90,7 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
     return false;
   });
   const restored = await restoreManagedFiles(root, result, attempt);
+  await attempt('settled the files of packages', async () => ((await of.settlePackages?.()) ?? []).length > 0);
   if (of.usesSystemd && restored.includes(`${of.prefix ?? ''}${journaldFile}`))
     await system.run('systemctl', 'restart', 'systemd-journald');
   if (of.usesSystemd) {

@@ -14,9 +14,10 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { PlatformError } from '@platform/contract/errors';
 import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
-import { linkCodes, linkProblemIn } from './link.ts';
+import { linkProblemIn } from './link.ts';
 import { tokenCache, withToken } from './token.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { linkCodes } from '../health/link-codes.ts';
 
 const deadlineMs = 15_000;
 /** The runtime's own list is longer, but a management server sends no other encoding. */
@@ -43,6 +44,18 @@ interface LinkObservers {
   conditions?: ConditionSet;
   /** Called with whether the server refuses this machine; a failed connection does not change that. */
   refused?: (isRefused: boolean) => void;
+  /** Identifies this run of the agent, 16 bytes; left out: the caller is a command. */
+  runId?: Uint8Array | undefined;
+  /** Receives what the management server sends to this run alone. */
+  personal?: PersonalOrders | undefined;
+}
+
+/** What follows when this computer shares its credentials with another one. */
+interface PersonalOrders {
+  /** This computer becomes a machine of its own by this set-up code. */
+  split(code: string): void;
+  /** The server stores the report of another computer: send this one's again. */
+  sendReport(): void;
 }
 
 /** Makes calls with the token of this machine. */
@@ -50,19 +63,12 @@ export function connectCloud(
   transport: Transport,
   credentials: MachineCredentials,
   clock: Clock,
-  { isReached, conditions = new Cell([]), refused = () => {} }: LinkObservers,
+  { isReached, conditions = new Cell([]), refused = () => {}, runId, personal }: LinkObservers,
 ): Cloud {
-  const { appAddress: address, entity, type, payload } = credentials;
-  const auth = createClient(AuthService, transport);
+  const { appAddress: address } = credentials;
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
-  const tokens = tokenCache(async () => {
-    const request = { entity, credentials: { type, payload } };
-    const answer = await within(deadlineMs, { what: 'Authenticate', clock }, (signal) =>
-      auth.authenticate(request, { signal }),
-    );
-    return answer.accessToken;
-  });
+  const tokens = tokensOf(transport, credentials, clock);
   const setProblem = (problem: PlatformError | undefined): void => setLinkCondition(conditions, problem, clock);
 
   const call = async <T>(
@@ -95,14 +101,38 @@ export function connectCloud(
 
   return {
     partId: credentials.partId,
-    deviceAgentConfig: (request, waitMs, signal) =>
-      call('DeviceAgentConfig', deadlineMs + waitMs, signal, (o) => agent.deviceAgentConfig(request, o)),
+    async deviceAgentConfig(request, waitMs, signal) {
+      const sent = { ...request, ...(runId && { runId }) };
+      const ms = deadlineMs + waitMs;
+      const answer = await call('DeviceAgentConfig', ms, signal, (o) => agent.deviceAgentConfig(sent, o));
+      return withoutOrders(answer, personal);
+    },
     needsRestart: (signal) =>
       call('NeedsRestart', deadlineMs, signal, (o) => robot.needsRestart({ id: credentials.partId }, o)),
     log: async (request, signal) => {
       await call('Log', deadlineMs, signal, (o) => robot.log(request, o));
     },
   };
+}
+
+/** Tokens for the credentials, each kept while it is valid. */
+function tokensOf(transport: Transport, { entity, type, payload }: MachineCredentials, clock: Clock) {
+  const auth = createClient(AuthService, transport);
+  return tokenCache(async () => {
+    const request = { entity, credentials: { type, payload } };
+    const answer = await within(deadlineMs, { what: 'Authenticate', clock }, (signal) =>
+      auth.authenticate(request, { signal }),
+    );
+    return answer.accessToken;
+  });
+}
+
+/** Passes on what is meant for this run alone: the answer is stored, and copies of it must not hold that. */
+function withoutOrders(answer: DeviceAgentConfigResponse, personal: PersonalOrders | undefined) {
+  const { setUpCode, sendReport } = answer;
+  if (setUpCode !== '') personal?.split(setUpCode);
+  if (sendReport) personal?.sendReport();
+  return Object.assign(answer, { setUpCode: '', sendReport: false });
 }
 
 /** Makes the problem the condition of the connection; undefined: the server answered. Only an answer ends a refusal. */

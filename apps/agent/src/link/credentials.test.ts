@@ -201,6 +201,29 @@ test('valid credentials are not replaced by entered ones; refused credentials ar
   assert.equal(await readFile(`${w.file}.old`, 'utf8'), good);
 });
 
+test('credentials that have never worked are replaced once they are given up; those that have worked are not', async () => {
+  await using w = await world();
+  await writeFile(w.file, good);
+  await w.reload();
+  assert.equal(w.credentials.unproven.get(), w.credentials.found.get());
+  const early = await w.credentials.take(other);
+  assert.equal(!early.ok && early.code, 'OTHER_CREDENTIALS', 'they may work in a moment');
+  w.credentials.giveUp(true);
+  assert.deepEqual(await w.credentials.take(other), { ok: true });
+  assert.equal(w.part(), 'part-2');
+  w.credentials.refused(false); // the management server has accepted a call
+  assert.equal(w.credentials.unproven.get(), undefined);
+  const late = await w.credentials.take(rotated);
+  assert.equal(!late.ok && late.code, 'OTHER_CREDENTIALS');
+  await w.reload();
+  const next = w.start();
+  await w.reload(next);
+  assert.deepEqual([next.unproven.get(), next.hasProof], [undefined, true], 'also for the next agent');
+  await writeFile(w.file, rotated);
+  await w.reload(next);
+  assert.equal(next.unproven.get(), next.found.get(), 'other ones have to be accepted first');
+});
+
 test('entered credentials that cannot be stored are refused with the reason, and not used', async () => {
   await using w = await world();
   await rm(w.file, { force: true });

@@ -1,8 +1,8 @@
-import { lstat, mkdir, readFile, stat } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
-import { parseSetUpText, setUpTextProblem } from '@platform/contract/set-up-code';
+import { parseSetUpText, readSetUpCode, setUpTextProblem } from '@platform/contract/set-up-code';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -49,7 +49,11 @@ export class Credentials {
   readonly #found = new Cell<FoundCredentials | undefined>(undefined);
   readonly #noCode = new Cell<object | undefined>(undefined);
   readonly #has = new Cell(false);
+  readonly #unproven = new Cell<FoundCredentials | undefined>(undefined);
+  /** Mark of the credentials that the management server accepted last; undefined: none yet, or not read yet. */
+  #proven: string | undefined;
   #isRefused = false;
+  #isUseless = false;
   #logged = '';
   #work: Promise<unknown> = Promise.resolve();
 
@@ -74,15 +78,36 @@ export class Credentials {
     return this.#has;
   }
 
-  /** The set-up code that is not redeemed yet; another object is another code. */
-  get pendingCode(): Cell<object | undefined> {
-    return this.#parts.setUpCode?.pending ?? this.#noCode;
+  /** The credentials in use, if the management server never accepted them. Only this class sets it. */
+  get unproven(): Cell<FoundCredentials | undefined> {
+    return this.#unproven;
   }
 
-  /** Records whether the management server refused a call with the credentials in use. */
+  /** The management server accepted credentials of this machine before. Agents before this one did not record it. */
+  get hasProof(): boolean {
+    return this.#proven !== undefined;
+  }
+
+  /** Whether the unproven credentials are given up: others may be entered in their place. */
+  giveUp(isUseless: boolean): void {
+    this.#isUseless = isUseless;
+  }
+
+  /** The set-up code that a user entered and that is not redeemed yet; another object is another code. */
+  get pendingCode(): Cell<object | undefined> {
+    return this.#parts.setUpCode?.entered ?? this.#noCode;
+  }
+
+  /** Records whether the management server refused a call with the credentials in use, or accepted one. */
   refused(isRefused: boolean): void {
     this.#isRefused = isRefused;
+    if (!isRefused && this.#unproven.get()) this.#prove();
     this.#update();
+  }
+
+  /** Base URL of the server of that code; undefined: there is none. */
+  get pendingServer(): string | undefined {
+    return this.#parts.setUpCode?.pending.get()?.server;
   }
 
   /** Reads the file, and the set-up code that a command kept. @returns whether other credentials are in use now */
@@ -105,8 +130,10 @@ export class Credentials {
   /**
    * Takes the text of a credentials file that a user entered at this machine. Stores it before it is used. Valid
    * credentials are not replaced, because whoever is near the machine could take it over.
+   *
+   * @param replaces - a part whose valid credentials are replaced, too: its management server wants it.
    */
-  take(text: string): Promise<TakenCredentials> {
+  take(text: string, replaces?: string): Promise<TakenCredentials> {
     return this.#oneAtATime(async () => {
       const { file, setUpCode } = this.#parts;
       const refusal = (error: PlatformError): TakenCredentials => ({
@@ -115,7 +142,8 @@ export class Credentials {
         text: `${error.what} ${error.remedy}`,
       });
       const now = this.#found.get()?.credentials;
-      const isInUse = now !== undefined && !this.#isRefused;
+      const isReplaced = this.#isRefused || this.#isUseless || now?.partId === replaces;
+      const isInUse = now !== undefined && !isReplaced;
       const notStored = (error: unknown): TakenCredentials =>
         refusal(new PlatformError('CREDENTIALS_NOT_STORED', { file, problem: errorText(error) }, error));
       const entered = setUpCode && parseSetUpText(text);
@@ -128,11 +156,12 @@ export class Credentials {
       const parsed = parseText(text);
       if (!parsed.ok) return refusal(new PlatformError('CREDENTIALS_REJECTED', { problem: parsed.problem }));
       const isSame = now !== undefined && markOf(now) === markOf(parsed.value);
-      if (isSame && !this.#isRefused) return { ok: true };
+      if (isSame && (!this.#isRefused || replaces !== undefined)) return { ok: true };
       if (isSame) return refusal(new PlatformError('CLOUD_REFUSES_MACHINE', { address: now.appAddress }));
       if (isInUse) return refusal(new PlatformError('OTHER_CREDENTIALS', { partId: now.partId }));
       try {
-        await storeCredentials(file, text);
+        if (replaces === undefined) await storeCredentials(file, text);
+        else await replaceCredentials(file, text);
       } catch (error) {
         return notStored(error);
       }
@@ -141,12 +170,27 @@ export class Credentials {
     });
   }
 
-  /** Redeems the set-up code that a user entered, until the signal. */
+  /** Takes a set-up code that the management server sent, because another computer has the same credentials. */
+  split(code: string): Promise<void> {
+    return this.#oneAtATime(async () => {
+      const { setUpCode, log } = this.#parts;
+      const now = this.#found.get()?.credentials;
+      const letters = readSetUpCode(code);
+      if (!now || !setUpCode || letters === undefined) return;
+      const { appAddress, partId, authority } = now;
+      const sent = { code: letters, server: new URL(appAddress).origin, replaces: partId };
+      await setUpCode
+        .keepSent({ ...sent, ...(authority !== undefined && { pem: authority }) })
+        .catch((error: unknown) => log.warn('the set-up code of the server is not stored', { error }));
+    });
+  }
+
+  /** Redeems the set-up code that a user entered or the server sent, until the signal. */
   async redeem(signal: AbortSignal): Promise<void> {
     const { setUpCode } = this.#parts;
     if (!setUpCode) return;
-    const take = async (text: string): Promise<string | undefined> => {
-      const taken = await this.take(text);
+    const take = async (text: string, replaces: string | undefined): Promise<string | undefined> => {
+      const taken = await this.take(text, replaces);
       // Credentials that were copied meanwhile stay.
       return taken.ok || taken.code === 'OTHER_CREDENTIALS' ? undefined : taken.text;
     };
@@ -162,6 +206,7 @@ export class Credentials {
   async #reload(signal?: AbortSignal): Promise<boolean> {
     const { file, copy, clock, log } = this.#parts;
     const before = this.#found.get();
+    this.#proven ??= await readFile(proofOf(copy), 'utf8').catch(() => undefined);
     let content = await contentOf(file);
     if (!content.ok && before && !signal?.aborted) {
       await clock.sleep(settleMs, signal); // it may be half-written
@@ -192,9 +237,27 @@ export class Credentials {
     const before = this.#found.get();
     const isOther = before === undefined || markOf(before.credentials) !== markOf(credentials);
     if (isOther) this.#isRefused = false;
+    if (isOther) this.#isUseless = false;
     if (isOther || before.file !== file) this.#found.set({ credentials, file });
+    this.#unproven.set(markOf(credentials) === this.#proven ? undefined : this.#found.get());
     this.#update();
     return isOther;
+  }
+
+  /** Best effort: without the record, the next agent waits for an answer again. */
+  #prove(): void {
+    const now = this.#found.get();
+    if (!now) return;
+    const { copy, log } = this.#parts;
+    this.#proven = markOf(now.credentials);
+    this.#isUseless = false;
+    this.#unproven.set(undefined);
+    const mark = this.#proven;
+    void this.#oneAtATime(() =>
+      atomicWrite(proofOf(copy), mark, { mode: 0o600 }).catch((error: unknown) =>
+        log.warn('it is not recorded that the credentials work', { error }),
+      ),
+    );
   }
 
   #update(): void {
@@ -233,12 +296,21 @@ const logTexts = {
   CREDENTIALS_REMOVED: 'the credentials file was removed; its credentials are used until the agent is restarted',
 } as const;
 
+/** Beside the copy: which credentials the management server accepted last. */
+const proofOf = (copy: string): string => `${path.resolve(copy)}.proven`;
+
 /** Replaces the credentials file, for its owner only. The file before stays beside it as `.old`. */
 export async function storeCredentials(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true });
   const old = await readFile(file).catch(() => undefined);
   if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });
   await atomicWrite(file, text, { mode: 0o600 });
+}
+
+/** Like `storeCredentials`, and forgets the credentials before: they belong to another computer now. */
+async function replaceCredentials(file: string, text: string): Promise<void> {
+  await atomicWrite(file, text, { mode: 0o600 });
+  await rm(`${file}.old`, { force: true });
 }
 
 function parseText(text: string): Content {

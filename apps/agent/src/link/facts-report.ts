@@ -1,9 +1,9 @@
 // The hardware and the operating system of this machine as the management server gets them.
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import type { HostFactsSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { DiskFactsSchema, HostFactsSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { bootReasons } from '@platform/contract/program-states';
-import type { HostFacts } from '../os/ports.ts';
+import type { DiskFacts, HostFacts } from '../os/ports.ts';
 
 export function factsReport({
   memoryBytes,
@@ -15,8 +15,15 @@ export function factsReport({
   return {
     ...facts,
     ...(memoryBytes !== undefined && { memoryBytes: BigInt(memoryBytes) }),
-    ...(disk && { disk: { ...disk, sizeBytes: BigInt(disk.sizeBytes), freeBytes: BigInt(disk.freeBytes) } }),
+    ...(disk && { disk: diskReport(disk) }),
     ...(uptimeSeconds !== undefined && { uptime: durationFromMs(Math.round(uptimeSeconds * 1000)) }),
     ...(bootReason && { bootReason: bootReasons[bootReason].wire }),
   };
 }
+
+const diskReport = ({ inodes, freeInodes, ...disk }: DiskFacts): MessageInitShape<typeof DiskFactsSchema> => ({
+  ...disk,
+  sizeBytes: BigInt(disk.sizeBytes),
+  freeBytes: BigInt(disk.freeBytes),
+  ...(inodes !== undefined && { inodes: BigInt(inodes), freeInodes: BigInt(freeInodes ?? 0) }),
+});

@@ -3,10 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { NetworkLinkState, NetworkMode, NetworkReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  NetworkLinkState,
+  NetworkMode,
+  NetworkReportSchema,
+  NetworkRowState,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { LinkStatus } from '../network/link-history.ts';
+import type { NetworkRow } from '../network/network-rows.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
 import { networkReport } from './network-report.ts';
@@ -42,9 +48,11 @@ const online: NetworkStatus = {
   nextWall: null,
   hasLink: true,
   connectivity: 'full',
+  checkedWall: 0,
   isCloudReached: true,
   links: [wifi],
   hotspotSsid: '',
+  hotspotWaiting: { fields: [], why: '' },
   attempts: [],
   notes: [],
   isOnFallback: false,
@@ -82,6 +90,72 @@ test('a report survives the wire: the link in use first, at most eight, signal i
   );
 });
 
+const row: NetworkRow = {
+  path: 'agent.additional_networks.barn',
+  name: 'barn',
+  interface: 'wlan0',
+  state: 'out-of-range',
+  text: 'stored, not seen any more',
+  code: '',
+  sinceWall: 1_794_999_000_000,
+  measuredWall: 1_795_000_000_000,
+  lastSeenWall: 1_794_999_000_000,
+  hasNoEffect: false,
+};
+const withRows = (more: Partial<NetworkRow> = {}): NetworkStatus => ({
+  ...online,
+  rows: { revision: 3, configSha256: 'a', networks: [{ ...row, ...more }], settings: [], ineffective: [] },
+});
+
+test('rows survive the wire: bounded, with their times, and without those that are unknown', () => {
+  const many = Array.from({ length: 100 }, (_, n) => ({ ...row, path: `p${n}`, text: 'x'.repeat(1000) }));
+  const status: NetworkStatus = {
+    ...online,
+    rows: {
+      revision: 3,
+      configSha256: 'a',
+      networks: many,
+      settings: [{ ...row, name: '', measuredWall: null, state: 'not-known' }],
+      ineffective: [],
+    },
+  };
+  const bytes = toBinary(
+    NetworkReportSchema,
+    create(
+      NetworkReportSchema,
+      networkReport(status, (at) => at),
+    ),
+  );
+  const sent = fromBinary(NetworkReportSchema, bytes);
+  assert.equal(sent.networks.length, 64);
+  const [first] = sent.networks;
+  assert.deepEqual(
+    [first?.path, first?.state, first?.name, first?.text.length, first?.lastSeen && timestampMs(first.lastSeen)],
+    ['p0', NetworkRowState.OUT_OF_RANGE, 'barn', 300, row.lastSeenWall],
+  );
+  assert.deepEqual(
+    sent.settings.map(({ state, measured }) => [state, measured]),
+    [[NetworkRowState.NOT_KNOWN, undefined]],
+  );
+});
+
+test('rows that are only measured again cause no report; another state causes one', async () => {
+  const { clock, network, sent, end, done } = reporter();
+  network.set(withRows());
+  await clock.advance(1_000);
+  const before = sent.length;
+  for (let n = 0; n < 600; n++) {
+    network.set(withRows({ measuredWall: n, lastSeenWall: n }));
+    await clock.advance(1_000);
+  }
+  assert.equal(sent.length, before);
+  network.set(withRows({ state: 'in-use' }));
+  await clock.advance(1_000);
+  assert.equal(sent.length, before + 1);
+  end.abort();
+  await done;
+});
+
 test('a time that is unknown is left out', () => {
   const init = networkReport({ ...online, attempts: [attempt(1)] }, () => undefined);
   assert.equal(init.since, undefined);
@@ -95,11 +169,12 @@ function reporter() {
   const network = new Cell<NetworkStatus | undefined>(online);
   const sent: unknown[] = [];
   const log = createLog({ name: 'test', clock, level: new Cell('error'), sink: () => {} });
-  const wanted = { corrections: [], ineffective: [] } as unknown as Wanted;
+  const host = { platform: 'linux/amd64', tags: [], hostname: () => 'barn', distro: () => 'debian:12' };
+  const wanted = { configSha256: '', corrections: [], ineffective: [] } as unknown as Wanted;
   const parts = {
     cloud: { deviceAgentConfig: (request: { report: { network: unknown } }) => void sent.push(request.report.network) },
-    configReceiver: { fingerprint: '', accept: () => {} },
-    self: { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host: { platform: 'linux/amd64', tags: [] } },
+    configReceiver: { fingerprint: '', received: new Cell(0), accept: () => {} },
+    self: { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host },
     wanted: new Cell(wanted),
     actual: new Cell<Actual>(nothingYet),
     conditions: new Cell([]),

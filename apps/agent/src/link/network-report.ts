@@ -2,14 +2,24 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { NetworkReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { attemptResults, connectivities, linkStates, linkTypes, networkModes } from '@platform/contract/network-states';
+import {
+  attemptResults,
+  connectivities,
+  linkStates,
+  linkTypes,
+  networkModes,
+  networkRowStates,
+} from '@platform/contract/network-states';
 import type { LinkStatus } from '../network/link-history.ts';
+import { mostRows, steadyRows, type NetworkRow } from '../network/network-rows.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 
 /** A host with containers has one device for each of them. */
 const mostLinks = 8;
 const mostAddresses = 4;
 const mostAttempts = 10;
+/** The longest text in a row. */
+const mostCharacters = 300;
 /** Signal strength is rounded to this: finer steps carry no information. */
 const signalStep = 5;
 
@@ -34,13 +44,13 @@ const linkOf = (link: LinkStatus, since: ReturnType<typeof timeField>) => ({
   why: link.why,
 });
 
+type SinceOf = (noted: number) => number | undefined;
+
 /** @param sinceOf - converts a stored time by the current clock; undefined: unknown. */
-export function networkReport(
-  status: NetworkStatus,
-  sinceOf: (noted: number) => number | undefined,
-): MessageInitShape<typeof NetworkReportSchema> {
+export function networkReport(status: NetworkStatus, sinceOf: SinceOf): MessageInitShape<typeof NetworkReportSchema> {
   const since = timeField(sinceOf(status.sinceWall));
   const nextTime = status.nextWall === null ? undefined : timeField(status.nextWall);
+  const checked = status.checkedWall === null ? undefined : timeField(status.checkedWall);
   return {
     mode: networkModes[status.mode].wire,
     ...(since && { since }),
@@ -49,20 +59,44 @@ export function networkReport(
     ...(nextTime && { nextTime }),
     hasLink: status.hasLink,
     connectivity: connectivities[status.connectivity].wire,
+    ...(checked && { connectivityCheckedOn: checked }),
     isCloudReached: status.isCloudReached,
     links: shownLinks(status.links).map((link) => linkOf(link, timeField(sinceOf(link.sinceWall)))),
     hotspotSsid: status.hotspotSsid,
+    hotspotWaiting: [...status.hotspotWaiting.fields],
+    hotspotWaitingFor: status.hotspotWaiting.why,
     attempts: status.attempts.slice(0, mostAttempts).map(({ network, interface: device, wall, result, text }) => {
       const time = timeField(sinceOf(wall));
       return { network, interface: device, ...(time && { time }), result: attemptResults[result].wire, reason: text };
     }),
     isOnFallback: status.isOnFallback,
+    networks: (status.rows?.networks ?? []).slice(0, mostRows).map((row) => rowOf(row, sinceOf)),
+    settings: (status.rows?.settings ?? []).map((row) => rowOf(row, sinceOf)),
+  };
+}
+
+const instant = (wall: number | null, sinceOf: SinceOf) => (wall === null ? undefined : timeField(sinceOf(wall)));
+
+function rowOf(row: NetworkRow, sinceOf: SinceOf) {
+  const [since, measured] = [instant(row.sinceWall, sinceOf), instant(row.measuredWall, sinceOf)];
+  const lastSeen = instant(row.lastSeenWall, sinceOf);
+  return {
+    path: row.path.slice(0, mostCharacters),
+    state: networkRowStates[row.state].wire,
+    name: row.name.slice(0, mostCharacters),
+    interface: row.interface,
+    text: row.text.slice(0, mostCharacters),
+    code: row.code,
+    ...(since && { since }),
+    ...(measured && { measured }),
+    ...(lastSeen && { lastSeen }),
+    hasNoEffect: row.hasNoEffect,
   };
 }
 
 /**
- * Whether a report of `b` would say the same as one of `a`, apart from the strength of signals and the time of the next
- * attempt: both change all the time.
+ * Whether a report of `b` would say the same as one of `a`, apart from the strength of signals, the times of the next
+ * attempt and of the last check, and when networks were seen and rows measured: these change all the time.
  */
 export const isSameNetwork = (a: NetworkStatus | undefined, b: NetworkStatus | undefined): boolean =>
   a === b || JSON.stringify(a && steadyPart(a)) === JSON.stringify(b && steadyPart(b));
@@ -70,6 +104,8 @@ export const isSameNetwork = (a: NetworkStatus | undefined, b: NetworkStatus | u
 const steadyPart = (status: NetworkStatus) => ({
   ...status,
   nextWall: null,
+  checkedWall: null,
+  ...(status.rows && { rows: steadyRows(status.rows) }),
   links: shownLinks(status.links).map((link) => ({ ...link, signalPercent: 0 })),
 });
 

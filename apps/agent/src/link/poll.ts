@@ -16,11 +16,11 @@ import { unlessArrival } from './arrivals.ts';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Actual } from '../state/state.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
-import { linkCodes } from './link.ts';
 import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
+import { linkCodes } from '../health/link-codes.ts';
 
 /** What the checks report about a requested restart of the machine server. */
 export interface RestartNotice {

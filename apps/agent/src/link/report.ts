@@ -13,9 +13,11 @@ import { isSameNetwork, NetworkReportLimit } from './network-report.ts';
 
 const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
-const repeatMs = 60 * 60_000;
+export const reportRepeatMs = 60 * 60_000;
 const finalReportMs = 3_000;
 const factsMs = 1_000;
+/** How often facts of the system that may change while the agent runs are compared. */
+export const hostLookMs = 60_000;
 
 export interface ReportParts {
   cloud: Cloud;
@@ -30,6 +32,8 @@ export interface ReportParts {
   systemStatus?: Cell<SystemStatus | undefined>;
   /** Read for each report. Absent: this platform does not report them. */
   hostFacts?: (() => Promise<HostFacts>) | undefined;
+  /** Counts the requests of the management server for the whole report; absent: it makes none. */
+  asked?: Cell<number>;
   /** Converts a stored time by the current clock; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   isReached: Cell<boolean>;
@@ -47,22 +51,34 @@ interface LastReport {
   wanted?: Wanted;
   actual?: Actual;
   conditions?: readonly Condition[];
+  received?: number;
   network?: NetworkStatus | undefined;
   system?: SystemStatus | undefined;
+  /** What the machine is called, and its distribution. */
+  host?: string;
+  asked?: number;
 }
+
+/** The system gives no notice when it is renamed or upgraded. */
+const hostOf = ({ host }: Self): string => `${host.hostname()} ${host.distro()}`;
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
 export async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
   const { wanted, actual, conditions, isReached, clock, log, random } = parts;
+  const { received } = parts.configReceiver;
   const last: LastReport = { firstSeen: new Map() };
   const network = parts.network ?? new Cell<NetworkStatus | undefined>(undefined);
   const system = parts.systemStatus ?? new Cell<SystemStatus | undefined>(undefined);
+  const asked = parts.asked ?? new Cell(0);
   const networkLimit = new NetworkReportLimit();
   const isSame = () =>
     wanted.get() === last.wanted &&
     actual.get() === last.actual &&
     conditions.get() === last.conditions &&
-    system.get() === last.system;
+    asked.get() === (last.asked ?? 0) &&
+    received.get() === last.received &&
+    system.get() === last.system &&
+    hostOf(parts.self) === last.host;
   const networkWait = (): number =>
     isSameNetwork(network.get(), last.network) ? Infinity : networkLimit.wait(clock.now());
 
@@ -78,10 +94,10 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
       await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
       continue;
     }
-    const end = clock.now() + repeatMs;
+    const end = clock.now() + reportRepeatMs;
     while (isSame() && networkWait() > 0 && clock.now() < end && !signal.aborted) {
-      const ms = Math.min(end - clock.now(), networkWait());
-      await anyChanged([wanted, actual, conditions, network, system], ms, clock, signal);
+      const ms = Math.min(end - clock.now(), networkWait(), hostLookMs);
+      await anyChanged([wanted, actual, conditions, received, network, system, asked], ms, clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
@@ -96,6 +112,9 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
   const [wanted, actual, conditions] = [parts.wanted.get(), parts.actual.get(), parts.conditions.get()];
   const network = parts.network?.get();
   const system = parts.systemStatus?.get();
+  const host = hostOf(self);
+  const asked = parts.asked?.get() ?? 0;
+  const received = configReceiver.received.get();
   const facts = await readFacts(parts);
   const now = clock.now();
   const firstSeen = new Map<string, number>();
@@ -127,7 +146,7 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
     did: ['report'],
     ms: Math.round(clock.now() - now),
   });
-  Object.assign(last, { wanted, actual, conditions, network, system });
+  Object.assign(last, { wanted, actual, conditions, received, network, system, asked, host });
   await configReceiver.accept(answer, knownFingerprint);
 }
 

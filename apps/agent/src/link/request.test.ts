@@ -11,6 +11,7 @@ import { reportOf } from './request.ts';
 const layers = { commandLine: undefined, manufacturer: undefined, isFastStart: false };
 const wanted: Wanted = {
   revision: 0,
+  configSha256: '',
   settings: settingsOf(resolveAgentConfig(layers).config, layers),
   corrections: [],
   ineffective: [],
@@ -21,7 +22,14 @@ const wanted: Wanted = {
   systemUpgrades: 0,
   isFresh: false,
 };
-const host = { hostname: 'h', platform: 'linux/amd64', distro: '', tags: [], bootId: '', isSupervisedBySystemd: true };
+const host = {
+  hostname: () => 'h',
+  platform: 'linux/amd64',
+  distro: () => '',
+  tags: [],
+  bootId: '',
+  isSupervisedBySystemd: true,
+};
 const self = { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host };
 
 test('a time of the journal, which counts microseconds, is reported all the same', () => {

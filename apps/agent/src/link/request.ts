@@ -12,7 +12,6 @@ import { factsReport } from './facts-report.ts';
 import { systemReport } from './system-report.ts';
 import { networkReport } from './network-report.ts';
 import type { RestartDecision } from '../state/may-restart.ts';
-import { revisionOf } from '../state/slices.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
   sliceNames,
@@ -54,7 +53,7 @@ export function requestOf({ partId, agentVersion, startedAt, host }: Self, actua
   const { server, install, agentInstall } = actual;
   return {
     id: partId,
-    hostInfo: { platform: host.platform, distro: host.distro, tags: [...host.tags] },
+    hostInfo: { platform: host.platform, distro: host.distro(), tags: [...host.tags] },
     versionInfo: {
       agentRunning: agentVersion,
       agentInstalled: version(agentInstall.installed) || agentVersion,
@@ -69,10 +68,12 @@ export function requestOf({ partId, agentVersion, startedAt, host }: Self, actua
 }
 
 type SinceOf = (noted: number) => number | undefined;
-const untilField = ({ untilWall }: RestartDecision, sinceOf: SinceOf) => {
+const untilField = ({ untilWall }: Pick<RestartDecision, 'untilWall'>, sinceOf: SinceOf) => {
   const until = untilWall === undefined ? undefined : sinceOf(untilWall);
   return until === undefined ? {} : { until: timestampFromMs(Math.round(until)) };
 };
+const startWaitField = ({ startWait: wait }: Actual, sinceOf: SinceOf) =>
+  wait ? { startWait: { reason: wait.reason, ...untilField(wait, sinceOf) } } : {};
 /** Whole milliseconds: a fraction would make the whole report invalid. */
 const sinceField = (wall: number | undefined) =>
   wall === undefined ? {} : { since: timestampFromMs(Math.round(wall)) };
@@ -132,12 +133,13 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
 
 const sliceOf = (
   name: SliceName,
-  { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+  { at, content, sinceWall, code, reason, ineffective }: SliceStatus,
   sinceOf: SinceOf,
 ) => ({
   slice: slices[name],
   state: sliceStates[at].wire,
-  appliedRevision: BigInt(revisionOf({ at, revision })),
+  appliedRevision: BigInt(content.revision),
+  configSha256: Buffer.from(content.configSha256, 'hex'),
   ...sinceField(sinceOf(sinceWall)),
   code,
   reason,
@@ -178,6 +180,8 @@ export function reportOf(
   const { server, install, agentInstall } = actual;
   return {
     appliedRevision: BigInt(actual.applied),
+    receivedSha256: Buffer.from(wanted.configSha256, 'hex'),
+    knowsContent: wanted.configSha256 !== '' || wanted.revision === 0,
     agent: {
       ...programOf(shownOwn(agentVersion, agentInstall), agentInstall, wanted.agent, sinceOf),
       uptime: durationFromMs(Math.round(now - startedAt)),
@@ -192,6 +196,7 @@ export function reportOf(
       ),
       ...(server.since !== null && { uptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))) }),
       restartNeeded: isRestartNeeded(actual),
+      ...startWaitField(actual, sinceOf),
     },
     serverState: serverStates[server.at].wire,
     serverUrl: server.url ?? '',
@@ -208,9 +213,9 @@ export function reportOf(
         ...sinceField(sinceOf(sinceWall ?? conditionsSince(`${code} ${message}`))),
       }),
     ),
-    os: host.distro,
+    os: host.distro(),
     platform: host.platform,
-    hostname: host.hostname,
+    hostname: host.hostname(),
     supervisedBySystemd: host.isSupervisedBySystemd,
     slices: sliceNames.flatMap((name) => {
       const status = actual.slices[name];
@@ -224,5 +229,6 @@ export function reportOf(
     ...(network && { network: networkReport(network, sinceOf) }),
     ...(system && { system: systemReport(system) }),
     ...(facts && { facts: factsReport(facts) }),
+    ...(actual.upgradesDone !== undefined && { systemUpgradesDone: BigInt(actual.upgradesDone) }),
   };
 }

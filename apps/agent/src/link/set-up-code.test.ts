@@ -150,3 +150,67 @@ test('a machine that has its credentials takes no code', async () => {
   assert.equal(w.requests.length, 0);
   await agent.stop();
 });
+
+/** A machine that shares the credentials of part-1, and is sent a code. */
+async function shared(w: Awaited<ReturnType<typeof world>>) {
+  await writeFile(w.folder.file('platform.json'), file('part-1'));
+  await writeFile(w.folder.file('platform.json.old'), file('part-0'));
+  return w.start();
+}
+
+test('a code that the server sent replaces the credentials, also when the power fails in the middle', async () => {
+  await using w = await world();
+  const first = await shared(w);
+  await first.credentials.split('ABCDEFGH');
+  await first.until(() => w.requests.length > 2);
+  assert.equal(first.part(), 'part-1', 'it works as before, while the server does not answer');
+  assert.equal(first.credentials.pendingCode.get(), undefined, 'nothing for users at the hotspot');
+  await first.stop();
+
+  const second = await w.start(); // the server has redeemed the code, and its answer was lost
+  w.state.server = () => new Response(file('part-2'));
+  await second.until(() => second.part() === 'part-2');
+  await second.until(() => second.setUpCode.pending.get() === undefined);
+  await second.stop();
+  assert.equal(new Set(w.requests.map(({ device }) => device)).size, 1, 'one device');
+  const [request] = w.requests;
+  assert.deepEqual([request?.url, request?.code], [`http://cloud.example:8080${redeemPath}`, 'ABCDEFGH']);
+  assert.equal(await readFile(w.folder.file('platform.json'), 'utf8'), file('part-2'));
+  assert.equal(await readFile(w.folder.file('last-good.json'), 'utf8'), file('part-2'));
+  for (const gone of ['code.json', 'platform.json.old']) await assert.rejects(readFile(w.folder.file(gone)), /ENOENT/);
+  assert.deepEqual(w.codes(), []);
+
+  const third = await w.start();
+  assert.equal(third.part(), 'part-2');
+  await third.stop();
+});
+
+test('a code that the server sent and refuses is tried once, and the machine goes on as it is', async () => {
+  await using w = await world();
+  w.state.server = wrong;
+  const agent = await shared(w);
+  for (let n = 0; n < 5; n++) {
+    await agent.credentials.split('ABCDEFGH'); // each answer of the server holds it
+    await agent.until(() => agent.setUpCode.pending.get() === undefined);
+  }
+  assert.equal(w.requests.length, 1);
+  assert.deepEqual(w.codes(), []);
+  assert.equal(agent.part(), 'part-1');
+  w.state.server = () => new Response(file('part-2'));
+  await agent.credentials.split('ZZZZEFGH');
+  await agent.until(() => agent.part() === 'part-2');
+  await agent.stop();
+});
+
+test('a code for another part than the one in use replaces nothing', async () => {
+  await using w = await world();
+  const first = await shared(w);
+  await first.credentials.split('ABCDEFGH');
+  await first.stop();
+  await writeFile(w.folder.file('platform.json'), file('part-3'));
+  w.state.server = () => new Response(file('part-2'));
+  const second = await w.start();
+  await second.until(() => second.setUpCode.pending.get() === undefined);
+  assert.equal(second.part(), 'part-3');
+  await second.stop();
+});

@@ -11,7 +11,7 @@ import {
   redeemPath,
   type SetUpText,
 } from '@platform/contract/set-up-code';
-import { Cell, changedOr, within, type Clock, type Log } from '@platform/kit';
+import { Cell, changedOr, setIfDifferent, within, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import { boundedText } from './bounded-text.ts';
@@ -33,9 +33,16 @@ export const setUpCodeFile = (root: string): string => path.join(root, 'state', 
 interface PendingCode extends SetUpText {
   /** Random, of this device: the server gives the credentials to it again, for example after a power cut. */
   device: string;
+  /** The management server sent it to this machine, which was this part: its credentials replace those of this part. */
+  replaces?: string;
+  /** Certificates of the server's own authority, PEM. */
+  pem?: string;
 }
 
 type Redeemed = { is: 'credentials'; text: string } | { is: 'invalid' } | { is: 'later'; problem: string; ms?: number };
+
+/** Stores the text of a credentials file. @param replaces - the part whose credentials it replaces, also if they are valid */
+type TakeText = (text: string, replaces: string | undefined) => Promise<string | undefined>;
 
 interface SetUpCodeParts {
   /** Kept from its entry until the credentials are stored. */
@@ -52,15 +59,22 @@ interface SetUpCodeParts {
 export class SetUpCode {
   readonly #parts: SetUpCodeParts;
   readonly #pending = new Cell<PendingCode | undefined>(undefined);
+  readonly #entered = new Cell<PendingCode | undefined>(undefined);
+  #refused = '';
   #logged = '';
 
   constructor(parts: SetUpCodeParts) {
     this.#parts = parts;
   }
 
-  /** Undefined: none was entered, or it was redeemed or refused. Only this class sets it. */
+  /** Undefined: there is none, or it was redeemed or refused. Only this class sets it. */
   get pending(): Cell<PendingCode | undefined> {
     return this.#pending;
+  }
+
+  /** The same, if a user entered it: a machine without credentials waits for it. Only this class sets it. */
+  get entered(): Cell<PendingCode | undefined> {
+    return this.#entered;
   }
 
   /** Reads what an earlier run or a command kept. */
@@ -68,13 +82,13 @@ export class SetUpCode {
     const text = await readFile(this.#parts.file, 'utf8').catch(() => undefined);
     const kept = text === undefined ? undefined : parsePending(text);
     const before = this.#pending.get();
-    if (kept?.device !== before?.device || kept?.code !== before?.code) this.#pending.set(kept);
+    if (kept?.device !== before?.device || kept?.code !== before?.code) this.#set(kept);
   }
 
   /** Forgets a code that was not redeemed. */
   async drop(): Promise<void> {
     await rm(this.#parts.file, { force: true });
-    this.#pending.set(undefined);
+    this.#set(undefined);
   }
 
   /**
@@ -95,7 +109,7 @@ export class SetUpCode {
   }
 
   /** Stores a code before it is used. It replaces another one. */
-  async keep(entered: SetUpText): Promise<void> {
+  async keep(entered: SetUpText & Pick<PendingCode, 'replaces' | 'pem'>): Promise<void> {
     const before = this.#pending.get();
     const isSame = before?.code === entered.code && before.server === entered.server;
     if (isSame && before.authority === entered.authority) return;
@@ -104,7 +118,21 @@ export class SetUpCode {
     this.#logged = '';
     clearCondition(this.#parts.conditions, code);
     clearCondition(this.#parts.conditions, waiting);
+    this.#set(pending);
+  }
+
+  /** Stores a code that the management server sent, unless it has refused it before. */
+  async keepSent(sent: SetUpText & { replaces: string; pem?: string }): Promise<void> {
+    if (sent.code === this.#refused || this.#pending.get()?.code === sent.code) return;
+    this.#parts.log.warn('another computer uses the same credentials: this one becomes a machine of its own', {
+      before: sent.replaces,
+    });
+    await this.keep(sent);
+  }
+
+  #set(pending: PendingCode | undefined): void {
     this.#pending.set(pending);
+    setIfDifferent(this.#entered, pending?.replaces === undefined ? pending : undefined);
   }
 
   /**
@@ -112,7 +140,7 @@ export class SetUpCode {
    *
    * @param take - stores the text of a credentials file. @returns why it could not; undefined: it did.
    */
-  async run(take: (text: string) => Promise<string | undefined>, signal: AbortSignal): Promise<void> {
+  async run(take: TakeText, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     for (let failures = 0; !signal.aborted;) {
       const pending = this.#pending.get();
@@ -136,18 +164,23 @@ export class SetUpCode {
   async #settle(
     pending: PendingCode,
     redeemed: Exclude<Redeemed, { is: 'later' }>,
-    take: (text: string) => Promise<string | undefined>,
+    take: TakeText,
   ): Promise<string | undefined> {
     const { conditions, clock, log } = this.#parts;
-    const problem = redeemed.is === 'credentials' ? await take(redeemed.text) : undefined;
+    const problem = redeemed.is === 'credentials' ? await take(redeemed.text, pending.replaces) : undefined;
     if (problem !== undefined) return problem;
     if (this.#pending.get() !== pending) return undefined; // another one was entered meanwhile
     await rm(this.#parts.file, { force: true });
     clearCondition(conditions, waiting);
-    this.#pending.set(undefined);
+    this.#set(undefined);
     if (redeemed.is === 'credentials') {
       clearCondition(conditions, code);
       log.info('the set-up code was redeemed for credentials', { server: pending.server });
+      return undefined;
+    }
+    if (pending.replaces !== undefined) {
+      this.#refused = pending.code; // it goes on as the machine that it was
+      log.error('the management server refuses the set-up code that it sent', { server: pending.server });
       return undefined;
     }
     const { what, remedy } = new PlatformError(code);
@@ -192,8 +225,15 @@ export class SetUpCode {
 
 function parsePending(text: string): PendingCode | undefined {
   const parsed = parseObject(text);
-  const { code: letters, server, device, authority } = parsed ?? {};
+  const { code: letters, server, device, authority, replaces, pem } = parsed ?? {};
   if (typeof letters !== 'string' || typeof server !== 'string' || typeof device !== 'string') return undefined;
   if (!deviceText.test(device) || !URL.canParse(server)) return undefined;
-  return { code: letters, server, device, ...(typeof authority === 'string' && { authority }) };
+  return {
+    code: letters,
+    server,
+    device,
+    ...(typeof authority === 'string' && { authority }),
+    ...(typeof replaces === 'string' && { replaces }),
+    ...(typeof pem === 'string' && { pem }),
+  };
 }

@@ -13,6 +13,8 @@ interface NamedServer {
   server: string;
   /** `fingerprintLetters` of its own certificate authority; absent: its certificate is verified by those of the system. */
   authority?: string;
+  /** Certificates of its own authority, PEM, known already; absent: `authority` or the system verifies its certificate. */
+  pem?: string;
 }
 
 /** @throws PlatformError SET_UP_AUTHORITY_DIFFERS, Error: no connection */
@@ -27,10 +29,10 @@ const authorityPath = '/authority.pem';
 export function setUpConnections(of: { root: string; clock: Clock; system: System }): Connect {
   /** Node trusts an authority in the whole process, so each of them is added once. */
   const made = new Map<string, typeof fetch>();
-  return async ({ server, authority }, signal) => {
+  return async ({ server, authority, pem: known }, signal) => {
     const isPinned = authority !== undefined && server.startsWith('https:');
-    const pem = isPinned ? await authorityOf({ server, authority }, signal) : undefined;
-    const key = pem === undefined ? '' : `${server} ${authority}`;
+    const pem = known ?? (isPinned ? await authorityOf({ server, authority }, signal) : undefined);
+    const key = pem === undefined ? '' : `${server} ${known ?? authority}`;
     const trusted = pem === undefined ? undefined : { origin: server, pem };
     const send = made.get(key) ?? (await onceFetch(trusted, of));
     made.set(key, send);
@@ -40,7 +42,7 @@ export function setUpConnections(of: { root: string; clock: Clock; system: Syste
 
 /** Undefined: the server has none of its own any more; then a public authority must vouch for it. */
 async function authorityOf(
-  { server, authority }: Required<NamedServer>,
+  { server, authority }: Required<Pick<NamedServer, 'server' | 'authority'>>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const answer = await fetchUnverified(new Request(`${server}${authorityPath}`, { signal }), process.env);

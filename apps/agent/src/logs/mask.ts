@@ -1,24 +1,19 @@
 import { masked, type LogLine } from '@platform/kit';
+import { maskNamed } from './named-secrets.ts';
+import { formsOf, maskEscaped, maskSplit } from './secret-forms.ts';
 
 const hole = '***';
 /** Deep enough for any line: it is plain JSON of bounded size here. */
 const deepest = 1_000;
-/** `password=…`, `"psk": "…"`: settings that a program prints. */
-const named =
-  /(["']?\b[\w-]*(?:secret|passw(?:or)?d|psk|api[_-]?key|private[_-]?key|token)["']?)(=|\s*:\s*(?=["']))(["']?)([^\s"',;&}]+)\3/gi;
-
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
-
-/** The word itself, and its escaped forms in JSON and in JSON within JSON. */
-const spellings = (word: string): string[] => [...new Set([inJson(inJson(word)), inJson(word), word])];
-
 /** Masks secrets in lines before they reach the disk or the network. */
 export class Mask {
   #words: readonly string[] = [];
+  #forms: readonly string[] = [];
 
   /** Sets the texts to mask, longest first. */
   hide(words: readonly string[]): void {
-    this.#words = words.flatMap(spellings);
+    this.#words = words;
+    this.#forms = words.flatMap(formsOf);
   }
 
   line(line: LogLine): LogLine {
@@ -34,10 +29,11 @@ export class Mask {
 
   text(text: string): string {
     let hidden = text;
-    for (const word of this.#words) if (hidden.includes(word)) hidden = hidden.replaceAll(word, hole);
+    for (const form of this.#forms) if (hidden.includes(form)) hidden = hidden.replaceAll(form, hole);
+    hidden = maskSplit(maskEscaped(hidden, this.#words, hole), this.#words, hole);
     if (/[=:]/.test(hidden)) {
       const { m } = masked({ m: hidden });
-      hidden = String(m).replaceAll(named, `$1$2$3${hole}$3`);
+      hidden = maskNamed(String(m), hole);
     }
     return hidden;
   }

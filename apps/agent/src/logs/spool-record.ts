@@ -9,8 +9,11 @@ export interface Cursor extends Position {
   source: string;
 }
 
-/** A log line with its sequence in this spool. `cursor`: the read position of its source after this line. */
+/** A log line with its identity. `cursor`: the read position of its source after this line. */
 export interface SpoolRecord extends LogLine {
+  /** The start of the agent that stored the line. */
+  bootId: string;
+  /** Increases over all lines of one spool, whichever start stored them. */
   sequence: number;
   cursor?: Cursor;
   unsure?: UnsureTime;
@@ -19,10 +22,15 @@ export interface SpoolRecord extends LogLine {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** One line: checksum, space, JSON. */
-export function encodeRecord(r: SpoolRecord): Uint8Array {
+/**
+ * One line: checksum, space, JSON.
+ *
+ * @param segmentId - the boot ID in the name of the segment: only another one is written with the line.
+ */
+export function encodeRecord(r: SpoolRecord, segmentId = r.bootId): Uint8Array {
   const json = JSON.stringify({
     s: r.sequence,
+    ...(r.bootId !== segmentId && { b: r.bootId }),
     t: r.time,
     l: r.level,
     n: r.logger,
@@ -36,15 +44,19 @@ export function encodeRecord(r: SpoolRecord): Uint8Array {
   return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
 }
 
-/** All intact records of a segment. Skips lines that a power cut tore or that this version cannot parse. */
-export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
+/**
+ * All intact records of a segment. Skips lines that a power cut tore or that this version cannot parse.
+ *
+ * @param segmentId - the boot ID in the name of the segment.
+ */
+export function decodeRecords(bytes: Uint8Array, segmentId: string): SpoolRecord[] {
   const records: SpoolRecord[] = [];
   for (let start = 0; start < bytes.length;) {
     const found = bytes.indexOf(newLine, start);
     const end = found < 0 ? bytes.length : found;
     const json = bytes.subarray(start + checkLength, end);
     const isWhole = json.length > 0 && decoder.decode(bytes.subarray(start, start + 8)) === checksum(json);
-    const record = isWhole ? recordOf(decoder.decode(json)) : undefined;
+    const record = isWhole ? recordOf(decoder.decode(json), segmentId) : undefined;
     if (record) records.push(record);
     start = end + 1;
   }
@@ -53,7 +65,7 @@ export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
 const newLine = 0x0a;
 const checkLength = 9;
 
-function recordOf(json: string): SpoolRecord | undefined {
+function recordOf(json: string, segmentId: string): SpoolRecord | undefined {
   let v: unknown;
   try {
     v = JSON.parse(json);
@@ -61,13 +73,14 @@ function recordOf(json: string): SpoolRecord | undefined {
     return undefined;
   }
   if (!isObject(v)) return undefined;
-  const { s, t, l, n, m, f, w, k, c, u } = v;
+  const { s, b, t, l, n, m, f, w, k, c, u } = v;
   if (!Number.isSafeInteger(s) || typeof t !== 'number' || typeof n !== 'string' || typeof m !== 'string') {
     return undefined;
   }
   const cursor = cursorOf(c);
   const unsure = isObject(u) && typeof u['run'] === 'string' && typeof u['at'] === 'number';
   return {
+    bootId: typeof b === 'string' ? b : segmentId,
     sequence: s as number,
     time: t,
     level: levels.includes(l as Level) ? (l as Level) : 'info',
@@ -90,6 +103,7 @@ function cursorOf(value: unknown): Cursor | undefined {
 
 /** What the spool stores besides its segments. */
 export interface SpoolState {
+  /** The start that wrote this. The next start does not continue it: a state can be copied or put back. */
   bootId: string;
   /** The management server has accepted all lines up to this sequence. */
   acked: number;

@@ -1,4 +1,4 @@
-import { boundedCaller, boundedFields, cutText } from '@platform/contract/log-limits';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
 import { Cell, type Clock, type LogLine } from '@platform/kit';
 import { Deduplicator } from './deduplicator.ts';
 import type { Mask } from './mask.ts';
@@ -29,7 +29,7 @@ export class SpoolWriter {
    */
   async enter(line: LogLine, cursor?: Cursor): Promise<void> {
     const { mask, clock, spool } = this.#parts;
-    const shown = cut(mask.line(line));
+    const shown = bounded(line, mask);
     const written = this.#isDeduplicating ? this.#deduplicator.take(shown, clock.now()) : [shown];
     if (!written.includes(shown)) this.#held.update((n) => n + 1);
     const stored = written.map((l) => this.#write(l, l === shown ? cursor : undefined));
@@ -58,15 +58,30 @@ export class SpoolWriter {
   }
 }
 
-/** Truncates the line to the limits. */
-function cut(line: LogLine): LogLine {
-  const { message, fields, caller, stack } = line;
-  const [first] = boundedFields([fields]);
-  return {
+/** Truncates the line to the limits and masks it. First cut, because masking takes time for each character. */
+function bounded(line: LogLine, mask: Mask): LogLine {
+  const { message, stack } = line;
+  const short = {
     ...line,
-    message: cutText(message),
-    fields: first ?? fields,
-    ...(caller && { caller: boundedCaller(caller) }),
-    ...(stack !== undefined && { stack: cutText(stack) }),
+    ...boundedParts(line),
+    message: head(message),
+    ...(stack !== undefined && { stack: head(stack) }),
   };
+  const shown = mask.line(short);
+  const again = (text: string, from: string, before: string): string =>
+    cutText(text, undefined, from === before ? undefined : before.length);
+  return {
+    ...shown,
+    ...boundedParts(shown),
+    message: again(shown.message, short.message, message),
+    ...(stack !== undefined && { stack: again(shown.stack ?? '', short.stack ?? '', stack) }),
+  };
+}
+
+/** At most as many characters as there may be bytes, between two characters. */
+const head = (text: string): string => text.slice(0, logLimits.messageBytes).replace(/[\ud800-\udbff]$/, '');
+
+function boundedParts({ fields, caller }: LogLine): Pick<LogLine, 'fields' | 'caller'> {
+  const [first] = boundedFields([fields]);
+  return { fields: first ?? fields, ...(caller && { caller: boundedCaller(caller) }) };
 }

@@ -1,51 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Level, LogLine } from '@platform/kit';
+import type { Level } from '@platform/kit';
 import { seededRandom } from '@platform/kit/testing';
-import { PowerCut, simDisk, type DiskFaults } from '../os/sim/disk.ts';
-import { SimFiles } from '../os/sim/files.ts';
-import { checksum } from '../storage/checksum.ts';
-import { decodeRecords, encodeRecord, type SpoolRecord } from './spool-record.ts';
-import { Spool, standardSpoolLimits, type SpoolLimits } from './spool.ts';
-
-const line = (message: string, level: Level = 'info'): LogLine => ({
-  time: 5,
-  level,
-  logger: 'a',
-  message,
-  fields: { n: 1 },
-});
-function sealed(json: string): Uint8Array {
-  return new TextEncoder().encode(`${checksum(new TextEncoder().encode(json))} ${json}\n`);
-}
-const at = (offset: number) => ({ cursor: { source: 'x', file: 'f', offset } });
-const read = (offset: number) => ({ file: 'f', offset });
-/** One segment per line. */
-const tiny: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 1 };
-const small: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 200, totalBytes: 1200 };
-
-async function world(limits = standardSpoolLimits) {
-  const [files, faults] = [new SimFiles(), {} as DiskFaults];
-  const disk = simDisk(files, faults);
-  let ids = 0;
-  const open = () => {
-    faults.isOff = false;
-    return Spool.open(disk, limits, () => `boot${++ids}`);
-  };
-  return { files, faults, open, spool: await open() };
-}
-const put = async (spool: Spool, ...lines: (string | LogLine)[]) => {
-  for (const l of lines) void spool.append(typeof l === 'string' ? line(l) : l);
-  await spool.flush();
-};
-const all = async (spool: Spool): Promise<string[]> => {
-  const got: string[] = [];
-  for (let batch = await spool.next(3); batch.length > 0; batch = await spool.next(3)) {
-    got.push(...batch.map((r) => `${r.sequence} ${r.message}`));
-    await spool.ack(batch.at(-1)!.sequence);
-  }
-  return got;
-};
+import { PowerCut } from '../os/sim/disk.ts';
+import type { SpoolRecord } from './spool-record.ts';
+import type { Spool } from './spool.ts';
+import { line, at, read, small, world, put, all } from '../../test/spool-world.ts';
 
 test('lines come back in order with numbers of their own, until they are acknowledged', async () => {
   const { spool } = await world();
@@ -80,7 +40,7 @@ test('everything survives a new start, numbers go on, and the cursor is kept', a
   await spool.flush();
   await spool.ack(2);
   const again = await open();
-  assert.equal(again.bootId, spool.bootId);
+  assert.notEqual(again.bootId, spool.bootId);
   assert.deepEqual(again.cursor('x'), read(77));
   await put(again, 'g');
   const got = await all(again);
@@ -95,7 +55,7 @@ test('numbers go on even when all segments are gone', async () => {
   for (const name of files.names().filter((n) => n.endsWith('.seg'))) files.remove(name);
   const again = await open();
   await put(again, 'e');
-  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['5 e']]);
+  assert.deepEqual(await all(again), ['5 e']);
 });
 
 test('segments that the cloud has taken are removed', async () => {
@@ -105,13 +65,19 @@ test('segments that the cloud has taken are removed', async () => {
   assert.equal(files.names().filter((n) => n.endsWith('.seg')).length, 1);
 });
 
-test('a damaged state is made anew from the segments: the same id, everything again', async () => {
+test('a damaged state is made anew from the segments: the same ids, everything again', async () => {
   const { spool, open, files } = await world();
   await put(spool, 'a', 'b');
   await spool.ack(1);
   files.put('spool/state', new TextEncoder().encode('00000000 {"bootId":"evil"'));
   const again = await open();
-  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['1 a', '2 b']]);
+  assert.deepEqual(
+    (await again.next(9)).map((r) => [r.bootId, r.sequence, r.message]),
+    [
+      [spool.bootId, 1, 'a'],
+      [spool.bootId, 2, 'b'],
+    ],
+  );
 });
 
 test('beyond the limit debug lines go first, then the oldest', async () => {
@@ -154,45 +120,6 @@ test('dropped lines are counted exactly', async () => {
   assert.equal(spool.counters.droppedLines, reported);
 });
 
-test('while the disk is full lines wait in memory, the debug ones go first, and all is stored later', async () => {
-  const { spool, faults } = await world({ ...standardSpoolLimits, pendingLines: 3 });
-  faults.isFull = true;
-  for (const m of ['a', 'b', 'c', 'd']) void spool.append(line(m, m === 'b' ? 'debug' : 'info'));
-  await assert.rejects(spool.flush(), /DISK_FULL/);
-  faults.isFull = false;
-  await spool.flush();
-  assert.deepEqual(
-    (await spool.next(9)).map((r) => r.message),
-    ['a', 'c', 'd', 'log lines were dropped'],
-  );
-});
-
-const drain = async (spool: Spool, max: number) => {
-  const got: SpoolRecord[] = [];
-  for (let seen = 0; ; seen = got.length) {
-    const more = (await spool.next(max)).filter((r) => !got.some((g) => g.sequence === r.sequence));
-    got.push(...more);
-    if (got.length === seen) return got;
-    await spool.ack(got.at(-1)!.sequence);
-  }
-};
-const sequences = (bytes: Uint8Array) => decodeRecords(bytes).map((r) => r.sequence);
-test('a write that fails half does not damage the lines after it, nor repeat its own', async () => {
-  for (const share of [0.3, 0.6, 0.999]) {
-    const { spool, open, faults } = await world();
-    await put(spool, 'a');
-    faults.cutIn = { changes: 1, share };
-    for (const m of ['b', 'c']) void spool.append(line(m));
-    await assert.rejects(spool.flush());
-    faults.isOff = false;
-    await put(spool, 'd');
-    assert.deepEqual(
-      (await all(await open())).map((m) => m.split(' ')[1]),
-      ['a', 'b', 'c', 'd'],
-    );
-  }
-});
-
 test('dropped lines are reported with their times, reason and number, and a dropped notice passes its count on', async () => {
   const { spool } = await world({ ...small, totalBytes: 500 });
   for (let i = 0; i < 60; i++) await put(spool, { ...line(`l${i}`, 'warn'), time: 1_000 * i });
@@ -224,123 +151,6 @@ test('beyond the limit warnings outlive infos, errors outlive warnings', async (
     got.join(),
   );
   assert.ok(count('error') > count('info') + 2, got.join());
-});
-
-const rubbish: readonly [string, Uint8Array][] = [
-  ['empty', new Uint8Array()],
-  ['garbage', Uint8Array.from({ length: 5_000 }, (_, i) => (i * 131) % 256)],
-  ['lines of another program', new TextEncoder().encode('hello\nworld\n'.repeat(50))],
-  ['lines of a newer version that mean nothing here', sealed('{"v":2,"lines":[1,2,3]}')],
-  ['lines with wrong types', sealed('{"s":"one","t":null,"l":7,"n":[],"m":{}}')],
-];
-for (const [name, bytes] of rubbish) {
-  test(`a segment that is ${name}: skipped, reported, and the others are read`, async () => {
-    const { spool, open, files } = await world(tiny);
-    for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
-    const last = files.names().findLast((n) => n.endsWith('.seg'));
-    files.put(last!, bytes);
-    const again = await open();
-    await put(again, 'e');
-    assert.deepEqual(await all(again), ['1 a', '2 b', '3 c', '5 e']);
-    assert.equal(again.problems.length, bytes.length > 0 ? 1 : 0);
-  });
-}
-
-test('an old segment that was damaged is not read at the start; its lines are counted as lost when it is their turn', async () => {
-  const { spool, open, files } = await world(tiny);
-  for (const m of ['a', 'b', 'c', 'd', 'e']) await put(spool, m);
-  const segments = files.names().filter((n) => n.endsWith('.seg'));
-  files.put(segments[1]!, new Uint8Array([1, 2, 3]));
-  const again = await open();
-  assert.deepEqual(again.problems, []);
-  const got = await drain(again, 9);
-  await again.flush();
-  got.push(...(await drain(again, 9)));
-  assert.deepEqual(
-    got.map((r) => r.message),
-    ['a', 'c', 'd', 'e', 'log lines were dropped'],
-  );
-  assert.deepEqual([got.at(-1)?.fields['lines_dropped'], got.at(-1)?.fields['because']], [1, 'damaged']);
-});
-
-test('a segment, a state and a folder that cannot be read: the spool opens and says so', async () => {
-  const { files, faults, spool } = await world(tiny);
-  for (const m of ['a', 'b', 'c']) await put(spool, m);
-  const disk = simDisk(files, faults);
-  const broken = async () => Promise.reject(new Error('EIO: i/o error'));
-  const segment = files.names().find((n) => n.endsWith('.seg'));
-  const unreadable = await Spool.open(
-    { ...disk, read: (f) => (f === segment ? broken() : disk.read(f)) },
-    small,
-    () => 'new',
-  );
-  assert.match(unreadable.problems.join(), /EIO/);
-  await put(unreadable, 'd');
-  assert.deepEqual(
-    (await all(unreadable)).map((m) => m.split(' ')[1]),
-    ['b', 'c', 'd'],
-  );
-  const nothing = await Spool.open({ ...disk, read: broken, list: broken }, small, () => 'new');
-  assert.equal(nothing.problems.length, 2);
-  await put(nothing, 'x');
-});
-
-test('on a disk without room for the state, taken segments are removed all the same, and no number comes twice', async () => {
-  const { spool, open, files, faults } = await world(small);
-  for (let i = 0; i < 12; i++) await put(spool, `line ${i}`);
-  const before = await drain(spool, 99);
-  faults.isFull = true;
-  await spool.ack(before.at(-1)!.sequence);
-  assert.ok(files.names().filter((n) => n.endsWith('.seg')).length <= 2);
-  faults.isFull = false;
-  const again = await open();
-  await put(again, 'fresh');
-  const fresh = (await drain(again, 99)).at(-1)!;
-  assert.ok(fresh.sequence > before.at(-1)!.sequence);
-});
-
-test('while the disk takes nothing, memory is bounded in lines and bytes, and each lost line is counted', async () => {
-  const { spool, faults } = await world({ ...standardSpoolLimits, pendingLines: 50, pendingBytes: 100_000 });
-  faults.isFull = true;
-  for (let i = 0; i < 1_000; i++) void spool.append(line(`${i} ${'x'.repeat(i % 5 === 0 ? 20_000 : 10)}`));
-  await assert.rejects(spool.flush());
-  const { waitingLines, droppedLines } = spool.counters;
-  assert.equal(waitingLines + droppedLines, 1_000);
-  assert.ok(waitingLines <= 50);
-  faults.isFull = false;
-  await spool.flush();
-  const reported = (await drain(spool, 99)).reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
-  assert.equal(reported, droppedLines);
-});
-
-test('while the disk takes nothing, lines can be sent from memory; each is stored or sent so, never both', async () => {
-  const { spool, open, faults } = await world();
-  await put(spool, 'a');
-  faults.isFull = true;
-  void spool.append(line('b'), at(7));
-  for (let i = 0; i < 3; i++) {
-    assert.equal(spool.nextLoose(9).records.length, 0, 'not at once');
-    await assert.rejects(spool.flush());
-  }
-  const loose = spool.nextLoose(9);
-  assert.deepEqual(
-    loose.records.map((r) => [r.sequence, r.message]),
-    [[1, 'b']],
-  );
-  assert.notEqual(loose.bootId, spool.bootId);
-  void spool.append(line('c'));
-  assert.equal(spool.nextLoose(9).records.length, 1, 'the same again until it is acknowledged');
-  assert.deepEqual([spool.hasLoose, spool.counters.waitingLines], [true, 3]);
-  faults.isFull = false;
-  await spool.flush();
-  spool.ackLoose(1);
-  assert.deepEqual([spool.hasLoose, spool.nextLoose(9).records.length], [false, 0]);
-  assert.deepEqual(spool.cursor('x'), read(7));
-  await spool.saveState();
-  assert.deepEqual(
-    (await all(await open())).map((m) => m.split(' ')[1]),
-    ['a', 'c'],
-  );
 });
 
 test('a batch is bounded in bytes, but never empty', async () => {
@@ -376,18 +186,6 @@ test('a dropped debug line does not take the cursor with it', async () => {
   assert.deepEqual(again.cursor('x'), read(9));
 });
 
-test('records: torn and damaged lines are left out, the rest is read', () => {
-  assert.equal(checksum(new TextEncoder().encode('123456789')), 'cbf43926');
-  const bytes = [1, 2, 3].map((sequence) => encodeRecord({ ...line(`zeile ü ${sequence}`), sequence }));
-  const joined = Buffer.concat(bytes);
-  for (let cut = 0; cut <= joined.length; cut++) {
-    const whole = sequences(joined.subarray(0, cut));
-    assert.deepEqual(whole, [1, 2, 3].slice(0, whole.length));
-  }
-  joined[bytes[0]!.length + 20]! ^= 1;
-  assert.deepEqual(sequences(joined), [1, 3]);
-});
-
 test('the power may fail in any write: what was acknowledged comes out once, in order, with one number for ever', async () => {
   const random = seededRandom(11);
   for (let cut = 1; cut <= 60; cut++) {
@@ -417,7 +215,7 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
           } else {
             const batch = await spool.next(4);
             for (const r of batch) {
-              const key: string = `${spool.bootId}/${r.sequence}`;
+              const key = `${r.bootId}/${r.sequence}`;
               assert.equal(cloud.get(key) ?? r.message, r.message, `cut ${cut}: number ${key} was given twice`);
               cloud.set(key, r.message);
             }
@@ -434,7 +232,7 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
       delete faults.cutIn;
       faults.isOff = false;
       for (let batch = await spool.next(9); batch.length > 0; batch = await spool.next(9)) {
-        for (const r of batch) cloud.set(`${spool.bootId}/${r.sequence}`, r.message);
+        for (const r of batch) cloud.set(`${r.bootId}/${r.sequence}`, r.message);
         await spool.ack(batch.at(-1)!.sequence);
       }
       const arrived = [...cloud.values()].filter((m) => /^m\d+$/.test(m));

@@ -8,6 +8,8 @@ import {
   countOf,
   findSegments,
   levelsOf,
+  mergeable,
+  mergedSegment,
   newSegment,
   spoolFolder,
   spoolStateFile,
@@ -52,8 +54,10 @@ export const standardSpoolLimits: SpoolLimits = {
 };
 
 /**
- * A durable queue of log lines: plain segment files of checksummed lines. Each line has a unique sequence. Spool ID and
- * sequence identify the line permanently, so the server stores it once even if it is sent again.
+ * A durable queue of log lines: plain segment files of checksummed lines. The boot ID of the start that stored a line
+ * and its sequence identify it permanently, so the server stores it once even if it is sent again. Each start has a boot
+ * ID of its own, because a folder can be copied or put back and then be continued twice. Sequences increase over all
+ * starts: they give the order, and `acked` and `cursors` need no boot ID.
  *
  * Order of writes: a line is on disk before it can be sent. The state is on disk before the last segment is removed, so
  * that no sequence is assigned twice. After a restart, existing segments are never appended to: a torn end stays at the
@@ -95,12 +99,13 @@ export class Spool {
   /**
    * Opens the spool that an earlier agent left. Skips unreadable parts and lists them in `problems`. Never throws.
    *
-   * @param newId - returns a random ID: for a new spool, and for lines that are sent without being stored.
+   * @param newId - returns a random ID: for the lines of this start, and for those sent without being stored.
    */
   static async open(disk: Disk, limits: SpoolLimits, newId: () => string): Promise<Spool> {
-    return new Spool(disk, limits, await findSegments(disk, newId), newId());
+    return new Spool(disk, limits, await findSegments(disk, newId()), newId());
   }
 
+  /** Identity of the lines that this start stores. */
   get bootId(): string {
     return this.#state.bootId;
   }
@@ -208,16 +213,16 @@ export class Spool {
    * While the disk rejects writes: returns the oldest lines in memory, under a separate ID because their sequences are
    * not stored. They are lost if this agent dies before `ackLoose`.
    */
-  nextLoose(max: number): { bootId: string; records: readonly SpoolRecord[] } {
+  nextLoose(max: number): readonly SpoolRecord[] {
     if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
       // Each line is tried on the disk first: otherwise the agent would not notice that the disk accepts writes again.
       const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, mostLoose);
       this.#forget(taken);
       this.#loose = taken.flatMap((entry) =>
-        entry.line ? [{ record: { ...entry.line, sequence: ++this.#lastLoose }, entry }] : [],
+        entry.line ? [{ record: { ...entry.line, bootId: this.#looseId, sequence: ++this.#lastLoose }, entry }] : [],
       );
     }
-    return { bootId: this.#looseId, records: this.#loose.map(({ record }) => record).slice(0, max) };
+    return this.#loose.map(({ record }) => record).slice(0, max);
   }
 
   ackLoose(sequence: number): void {
@@ -304,16 +309,17 @@ export class Spool {
     if (lines.length + markers.length > 0) this.activity.update((n) => n + 1);
   }
 
-  async #append(lines: readonly Omit<SpoolRecord, 'sequence'>[]): Promise<void> {
+  async #append(lines: readonly Omit<SpoolRecord, 'bootId' | 'sequence'>[]): Promise<void> {
     if (lines.length === 0) return;
     const first = this.#state.last + 1;
     let sequence = this.#state.last;
-    const records = lines.map((line): SpoolRecord => ({ ...line, sequence: ++sequence }));
-    const bytes = joined(records.map(encodeRecord));
+    const { bootId } = this;
+    const records = lines.map((line): SpoolRecord => ({ ...line, bootId, sequence: ++sequence }));
+    const bytes = encoded(records, bootId);
     // Sequences of a partly failed write are not reused: its torn lines may be read after a restart.
     this.#change({ last: sequence });
     const open = this.#active && this.#active.bytes < this.#limits.segmentBytes ? this.#active : undefined;
-    const active = open ?? newSegment(`${this.bootId}.${String(first).padStart(12, '0')}.seg`, first);
+    const active = open ?? newSegment(bootId, first);
     if (open) {
       try {
         await this.#disk.append(`${spoolFolder}/${active.name}`, bytes);
@@ -327,6 +333,7 @@ export class Spool {
       this.#segments.push(active);
       this.#active = active;
       await this.#mend();
+      await this.#merge();
     }
     active.last = sequence;
     active.bytes += bytes.length;
@@ -339,10 +346,33 @@ export class Spool {
     if (!torn || !this.#segments.includes(torn)) return;
     try {
       const records = await this.#read(torn);
-      await this.#disk.write(`${spoolFolder}/${torn.name}`, joined(records.map(encodeRecord)));
+      await this.#disk.write(`${spoolFolder}/${torn.name}`, encoded(records, torn.bootId));
       this.#torn = undefined;
     } catch {
       // retried at the next segment
+    }
+  }
+
+  /** Bounds the number of files: offline, an agent that is restarted over and over begins a segment each time. */
+  async #merge(): Promise<void> {
+    const closed = this.#segments.filter((s) => s !== this.#active && s !== this.#torn);
+    for (const group of mergeable(closed, this.#limits.segmentBytes)) {
+      try {
+        const records = (await Promise.all(group.map((segment) => this.#read(segment)))).flat();
+        const merged = mergedSegment(group, 0);
+        const bytes = encoded(records, merged.bootId);
+        await this.#disk.write(`${spoolFolder}/${merged.name}`, bytes);
+        this.#segments = this.#segments.flatMap((s) =>
+          s === group[0]
+            ? [{ ...merged, bytes: bytes.length, lines: levelsOf(records) }]
+            : group.includes(s)
+              ? []
+              : [s],
+        );
+        for (const { name } of group) await this.#disk.remove(`${spoolFolder}/${name}`);
+      } catch {
+        return; // retried at the next segment
+      }
     }
   }
 
@@ -378,7 +408,7 @@ export class Spool {
   async #thin(segment: Segment, level: Level): Promise<boolean> {
     const records = await this.#read(segment);
     const kept = records.filter((r) => r.level !== level);
-    const bytes = joined(kept.map(encodeRecord));
+    const bytes = encoded(kept, segment.bootId);
     try {
       await this.#save(); // one of them may hold the newest cursor
       await this.#disk.write(`${spoolFolder}/${segment.name}`, bytes);
@@ -424,7 +454,7 @@ export class Spool {
     if (this.#head?.segment === segment && this.#head.bytes === segment.bytes) return this.#head.records;
     const bytes = await this.#disk.read(`${spoolFolder}/${segment.name}`);
     // Records beyond `last` come from a failed write; those lines have new sequences.
-    const records = bytes ? decodeRecords(bytes).filter((r) => r.sequence <= segment.last) : [];
+    const records = bytes ? decodeRecords(bytes, segment.bootId).filter((r) => r.sequence <= segment.last) : [];
     segment.lines ??= levelsOf(records);
     this.#head = { segment, bytes: segment.bytes, records };
     return records;
@@ -450,7 +480,8 @@ const sizeOf = ({ message, fields, caller, stack }: LogLine): number =>
   (caller ? JSON.stringify(caller).length : 0) +
   Object.values(fields).reduce<number>((sum, v) => sum + (typeof v === 'string' ? v.length : 16), 0);
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function encoded(records: readonly SpoolRecord[], segmentId: string): Uint8Array {
+  const parts = records.map((record) => encodeRecord(record, segmentId));
   const whole = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
   let at = 0;
   for (const p of parts) {

@@ -58,7 +58,8 @@ export async function storeLines(
 
 export interface SendParts {
   cloud: Cloud;
-  host: string;
+  /** Read again for each batch: the machine may be renamed. */
+  hostname: () => string;
   time: DeviceTime;
   isReached: Cell<boolean>;
   clock: Clock;
@@ -67,7 +68,6 @@ export interface SendParts {
 }
 
 interface Batch {
-  readonly bootId: string;
   readonly records: readonly SpoolRecord[];
   readonly acknowledge: (sequence: number) => Promise<void>;
 }
@@ -116,7 +116,7 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
       spool.lose('refused', 1, first.time, last.time);
     }
     await batch.acknowledge(last.sequence);
-    for (const record of batch.records) state.ahead.delete(nameOf(batch.bootId, record));
+    for (const record of batch.records) state.ahead.delete(nameOf(record));
     await cursor.advanced();
   }
 }
@@ -124,18 +124,13 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
 async function nextBatch(spool: Spool, most: number): Promise<Batch> {
   // Unstored lines are older than everything stored since.
   const records = spool.hasLoose ? [] : await spool.next(most, batchBytes);
-  if (records.length > 0) return { bootId: spool.bootId, records, acknowledge: (n) => spool.ack(n) };
-  return { ...spool.nextLoose(most), acknowledge: async (n) => spool.ackLoose(n) };
+  if (records.length > 0) return { records, acknowledge: (n) => spool.ack(n) };
+  return { records: spool.nextLoose(most), acknowledge: async (n) => spool.ackLoose(n) };
 }
 
-async function sendBatch(
-  { bootId, records }: Batch,
-  parts: SendParts,
-  state: SendState,
-  signal: AbortSignal,
-): Promise<void> {
-  const unsent = records.filter((r) => !state.ahead.has(nameOf(bootId, r)));
-  await sendRecords(unsent, bootId, parts, signal);
+async function sendBatch({ records }: Batch, parts: SendParts, state: SendState, signal: AbortSignal): Promise<void> {
+  const unsent = records.filter((r) => !state.ahead.has(nameOf(r)));
+  await sendRecords(unsent, parts, signal);
   state.failures = 0;
   state.most = Math.min(state.most * 2, batchLines);
   if (state.most === batchLines) state.tries = 0;
@@ -143,11 +138,11 @@ async function sendBatch(
 
 async function sendRecords(
   records: readonly SpoolRecord[],
-  bootId: string,
-  { cloud, host, time }: SendParts,
+  { cloud, hostname, time }: SendParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const logs = records.map((r) => entryOf(time.corrected(r), host, bootId));
+  const host = hostname();
+  const logs = records.map((r) => entryOf(time.corrected(r), host));
   if (logs.length > 0) await cloud.log({ id: cloud.partId, logs }, signal);
 }
 
@@ -180,14 +175,14 @@ async function acceptsAnother(
   { ahead, tries }: SendState,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { bootId, records } = await nextBatch(spool, batchLines);
+  const { records } = await nextBatch(spool, batchLines);
   const others = records.slice(1);
-  const untried = others.filter((r) => !ahead.has(nameOf(bootId, r)));
+  const untried = others.filter((r) => !ahead.has(nameOf(r)));
   const choice = untried.length > 0 ? untried : others;
   const other = choice[tries % choice.length];
   if (!other) return false;
-  await sendRecords([other], bootId, parts, signal);
-  ahead.add(nameOf(bootId, other));
+  await sendRecords([other], parts, signal);
+  ahead.add(nameOf(other));
   return true;
 }
 
@@ -210,11 +205,11 @@ function cursorSaver(spool: Spool, clock: Clock) {
   };
 }
 
-const nameOf = (bootId: string, { sequence }: SpoolRecord): string => `${bootId} ${sequence}`;
+const nameOf = ({ bootId, sequence }: SpoolRecord): string => `${bootId} ${sequence}`;
 
 const codeIn = (error: unknown): Code | undefined => (error instanceof ConnectError ? error.code : undefined);
 
-function entryOf(r: SpoolRecord, host: string, bootId: string): MessageInitShape<typeof LogEntrySchema> {
+function entryOf(r: SpoolRecord, host: string): MessageInitShape<typeof LogEntrySchema> {
   return {
     host,
     level: r.level,
@@ -225,6 +220,6 @@ function entryOf(r: SpoolRecord, host: string, bootId: string): MessageInitShape
     ...(r.caller && { caller: r.caller as JsonObject }),
     ...(r.stack !== undefined && { stack: r.stack }),
     sequence: BigInt(r.sequence),
-    bootId,
+    bootId: r.bootId,
   };
 }

@@ -15,4 +15,12 @@ export type JoinFailure =
 
 /** `portal`: connected, but another captive portal wants something; `no-internet`, `no-cloud`: connected, but no more;
  * `ipv6-only`: connected without IPv4, and no internet. */
-export type AttemptResult = 'ok' | 'trying' | 'portal' | 'no-internet' | 'ipv6-only' | 'no-cloud' | JoinFailure;
+export type AttemptResult =
+  | 'ok'
+  | 'trying'
+  | 'portal'
+  | 'no-internet'
+  | 'ipv6-only'
+  | 'unchecked'
+  | 'no-cloud'
+  | JoinFailure;

@@ -24,10 +24,13 @@ export interface Observation {
   hasRadio: boolean;
   /** The connected WiFi network on that radio, never the hotspot; null: none. */
   wifi: { profile: string } | null;
+  /** Profile that the operating system is connecting on that radio right now; absent: none. */
+  connecting?: string;
   /** Another connected link: wired, tethered, a second radio. True if the links are unknown (no NetworkManager). */
   hasOtherLink: boolean;
+  /** `unknown`: not measured over these links, or too long ago. */
   connectivity: Connectivity;
-  /** The management server answered recently. */
+  /** The management server answered within about a minute. */
   isCloudReached: boolean;
   known: readonly KnownNetwork[];
   /** `seen`: ms of the monotonic clock. */
@@ -78,6 +81,7 @@ export function attemptResult(answer: JoinAnswer, mode: Mode, isChosen: boolean)
   if (!answer.ok) return answer.reason;
   if (answer.connectivity === 'full' || answer.isCloudReached || (mode === 'single' && isChosen)) return 'ok';
   if (answer.connectivity === 'portal') return 'portal';
+  if (answer.connectivity === 'unknown') return 'unchecked';
   return answer.isIpv6Only === true ? 'ipv6-only' : 'no-internet';
 }
 
@@ -133,6 +137,25 @@ export function candidates(choice: Choice, during: 'normal' | 'provisioning', no
     .filter(({ profile }) => profile !== choice.connected)
     .filter((network) => isInReach(network, choice, now) && isDue(network, choice, now))
     .map(({ profile }) => profile);
+}
+
+/**
+ * Networks to try although the machine is online by one of lower priority: in reach, and due.
+ *
+ * @returns profiles, the first to try first
+ */
+export function higherOnes(choice: Choice, now: number): readonly string[] {
+  const higher = abovePriority(choice);
+  return candidates(choice, 'provisioning', now).filter((profile) => higher.has(profile));
+}
+
+/** Profiles that take precedence over the connected one; empty: it is not known, or leads. */
+export function abovePriority({ known, chosen, connected }: Choice): ReadonlySet<string> {
+  const own = known.find(({ profile }) => profile === connected);
+  if (!own || isPrimary(own.profile, known, chosen)) return new Set();
+  return new Set(
+    known.filter((one) => one.profile === chosen || one.priority > own.priority).map(({ profile }) => profile),
+  );
 }
 
 /**

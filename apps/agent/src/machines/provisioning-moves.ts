@@ -52,7 +52,7 @@ export const moves = {
   openedFresh: move(['offline'], 'opening', 'the machine has no credentials and knows no network'),
   openedUnconfigured: move(['online'], 'opening', 'the machine has no credentials'),
   openedRefused: move(
-    ['online'],
+    ['online', 'offline'],
     'opening',
     'the set-up code that a user entered was refused, or waits for its server',
   ),
@@ -85,6 +85,7 @@ export const moves = {
   ),
 
   joinsKnown: move(['offline'], 'joining', 'a network of the mode is visible'),
+  triesHigher: move(['online'], 'joining', 'a network of higher priority is in reach'),
   joinsRound: move(['searching'], 'joining', 'each known network is tried once'),
   joinsNext: move(['joining'], 'joining', 'the network before could not be used'),
 

@@ -13,6 +13,12 @@ export interface Limits {
   rebootAfterOffline: number;
   /** Given to the port with each join. */
   join: number;
+  /** A WiFi link that stopped leading to the internet is left after this time: a second check may find it well. */
+  doubt: number;
+  /** A WiFi link whose way to the internet is not measured is left after this time. */
+  unchecked: number;
+  /** Longest time between two attempts to leave a network for one of higher priority; the first is `retryConnection`. */
+  longestClimb: number;
   /** A join without an answer has failed: `join`, and the time that a check of the connectivity takes. */
   joinAnswer: number;
   scanAnswer: number;
@@ -33,9 +39,12 @@ export interface Limits {
 /** `replyGrace` + `joinAnswer` < 60 s: a wrong password leads back to the hotspot within a minute. */
 export const standardLimits = {
   join: 50_000,
+  doubt: 20_000,
+  unchecked: 30_000,
+  longestClimb: 3_600_000,
   joinAnswer: 56_000,
   scanAnswer: 20_000,
-  hotspotAnswer: 60_000,
+  hotspotAnswer: 300_000,
   replyGrace: 3_000,
   rebootAnswer: 300_000,
   unseen: 60_000,
@@ -80,9 +89,16 @@ export type Event =
   /** A user ended provisioning without entering anything. */
   | { is: 'exited' }
   | { is: 'forced' }
+  /** A change of the networks is tried under a checkpoint, or is over. */
+  | { is: 'changing'; isChanging: boolean }
+  /** A set-up code waits to be redeemed, or no longer. */
+  | { is: 'codePending'; isPending: boolean }
   /** Answers, with the number of the effect that they answer. */
   | { is: 'joined'; id: number; answer: JoinAnswer }
-  | { is: 'hotspot'; id: number; ok: boolean; problem: string }
+  /** `settings`: those that the hotspot was started with; absent: the newest. */
+  | { is: 'hotspot'; id: number; ok: boolean; problem: string; settings?: string }
+  /** Whether a phone is connected to the hotspot; reported while it runs with earlier settings. */
+  | { is: 'clients'; hasClient: boolean }
   | { is: 'scanned'; id: number; ok: boolean }
   /** The reboot could not be stored or started. */
   | { is: 'notRebooted' }
@@ -131,6 +147,14 @@ export interface Memory {
   seen: Observation | null;
   sightings: Sightings;
   tried: Readonly<Record<string, number>>;
+  /** Since when the WiFi link is as it is; null: there is none. */
+  linkSince: number | null;
+  /** When the operating system began to connect a profile by itself, first since the connection was lost. */
+  awaited: Readonly<Record<string, number>>;
+  /** The last attempt to leave a network for one of higher priority, and how many in a row did not succeed. */
+  climb: { at: number; failures: number };
+  isChanging: boolean;
+  isCodePending: boolean;
   /** The network that a user entered last, unless it failed. */
   chosen: string | null;
   /** Exactly one of the two is null. */
@@ -148,6 +172,10 @@ export interface Memory {
   lastEntered: { profile: string; result: AttemptResult; at: number } | null;
   hotspotFailures: number;
   hotspotProblem: string;
+  /** When the settings of the hotspot have changed last. */
+  hotspotChangedAt: number;
+  /** A phone may be connected to the hotspot. */
+  hasClient: boolean;
   /** No start of the hotspot before. */
   hotspotFrom: number;
   record: RebootRecord;

@@ -1,16 +1,23 @@
 // Network provisioning: when the hotspot runs, which network is joined when, and when the machine is rebooted for being
 // offline. Pure; docs/provisioning.md explains it, provisioning-moves.ts lists every transition.
 import { assertNever } from '@platform/kit';
-import { attemptResult, isPrimary, roundOf, roundOfNew } from './network-rules.ts';
+import type { AttemptResult } from './join-results.ts';
+import { attemptResult, isPrimary, type JoinAnswer, roundOf, roundOfNew } from './network-rules.ts';
 import {
   canOpen,
   choiceOf,
+  climbFrom,
+  connectingUntil,
   freeFrom,
+  heldUntil,
+  isBelow,
   isConfigured,
   isRebootDue,
   isUserActive,
+  losesNoUser,
   rebootAt,
   remember,
+  toClimb,
   toTry,
   withClocks,
 } from './provisioning-memory.ts';
@@ -29,6 +36,11 @@ export const initial = (settings: Settings, credentials: Credentials, record: Re
     seen: null,
     sightings: {},
     tried: {},
+    linkSince: null,
+    awaited: {},
+    climb: { at: -Infinity, failures: 0 },
+    isChanging: false,
+    isCodePending: false,
     chosen: null,
     onlineSince: null,
     offlineSince: now,
@@ -39,6 +51,8 @@ export const initial = (settings: Settings, credentials: Credentials, record: Re
     lastEntered: null,
     hotspotFailures: 0,
     hotspotProblem: '',
+    hotspotChangedAt: -Infinity,
+    hasClient: false,
     hotspotFrom: -Infinity,
     record,
     nextId: 1,
@@ -106,7 +120,9 @@ type OpenMove = { [I in MoveId]: (typeof moves)[I]['to'] extends 'opening' ? I :
 function open(s: State, by: OpenMove, now: number, ...before: Effect[]): Next {
   const id = s.memory.nextId;
   const until = now + s.memory.settings.limits.hotspotAnswer;
-  const next = withMemory(s, { nextId: id + 1, isCodeRefused: false });
+  // The time of a forced hotspot begins when it is on the air.
+  const forcedUntil = s.memory.forcedUntil === null ? null : Infinity;
+  const next = withMemory(s, { nextId: id + 1, isCodeRefused: false, forcedUntil });
   return go(next, by, { at: 'opening', id, until }, now, ...before, {
     do: 'startHotspot',
     id,
@@ -161,7 +177,16 @@ function inOnline(s: State, now: number): Next {
   if (canOpen(m, now) && m.forcedUntil !== null) return open(next, 'openedForced', now);
   if (canOpen(m, now) && m.isCodeRefused) return open(next, 'openedRefused', now);
   if (canOpen(m, now) && !isConfigured(m) && now >= freeFrom(m)) return open(next, 'openedUnconfigured', now);
-  return stay(next);
+  const higher = toClimb(m, now);
+  return hasFirst(higher) ? climb(next, higher, now) : stay(next);
+}
+
+/** Tries the networks of higher priority, and goes back to the one in use if none of them works. */
+function climb(s: State, higher: readonly [string, ...string[]], now: number): Next {
+  const m = s.memory;
+  const back = m.seen?.wifi ? [m.seen.wifi.profile] : [];
+  const next = withMemory(s, { climb: { at: now, failures: m.climb.failures + 1 } });
+  return join(next, 'triesHigher', { of: 'normal', profiles: [...higher, ...back] }, now);
 }
 
 function inOffline(s: State, now: number): Next {
@@ -173,11 +198,16 @@ function inOffline(s: State, now: number): Next {
   if (canOpen(m, now)) {
     const offline = now - (m.offlineSince ?? now);
     if (m.forcedUntil !== null) return open(next, 'openedForced', now);
+    if (m.isCodeRefused && m.seen?.wifi) return open(next, 'openedRefused', now);
     if (!isConfigured(m) && m.seen?.known.length === 0) return open(next, 'openedFresh', now);
     if (offline >= m.settings.limits.offlineBeforeHotspot) return open(next, 'openedOffline', now);
   }
+  if (now < heldUntil(m) || now < connectingUntil(m)) return stay(next);
   const profiles = toTry(m, 'normal', now);
-  return hasFirst(profiles) ? join(next, 'joinsKnown', { of: 'normal', profiles }, now) : stay(next);
+  if (!hasFirst(profiles)) return stay(next);
+  // What is left because it does not work was tried until now.
+  const left = m.seen?.wifi ? { tried: { ...m.tried, [m.seen.wifi.profile]: now } } : {};
+  return join(withMemory(next, left), 'joinsKnown', { of: 'normal', profiles }, now);
 }
 
 function reboot(s: State, by: 'rebooted' | 'rebootedProvisioning', now: number, ...before: Effect[]): Next {
@@ -186,11 +216,15 @@ function reboot(s: State, by: 'rebooted' | 'rebootedProvisioning', now: number, 
   return go(withMemory(s, { record }), by, { at: 'rebooting', until }, now, ...before, { do: 'reboot', record });
 }
 
+const forcedFrom = ({ forcedUntil, settings }: Memory, now: number): number | null =>
+  forcedUntil === null ? null : now + settings.limits.retryConnection;
+
 function inOpening(s: Extract<State, { at: 'opening' }>, e: Event | Due, now: number): Next {
   const answer = e.is === 'hotspot' && e.id === s.id ? e : null;
   if (answer?.ok === true) {
-    const phase = { at: 'hotspot', settings: s.memory.settings.hotspot } as const;
-    return go(withMemory(s, { hotspotFailures: 0, hotspotProblem: '' }), 'started', phase, now);
+    const phase = { at: 'hotspot', settings: answer.settings ?? s.memory.settings.hotspot } as const;
+    const next = withMemory(s, { hotspotFailures: 0, hotspotProblem: '', forcedUntil: forcedFrom(s.memory, now) });
+    return go(next, 'started', phase, now);
   }
   if (!answer && now < s.until) return stay(s);
   const { hotspotFailures, settings } = s.memory;
@@ -199,6 +233,7 @@ function inOpening(s: Extract<State, { at: 'opening' }>, e: Event | Due, now: nu
     hotspotFailures: Math.min(hotspotFailures + 1, 30),
     hotspotProblem: answer ? answer.problem : 'no answer',
     hotspotFrom: now + wait,
+    forcedUntil: forcedFrom(s.memory, now),
   });
   // A radio that cannot be a hotspot can still join: rule 3 is all that brings this machine back.
   return afterHotspot(next, now, ...(answer ? [] : [stopHotspot]));
@@ -232,6 +267,8 @@ function inHotspot(s: Extract<State, { at: 'hotspot' }>, e: Event | Due, now: nu
     return go(next, 'exited', { at: 'closing', until: now + limits.replyGrace }, now);
   }
   if (e.is === 'channelForbidden') return open(s, 'moved', now, stopHotspot);
+  const isReopening = s.settings !== m.settings.hotspot && losesNoUser(m, now);
+  if (isReopening && m.forcedUntil !== null) return open(s, 'reopened', now, stopHotspot);
   if (isUserActive(m, now) || m.forcedUntil !== null) return stay(s);
   if (isRebootDue(m, now)) return reboot(s, 'rebootedProvisioning', now, stopHotspot);
   if (isConfigured(m)) {
@@ -239,7 +276,7 @@ function inHotspot(s: Extract<State, { at: 'hotspot' }>, e: Event | Due, now: nu
     const profiles = roundOfNew(choiceOf(m), now);
     if (hasFirst(profiles)) return join(s, 'knownReturned', { of: 'round', profiles }, now, stopHotspot);
   }
-  if (s.settings !== m.settings.hotspot) return open(s, 'reopened', now, stopHotspot);
+  if (isReopening) return open(s, 'reopened', now, stopHotspot);
   if (now - s.since < limits.retryConnection || m.onlineSince !== null) return stay(s);
   return search(s, 'retryTimeout', now, stopHotspot);
 }
@@ -270,16 +307,25 @@ function inJoining(s: Extract<State, { at: 'joining' }>, e: Event | Due, now: nu
   const answer = e.is === 'joined' && e.id === s.id ? e.answer : null;
   if (!answer && now < s.until) return stay(s);
   if (!s.memory.settings.isManaged) return disable(s, now);
-  const { seen, chosen, settings } = s.memory;
+  const { seen, chosen } = s.memory;
   const isEntered = s.of === 'user' || s.of === 'entered';
   const leads = isEntered || isPrimary(s.profile, seen?.known ?? [], chosen);
-  const result = attemptResult(answer ?? { ok: false, reason: 'timed-out' }, settings.mode, leads);
+  const result = joinResult(s.memory, answer ?? { ok: false, reason: 'timed-out' }, leads);
   const entered = isEntered ? { lastEntered: { profile: s.profile, result, at: now } } : {};
   if (answer?.ok !== true || result !== 'ok') return joinFailed(withMemory(s, entered) as typeof s, now);
   const { connectivity, isCloudReached } = answer;
   const joined = seen && { ...seen, wifi: { profile: s.profile }, connectivity, isCloudReached };
-  const memory = { ...s.memory, ...entered, seen: joined, ...(isEntered ? { chosen: s.profile } : {}) };
-  return go({ ...s, memory: withClocks(memory, now) }, 'joined', { at: 'online' }, now);
+  const memory = { ...s.memory, ...entered, seen: joined, linkSince: now, ...(isEntered ? { chosen: s.profile } : {}) };
+  const next = withClocks(memory, now);
+  const climbed = isBelow(next) ? next.climb : { ...next.climb, failures: 0 };
+  return go({ ...s, memory: { ...next, climb: climbed } }, 'joined', { at: 'online' }, now);
+}
+
+/** A link is not left while a set-up code waits for its server, nor because there was nothing to check it with. */
+function joinResult(m: Memory, answer: JoinAnswer, leads: boolean): AttemptResult {
+  const result = attemptResult(answer, m.settings.mode, leads);
+  if (!answer.ok || result === 'ok' || isConfigured(m)) return result;
+  return m.isCodePending || answer.connectivity === 'unknown' ? 'ok' : result;
 }
 
 function joinFailed(s: Extract<State, { at: 'joining' }>, now: number): Next {
@@ -336,7 +382,11 @@ function nextChange(s: State, now: number): number {
     m.userAt + limits.userIdle,
     m.forcedUntil ?? Infinity,
     m.hotspotFrom,
+    heldUntil(m),
+    connectingUntil(m),
+    climbFrom(m),
     s.since + limits.retryConnection,
+    m.hotspotChangedAt + limits.retryConnection,
     freeFrom(m),
     rebootAt(m),
     (m.offlineSince ?? Infinity) + limits.offlineBeforeHotspot,

@@ -9,6 +9,8 @@ export interface Limits {
   kill: number;
   firstBackOff: number;
   maxBackOff: number;
+  /** Until the next start after the machine lacked a resource. */
+  lacking: number;
   /** An exit after running this long counts as the first failure. */
   steady: number;
 }
@@ -19,6 +21,7 @@ export const standardLimits: Omit<Limits, 'startTimeout'> = {
   kill: 10_000,
   firstBackOff: 1_000,
   maxBackOff: 300_000,
+  lacking: 30_000,
   steady: 60_000,
 };
 
@@ -42,7 +45,8 @@ export type State = Phase & { goal: Goal; failures: number };
 export type Event =
   | { is: 'wanted'; goal: Goal }
   | { is: 'restart' }
-  | { is: 'notStarted'; error: string }
+  /** `lacksResource`: the machine has no room or no file descriptor, so the server did not fail. */
+  | { is: 'notStarted'; error: string; lacksResource?: boolean }
   | { is: 'ready' }
   /** The process ended, in any state; sent once per process. */
   | { is: 'exited' }
@@ -89,6 +93,8 @@ export function step(s: State, e: Event, now: number, l: Limits): Next {
       return enter(s, s);
     case 'starting':
       if (e.is === 'ready') return enter(s, { at: 'running', since: now });
+      if (e.is === 'notStarted' && e.lacksResource === true && s.goal.run === 'yes')
+        return enter(s, { at: 'waiting', until: now + l.lacking });
       if (e.is === 'notStarted' || e.is === 'exited') return failed(s, failures + 1, now, l);
       if (e.is === 'restart') return stop(s, now);
       // Spec, advanced_settings: a server that is not ready in time is killed and started again. QUIT first, for its

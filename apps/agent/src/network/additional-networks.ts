@@ -1,37 +1,23 @@
-import { errorText, type Cell, within, type Clock, type Log } from '@platform/kit';
+import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Checkpoint, Network, NetworkState } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
-import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
-import { ChangeUndo } from './change-undo.ts';
+import { contentOf, type ConfigContent } from '../state/state.ts';
 import { digestOfAll, planNetworks, profileOf, type NetworkStep } from './additional-plan.ts';
-import { linksOf } from './observation.ts';
+import { isRisky, problemAfter, untilBack, type ChangeProblem } from './change-proof.ts';
 import type { AdditionalNetwork, NetworkSettings } from './network-settings.ts';
+import { retryText, type Rejected } from './rejected-change.ts';
+import type { NetworkTrials } from './refused-change.ts';
 
-const rejectedFile = 'state/network-change.json';
 /** NetworkManager itself rolls back after this time, even if this process has died. */
 const checkpointSeconds = 180;
-/** For contact with the management server after a change. */
-const contactMs = 60_000;
-const contactEveryMs = 5_000;
-const joinMs = 60_000;
 const firstRetryMs = 10_000;
 const longestRetryMs = 10 * 60_000;
 
-/** A configuration of networks that cut this machine off. */
-interface Rejected {
-  digest: string;
-  /** A clause without a full stop. */
-  reason: string;
-  sinceWall: number;
-}
-
-/** How far the additional networks of a revision are applied. */
-export interface NetworksApplied {
-  /** Newest applied revision; 0: none yet. */
-  revision: number;
-  /** Why a newer one is not applied; undefined: it is, or it is being applied. */
+/** The configuration whose additional networks are applied; `noContent`: none yet. */
+export interface NetworksApplied extends ConfigContent {
+  /** Why another one is not applied; undefined: it is, or it is being applied. */
   failure: { code: ErrorCode; reason: string } | undefined;
 }
 
@@ -43,98 +29,112 @@ export interface AdditionalParts {
   mayChange: Cell<boolean>;
   /** Set while a change is tried: links that it cuts are not lost. */
   isChanging: Cell<boolean>;
-  /** Whether the management server answers now. */
+  /** Set after the first pass: all networks are added that can be. */
+  isPrepared?: Cell<boolean>;
+  /** The management server answers the calls of this machine. */
+  isReached: Cell<boolean>;
+  /** Whether the management server answers a request that begins now, on a connection of its own. */
   contact: (signal: AbortSignal) => Promise<boolean>;
   conditions: ConditionSet;
+  trials: NetworkTrials;
   disk: Disk;
   clock: Clock;
   log: Log;
 }
 
-interface Applying extends AdditionalParts {
-  undo: ChangeUndo;
-}
+interface Applying extends AdditionalParts, NetworkTrials {}
 
 /** Keeps the profiles of `additional_networks`; only those that this agent made are changed or removed. */
 export async function keepAdditionalNetworks(parts: AdditionalParts, signal: AbortSignal): Promise<void> {
-  const { network, settings, clock, log } = parts;
-  const undo = new ChangeUndo(parts);
+  const { network, settings, mayChange, isReached, trials, clock, log } = parts;
+  const { rejections, isRetrying } = trials;
   let failures = 0;
   while (!signal.aborted) {
     const goal = settings.get();
-    const [seen, couldChange] = [network.state.get(), parts.mayChange.get()];
+    const inputs = [network.state, mayChange, isReached, isRetrying];
+    const seen = inputs.map((cell) => cell.get());
+    rejections.noteReached(isReached.get());
     let waitMs = longestRetryMs;
     try {
-      await applyOnce({ ...parts, undo }, goal, signal);
+      waitMs = Math.min(await applyOnce({ ...parts, ...trials }, goal, signal), longestRetryMs);
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
       waitMs = Math.min(firstRetryMs * 2 ** failures++, longestRetryMs);
       log.warn('additional networks are not applied; it is tried again', { error: errorText(error), waitMs });
     }
+    if (network.state.get().manager !== 'starting') parts.isPrepared?.set(true);
     // After a failure, changes of the network alone must not cause a retry each.
-    const isStale = network.state.get() !== seen || parts.mayChange.get() !== couldChange;
+    const isStale = inputs.some((cell, n) => cell.get() !== seen[n]);
     if (settings.get() !== goal || (failures === 0 && isStale)) continue;
     const turn = new AbortController();
     const over = AbortSignal.any([turn.signal, signal]);
-    const changed = failures > 0 ? [settings] : [settings, network.state, parts.mayChange];
+    const changed = failures > 0 ? [settings] : [settings, ...inputs];
     await Promise.race([clock.sleep(waitMs, over), ...changed.map((cell) => cell.changed(over))]);
     turn.abort();
   }
 }
 
-async function applyOnce(parts: Applying, goal: NetworkSettings, signal: AbortSignal): Promise<void> {
-  const { network, applied, conditions, disk } = parts;
-  if (network.state.get().manager === 'starting' || goal.isPreliminary) return;
-  if (network.state.get().manager === 'ready') await parts.undo.restore(); // the power failed during a change
+/** @returns when to come again, ms; Infinity: when something changes */
+async function applyOnce(parts: Applying, goal: NetworkSettings, signal: AbortSignal): Promise<number> {
+  const { network, applied, conditions, rejections } = parts;
+  if (network.state.get().manager === 'starting' || parts.isRetrying.get()) return Infinity;
+  if (network.state.get().manager === 'ready') await restoreInterrupted(parts);
   const state = network.state.get();
   const networks = goal.isDisabled ? [] : goal.additional;
   reportNotApplied(networks, state, conditions);
   if (state.manager !== 'ready') {
     const failure = { code: 'NETWORK_NOT_APPLIED', reason: missing(state) } as const;
-    return applied.set(
-      networks.length === 0
-        ? { revision: goal.revision, failure: undefined }
-        : { revision: Math.min(applied.get().revision, goal.revision), failure },
+    applied.set(
+      networks.length === 0 ? { ...contentOf(goal), failure: undefined } : { ...contentOf(applied.get()), failure },
     );
+    return Infinity;
   }
   const digest = digestOfAll(networks);
-  const { value: rejected } = await readChecked(disk, rejectedFile, rejectedOf);
-  if (rejected && rejected.digest !== digest) await forgetChecked(disk, rejectedFile);
-  if (rejected?.digest === digest) return reportRejected(rejected, parts);
-  clearCondition(conditions, 'NETWORK_CHANGE_ROLLED_BACK');
+  const rejected = await rejections.of(digest);
+  const waitMs = rejected ? (parts.mayChange.get() ? rejections.waitMs(rejected) : Infinity) : 0;
+  if (rejected) reportRejected(rejected, parts);
+  else clearCondition(conditions, 'NETWORK_CHANGE_ROLLED_BACK');
+  if (waitMs > 0) return waitMs;
   const planned = goal.isDisabled ? [] : planNetworks(networks, state);
   // Only the manufacturer's defaults are known: networks of an earlier configuration stay. Offline, each network of this
   // agent may be the way back: after a power cut, a change must not be made without a trial.
-  const isWhole = goal.revision > 0 && parts.mayChange.get();
+  const isWhole = goal.isKnown && parts.mayChange.get();
   const steps = isWhole ? planned : planned.filter((step) => step.do === 'addNetwork');
   if (steps.length > 0) {
-    const reason = await change(steps, networks, parts, signal).finally(() => parts.isChanging.set(false));
-    if (reason !== '') {
-      const failed = { digest, reason, sinceWall: parts.clock.wall() };
-      await writeChecked(disk, rejectedFile, failed satisfies Rejected);
-      return reportRejected(failed, parts);
+    const problem = await change(steps, networks, parts, signal).finally(() => parts.isChanging.set(false));
+    if (problem) {
+      const next = await rejections.reject(digest, problem, rejected);
+      reportRejected(next, parts);
+      return rejections.waitMs(next);
     }
   }
-  if (goal.revision > 0 && steps.length < planned.length) return;
-  if (goal.revision > 0) await parts.undo.applied(networks);
-  applied.set({ revision: goal.revision, failure: undefined });
+  if (goal.isKnown && steps.length < planned.length) return Infinity;
+  if (rejected) await rejections.forget();
+  clearCondition(conditions, 'NETWORK_CHANGE_ROLLED_BACK');
+  if (goal.isKnown) await parts.undo.applied(networks);
+  applied.set({ ...contentOf(goal), failure: undefined });
+  return Infinity;
 }
 
-/** A new profile alone cuts no link. */
-const isRisky = (step: NetworkStep, state: NetworkState): boolean =>
-  step.do !== 'addNetwork' && linksOf(state).some(({ profile }) => profile === step.uuid);
+/** The power failed during a change. It may be what cut the machine off, so it waits as after a rollback. */
+async function restoreInterrupted({ undo, rejections }: Applying): Promise<void> {
+  const digest = await undo.restore();
+  if (digest === undefined) return;
+  const problem = { reason: 'the power failed, or the agent was killed, during its trial', isRefused: false };
+  await rejections.reject(digest, problem, await rejections.of(digest));
+}
 
-/** Makes the change under a checkpoint. @returns why it was rolled back; empty: it holds */
+/** Makes the change under a checkpoint. @returns why it was rolled back; undefined: it holds */
 async function change(
   steps: readonly NetworkStep[],
   networks: readonly AdditionalNetwork[],
   parts: Applying,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<ChangeProblem | undefined> {
   const { network, log, undo } = parts;
   const before = network.state.get();
-  const risky = steps.filter((step) => isRisky(step, before));
+  const risky = steps.filter((step) => isRisky(step, networks, before));
   parts.isChanging.set(risky.length > 0);
   const checkpoint = risky.length > 0 ? await network.checkpoint(checkpointSeconds) : undefined;
   const rollBack = async (): Promise<void> => {
@@ -142,40 +142,36 @@ async function change(
     if (checkpoint) await undo.restore();
   };
   try {
-    if (checkpoint) await undo.begin(steps, before);
+    if (checkpoint) await undo.begin(steps, before, digestOfAll(networks));
     for (const step of steps) {
       log.info(step.do, { network: step.name });
       await apply(step, networks, before, network);
     }
-    if (!checkpoint) return '';
-    const reason = (await problemOf(risky, before, parts, signal)) || (await kept(checkpoint));
-    if (reason === '') await undo.forget();
-    else await rollBack();
-    if (reason !== '') log.error('a change of networks is rolled back', { reason });
-    return reason;
+    if (!checkpoint) return undefined;
+    const unproven = await problemAfter(risky, networks, before, parts, signal);
+    if (signal.aborted) throw new Error('the agent ends');
+    const problem = unproven ?? (await kept(checkpoint));
+    if (!problem) {
+      await undo.forget();
+      return undefined;
+    }
+    log.error('a change of networks is rolled back', { reason: problem.reason });
+    await rollBack();
+    await untilBack(before, parts, signal);
+    return problem;
   } catch (error) {
     await rollBack();
     throw error;
   }
 }
 
-/** Whether the change works. @returns the problem; empty: none */
-async function problemOf(
-  risky: readonly NetworkStep[],
-  before: NetworkState,
-  parts: AdditionalParts,
-  signal: AbortSignal,
-): Promise<string> {
-  const problem = await activate(risky, before, parts, signal);
-  const hasWorked = problem === '' && (await hasContact(parts, signal));
-  if (signal.aborted) throw new Error('the agent ends');
-  return hasWorked ? '' : problem || 'the management server was not reached after the change';
-}
-
-const kept = async (checkpoint: Checkpoint): Promise<string> =>
+const kept = async (checkpoint: Checkpoint): Promise<ChangeProblem | undefined> =>
   (await checkpoint.confirm())
-    ? ''
-    : `NetworkManager has rolled it back, because it was not confirmed within ${checkpointSeconds} s`;
+    ? undefined
+    : {
+        reason: `NetworkManager has rolled it back, because it was not confirmed within ${checkpointSeconds} s`,
+        isRefused: false,
+      };
 
 async function apply(
   step: NetworkStep,
@@ -189,33 +185,6 @@ async function apply(
   if (step.do === 'addNetwork') return void (await network.save(profileOf(wanted)));
   const old = before.profiles.find(({ uuid }) => uuid === step.uuid);
   await network.save(profileOf(wanted, old?.isAutoconnect), step.uuid);
-}
-
-/** A changed profile that is in use takes effect with a new activation. @returns the problem; empty: none */
-async function activate(
-  steps: readonly NetworkStep[],
-  before: NetworkState,
-  { network, clock }: AdditionalParts,
-  signal: AbortSignal,
-): Promise<string> {
-  for (const step of steps) {
-    if (step.do !== 'changeNetwork') continue;
-    const device = linksOf(before).find(({ profile }) => profile === step.uuid);
-    const result = await within(joinMs, { what: `joining ${step.name}`, clock, signal }, (over) =>
-      network.join(step.uuid, device?.interface ?? '', over),
-    );
-    if (!result.ok) return `${step.name} could not be joined: ${result.reason}`;
-  }
-  return '';
-}
-
-async function hasContact({ contact, clock }: AdditionalParts, signal: AbortSignal): Promise<boolean> {
-  const end = clock.now() + contactMs;
-  while (!signal.aborted && clock.now() < end) {
-    if (await contact(signal).catch(() => false)) return true;
-    await clock.sleep(contactEveryMs, signal);
-  }
-  return false;
 }
 
 const missing = ({ manager, version }: NetworkState): string =>
@@ -233,15 +202,10 @@ function reportNotApplied(networks: readonly AdditionalNetwork[], state: Network
   }
 }
 
-function reportRejected({ reason, sinceWall }: Rejected, { applied, conditions }: AdditionalParts): void {
+function reportRejected(rejected: Rejected, { applied, conditions }: AdditionalParts): void {
   const code = 'NETWORK_CHANGE_ROLLED_BACK';
-  const { what, remedy } = new PlatformError(code, { reason });
+  const { reason, sinceWall } = rejected;
+  const { what, remedy } = new PlatformError(code, { reason, retry: retryText(rejected) });
   setCondition(conditions, { code, severity: 'error', message: what, remedy, sinceWall });
-  applied.update(({ revision }) => ({ revision, failure: { code, reason: `rolled back: ${reason}` } }));
-}
-
-function rejectedOf(value: unknown): Rejected {
-  const { digest, reason, sinceWall } = value as Partial<Rejected>;
-  if (typeof digest !== 'string' || typeof reason !== 'string') throw new Error('it names no change');
-  return { digest, reason, sinceWall: typeof sinceWall === 'number' ? sinceWall : 0 };
+  applied.update((before) => ({ ...contentOf(before), failure: { code, reason: `rolled back: ${reason}` } }));
 }

@@ -8,6 +8,7 @@ export function attemptText(result: AttemptResult, ssid: string): string {
     portal: `Connected to ${ssid}, but that network asks for a sign-in on a web page, which this device cannot do.`,
     'no-internet': `Connected to ${ssid}, but there is no internet.`,
     'ipv6-only': `Connected to ${ssid}, which gives IPv6 addresses only, but there is no internet through it.`,
+    unchecked: `Connected to ${ssid}, but the internet could not be checked.`,
     'no-cloud': `Connected to ${ssid}, but the management server is not reached.`,
     'wrong-password': `The password of ${ssid} is wrong.`,
     'not-found': `The network ${ssid} was not found. It may be switched off, too far away, or on a band that this device cannot use.`,

@@ -38,7 +38,9 @@ const settingsOf = (...networks: object[]): NetworkSettings => {
   assert.deepEqual(corrections, []);
   return {
     revision: 1,
+    configSha256: '',
     isPreliminary: false,
+    isKnown: true,
     isDisabled: false,
     config: config.network_configuration,
     additional: config.additional_networks,

@@ -7,7 +7,7 @@ import type { AdditionalNetwork, NetworkSettings } from './network-settings.ts';
 
 const unusableCode = 'NETWORK_CERTIFICATE_UNUSABLE';
 const expiredCode = 'NETWORK_CERTIFICATE_EXPIRED';
-const checkEveryMs = 6 * 60 * 60_000;
+export const certificateCheckMs = 6 * 60 * 60_000;
 
 type EnterpriseFields = Pick<
   AdditionalNetwork,
@@ -84,7 +84,14 @@ export function withUsableNetworks(settings: NetworkSettings, conditions: Condit
     setCondition(conditions, { code: unusableCode, subject: network, severity: 'error', message: what, remedy });
   }
   if (problems.size === 0) return settings;
-  return { ...settings, additional: settings.additional.filter(({ name }) => !problems.has(name)) };
+  return {
+    ...settings,
+    additional: settings.additional.filter(({ name }) => !problems.has(name)),
+    unusable: settings.additional.flatMap((network) => {
+      const reason = problems.get(network.name);
+      return reason === undefined ? [] : [{ network, code: unusableCode, reason }];
+    }),
+  };
 }
 
 function clearOthers(conditions: ConditionSet, code: string, kept: ReadonlyMap<string, unknown>): void {
@@ -120,6 +127,6 @@ export async function keepCertificates(parts: CertificateParts, signal: AbortSig
     }
     const hasAny = goal.additional.some(({ eap_method: method }) => method !== '');
     if (settings.get() !== goal) continue;
-    await (hasAny ? changedOr(settings, checkEveryMs, clock, signal) : settings.changed(signal));
+    await (hasAny ? changedOr(settings, certificateCheckMs, clock, signal) : settings.changed(signal));
   }
 }

@@ -17,9 +17,17 @@ interface Before {
   network: AdditionalNetwork;
 }
 
+interface Undo {
+  before: readonly Before[];
+  /** Names of the networks that the change adds. */
+  added: readonly string[];
+  /** Identifies the networks of the change; empty: an agent before this version wrote the file. */
+  digest: string;
+}
+
 /**
- * Makes the profiles again that a rejected change has altered or removed. NetworkManager's checkpoints restore those
- * in use only, and do not survive a power cut.
+ * Makes the profiles again that a rejected change has altered or removed, and removes those that it added.
+ * NetworkManager's checkpoints restore those in use only, and do not survive a power cut.
  */
 export class ChangeUndo {
   readonly #network: Network;
@@ -41,8 +49,8 @@ export class ChangeUndo {
     this.#applied = digest;
   }
 
-  /** Stores what these steps change. Durable when it resolves. */
-  async begin(steps: readonly NetworkStep[], { profiles }: NetworkState): Promise<void> {
+  /** Stores what these steps change on the way to the networks of `digest`. Durable when it resolves. */
+  async begin(steps: readonly NetworkStep[], { profiles }: NetworkState, digest: string): Promise<void> {
     const { value: known = [] } = await readChecked(this.#disk, appliedFile, networksOf);
     const before: Before[] = [];
     for (const step of steps) {
@@ -52,7 +60,9 @@ export class ChangeUndo {
       if (network) before.push({ uuid: profile.uuid, isAutoconnect: profile.isAutoconnect, network });
       else this.#log.warn('a network cannot be restored if its change fails', { network: step.name });
     }
-    await writeChecked(this.#disk, undoFile, { before });
+    const added = steps.flatMap(({ do: what, name }) => (what === 'addNetwork' ? [name] : []));
+    const undo: Undo = { before, added, digest };
+    await writeChecked(this.#disk, undoFile, undo);
   }
 
   /** The change holds. */
@@ -60,10 +70,15 @@ export class ChangeUndo {
     await forgetChecked(this.#disk, undoFile);
   }
 
-  /** Restores the profiles before the change, also after a power cut in its middle; else does nothing. */
-  async restore(): Promise<void> {
-    const { value: before } = await readChecked(this.#disk, undoFile, beforeOf);
-    if (!before) return;
+  /**
+   * Restores the profiles before the change, also after a power cut in its middle; else does nothing.
+   *
+   * @returns the digest of the change; undefined: there was none, or it is unknown
+   */
+  async restore(): Promise<string | undefined> {
+    const { value: undo } = await readChecked(this.#disk, undoFile, undoOf);
+    if (!undo) return undefined;
+    const { before, added, digest } = undo;
     for (const { uuid, isAutoconnect, network } of before) {
       const profile = this.#network.state.get().profiles.find((one) => one.uuid === uuid);
       const isReleased = profile !== undefined && profile.mark === undefined;
@@ -71,7 +86,10 @@ export class ChangeUndo {
       await this.#network.save(profileOf(network, isAutoconnect), uuid);
       this.#log.info('a network is restored as it was before a change', { network: network.name });
     }
+    for (const { uuid, mark } of this.#network.state.get().profiles)
+      if (mark?.kind === 'additional' && added.includes(mark.name)) await this.#network.remove(uuid);
     await this.forget();
+    return digest === '' ? undefined : digest;
   }
 }
 
@@ -84,8 +102,8 @@ function networksOf(value: unknown): readonly AdditionalNetwork[] {
   return networks as readonly AdditionalNetwork[];
 }
 
-function beforeOf(value: unknown): readonly Before[] {
-  const { before } = value as { before?: unknown };
-  if (!Array.isArray(before)) throw new Error('it names no networks');
-  return before as readonly Before[];
+function undoOf(value: unknown): Undo {
+  const { before, added = [], digest = '' } = value as Partial<Record<keyof Undo, unknown>>;
+  if (!Array.isArray(before) || !Array.isArray(added)) throw new Error('it names no networks');
+  return { before: before as Before[], added: added as string[], digest: String(digest) };
 }

@@ -12,14 +12,23 @@ const settingsOf = (country: string, more: Partial<NetworkSettings> = {}): Netwo
   const { config } = resolveAgentConfig({ cloud: { network_configuration: { wifi_country: country } } });
   return {
     revision: 1,
+    configSha256: '',
     isPreliminary: false,
+    isKnown: true,
     isDisabled: false,
     config: config.network_configuration,
     additional: [],
     ...more,
   };
 };
-const hotspot = { interface: 'wlan0', ssid: 'box', password: 'platformsetup', isRedirecting: true, band: '5' } as const;
+const hotspot = {
+  interface: 'wlan0',
+  ssid: 'box',
+  password: 'platformsetup',
+  isRedirecting: true,
+  isSharing: false,
+  band: '5',
+} as const;
 
 interface World {
   clock: FakeClock;

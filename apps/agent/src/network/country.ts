@@ -10,10 +10,21 @@ const checkEveryMs = 5 * 60_000;
 /** A hotspot that is still opening cannot be moved yet. */
 const moveAgainMs = 10_000;
 
+/** Whether the radios obey the country. */
+export interface CountryOutcome {
+  country: string;
+  /** Why they do not, as a clause; empty: they do. */
+  problem: string;
+  /** ms since 1970. */
+  measuredWall: number;
+}
+
 export interface CountryParts {
   network: Network;
   settings: Cell<NetworkSettings>;
   conditions: ConditionSet;
+  /** Gets what came of each attempt; absent: none is reported. */
+  outcome?: Cell<CountryOutcome | undefined>;
   /** The hotspot may not stay on its channel. */
   move: () => void;
   clock: Clock;
@@ -32,6 +43,7 @@ export async function keepCountry(parts: CountryParts, signal: AbortSignal): Pro
     if (country !== '' || !goal.isPreliminary) {
       const problem = await network.setCountry(country).catch(errorText);
       report(country, problem, parts.conditions);
+      parts.outcome?.set({ country, problem, measuredWall: parts.clock.wall() });
       const line = `${country} ${problem}`;
       if (line !== logged && problem !== '')
         log.warn('the country of the radio is not in effect', { country, problem });

@@ -14,6 +14,7 @@ const status = (isOnFallback: boolean): NetworkStatus => ({
   nextWall: null,
   hasLink: true,
   connectivity: 'full',
+  checkedWall: 0,
   isCloudReached: true,
   links: [
     {
@@ -32,6 +33,7 @@ const status = (isOnFallback: boolean): NetworkStatus => ({
     },
   ],
   hotspotSsid: '',
+  hotspotWaiting: { fields: [], why: '' },
   attempts: [{ network: 'Office', interface: 'wlan0', wall: 0, result: 'not-found', text: 'x' }],
   notes: [],
   isOnFallback,

@@ -3,7 +3,8 @@ import type { Hotspot, Network } from '../os/network-port.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.ts';
 import type { ProvisioningView } from './provisioning-view.ts';
 
-const openMs = 20_000;
+/** A second on a usual board. A slow one that still boots needs half a minute, and then the hotspot is worth the wait. */
+const openMs = 60_000;
 const closeMs = 5_000;
 
 export interface HotspotParts {
@@ -34,8 +35,10 @@ export class HotspotWithEndpoints {
     const result = await network.startHotspot(hotspot, signal);
     if (!result.ok) return result.detail;
     const problem = await this.#open(result.address, signal);
-    if (problem === '') log.info('the hotspot runs', { ssid: hotspot.ssid, address: result.address });
-    else await this.stop();
+    if (problem === '') {
+      log.info('the hotspot runs', { ssid: hotspot.ssid, address: result.address });
+      if (!hotspot.isSharing) void this.#keep(signal);
+    } else await this.stop();
     return problem;
   }
 
@@ -44,6 +47,13 @@ export class HotspotWithEndpoints {
     this.#serving = undefined;
     await Promise.race([this.#served, this.#parts.clock.sleep(closeMs)]);
     await this.#parts.network.stopHotspot();
+  }
+
+  async #keep(signal: AbortSignal): Promise<void> {
+    const { network, ended } = this.#parts;
+    const over = AbortSignal.any([this.#serving?.signal ?? signal, signal]);
+    const problem = await network.keepHotspot(over).catch(errorText);
+    if (problem !== '' && !over.aborted) ended(problem);
   }
 
   async #open(address: string, signal: AbortSignal): Promise<string> {

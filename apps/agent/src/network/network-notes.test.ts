@@ -66,6 +66,8 @@ for (const [name, devices, radio, expected, notes] of rows) {
       manager: 'ready',
       version: '1.42.4',
       connectivity: 'full',
+      checkedAt: 0,
+      nameServers: [],
       devices,
       profiles: [],
       visible: [],

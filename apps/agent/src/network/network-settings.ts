@@ -1,27 +1,40 @@
 import type { AgentConfig } from '@platform/contract/agent-config';
+import type { ErrorCode } from '@platform/contract/errors';
 import { ssidOfHotspot } from '@platform/contract/hotspot';
 import type { Mode } from '../machines/network-rules.ts';
 import { limitsFrom, type Settings } from '../machines/provisioning-state.ts';
-import type { Wanted } from '../state/state.ts';
+import type { Hotspot } from '../os/network-port.ts';
+import type { ConfigContent, NetworkSources, Wanted } from '../state/state.ts';
 
 export type AdditionalNetwork = AgentConfig['additional_networks'][number];
 
 /** What the configuration says about the network. */
-export interface NetworkSettings {
-  revision: number;
-  /** The configuration of the management server is not known yet: nothing of this agent is changed or removed. */
+export interface NetworkSettings extends ConfigContent {
+  /** The configuration of the management server is not known yet: nothing of this agent is given up. */
   isPreliminary: boolean;
+  /** It is known, if only that none is saved: networks of this agent may be changed and removed for it. */
+  isKnown: boolean;
   isDisabled: boolean;
   config: AgentConfig['network_configuration'];
   additional: readonly AdditionalNetwork[];
+  /** Networks that no server can accept, and why, as a clause. Absent: none. */
+  unusable?: readonly { network: AdditionalNetwork; code: ErrorCode; reason: string }[];
+  /** Absent: not known. */
+  sources?: NetworkSources;
 }
 
-export const networkSettingsOf = ({ revision, settings }: Wanted, hasCredentials: boolean): NetworkSettings => ({
+export const networkSettingsOf = (
+  { revision, configSha256, settings, isFresh, networkSources }: Wanted,
+  hasCredentials: boolean,
+): NetworkSettings => ({
   revision,
-  isPreliminary: revision === 0 && hasCredentials,
+  configSha256,
+  isPreliminary: revision === 0 && !isFresh && hasCredentials,
+  isKnown: revision > 0 || isFresh,
   isDisabled: settings.isNetworkDisabled,
   config: settings.network,
   additional: settings.additionalNetworks,
+  ...(networkSources && { sources: networkSources }),
 });
 
 export const modeOf = ({ config: network_configuration }: NetworkSettings): Mode =>
@@ -43,15 +56,42 @@ export function machineSettings(settings: NetworkSettings, hostname: string): Se
       userIdleMs: network_configuration.user_idle_minutes * minuteMs,
       rebootAfterOfflineMs: reboot === 0 ? Infinity : reboot * minuteMs,
     }),
-    hotspot: JSON.stringify([
-      hotspotSsid(settings, hostname).ssid,
-      network_configuration.hotspot_password,
-      network_configuration.hotspot_interface,
-      network_configuration.disable_captive_portal_redirect,
-      network_configuration.disable_wifi_provisioning,
-      network_configuration.hotspot_band,
+    hotspot: JSON.stringify(hotspotFields(settings, hostname)),
+  };
+}
+
+/** What a running hotspot must be started again for, by the name of its field. */
+const hotspotFields = (settings: NetworkSettings, hostname: string): Readonly<Record<string, string | boolean>> => {
+  const { config: network_configuration } = settings;
+  return {
+    SSID: hotspotSsid(settings, hostname).ssid,
+    hotspot_password: network_configuration.hotspot_password,
+    hotspot_interface: network_configuration.hotspot_interface,
+    disable_captive_portal_redirect: network_configuration.disable_captive_portal_redirect,
+    disable_wifi_provisioning: network_configuration.disable_wifi_provisioning,
+    hotspot_band: network_configuration.hotspot_band,
+    hotspot_share_internet: network_configuration.hotspot_share_internet,
+    disable_bt_provisioning:
       network_configuration.disable_wifi_provisioning && network_configuration.disable_bt_provisioning,
-    ]),
+  };
+};
+
+/** The fields whose newest values the running hotspot does not have; both as in `Settings.hotspot`. */
+export function waitingFields(running: string, newest: string): readonly string[] {
+  if (running === newest) return [];
+  const [now, next] = [running, newest].map((text) => JSON.parse(text) as Readonly<Record<string, unknown>>);
+  return Object.keys(next ?? {}).filter((name) => now?.[name] !== next?.[name]);
+}
+
+/** The hotspot as it is configured. */
+export function hotspotOf(settings: NetworkSettings, hostname: string): Omit<Hotspot, 'interface'> {
+  const { config: network_configuration } = settings;
+  return {
+    ssid: hotspotSsid(settings, hostname).ssid,
+    password: network_configuration.hotspot_password,
+    isRedirecting: !network_configuration.disable_captive_portal_redirect,
+    isSharing: network_configuration.hotspot_share_internet,
+    band: network_configuration.hotspot_band,
   };
 }
 

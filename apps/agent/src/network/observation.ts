@@ -1,5 +1,6 @@
 import type { KnownNetwork, Observation } from '../machines/network-rules.ts';
 import type { LinkDevice, NetworkState, SavedProfile } from '../os/network-port.ts';
+import { connectivityAt } from './connectivity-watch.ts';
 
 /** The interface for hotspot and WiFi: the configured one, or the first radio; empty: there is none. */
 export function radioOf({ devices }: NetworkState, configured: string): string {
@@ -22,7 +23,8 @@ const isKnown = (profile: SavedProfile, radio: string): boolean =>
   (profile.interface === '' || profile.interface === radio) &&
   (profile.mark !== undefined || profile.isAutoconnect);
 
-export function observationOf(state: NetworkState, radio: string, isCloudReached: boolean): Observation {
+/** @param now - ms of the monotonic clock: what was measured too long ago is unknown. */
+export function observationOf(state: NetworkState, radio: string, isCloudReached: boolean, now: number): Observation {
   if (state.manager !== 'ready') {
     // The links are unknown: only the management server shows whether this machine is online.
     const hasOtherLink = state.manager !== 'starting';
@@ -38,11 +40,13 @@ export function observationOf(state: NetworkState, radio: string, isCloudReached
   }
   const links = linksOf(state);
   const wifi = links.find((link) => link.interface === radio && link.type === 'wifi');
+  const connecting = state.devices.find((one) => one.interface === radio && one.state === 'connecting')?.profile ?? '';
   return {
+    ...(connecting !== '' && { connecting }),
     hasRadio: radio !== '' && state.devices.some((d) => d.interface === radio),
     wifi: wifi ? { profile: wifi.profile } : null,
     hasOtherLink: links.some((link) => link !== wifi),
-    connectivity: state.connectivity,
+    connectivity: connectivityAt(state, now),
     isCloudReached,
     known: state.profiles
       .filter((profile) => isKnown(profile, radio))

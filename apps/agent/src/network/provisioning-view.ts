@@ -23,8 +23,13 @@ export interface ProvisioningView {
   connectedTo: string;
   /** The last attempt with an entered network; null: none since the agent started. */
   lastAttempt: ProvisioningAttempt | null;
-  /** Why the device has no credentials yet, for users: a refused set-up code, or one that waits. Absent: nothing is known. */
+  /**
+   * Why the device has no working credentials yet, for users: a set-up code that was refused or waits, or credentials
+   * that have never worked. Absent: nothing is known.
+   */
   credentialsProblem?: string;
+  /** The device has credentials that have never worked: a network alone may be entered, too. */
+  hasUnprovenCredentials?: true;
 }
 
 export type { AttemptResult };

@@ -8,35 +8,36 @@ import { parseRecord, noReboots, type RebootRecord } from '../machines/reboot-sp
 import type { Network, VisibleNetwork } from '../os/network-port.ts';
 import type { Disk, FileSystem, FileWatch } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import { attemptText } from './attempt-words.ts';
+import { AppliedSettings } from './applied-settings.ts';
 import { alignAutoconnect } from './autoconnect.ts';
 import { openedBluetooth, type BluetoothEndpoint } from './bluetooth-endpoint.ts';
 import { bluetoothWanted } from './bluetooth-wanted.ts';
 import { noProblem, type CredentialsProblem } from './credentials-problem.ts';
 import type { EndpointHandlers, ProvisioningEndpoints } from './endpoints-port.ts';
 import { EnteredNetworks } from './entered-network.ts';
+import { expiryOf, watchConnectivity } from './connectivity-watch.ts';
 import { watchForceFile } from './forced.ts';
+import { endEarlierHotspot, type HotspotClientsParts, watchHotspotClients } from './hotspot-clients.ts';
 import { HotspotWithEndpoints } from './hotspot.ts';
 import { LinkHistory } from './link-history.ts';
-import { hotspotSsid, machineSettings, modeOf, type NetworkSettings } from './network-settings.ts';
-import { isIpv6Only } from './network-notes.ts';
+import { hotspotOf, hotspotSsid, machineSettings, modeOf, type NetworkSettings } from './network-settings.ts';
+import { joinNetwork, outcomeOf } from './network-join.ts';
+import { joinOrRetry, type NetworkTrials } from './refused-change.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
-import { linksOf, observationOf, radioOf } from './observation.ts';
+import { observationOf, radioOf } from './observation.ts';
+import { type Fresh, untilPrepared } from './prepared.ts';
 import type { ProvisioningView, Submission, SubmissionAnswer } from './provisioning-view.ts';
-import { NetworkRelease, nothingReleased, type Released } from './release.ts';
+import { NetworkRelease } from './release.ts';
+import { keepScanning } from './scans.ts';
 import { statusOf } from './status-of.ts';
 import { submissionProblem } from './submission.ts';
 import { viewOf } from './view-of.ts';
 import { withNearby } from './nearby.ts';
 
 const rebootFile = 'state/reboots.json';
-const scanEveryMs = 15_000;
-/** In hotspot mode, a scan takes the radio away from the phones for a moment. */
-const hotspotScanEveryMs = 30_000;
-const cloudContactMs = 4_000;
 const mostAttempts = 10;
 
-export interface ProvisioningParts {
+export interface ProvisioningParts extends Fresh {
   network: Network;
   endpoints: ProvisioningEndpoints;
   bluetooth: BluetoothEndpoint;
@@ -46,14 +47,19 @@ export interface ProvisioningParts {
   credentialsProblem?: Cell<CredentialsProblem>;
   /** Takes the text of a credentials file that a user entered. */
   takeCredentials: (text: string) => Promise<SubmissionAnswer>;
+  /** The set-up code that a user entered and that is not redeemed yet. Absent: never one. */
+  pendingCode?: Cell<object | undefined>;
   isReached: Cell<boolean>;
   /** Set while a change of the networks is tried under a checkpoint: what it cuts off is not lost. */
   isChanging: Cell<boolean>;
+  /** Absent: no change is ever tried. */
+  trials?: NetworkTrials;
   isOfflineByHotspot: Cell<boolean>;
   status: Cell<NetworkStatus | undefined>;
   /** Reboots the machine. @throws Error if it cannot */
   reboot: () => Promise<void>;
-  hostname: string;
+  /** Read again for each use: the machine may be renamed. */
+  hostname: () => string;
   agentVersion: string;
   disk: Disk;
   files: FileSystem;
@@ -78,10 +84,14 @@ export class Provisioning {
   #nearby: readonly VisibleNetwork[] = [];
   #attempts: readonly NetworkAttempt[] = [];
   readonly #links = new LinkHistory();
-  readonly #release: NetworkRelease;
-  #released: Released = nothingReleased;
+  readonly #applied: AppliedSettings;
   #enteredSsid = '';
   #loggedSsid = '';
+  /** The name of the hotspot that was started last; empty: Bluetooth only. */
+  #ssidOnAir = '';
+  /** The running hotspot has earlier settings. */
+  readonly #isHotspotStale = new Cell(false);
+  readonly #clientsParts: HotspotClientsParts;
   /** The radio that was used last; empty: none yet. */
   #lastRadio = '';
   /** The last observation that the machine got, as JSON; empty: it needs one. */
@@ -94,13 +104,15 @@ export class Provisioning {
     this.#machine = this.#initial(noReboots);
     this.#sinceWall = parts.clock.wall();
     this.#entered = new EnteredNetworks(parts);
-    this.#release = new NetworkRelease(parts);
+    this.#applied = new AppliedSettings({ ...parts, release: new NetworkRelease(parts) });
     this.#view = new Cell(this.#viewNow());
     this.#handlers = {
       active: () => this.#inbox.push({ is: 'active' }),
       exit: () => this.#inbox.push({ is: 'exited' }),
       submit: (submission) => this.#submit(submission),
     };
+    const seen = (hasClient: boolean): void => this.#inbox.push({ is: 'clients', hasClient });
+    this.#clientsParts = { ...parts, isStale: this.#isHotspotStale, seen };
     const ended = (problem: string): void => this.#inbox.push({ is: 'hotspotEnded', problem });
     this.#hotspot = new HotspotWithEndpoints({ ...parts, view: this.#view, handlers: this.#handlers, ended });
   }
@@ -119,7 +131,7 @@ export class Provisioning {
     const { network, disk, files, forceWatch, clock, log, settings } = this.#parts;
     const { value: record } = await readChecked(disk, rebootFile, parseRecord);
     this.#machine = this.#initial(record ?? noReboots);
-    this.#released = await this.#release.recorded();
+    await this.#applied.recover();
     this.#publish(this.#machine);
     const entering = this.#recover(signal);
     const machine: Machine<State, Event, Effect> = {
@@ -130,36 +142,51 @@ export class Provisioning {
     };
     // The machine's own line names the observation, with the neighbourhood in it; the line of #publish has the reason.
     const quiet: Log = { ...log, info: log.debug };
+    // It outlives the others: the hotspot is closed over it.
+    const end = new AbortController();
+    const running = network.run(end.signal);
     try {
       await Promise.all([
-        network.run(signal),
+        Promise.race([running, new Cell(false).changed(signal)]),
         this.#parts.bluetooth.run({ view: this.#view, handlers: this.#handlers }, signal),
         run(machine, this.#inbox, (state) => this.#publish(state), { clock, log: quiet }, signal),
         this.#observe(signal),
-        this.#scan(signal),
+        keepScanning({ ...this.#parts, machine: () => this.#machine, radio: () => this.#radio() }, signal),
+        watchConnectivity(this.#parts, signal),
         this.#followSettings(signal),
+        watchHotspotClients(this.#clientsParts, signal),
         watchForceFile({ files, watch: forceWatch, forced: () => this.force(), log }, signal),
         entering,
       ]);
     } finally {
       if (!settings.get().isDisabled) await this.#hotspot.stop().catch(() => {});
+      end.abort();
+      await running.catch(() => {});
       this.#parts.isOfflineByHotspot.set(false);
     }
   }
 
   #initial(record: RebootRecord): State {
     const { settings, credentials, hostname, clock } = this.#parts;
-    return initial(machineSettings(settings.get(), hostname), credentials.get(), record, clock.now());
+    return initial(machineSettings(settings.get(), hostname()), credentials.get(), record, clock.now());
   }
 
   // What the machine learns
 
   async #observe(signal: AbortSignal): Promise<void> {
-    const { network, isReached, isChanging, credentials, credentialsProblem = noProblem() } = this.#parts;
+    const { network, isReached, isChanging, credentials, clock, credentialsProblem = noProblem() } = this.#parts;
+    const { pendingCode = new Cell<object | undefined>(undefined) } = this.#parts;
     let given = credentials.get();
     let refused: object | undefined;
+    let [wasChanging, wasPending] = [false, false];
+    await endEarlierHotspot(this.#parts, signal);
+    await untilPrepared(this.#parts, signal);
     while (!signal.aborted) {
-      const seen = observationOf(network.state.get(), this.#radio(), isReached.get());
+      const [isTried, isPending] = [isChanging.get(), pendingCode.get() !== undefined];
+      if (isTried !== wasChanging) this.#inbox.push({ is: 'changing', isChanging: isTried });
+      if (isPending !== wasPending) this.#inbox.push({ is: 'codePending', isPending });
+      [wasChanging, wasPending] = [isTried, isPending];
+      const seen = observationOf(network.state.get(), this.#radio(), isReached.get(), clock.now());
       const text = JSON.stringify(seen);
       if (text !== this.#observed && !isChanging.get()) {
         this.#inbox.push({ is: 'observed', seen });
@@ -173,50 +200,25 @@ export class Provisioning {
       if (refusal !== refused) this.#inbox.push({ is: refusal ? 'codeRefused' : 'codeReplaced' });
       refused = refusal;
       this.#refresh();
-      await anyChanged([network.state, isReached, isChanging, credentials, credentialsProblem, this.#joins], signal);
-    }
-  }
-
-  /** The machine asks for scans itself while it searches; this one notices that a network has returned. */
-  async #scan(signal: AbortSignal): Promise<void> {
-    const { network, clock, log } = this.#parts;
-    while (!signal.aborted) {
-      const { at } = this.#machine;
-      const radio = this.#radio();
-      if (radio !== '' && (at === 'offline' || at === 'hotspot'))
-        await network.scan(radio, signal).catch((error: unknown) => log.debug('the scan failed', { error }));
-      await clock.sleep(this.#machine.at === 'hotspot' ? hotspotScanEveryMs : scanEveryMs, signal);
+      const turn = new AbortController();
+      const over = AbortSignal.any([turn.signal, signal]);
+      const inputs = [network.state, isReached, isChanging, pendingCode, credentials, credentialsProblem, this.#joins];
+      await Promise.race([
+        anyChanged(inputs, over),
+        clock.sleep(expiryOf(network.state.get(), clock.now()) - clock.now(), over),
+      ]);
+      turn.abort();
     }
   }
 
   async #followSettings(signal: AbortSignal): Promise<void> {
     const { settings, hostname, network, log } = this.#parts;
-    let isReleased = false;
-    let powerSave: boolean | null | undefined;
     while (!signal.aborted) {
       const now = settings.get();
-      const { config: network_configuration, isDisabled } = now;
-      this.#inbox.push({ is: 'settings', settings: machineSettings(now, hostname) });
+      this.#inbox.push({ is: 'settings', settings: machineSettings(now, hostname()) });
       try {
-        if (network.state.get().manager !== 'ready') {
-          powerSave = undefined;
-        } else if (isDisabled && !isReleased && !now.isPreliminary) {
-          this.#released = await this.#release.run();
-          log.info('the network is left to the operating system', { ...this.#released });
-          powerSave = null;
-          isReleased = true;
-        } else if (!isDisabled && powerSave !== network_configuration.wifi_power_save) {
-          powerSave = network_configuration.wifi_power_save;
-          await network.setPowerSave(powerSave);
-        }
-        if (!isDisabled) {
-          isReleased = false;
-          if (now.revision > 0 && this.#released !== nothingReleased) {
-            await this.#release.forget();
-            this.#released = nothingReleased;
-          }
-          await this.#align();
-        }
+        await this.#applied.apply(now);
+        if (!now.isDisabled) await this.#align();
       } catch (error) {
         log.warn('settings of the network are not applied', { error: errorText(error) });
       }
@@ -234,7 +236,7 @@ export class Provisioning {
     if (network.state.get().manager === 'ready' && seen)
       await alignAutoconnect(
         network,
-        observationOf(network.state.get(), this.#radio(), false).known,
+        observationOf(network.state.get(), this.#radio(), false, this.#parts.clock.now()).known,
         modeOf(settings.get()),
         chosen,
       );
@@ -330,12 +332,13 @@ export class Provisioning {
   async #startHotspot(id: number, signal: AbortSignal): Promise<Event> {
     const { network, settings, hostname, log } = this.#parts;
     const now = settings.get();
-    const { config: network_configuration } = now;
+    const [{ config: network_configuration }, { hotspot: started }] = [now, machineSettings(now, hostname())];
+    this.#ssidOnAir = '';
     if (network_configuration.disable_wifi_provisioning) {
       const problem = await openedBluetooth(this.#parts, signal);
-      return { is: 'hotspot', id, ok: problem === '', problem };
+      return { is: 'hotspot', id, ok: problem === '', problem, settings: started };
     }
-    const { ssid, wanted } = hotspotSsid(now, hostname);
+    const { ssid, wanted } = hotspotSsid(now, hostname());
     if (ssid !== wanted && wanted !== this.#loggedSsid) {
       this.#loggedSsid = wanted;
       log.warn('the name of the hotspot is cut to 32 bytes', { wanted, used: ssid });
@@ -344,17 +347,9 @@ export class Provisioning {
     if (network_configuration.wifi_country !== '')
       await network.setCountry(network_configuration.wifi_country).catch(() => '');
     await this.#lookAround(signal);
-    const problem = await this.#hotspot.start(
-      {
-        interface: this.#radio(),
-        ssid,
-        password: network_configuration.hotspot_password,
-        isRedirecting: !network_configuration.disable_captive_portal_redirect,
-        band: network_configuration.hotspot_band,
-      },
-      signal,
-    );
-    return { is: 'hotspot', id, ok: problem === '', problem };
+    const problem = await this.#hotspot.start({ interface: this.#radio(), ...hotspotOf(now, hostname()) }, signal);
+    if (problem === '') this.#ssidOnAir = ssid;
+    return { is: 'hotspot', id, ok: problem === '', problem, settings: started };
   }
 
   /** Most radios see no other network while they are the hotspot: the page lists what was seen before. */
@@ -369,46 +364,28 @@ export class Provisioning {
   }
 
   async #join({ profile, by, timeoutMs }: Effect & { do: 'join' }, signal: AbortSignal): Promise<JoinAnswer> {
-    const { network, clock, settings, log } = this.#parts;
+    const { clock, settings, log } = this.#parts;
     const ssid = this.#ssidOf(profile);
     const radio = this.#radio();
     await this.#align();
     log.info('joins a network', { ssid, by });
-    const result = await within(timeoutMs, { what: 'joining the network', clock, signal }, (over) =>
-      network.join(profile, radio, over),
-    ).catch((error: unknown) => ({ ok: false, reason: 'timed-out', detail: errorText(error) }) as const);
-    const answer = result.ok ? await this.#measured(signal) : ({ ok: false, reason: result.reason } as const);
-    const isFull = answer.ok && (answer.connectivity === 'full' || answer.isCloudReached);
-    const isEnough = answer.ok && (isFull || modeOf(settings.get()) === 'single');
-    const found = answer.ok ? (answer.connectivity === 'portal' ? 'portal' : 'no-internet') : answer.reason;
-    const outcome = isEnough ? 'ok' : found;
-    log.info('the attempt to join a network ended', {
-      ssid,
-      result: outcome,
-      ...(!result.ok && { detail: result.detail }),
+    const join = (leftMs: number) => joinNetwork({ profile, radio, timeoutMs: leftMs }, this.#parts, signal);
+    const { trials } = this.#parts;
+    const { answer, detail } = trials
+      ? await joinOrRetry(profile, { ...this.#parts, trials }, join, { clock, timeoutMs })
+      : await join(timeoutMs);
+    const { result, text } = outcomeOf(answer, ssid, {
+      isUnconfigured: this.#parts.credentials.get() === 'none',
+      isSingle: modeOf(settings.get()) === 'single',
     });
-    const hasOnlyIpv6 = answer.ok && answer.isIpv6Only === true;
-    const text = attemptText(outcome === 'no-internet' && hasOnlyIpv6 ? 'ipv6-only' : outcome, ssid);
-    const attempt: NetworkAttempt = { network: ssid, interface: radio, wall: clock.wall(), result: outcome, text };
+    log.info('the attempt to join a network ended', { ssid, result, ...(detail !== '' && { detail }) });
+    const attempt: NetworkAttempt = { network: ssid, interface: radio, wall: clock.wall(), result, text };
     this.#attempts = [attempt, ...this.#attempts].slice(0, mostAttempts);
     if (answer.ok && by === 'user') await this.#entered.confirm(profile);
     if (!answer.ok && answer.reason === 'wrong-password') await this.#entered.reject(profile);
     else if (by === 'user')
       void this.#entered.settle(signal).catch((error: unknown) => log.warn('not stored', { error }));
     return answer;
-  }
-
-  async #measured(signal: AbortSignal): Promise<JoinAnswer> {
-    const { network, isReached, clock } = this.#parts;
-    const connectivity = await network.checkConnectivity(signal).catch(() => 'unknown' as const);
-    if (connectivity !== 'full' && !isReached.get()) await changedOr(isReached, cloudContactMs, clock, signal);
-    const link = linksOf(network.state.get()).find((one) => one.interface === this.#radio());
-    return {
-      ok: true,
-      connectivity,
-      isCloudReached: isReached.get(),
-      isIpv6Only: link !== undefined && isIpv6Only(link),
-    };
   }
 
   // What others see
@@ -439,6 +416,7 @@ export class Provisioning {
       log.info('network state', { from: before.at, to: state.at, because });
     }
     this.mayChange.set(state.at === 'online');
+    this.#isHotspotStale.set(state.at === 'hotspot' && state.settings !== state.memory.settings.hotspot);
     const isOpen = state.at === 'opening' || state.at === 'hotspot' || state.at === 'closing';
     isOfflineByHotspot.set(isOpen && this.#hotspotSsid() !== '' && state.memory.onlineSince === null);
     this.#refresh();
@@ -447,22 +425,22 @@ export class Provisioning {
   /** Empty: the hotspot is turned off. */
   #hotspotSsid(): string {
     const settings = this.#parts.settings.get();
-    return settings.config.disable_wifi_provisioning ? '' : hotspotSsid(settings, this.#parts.hostname).ssid;
+    return settings.config.disable_wifi_provisioning ? '' : hotspotSsid(settings, this.#parts.hostname()).ssid;
   }
 
   #refresh(): void {
     const { network, bluetooth, isReached, settings, hostname, status, clock } = this.#parts;
-    setIfDifferent(bluetooth.wanted, bluetoothWanted(this.#machine, settings.get(), hostname));
+    setIfDifferent(bluetooth.wanted, bluetoothWanted(this.#machine, settings.get(), hostname()));
     this.#lastRadio = this.#radio() || this.#lastRadio;
     const next = statusOf({
       machine: this.#machine,
       network: network.state.get(),
       links: this.#links.note(network.state.get(), this.#attempts, clock.wall()),
       isCloudReached: isReached.get(),
-      hotspotSsid: this.#hotspotSsid(),
+      hotspotSsid: this.#ssidOnAir,
       radio: { used: this.#radio(), expected: settings.get().config.hotspot_interface || this.#lastRadio },
       attempts: this.#attempts,
-      released: this.#released,
+      released: this.#applied.released,
       sinceWall: this.#sinceWall,
       now: clock.now(),
       wall: clock.wall(),
@@ -476,15 +454,15 @@ export class Provisioning {
     this.#nearby = withNearby(this.#nearby, network.state.get().visible, clock.now());
     return viewOf({
       settings: settings.get(),
-      hostname,
+      hostname: hostname(),
       agentVersion,
       hasCredentials: credentials.get() === 'given',
-      credentialsProblem: credentialsProblem?.get().text ?? '',
+      credentialsProblem: (credentialsProblem ?? noProblem()).get(),
       machine: this.#machine,
       network: network.state.get(),
       nearby: this.#nearby,
       enteredSsid: this.#enteredSsid,
-      hotspotSsid: hotspotSsid(settings.get(), hostname).ssid,
+      hotspotSsid: this.#ssidOnAir || hotspotSsid(settings.get(), hostname()).ssid,
       wallOf: (monotonic) => clock.wall() - (clock.now() - monotonic),
     });
   }

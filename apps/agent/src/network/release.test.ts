@@ -73,6 +73,8 @@ const stateOf = (profiles: string, devices: LinkDevice[]): NetworkState => ({
   manager: 'ready',
   version: '1.42.4',
   connectivity: 'full',
+  checkedAt: 0,
+  nameServers: [],
   devices,
   profiles: profiles.split(' ').map(profile),
   visible: [],

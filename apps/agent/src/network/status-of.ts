@@ -1,10 +1,13 @@
 import { deadline } from '../machines/provisioning.ts';
+import { isUserActive } from '../machines/provisioning-memory.ts';
 import { moves } from '../machines/provisioning-moves.ts';
 import type { State } from '../machines/provisioning-state.ts';
 import { spacingMs } from '../machines/reboot-spacing.ts';
 import type { LinkDevice, NetworkState } from '../os/network-port.ts';
+import { connectivityAt } from './connectivity-watch.ts';
 import type { LinkStatus } from './link-history.ts';
 import { networkNotes } from './network-notes.ts';
+import { waitingFields } from './network-settings.ts';
 import { linksOf } from './observation.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
 import { releasedText, type Released } from './release.ts';
@@ -27,6 +30,7 @@ export interface StatusSource {
   /** The devices of `network`, with what is remembered of them. */
   links: readonly LinkStatus[];
   isCloudReached: boolean;
+  /** The name of the running hotspot. */
   hotspotSsid: string;
   /** See networkNotes. */
   radio: { used: string; expected: string };
@@ -43,22 +47,45 @@ export function statusOf(of: StatusSource): NetworkStatus {
   const { machine, network, isCloudReached, attempts, sinceWall } = of;
   const links = linksOf(network);
   const { text, at } = nextOf(of);
+  const hotspotWaiting = waitingOf(machine, of.now);
   return {
     mode: modes[machine.at],
     sinceWall,
     why: whyOf(of),
     next: text,
-    nextWall: at === Infinity ? null : Math.round((of.wall + (at - of.now)) / 1000) * 1000,
+    nextWall: at === Infinity ? null : wallSecond(of, at),
     hasLink: links.length > 0,
-    connectivity: network.connectivity,
+    connectivity: connectivityAt(network, of.now),
+    checkedWall: network.checkedAt === null ? null : wallSecond(of, network.checkedAt),
     isCloudReached,
     links: of.links,
     hotspotSsid: machine.at === 'hotspot' || machine.at === 'closing' ? of.hotspotSsid : '',
     attempts,
-    notes: networkNotes(network, of.radio.used, of.radio.expected),
+    hotspotWaiting,
+    notes: [
+      ...[waitingText(hotspotWaiting)].filter(Boolean),
+      ...networkNotes(network, of.radio.used, of.radio.expected),
+    ],
     isOnFallback: isOnFallback(machine, links),
   };
 }
+
+/** An instant of the monotonic clock as ms since 1970, in whole seconds. */
+const wallSecond = ({ wall, now }: StatusSource, at: number): number => Math.round((wall + (at - now)) / 1000) * 1000;
+
+/** What the running hotspot does not have yet, and what it waits for. */
+function waitingOf(machine: State, now: number): NetworkStatus['hotspotWaiting'] {
+  if (machine.at !== 'hotspot') return { fields: [], why: '' };
+  const { memory } = machine;
+  const fields = waitingFields(machine.settings, memory.settings.hotspot);
+  if (fields.length === 0) return { fields, why: '' };
+  const why = isUserActive(memory, now) ? 'a user is setting this machine up' : 'a phone is connected to the hotspot';
+  return { fields, why };
+}
+
+/** A clause; empty: nothing waits. */
+export const waitingText = (of: NetworkStatus['hotspotWaiting'] | undefined): string =>
+  !of || of.fields.length === 0 ? '' : `the hotspot runs with its earlier ${of.fields.join(', ')}, because ${of.why}`;
 
 function whyOf({ machine, network, released }: StatusSource): string {
   if (machine.at === 'unmanaged')

@@ -1,5 +1,6 @@
 import type { State } from '../machines/provisioning-state.ts';
 import type { NetworkState, VisibleNetwork } from '../os/network-port.ts';
+import type { CredentialsProblem } from './credentials-problem.ts';
 import { attemptText } from './attempt-words.ts';
 import { linksOf } from './observation.ts';
 import type { ProvisioningAttempt, ProvisioningView } from './provisioning-view.ts';
@@ -10,7 +11,7 @@ export interface ViewSource {
   hostname: string;
   agentVersion: string;
   hasCredentials: boolean;
-  credentialsProblem: string;
+  credentialsProblem: CredentialsProblem;
   machine: State;
   network: NetworkState;
   /** See withNearby. */
@@ -22,7 +23,7 @@ export interface ViewSource {
 }
 
 export function viewOf(of: ViewSource): ProvisioningView {
-  const { settings, machine, network, nearby, hotspotSsid } = of;
+  const { settings, machine, network, nearby, hotspotSsid, credentialsProblem: problem } = of;
   const { config: network_configuration } = settings;
   const isTrying = machine.at === 'closing' || machine.at === 'joining' || machine.memory.pending !== null;
   const strongest = new Map<string, ProvisioningView['networks'][number]>();
@@ -43,7 +44,8 @@ export function viewOf(of: ViewSource): ProvisioningView {
     networks: [...strongest.values()].toSorted((a, b) => b.signalPercent - a.signalPercent),
     connectedTo: linksOf(network).find(({ type }) => type === 'wifi')?.ssid ?? '',
     lastAttempt: attemptOf(of),
-    ...(of.credentialsProblem !== '' && { credentialsProblem: of.credentialsProblem }),
+    ...(problem.text !== '' && { credentialsProblem: problem.text }),
+    ...(problem.hasUnproven && { hasUnprovenCredentials: true }),
   };
 }
 

@@ -6,15 +6,29 @@ const parentOf = (path: string): string => (path.includes('/') ? path.slice(0, p
 const chunkBytes = 2 ** 20;
 
 /**
- * Turns ENOSPC and EDQUOT into DISK_FULL; returns other errors unchanged.
+ * Turns ENOSPC and EDQUOT into DISK_FULL, with the numbers of inodes where none is free; returns other errors
+ * unchanged.
  *
  * @param path - the file that could not be written.
  * @param what - what the file is, for users.
  */
-export const fullDisk = (error: unknown, path: string, what?: string): unknown =>
-  ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
-    ? new PlatformError('DISK_FULL', { path: what === undefined ? path : `${path} (${what})` }, error)
-    : error;
+export async function fullDisk(files: FileSystem, error: unknown, path: string, what?: string): Promise<unknown> {
+  if (!['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))) return error;
+  const named = what === undefined ? path : `${path} (${what})`;
+  const inodes = await files.inodes?.().catch(() => undefined);
+  if (inodes?.free !== 0) return new PlatformError('DISK_FULL', { path: named }, error);
+  const freeBytes = await files.freeBytes().catch(() => undefined);
+  return new PlatformError(
+    'DISK_FULL',
+    {
+      path: named,
+      inodes: inodes.total,
+      freeInodes: inodes.free,
+      ...(freeBytes !== undefined && { freeSpace: `${Math.floor(freeBytes / 1e6)} MB` }),
+    },
+    error,
+  );
+}
 
 /** Creates a folder and its parents, durably. */
 export async function makeFolder(files: FileSystem, path: string): Promise<void> {
@@ -93,7 +107,7 @@ export function fileDisk(files: FileSystem): Disk {
     try {
       await work();
     } catch (error) {
-      throw fullDisk(error, path);
+      throw await fullDisk(files, error, path);
     }
   };
   return {

@@ -8,14 +8,24 @@ const systems: Readonly<Record<string, string>> = { win32: 'windows' };
 
 export function thisHost(): Host {
   return {
-    hostname: os.hostname(),
+    hostname,
     platform: `${systems[process.platform] ?? process.platform}/${architectures[process.arch] ?? process.arch}`,
-    distro: distro(),
+    distro,
     tags: ['platform-agent', ...boardTags()],
     bootId: machineBootId(),
     timeZone,
     isSupervisedBySystemd: isOwnUnit(),
   };
+}
+
+/** The current name: it may be changed while the agent runs. */
+function hostname(): string {
+  if (process.platform !== 'linux') return os.hostname();
+  try {
+    return readFileSync('/proc/sys/kernel/hostname', 'utf8').trim();
+  } catch {
+    return os.hostname();
+  }
 }
 
 /**

@@ -110,6 +110,8 @@ export interface Hotspot {
   password: string;
   /** Every name leads to the device; false: only names that end in .setup. */
   isRedirecting: boolean;
+  /** Its clients reach the machine's other networks; false: they reach the machine only. */
+  isSharing: boolean;
   /** Preferred band in GHz; empty: 2.4. */
   band: '' | '2.4' | '5';
 }
@@ -126,6 +128,10 @@ export interface NetworkState {
   /** Version of NetworkManager; empty: none. */
   version: string;
   connectivity: Connectivity;
+  /** When `connectivity` was measured over these links, ms of the monotonic clock; null: never. */
+  checkedAt: number | null;
+  /** Addresses of the name servers that the connected links gave. */
+  nameServers: readonly string[];
   devices: readonly LinkDevice[];
   profiles: readonly SavedProfile[];
   visible: readonly VisibleNetwork[];
@@ -150,10 +156,18 @@ export interface Network {
   readonly state: Cell<NetworkState>;
   /** Keeps `state` up to date; connects again after the manager was stopped, installed or started. */
   run(signal: AbortSignal): Promise<void>;
+  /** Whether the manager answers a question within the limit: then `state` holds, because it reports each change. */
+  isAnswering(limitMs: number): Promise<boolean>;
   /** Asks the radio to scan; resolves when its results are in `state`, or after a time limit. */
   scan(interfaceName: string, signal: AbortSignal): Promise<void>;
   /** Checks now; blocks up to some seconds. */
   checkConnectivity(signal: AbortSignal): Promise<Connectivity>;
+  /**
+   * The management server has just answered over the present links.
+   *
+   * @returns false: that changes nothing, because NetworkManager checks the way to the internet itself
+   */
+  confirmConnectivity(): boolean;
   /**
    * Adds a profile, or replaces the one of this agent with this UUID. It does not activate it.
    *
@@ -171,12 +185,22 @@ export interface Network {
   /** Activates a profile; an empty interface: any that fits. Resolves when it is connected or has failed (within 60 s). */
   join(uuid: string, interfaceName: string, signal: AbortSignal): Promise<JoinResult>;
   startHotspot(hotspot: Hotspot, signal: AbortSignal): Promise<HotspotResult>;
-  /** Ends the hotspot of this agent only; ignores a missing one. */
+  /** Ends the hotspot of this agent only, also one of an earlier run; ignores a missing one. */
   stopHotspot(): Promise<void>;
+  /**
+   * Watches that clients of the running hotspot reach the machine only, until the signal.
+   *
+   * @returns why that cannot be kept any more, as a clause; empty: the signal ended it
+   */
+  keepHotspot(signal: AbortSignal): Promise<string>;
+  /** How many clients are connected to the access point of this interface; undefined: not known. */
+  hotspotClients(interfaceName: string): Promise<number | undefined>;
   /** The manager itself rolls back after `seconds`, even if this process has died. */
   checkpoint(seconds: number): Promise<Checkpoint>;
   /** Switches power save of WiFi on or off for all its connections; null: as the operating system has it. */
   setPowerSave(isOn: boolean | null): Promise<void>;
+  /** Whether the radio saves power now, as the kernel says; undefined: it does not say. */
+  isPowerSaving(interfaceName: string): Promise<boolean | undefined>;
   /** Restores the files of the operating system that this port has written, also those of earlier runs. */
   restoreFiles(): Promise<readonly RestoredFile[]>;
   /**

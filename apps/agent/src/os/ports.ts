@@ -148,6 +148,13 @@ export interface FileSystem {
   stat(path: string): Promise<FileEntry | undefined>;
   /** Space that this process may still use. */
   freeBytes(): Promise<number>;
+  /** Absent or undefined: their number is not limited. */
+  inodes?(): Promise<Inodes | undefined>;
+}
+
+export interface Inodes {
+  total: number;
+  free: number;
 }
 
 /** Small files of the agent. */
@@ -247,11 +254,12 @@ export interface Probe {
 }
 
 export interface Host {
-  hostname: string;
+  /** The name that the machine has now. */
+  hostname: () => string;
   /** linux/amd64 … */
   platform: string;
-  /** debian:12; empty: unknown. */
-  distro: string;
+  /** debian:12, as it is now; empty: unknown. */
+  distro: () => string;
   tags: readonly string[];
   /** Changes at each boot; empty: unknown. */
   bootId: string;
@@ -266,8 +274,26 @@ export interface Host {
   managesSystem?: boolean;
 }
 
-/** The disk of the root file system. */
+/** The file system of the agent's folder. */
+export interface FileSystemFacts {
+  /** Empty: unknown. */
+  mountPoint: string;
+  /** No program can be started from it. */
+  isNoExec: boolean;
+  /** A boot loses what is written to it. Absent: unknown. */
+  isVolatile?: boolean;
+  freeBytes: number;
+  /** Absent: their number is not limited. */
+  inodes?: Inodes;
+}
+
+/** The disk of the agent's folder. */
 export interface DiskFacts {
+  /** Absent: unknown. */
+  mountPoint?: string;
+  /** Absent: their number is not limited. */
+  inodes?: number;
+  freeInodes?: number;
   sizeBytes: number;
   freeBytes: number;
   /** Used share of the life of the flash memory. */
@@ -299,7 +325,7 @@ export interface UsageReading {
   /** Time of all processors since some time before, in any unit. */
   processor?: { busy: number; total: number } | undefined;
   memory?: { usedBytes: number; sizeBytes: number } | undefined;
-  /** The root file system. */
+  /** The file system of the agent's folder. */
   disk?: { usedBytes: number; sizeBytes: number } | undefined;
   /** The hottest sensor. */
   temperatureCelsius?: number | undefined;
@@ -321,6 +347,8 @@ export interface Device {
   host: Host;
   /** Left out: this platform does not report them. */
   hostFacts?: () => Promise<HostFacts>;
+  /** Left out: this platform does not report it. */
+  fileSystem?: () => Promise<FileSystemFacts | undefined>;
   /** Left out: this platform does not report it. */
   usage?: () => Promise<UsageReading>;
   /** What reset this machine before this boot; `since`: ms since 1970, in the boot before. Left out: not known here. */

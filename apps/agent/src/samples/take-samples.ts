@@ -4,7 +4,7 @@ import type { Device, UsageReading } from '../os/ports.ts';
 import { hasValues, sampleOf } from './sample.ts';
 import type { SampleSpool } from './sample-spool.ts';
 
-const samplePeriodMs = 60_000;
+export const samplePeriodMs = 60_000;
 const readMs = 1_000;
 
 interface SampleParts {

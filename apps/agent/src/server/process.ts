@@ -1,6 +1,7 @@
 import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platform/kit';
 import { machineEnvironment } from '@platform/contract/machine';
 import * as machine from '../machines/server-process.ts';
+import { fileProblem, lackingResource } from '../os/file-problem.ts';
 import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { exitReason, isInBackground, notReadyReason, reportedLines } from '../state/exit-reason.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state/state.ts';
@@ -140,11 +141,19 @@ async function start(s: Supervision): Promise<machine.Event | void> {
     const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark, environment };
     await storeRecord(parts, record);
     log.info('the machine server was started', { pid: started.id.pid, version: id });
+    publish({ lacks: undefined });
     follow(s, started, record, errorsFrom);
   } catch (error) {
-    log.error('the machine server could not be started', { error });
-    publish({ lastExit: `not started: ${errorText(error)}` });
-    return { is: 'notStarted', error: errorText(error) };
+    const lacks = lackingResource(error);
+    const problem = lacks === 'files' ? fileProblem(error) : errorText(error);
+    publish({ lastExit: `not started: ${problem}`, lacks });
+    if (lacks === undefined) {
+      log.error('the machine server could not be started', { error });
+      return { is: 'notStarted', error: problem };
+    }
+    log.warn(`the machine server could not be started: ${fileProblem(error)}`, { error });
+    await parts.endedAsAsked().catch(() => {}); // its start was counted before the machine rejected it
+    return { is: 'notStarted', error: problem, lacksResource: true };
   }
 }
 

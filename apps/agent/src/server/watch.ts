@@ -2,7 +2,15 @@ import { parseReadyLine, serverName, type RestartStatus } from '@platform/contra
 import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Device, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
 import { exitReason, reportedLines } from '../state/exit-reason.ts';
-import type { ServerConfig, ServerStatus, Wanted } from '../state/state.ts';
+import {
+  contentOf,
+  isSameConfig,
+  noContent,
+  type ConfigContent,
+  type ServerConfig,
+  type ServerStatus,
+  type Wanted,
+} from '../state/state.ts';
 import { readRecord, type ServerRecord } from './record.ts';
 
 export const stdoutFile = 'log/platform-server.stdout.log';
@@ -12,6 +20,8 @@ const statusLookMs = 10_000;
 /** Used while the server is behind the desired configuration, because a user may wait for it. */
 const behindLookMs = 1_000;
 const mostBehindLooks = 60;
+/** A busy server misses questions; after this time its last answer says nothing of now. */
+export const answerValidMs = 60_000;
 const tailBytes = 8192;
 const tailLines = 20;
 
@@ -51,12 +61,15 @@ export async function watchStatus(
   signal: AbortSignal,
 ): Promise<void> {
   let config: ServerConfig | undefined;
-  let behind = { revision: 0, looks: 0 };
+  let behind = { ...noContent, looks: 0 };
   let silentSinceWall: number | undefined;
+  let answered: number | undefined;
   while (!signal.aborted) {
     const began = clock.now();
     const status = await device.probe.restartStatus(url, signal);
-    config = await configOf(device.probe, url, status, config, signal);
+    if (status) answered = clock.now();
+    const isExpired = answered !== undefined && clock.now() - answered >= answerValidMs;
+    config = isExpired ? undefined : await configOf(device.probe, url, status, config, signal);
     const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
     if (signal.aborted) return;
     silentSinceWall = status ? undefined : (silentSinceWall ?? clock.wall());
@@ -68,28 +81,28 @@ export async function watchStatus(
       config,
       isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
     });
-    const { revision } = wanted.get();
+    const desired = wanted.get();
     log.debug('pass', {
       by: 'server-status',
       observed: {
         isAnswered: status !== undefined,
         isRestartAllowed: status?.restartAllowed,
-        revision: config.revision,
-        isChanging: config.isChanging,
+        revision: config?.revision,
+        isChanging: config?.isChanging,
         isReplaced,
       },
       ms: Math.round(clock.now() - began),
     });
-    const isBehind = isStillChanging(config, revision);
-    if (!isBehind || behind.revision !== revision) behind = { revision, looks: 0 };
+    const isBehind = config !== undefined && isStillChanging(config, desired);
+    if (!isBehind || !isSameConfig(behind, desired)) behind = { ...contentOf(desired), looks: 0 };
     const isHurried = isBehind && behind.looks++ < mostBehindLooks;
     await changedOr(wanted, isHurried ? behindLookMs : statusLookMs, clock, signal);
   }
 }
 
-const isStillChanging = (config: ServerConfig, wanted: number): boolean =>
+const isStillChanging = (config: ServerConfig, wanted: ConfigContent): boolean =>
   config.revision !== undefined &&
-  (config.revision < wanted ||
+  ((config.configSha256 === '' ? config.revision !== wanted.revision : config.configSha256 !== wanted.configSha256) ||
     config.isChanging ||
     config.report?.resources.some(({ state }) => state === 'waiting') === true);
 
@@ -101,7 +114,8 @@ async function configOf(
   before: ServerConfig | undefined,
   signal: AbortSignal,
 ): Promise<ServerConfig> {
-  if (!status) return before ?? { revision: undefined, isChanging: false, etag: '', report: undefined };
+  if (!status)
+    return before ?? { revision: undefined, configSha256: '', isChanging: false, etag: '', report: undefined };
   const etag = status.resourceStatusEtag ?? '';
   const report =
     etag === ''
@@ -109,9 +123,11 @@ async function configOf(
       : etag === before?.etag && before.report
         ? before.report
         : await probe.resourceReport(url, signal);
-  const next = { revision: status.revision, isChanging: status.reconfiguring === true, etag, report };
+  const { revision, configSha256 = '' } = status;
+  const next = { revision, configSha256, isChanging: status.reconfiguring === true, etag, report };
   const isSame =
-    before?.revision === next.revision &&
+    before?.revision === revision &&
+    before?.configSha256 === configSha256 &&
     before?.isChanging === next.isChanging &&
     before?.etag === etag &&
     before?.report === report;

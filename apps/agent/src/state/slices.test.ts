@@ -5,7 +5,9 @@ import { test } from 'node:test';
 import { nextSlices } from '../config/applied.ts';
 import {
   nothingYet,
+  noContent,
   type Actual,
+  type ConfigContent,
   type InstallStatus,
   type ServerConfig,
   type ServerStatus,
@@ -26,8 +28,13 @@ const release = {
   deltas: [],
   wish: 'stable',
 };
+/** A content of its own for each number. */
+const saved = (revision: number, text = 'saved'): ConfigContent => ({
+  revision,
+  configSha256: Buffer.from(`${text} ${revision}`).toString('hex').padEnd(64, '0'),
+});
 const wanted: Wanted = {
-  revision: 7,
+  ...saved(7),
   settings: {
     debug: false,
     isDeduplicationOff: false,
@@ -58,11 +65,16 @@ const install: InstallStatus = {
   installed: id,
   running: id,
   isChecked: true,
-  look: { revision: 7, desired: id },
+  look: { ...saved(7), desired: id },
 };
-const config: ServerConfig = { revision: 7, isChanging: false, etag: 'e', report: { revision: 7, resources: [] } };
+const config: ServerConfig = {
+  ...saved(7),
+  isChanging: false,
+  etag: 'e',
+  report: { revision: 7, resources: [] },
+};
 const server: ServerStatus = { ...nothingYet.server, at: 'running', running: id, url: 'u', config, environment: '{}' };
-const actual: Actual = { ...nothingYet, server, install, agentInstall: install, acted: { settings: 7 } };
+const actual: Actual = { ...nothingYet, server, install, agentInstall: install, acted: { settings: saved(7) } };
 const actor: Actor = { platform: 'linux/amd64', isReplaceable: true, markOf: (env) => JSON.stringify(env) };
 
 const withServer = (change: Partial<ServerStatus>): Actual => ({ ...actual, server: { ...server, ...change } });
@@ -89,7 +101,7 @@ const bad = { id, reason: 'it crashed', clearance: 0, since: 1 };
 
 const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
   ['everything has acted', wanted, actual, ''],
-  ['the settings were heard only', wanted, { ...actual, acted: { settings: 6 } }, 'settings lagging'],
+  ['the settings were heard only', wanted, { ...actual, acted: { settings: saved(6) } }, 'settings lagging'],
   [
     'the server is not stopped yet',
     withSettings({ isServerDisabled: true }),
@@ -101,6 +113,18 @@ const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
     withSettings({ isServerDisabled: true }),
     withServer({ at: 'disabled' }),
     'server no effect',
+  ],
+  [
+    'the server is disabled, and its version is not downloaded',
+    { ...withSettings({ isServerDisabled: true }), versions: { agent: '', server: '1.0.0' } },
+    { ...withServer({ at: 'disabled' }), install: { ...install, installed: null, running: null } },
+    'server no effect',
+  ],
+  [
+    'the first start waits for an update check',
+    wanted,
+    { ...withServer({ at: 'stopped', running: null }), startWait: { reason: 'it waits', untilWall: undefined } },
+    'server lagging',
   ],
   [
     'the server runs with another environment',
@@ -117,7 +141,7 @@ const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
   [
     'the version was not looked for yet',
     wanted,
-    withInstall({ look: { revision: 6, desired: id } }),
+    withInstall({ look: { ...saved(6), desired: id } }),
     'versions lagging',
   ],
   [
@@ -160,13 +184,24 @@ const rows: [name: string, wanted: Wanted, actual: Actual, found: string][] = [
   [
     'a server that does not report',
     wanted,
-    withConfig({ revision: undefined, etag: '', report: undefined }),
+    withConfig({ revision: undefined, configSha256: '', etag: '', report: undefined }),
     'server not reported',
   ],
   ['a server without a report of its entries', wanted, withConfig({ etag: '', report: undefined }), ''],
   ['the report could not be fetched', wanted, withConfig({ report: undefined }), 'server lagging'],
-  ['the server uses an older revision', wanted, withConfig({ revision: 6 }), 'server lagging'],
-  ['the server is ahead', wanted, withConfig({ revision: 8 }), ''],
+  ['the server uses an older revision', wanted, withConfig(saved(6)), 'server lagging'],
+  ['the server is ahead, so it uses another content', wanted, withConfig(saved(8)), 'server lagging'],
+  ['the server uses another content of the same number', wanted, withConfig(saved(7, 'lost')), 'server lagging'],
+  ['the same content has a new number', { ...wanted, revision: 9 }, actual, ''],
+  ['a server that reports the number only', wanted, withConfig({ configSha256: '' }), ''],
+  ['such a server with a higher number', wanted, withConfig({ revision: 8, configSha256: '' }), 'server lagging'],
+  [
+    'loops that acted on a later number of a lost content',
+    wanted,
+    { ...actual, acted: { settings: saved(9, 'lost') } },
+    'settings lagging',
+  ],
+  ['a server that stopped answering', wanted, withServer({ config: undefined, silentSinceWall: 1 }), 'server lagging'],
   ['the server is applying it', wanted, withConfig({ isChanging: true }), 'server lagging'],
   [
     'an entry has failed',
@@ -197,9 +232,10 @@ for (const [name, desired, observed, found] of rows)
       return [`${slice} ${at} ${code}`.trim()];
     });
     assert.equal(shown.join(', '), found);
-    const before = nextSlices({ ...wanted, revision: 6 }, { ...actual, acted: { settings: 6 } }, actor, {}, {}, 1_000);
-    const slices = nextSlices(desired, observed, actor, before, {}, 2_000);
-    assert.equal(appliedRevision(desired, slices, 6), found.includes('lagging') ? 6 : 7);
+    const slices = nextSlices(desired, observed, actor, {}, {}, 2_000);
+    assert.equal(appliedRevision(slices), found.includes('lagging') ? 0 : desired.revision);
+    for (const { at, content } of Object.values(slices))
+      if (at === 'in effect') assert.equal(content.configSha256, desired.configSha256);
   });
 
 test('the field of a section that nothing acts on is named, and the section is left out', () => {
@@ -221,37 +257,66 @@ test('an agent that cannot replace itself names its version as without effect', 
   const here = { ...actor, isReplaceable: false };
   const agentInstall = nothingYet.agentInstall;
   const pinned = { ...wanted, versions: { agent: '2.0.0', server: '' } };
-  assert.deepEqual(lookAtSlices(pinned, { ...actual, agentInstall }, here).versions, {
-    at: 'in effect',
-    code: '',
-    reason: '',
-    ineffective: ['agent.version_control.agent'],
-  });
+  const { at, reason, ineffective } = lookAtSlices(pinned, { ...actual, agentInstall }, here).versions;
+  assert.deepEqual([at, reason, ineffective], ['in effect', '', ['agent.version_control.agent']]);
 });
 
 test('the time of a state is that of its beginning, also after the agent was started again', () => {
   const failing = withConfig({ report: resource('failed', 'A') });
+  const next = { ...wanted, ...saved(8) };
   const first = nextSlices(wanted, actual, actor, {}, {}, 1_000);
-  const second = nextSlices({ ...wanted, revision: 8 }, actual, actor, first, {}, 2_000);
-  const third = nextSlices({ ...wanted, revision: 8 }, failing, actor, second, {}, 3_000);
+  const second = nextSlices(next, actual, actor, first, {}, 2_000);
+  const third = nextSlices(next, failing, actor, second, {}, 3_000);
   assert.deepEqual([first.server?.sinceWall, second.server?.sinceWall, third.server?.sinceWall], [1_000, 2_000, 2_000]);
-  assert.deepEqual([first.server?.revision, second.server?.revision, third.server?.revision], [7, 7, 7]);
-  const kept = JSON.parse(JSON.stringify(third)) as Record<string, { at: string; revision: number; sinceWall: number }>;
-  const anew = nextSlices({ ...wanted, revision: 8 }, failing, actor, {}, kept, 9_000);
-  assert.deepEqual([anew.server?.revision, anew.server?.sinceWall], [7, 2_000]);
-  // A restored database knows fewer revisions than the machine.
-  assert.equal(nextSlices({ ...wanted, revision: 3 }, failing, actor, {}, kept, 9_000).server?.revision, 3);
+  const kept = JSON.parse(JSON.stringify(third)) as typeof third;
+  assert.equal(nextSlices(next, failing, actor, {}, kept, 9_000).server?.sinceWall, 2_000);
 });
 
-test('revisions that failed in turn were never in effect, though each slice has passed them', () => {
-  const noVersion = { ...wanted, revision: 8, server: undefined, versions: { agent: '', server: '9.9.9' } };
-  const heard = { ...withConfig({ revision: 9 }), acted: { settings: 9 } };
-  const looked = { ...install, look: { revision: 9, desired: id } };
-  const second = nextSlices(noVersion, { ...heard, install: looked, agentInstall: looked }, actor, {}, {}, 1);
-  assert.equal(appliedRevision(noVersion, second, 7), 7);
-  const now = { acted: { settings: 9 }, install: looked, agentInstall: looked };
-  const failing = { ...withConfig({ revision: 9, report: resource('failed') }), ...now };
-  const third = nextSlices({ ...wanted, revision: 9 }, failing, actor, second, {}, 2);
-  assert.deepEqual([third.server?.revision, third.versions?.revision], [8, 9]);
-  assert.equal(appliedRevision({ ...wanted, revision: 9 }, third, 7), 7);
+test('a lagging slice names an earlier configuration only while that one is in effect now', () => {
+  const four = { ...wanted, ...saved(4) };
+  const five = { ...wanted, ...saved(5), agent: { ...release, sha256: 'cd'.repeat(32) } };
+  const inFour = { ...actual, install: { ...install, look: { ...saved(4), desired: id } } };
+  const before = nextSlices(four, { ...inFour, agentInstall: inFour.install }, actor, {}, {}, 1);
+  assert.deepEqual(before.versions?.content, saved(4));
+  const trying = { ...install, look: { ...saved(5), desired: `2.0.0-${'cd'.repeat(6)}` } };
+  const of = (installed: string, kept: typeof before) =>
+    nextSlices(five, { ...actual, agentInstall: { ...trying, installed, running: installed } }, actor, {}, kept, 2);
+  const stays = of(id, before);
+  assert.deepEqual([stays.versions?.at, stays.versions?.content], ['lagging', saved(4)], 'what four names still runs');
+  // The new version crashed, and the agent went back to the last proven one, which no revision names.
+  const reverted = of(other, before);
+  assert.deepEqual([reverted.versions?.at, reverted.versions?.content], ['lagging', noContent]);
+  assert.equal(appliedRevision(reverted), 0);
+  const back = of(id, reverted);
+  assert.deepEqual(back.versions?.content, saved(4), 'the version that four names runs again');
+});
+
+test('a server that still uses the earlier configuration names it, but not while an entry of it fails', () => {
+  const next = { ...wanted, ...saved(8) };
+  assert.deepEqual(lookAtSlices(next, actual, actor).server.content, saved(7));
+  assert.deepEqual(lookAtSlices(next, withConfig({ report: resource('failed') }), actor).server.content, noContent);
+  assert.deepEqual(lookAtSlices(next, withConfig({ isChanging: true }), actor).server.content, noContent);
+});
+
+test('a server that reports a number which had two contents here is not believed', () => {
+  const restored = { ...actor, hadOtherContent: ({ revision }: ConfigContent) => revision === 7 };
+  const numbersOnly = withConfig({ configSha256: '' });
+  const { server: look } = lookAtSlices(wanted, numbersOnly, restored);
+  assert.equal(look.at, 'not reported');
+  assert.match(look.reason, /revision 7 without its content/);
+  assert.equal(lookAtSlices(wanted, actual, restored).server.at, 'in effect', 'the content is reported');
+});
+
+test('a management server that sends no content: numbers are compared, and none is higher', () => {
+  const plain = { ...wanted, configSha256: '' };
+  const old = { ...install, look: { revision: 7, configSha256: '', desired: id } };
+  const on = (revision: number): Actual => ({
+    ...withConfig({ revision }),
+    install: old,
+    agentInstall: old,
+    acted: { settings: { revision, configSha256: '' } },
+  });
+  assert.equal(lookAtSlices(plain, on(7), actor).settings.at, 'in effect');
+  assert.equal(lookAtSlices(plain, on(7), actor).server.at, 'in effect');
+  assert.equal(lookAtSlices(plain, on(8), actor).settings.at, 'lagging');
 });

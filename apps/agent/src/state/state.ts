@@ -1,5 +1,5 @@
 import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform/contract/program-states';
-import type { AgentConfig, MaintenanceWindow } from '@platform/contract/agent-config';
+import type { AgentConfig, MaintenanceWindow, NetworkPlace } from '@platform/contract/agent-config';
 import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { RestartDecision } from './may-restart.ts';
@@ -62,6 +62,14 @@ export interface SystemSettings {
   upgradeType: '' | 'all' | 'security' | 'disable';
 }
 
+/** Where the settings of the network stand in the configuration. */
+export interface NetworkSources {
+  /** Each configured network, in the order of the configuration. */
+  networks: readonly NetworkPlace[];
+  /** Keys of `network_configuration` that a user set, and their paths as written. */
+  fields: Readonly<Record<string, string>>;
+}
+
 /** An invalid field of the configuration and the value used instead. */
 export interface Correction {
   path: string;
@@ -70,6 +78,24 @@ export interface Correction {
   problem: string;
   used: string;
 }
+
+/**
+ * A saved configuration. The content is its identity; the number is for display, because numbers come again after the
+ * management server was restored from a backup.
+ */
+export interface ConfigContent {
+  /** 0: none was saved. */
+  readonly revision: number;
+  /** SHA-256 of the saved text, hex; empty: none was saved, or the management server is older and does not send it. */
+  readonly configSha256: string;
+}
+
+export const noContent: ConfigContent = { revision: 0, configSha256: '' };
+export const contentOf = ({ revision, configSha256 }: ConfigContent): ConfigContent => ({ revision, configSha256 });
+
+/** Compares numbers only if the management server sends no content. */
+export const isSameConfig = (a: ConfigContent, b: ConfigContent): boolean =>
+  a.configSha256 === b.configSha256 && (a.configSha256 !== '' || a.revision === b.revision);
 
 /** The subsystems that apply a configuration, in display order. */
 export const sliceNames = ['settings', 'versions', 'network', 'system', 'server'] as const;
@@ -82,8 +108,10 @@ export interface SliceStatus {
    * ignores both.
    */
   at: SliceStateName;
-  /** Newest revision that the slice put in effect or that did not concern it; 0: none yet. */
-  revision: number;
+  /** The saved configuration that the slice has in effect now, as a whole; `noContent`: none, or not known. */
+  content: ConfigContent;
+  /** When the slice last had a configuration in effect: that configuration, and what the machine acted on. */
+  proof: { content: ConfigContent; basis: string } | undefined;
   /** Start of the state `at`, ms since 1970. */
   sinceWall: number;
   /** Code of the error table, or empty. */
@@ -97,14 +125,14 @@ export interface SliceStatus {
 /** Empty before the first check. */
 export type Slices = Partial<Readonly<Record<SliceName, SliceStatus>>>;
 
-/** The desired state of this machine. Replaced whole, never changed in place. */
-export interface Wanted {
-  /** Revision of the configuration, 0: none yet. */
-  revision: number;
+/** The desired state of this machine, and the saved configuration that it comes from. Replaced whole. */
+export interface Wanted extends ConfigContent {
   settings: Settings;
   corrections: readonly Correction[];
   /** Fields that a user set and that this agent does not act on. */
   ineffective: readonly Ineffective[];
+  /** Where the network settings stand; absent: not known. */
+  networkSources?: NetworkSources;
   /** Versions as the user wrote them; empty: not set. */
   versions: { readonly agent: string; readonly server: string };
   server: Release | undefined;
@@ -172,6 +200,8 @@ export interface ServerStatus {
   isReplacedOnDisk: boolean;
   /** Consecutive failures to start, to get ready or to stay up; an exit after a stable run counts as the first. */
   failures: number;
+  /** What this machine lacked at its last start: room on the disk, or file descriptors. Not a failure of the server. */
+  lacks: 'disk' | 'files' | undefined;
   /** Its first process exited with 0 and left others running, so the agent cannot supervise it. */
   isInBackground: boolean;
   /** A conflict on this machine, for example a port that a foreign process uses. Empty: none known. */
@@ -182,6 +212,8 @@ export interface ServerStatus {
 export interface ServerConfig {
   /** Revision in effect; undefined: the server does not report it. */
   revision: number | undefined;
+  /** SHA-256 of the configuration in effect, hex; empty: the server reports the revision only. */
+  configSha256: string;
   isChanging: boolean;
   etag: string;
   /** Undefined: the server reports none. */
@@ -239,8 +271,16 @@ export interface InstallStatus {
   failure: Failure | undefined;
   /** In this run, the agent has processed a fresh desired version at least once, with any outcome. */
   isChecked: boolean;
-  /** The last pass that left no step to do: its revision and desired version. */
-  look: { revision: number; desired: string | null };
+  /** The last pass that left no step to do: its configuration and desired version. */
+  look: ConfigContent & { desired: string | null };
+}
+
+/** What the first start of a program waits for. */
+export interface StartWait {
+  /** A clause. */
+  reason: string;
+  /** When the wait ends at the latest, ms since 1970; undefined: unknown. */
+  untilWall: number | undefined;
 }
 
 /** The observed state, by subject. */
@@ -249,14 +289,22 @@ export interface Actual {
   /** Installation of the machine server. */
   install: InstallStatus;
   agentInstall: InstallStatus;
-  /** Newest revision that each loop has applied; set after the loop acted. */
-  acted: Partial<Readonly<Record<'settings' | 'network' | 'system', number>>>;
-  /** Why the networks of a newer revision are not applied; undefined: they are, or are being applied. */
+  /** Why the machine server is kept from its first start; absent: it is not. */
+  startWait?: StartWait;
+  /** The configuration that each loop applied last; set after the loop acted. */
+  acted: Partial<Readonly<Record<'settings' | 'network' | 'system', ConfigContent>>>;
+  /** Why the desired networks are not applied; undefined: they are, or are being applied. */
   networkFailure?: { code: string; reason: string } | undefined;
+  /** What the running hotspot does not have yet, and why, as a clause; empty: nothing. */
+  hotspotWait?: string;
+  /** Networks and settings of a radio that can never act on this machine as it is; absent: none, or not measured. */
+  networkIneffective?: readonly Ineffective[];
   /** The same of `system_configuration`. */
   systemFailure?: { code: string; reason: string } | undefined;
+  /** The newest requested upgrade of the operating system that is done; undefined: not known. */
+  upgradesDone?: number | undefined;
   slices: Slices;
-  /** Newest revision that all slices with an effect had in effect at the same time; 0: none yet. */
+  /** Number of the configuration that all slices with an effect have in effect now; 0: none. */
   applied: number;
 }
 
@@ -276,7 +324,7 @@ const nothingInstalled: InstallStatus = {
   pin: '',
   failure: undefined,
   isChecked: false,
-  look: { revision: 0, desired: null },
+  look: { ...noContent, desired: null },
 };
 
 export const nothingYet: Actual = {
@@ -295,6 +343,7 @@ export const nothingYet: Actual = {
     config: undefined,
     environment: undefined,
     isReplacedOnDisk: false,
+    lacks: undefined,
     failures: 0,
     isInBackground: false,
     conflict: '',

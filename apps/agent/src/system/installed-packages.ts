@@ -13,10 +13,15 @@ export async function isUpgraderInstalled(programs: Programs): Promise<boolean> 
 /** Call it before the installation: after a power cut in the middle, the agent has installed the package, too. */
 export const recordUpgrader = (disk: Disk): Promise<void> => writeChecked(disk, stateFile, { packages: [upgrader] });
 
+/** Also if a user has removed it since. */
+export async function hasInstalledUpgrader(disk: Disk): Promise<boolean> {
+  const { value: packages = [] } = await readChecked(disk, stateFile, packagesOf);
+  return packages.includes(upgrader);
+}
+
 /** Packages that this agent has installed and that still are. */
 export async function installedPackages(disk: Disk, programs: Programs): Promise<readonly string[]> {
-  const { value: packages = [] } = await readChecked(disk, stateFile, packagesOf);
-  return packages.includes(upgrader) && (await isUpgraderInstalled(programs)) ? [upgrader] : [];
+  return (await hasInstalledUpgrader(disk)) && (await isUpgraderInstalled(programs)) ? [upgrader] : [];
 }
 
 function packagesOf(value: unknown): readonly unknown[] {

@@ -1,6 +1,7 @@
 import { errorText, type Cell } from '@platform/kit';
 import { systemErrors } from '@platform/contract/error-rows/system';
 import { PlatformError } from '@platform/contract/errors';
+import { contentOf, type ConfigContent } from '../state/state.ts';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';
@@ -10,12 +11,12 @@ const longestRetryMs = 6 * 60 * 60_000;
 /** Other programs and users change files without notice. */
 const recheckMs = 30 * 60_000;
 
-/** How far one part of the system configuration is applied. */
-export interface SystemApplied {
-  /** Newest applied revision; 0: none yet. */
-  revision: number;
-  /** A clause; undefined: a newer revision is applied or being applied. */
+/** The configuration of which one part of the system configuration is applied; `noContent`: none yet. */
+export interface SystemApplied extends ConfigContent {
+  /** A clause; undefined: another configuration is applied or being applied. */
   failure: { code: string; reason: string } | undefined;
+  /** The newest requested upgrade that is done; undefined: not known. */
+  upgradesDone?: number | undefined;
 }
 
 export interface KeptPart {
@@ -42,11 +43,11 @@ export async function keepPart(part: KeptPart, parts: SystemParts, signal: Abort
       if (signal.aborted) return;
       failures = 0;
       clearOthers(part.name, '', parts);
-      part.applied.set({ revision: goal.revision, failure: undefined });
+      part.applied.set({ ...contentOf(goal), failure: undefined });
     } catch (error) {
       if (signal.aborted) return;
       waitMs = Math.min(firstRetryMs * 2 ** failures++, longestRetryMs);
-      report(part, goal, error, parts);
+      report(part, error, parts);
       log.warn('the system configuration is not applied; it is tried again', { part: part.name, error, waitMs });
     }
     if (part.goal.get() !== goal || part.woken?.get() !== woken) continue;
@@ -59,14 +60,14 @@ export async function keepPart(part: KeptPart, parts: SystemParts, signal: Abort
   }
 }
 
-function report({ name, applied }: KeptPart, { revision }: SystemGoal, error: unknown, parts: SystemParts): void {
+function report({ name, applied }: KeptPart, error: unknown, parts: SystemParts): void {
   const reason = (isOwn(error) ? error.what : messageOf(error)).replace(/\.$/, '');
   const shown = isOwn(error) ? error : new PlatformError('SYSTEM_NOT_APPLIED', { part: name, reason });
   const { code, what, remedy } = shown;
   const sinceWall = parts.clock.wall();
   clearOthers(name, code, parts);
   setCondition(parts.conditions, { code, subject: name, severity: 'error', message: what, remedy, sinceWall });
-  applied.update((before) => ({ revision: Math.min(before.revision, revision), failure: { code, reason } }));
+  applied.update((before) => ({ ...contentOf(before), failure: { code, reason } }));
 }
 
 const isOwn = (error: unknown): error is PlatformError =>

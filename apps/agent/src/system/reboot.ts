@@ -1,7 +1,7 @@
 import type { Cell, Clock, Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
-import type { Disk } from '../os/ports.ts';
+import type { Device, Disk } from '../os/ports.ts';
 import type { RestartDecision } from '../state/may-restart.ts';
 import type { Settings, Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
@@ -21,6 +21,8 @@ export interface RebootParts {
   /** Whether the maintenance windows allow a reboot that is needed since this time. */
   decide: (sinceWall: number) => RestartDecision;
   reboot: () => Promise<void>;
+  /** The file system of the agent's folder. Absent: the platform does not report it. */
+  fileSystem?: Device['fileSystem'];
   conditions: ConditionSet;
   disk: Disk;
   clock: Clock;
@@ -63,10 +65,13 @@ async function look(parts: RebootParts): Promise<void> {
 
 /** Why the reboot waits, as a clause; empty: it does not. */
 async function waitOf(sinceWall: number, parts: RebootParts): Promise<string> {
-  const { status, wanted, decide, disk, clock, prefix = '' } = parts;
+  const { status, wanted, decide, disk, fileSystem, clock, prefix = '' } = parts;
   const { settings } = wanted.get();
   if (!isUpgrading(settings)) return 'os_auto_upgrade_type does not ask for upgrades';
   if (settings.maintenanceWindows.length === 0) return 'no maintenance window is configured';
+  // Neither the upgrades nor the record of the reboot would survive it: the machine would reboot all through a window.
+  if ((await fileSystem?.().catch(() => undefined))?.isVolatile)
+    return "each boot loses what is written to the agent's folder, so a reboot would be repeated";
   const decision = decide(sinceWall);
   if (decision.is !== 'allowed') return decision.reason;
   const { value: last } = await readChecked(disk, stateFile, rebootedOf);

@@ -1,9 +1,7 @@
-import type { SystemSettings, Wanted } from '../state/state.ts';
+import type { ConfigContent, SystemSettings, Wanted } from '../state/state.ts';
 
 /** What the configuration asks of the operating system. */
-export interface SystemGoal {
-  /** Revision of the configuration; 0: none yet. */
-  revision: number;
+export interface SystemGoal extends ConfigContent {
   /** Only the manufacturer's defaults are known: what an earlier configuration asked for stays. */
   isPreliminary: boolean;
   /** disable_system_configuration: what was restored and left is reported. */
@@ -12,8 +10,9 @@ export interface SystemGoal {
   system: SystemSettings | undefined;
 }
 
-export const systemGoalOf = ({ settings, revision, isFresh }: Wanted): SystemGoal => ({
+export const systemGoalOf = ({ settings, revision, configSha256, isFresh }: Wanted): SystemGoal => ({
   revision,
+  configSha256,
   isPreliminary: revision === 0 && !isFresh,
   isDisabled: settings.isSystemDisabled,
   system: settings.isSystemDisabled ? undefined : settings.system,

@@ -1,4 +1,4 @@
-import type { Cell } from '@platform/kit';
+import { Cell } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
 import { fileProblem } from '../os/file-problem.ts';
@@ -15,8 +15,18 @@ const retryMs = 5 * 60_000;
 /**
  * Upgrades the packages once for each request of an operator. The count is stored after the run: a power cut in the
  * middle repeats it, and another agent awaits a run that continues.
+ *
+ * A folder that was copied or put back has an older count. So the count is also reported, the management server
+ * withdraws a request that was reported as done, and only its answer counts, not the cached one.
+ *
+ * @param reported - the newest request that is done.
  */
-export async function upgradeOnRequest(wanted: Cell<Wanted>, parts: SystemParts, signal: AbortSignal): Promise<void> {
+export async function upgradeOnRequest(
+  wanted: Cell<Wanted>,
+  parts: SystemParts,
+  signal: AbortSignal,
+  reported = new Cell<number | undefined>(undefined),
+): Promise<void> {
   /** Ahead of the stored count while that cannot be written: a full disk must not repeat an upgrade. */
   let done: number | undefined;
   while (!signal.aborted) {
@@ -25,11 +35,12 @@ export async function upgradeOnRequest(wanted: Cell<Wanted>, parts: SystemParts,
     const { value: stored } = await readChecked(parts.disk, stateFile, doneOf);
     done ??= stored;
     const isKnown = now.isFresh || now.revision > 0;
-    if (isKnown && done !== undefined && requested > done) await upgrade(now, parts, signal);
+    if (now.isFresh && done !== undefined && requested > done) await upgrade(now, parts, signal);
     if (signal.aborted) return;
-    // A server that was restored from a backup may count from a smaller number.
-    if (isKnown) done = requested;
-    const isStored = !isKnown || requested === stored || (await store(requested, parts));
+    // A server that was restored from a backup, or that withdraws a request, counts from a smaller number.
+    if (now.isFresh || (isKnown && done === undefined)) done = requested;
+    if (now.isFresh) reported.set(done);
+    const isStored = done === undefined || done === stored || (await store(done, parts));
     if (wanted.get() !== now) continue;
     const turn = new AbortController();
     const over = AbortSignal.any([turn.signal, signal]);

@@ -5,6 +5,7 @@ import { aptGoals, differenceOf, type UpgradeType } from './apt-files.ts';
 import { readPolicy, selectOrigins } from './apt-policy.ts';
 import { runPackages } from './run-packages.ts';
 import { isUpgraderInstalled, recordUpgrader } from './installed-packages.ts';
+import { settlePackageFiles } from './package-files.ts';
 import { applyFiles } from './system-files.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';
@@ -52,7 +53,10 @@ async function leaveUpgrades(
 ): Promise<void> {
   clearCondition(parts.conditions, laterCode);
   await applyFiles(aptGoals('', []), parts, { isReported });
-  if (before) await forgetChecked(parts.disk, stateFile);
+  if (!before) return;
+  const settled = await settlePackageFiles(parts);
+  if (settled.length > 0) parts.log.info('files of a package are settled', { files: settled.join(' ') });
+  await forgetChecked(parts.disk, stateFile);
 }
 
 /** @throws PlatformError if no repository of the type is present; nothing is written then */

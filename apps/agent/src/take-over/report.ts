@@ -26,7 +26,7 @@ export async function reportFailure(
   await cloud.deviceAgentConfig(
     {
       id: partId,
-      hostInfo: { platform, distro, tags: [...tags] },
+      hostInfo: { platform, distro: distro(), tags: [...tags] },
       versionInfo: { agentRunning: version },
       report: { platform, conditions: [{ code, severity: Severity.ERROR, message: what, remedy }] },
     },

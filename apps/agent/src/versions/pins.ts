@@ -2,7 +2,7 @@ import { Cell, setIfDifferent, type Log } from '@platform/kit';
 import type { Goal } from './plans/program-version.ts';
 import { customVersion } from '../state/version-names.ts';
 import type { Disk } from '../os/ports.ts';
-import type { Wanted } from '../state/state.ts';
+import { contentOf, noContent, type Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { pinsFile, type Program } from './layout.ts';
 
@@ -36,11 +36,12 @@ export const writePins = (disk: Disk, pins: Pins): Promise<void> => writeChecked
 function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent: boolean): Goal {
   const release = wanted[program];
   const common = {
-    revision: wanted.revision,
+    ...contentOf(wanted),
     clearance: wanted.clearance,
     isUrgent,
     pin: pin?.wish ?? '',
     isFresh: wanted.isFresh,
+    ...(program === 'server' && wanted.settings.isServerDisabled && { isDisabled: true }),
   };
   if (!pin) return { ...common, want: release && { is: 'release', release } };
   if (pin.id !== '') return { ...common, want: { is: 'installed', id: pin.id } };
@@ -51,7 +52,7 @@ function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent
   };
 }
 
-export const noGoal: Goal = { revision: 0, want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
+export const noGoal: Goal = { ...noContent, want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
 
 /** Keeps `goal` at the desired state of one program; sets it only on a change. */
 export async function followGoal(

@@ -153,7 +153,16 @@ test('enospc_at_each_write: a full disk is reported as such', async () => {
   w.machine.releases.files.set('https://r/x', bytes);
   let writes = 0;
   w.machine.fate = ({ do: what }) => (what === 'write' && ++writes > 4 ? { fail: 'ENOSPC' } : 'ok');
-  await assert.rejects(w.get({}), { code: 'DISK_FULL' });
+  await assert.rejects(w.get({}), { code: 'DISK_FULL', message: /no space left/ });
+});
+
+test('a disk without inodes is named by its numbers, not by its free space', async () => {
+  const w = world();
+  w.machine.files.capacityBytes = 900e6;
+  w.machine.files.inodes = { total: 40, free: 0 };
+  w.machine.releases.files.set('https://r/x', bytes);
+  w.machine.fate = ({ do: what }) => (what === 'create' ? { fail: 'ENOSPC' } : 'ok');
+  await assert.rejects(w.get({}), { code: 'DISK_FULL', message: /: 0 of 40 inodes and 900 MB are free\./ });
 });
 
 test('a refused download waits a minute, doubling to six hours, and begins anew with other bytes', () => {

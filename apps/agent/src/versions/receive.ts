@@ -152,7 +152,7 @@ export async function receive(
     throw new PlatformError('DOWNLOAD_CORRUPT', { url, wantSha256: want.sha256, gotSha256: got.found.sha256 });
   } catch (error) {
     if (signal.aborted || error instanceof PlatformError) throw error;
-    const known = fullDisk(error, `${partFolder}/${want.part}`, want.what);
+    const known = await fullDisk(parts.files, error, `${partFolder}/${want.part}`, want.what);
     if (known !== error) throw known;
     const problem = error instanceof TimeoutError ? `silent for ${silenceMs / 1000} s` : errorText(error);
     throw new PlatformError('DOWNLOAD_FAILED', { url, problem }, error);

@@ -15,7 +15,7 @@ import {
   type StoredVersions,
 } from './stored-versions.ts';
 import { oneAtATime } from './one-at-a-time.ts';
-import { addBad, linkedId, readBad, releaseFromQuarantine, textOf } from './switch.ts';
+import { addBad, linkedId, lowerClearance, readBad, releaseFromQuarantine, textOf } from './switch.ts';
 import {
   activateVersion,
   confirmTrial,
@@ -63,6 +63,8 @@ export interface ProgramStore {
   quarantine(id: string, reason: string, clearance: number): Promise<void>;
   /** Releases the matching versions from quarantine and returns them. */
   releaseFromQuarantine(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
+  /** Lowers the clearances of the quarantine to this one, so that the next clearance counts. */
+  lowerClearance(most: number): Promise<void>;
   /** Returns false if the quarantine was empty. */
   clearQuarantine(): Promise<boolean>;
   remove(id: string): Promise<void>;
@@ -108,6 +110,7 @@ export function programStore(
         await addBad(files, program, { id, clearance, since: wallSeconds(clock), reason });
       }),
     releaseFromQuarantine: (isMeant) => inTurn(() => releaseFromQuarantine(files, program, isMeant)),
+    lowerClearance: (most) => inTurn(() => lowerClearance(files, program, most)),
     clearQuarantine: () => inTurn(() => clearQuarantine(context)),
     remove: (id) => inTurn(() => removeVersion(context, id)),
     leftovers: async () => (await files.readdir(partFolder)).filter((name) => name.startsWith(`${program}-`)),

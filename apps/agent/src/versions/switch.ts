@@ -118,6 +118,18 @@ export async function releaseFromQuarantine(
   return gone;
 }
 
+/**
+ * Lowers the clearances of the quarantine to this one, so that the next clearance counts: for another part, whose
+ * operators have cleared nothing yet, and for a management server that was restored from a backup.
+ */
+export async function lowerClearance(files: FileSystem, program: Program, most: number): Promise<void> {
+  const path = statePath(program, 'bad');
+  const all = readBadLines(await textOf(files, path));
+  if (all.every(({ clearance }) => clearance <= most)) return;
+  const lines = all.map((bad) => badLine({ ...bad, clearance: Math.min(bad.clearance, most) }));
+  await replaceFile(files, path, encoder.encode(lines.join('')), { mode: 0o644 });
+}
+
 export async function writePrevious(files: FileSystem, program: Program, id: string): Promise<void> {
   await replaceFile(files, statePath(program, 'previous'), encoder.encode(`${id}\n`), { mode: 0o644 });
 }

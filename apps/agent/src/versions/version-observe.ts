@@ -1,5 +1,6 @@
-import type { InstallStatus, Release, UpdateAttempt } from '../state/state.ts';
+import { contentOf, type InstallStatus, type Release, type UpdateAttempt } from '../state/state.ts';
 import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
+import type { Bad } from '../state/trial-file.ts';
 import { nameOf } from './layout.ts';
 import { nextAttempt, whyOf } from './plans/attempt.ts';
 import { wantedId, type Goal, type Have } from './plans/program-version.ts';
@@ -26,10 +27,10 @@ export async function observeVersion(
   const { goal } = parts;
   const first = goal.get(); // another goal may follow while this pass reads the disk
   state.isOfFresh = first.isFresh;
-  const { want, revision } = first;
+  const { want } = first;
   const release = want?.is === 'release' ? want.release : undefined;
   const { installed, have } = await readHave(parts, state, release, signal);
-  state.seen = { revision, desired: wantedId(goal.get(), have) };
+  state.seen = { ...contentOf(first), desired: wantedId(goal.get(), have) };
   state.isSettled =
     (want === undefined || have.linked === state.seen.desired) &&
     have.running === have.linked &&
@@ -54,7 +55,7 @@ async function readHave(
     await store.linked(),
     await store.previous(),
     await store.trial(),
-    await store.bad(),
+    await readQuarantine(parts),
   ];
   if (release && state.held?.key !== releaseKey(release)) {
     state.held = undefined;
@@ -74,6 +75,15 @@ async function readHave(
     mayRestart: parts.canRestart && (goal.get().isUrgent || restartDecision(parts, linked).is === 'allowed'),
   };
   return { installed, have };
+}
+
+/** A management server that was restored from a backup counts clearances from a smaller number: its next one counts. */
+async function readQuarantine({ store, goal }: Pick<ProgramVersionParts, 'store' | 'goal'>): Promise<Bad[]> {
+  const { isFresh, clearance } = goal.get();
+  const quarantined = await store.bad();
+  if (!isFresh || quarantined.every((bad) => bad.clearance <= clearance)) return quarantined;
+  await store.lowerClearance(clearance).catch(() => {}); // a full disk: the next pass repeats it
+  return store.bad();
 }
 
 /** Records and logs the next state of the last update. */

@@ -1,6 +1,14 @@
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
-import type { Actual, Failure, InstallStatus, Release, Wanted } from '../state/state.ts';
+import {
+  noContent,
+  type Actual,
+  type ConfigContent,
+  type Failure,
+  type InstallStatus,
+  type Release,
+  type Wanted,
+} from '../state/state.ts';
 import type { Attempts } from './attempts.ts';
 import type { Held } from './backoff.ts';
 import type { Exits } from './exits.ts';
@@ -58,7 +66,7 @@ export interface VersionState {
   /** The failure came from a step; the next success clears it. */
   isOfStep: boolean;
   /** Revision and desired version of the last pass. */
-  seen: { revision: number; desired: string | null };
+  seen: ConfigContent & { desired: string | null };
   /** Source URLs of builds by URL, by version id. */
   urls: Readonly<Record<string, string>>;
   /** The last pass used a goal of the management server, not of the cache. */
@@ -71,7 +79,7 @@ export const initialState = (): VersionState => ({
   held: undefined,
   failure: undefined,
   isOfStep: false,
-  seen: { revision: 0, desired: null },
+  seen: { ...noContent, desired: null },
   urls: {},
   isOfFresh: false,
   isSettled: false,

@@ -1,6 +1,20 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { atHome, home, min, onWifi, Play, roaming, sec, single, spare, unplugged, visible, wired } from './play.ts';
+import {
+  atHome,
+  home,
+  limits,
+  min,
+  onWifi,
+  Play,
+  roaming,
+  sec,
+  single,
+  spare,
+  unplugged,
+  visible,
+  wired,
+} from './play.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
 const day = 24 * 60 * min;
@@ -200,16 +214,12 @@ const opening: Row[] = [
       new Play(single, 'none')
         .sees({})
         .clear()
-        .until(60 * sec - 1),
+        .until(limits.hotspotAnswer - 1),
     'opening',
   ],
   [
     'no answer: stopped, to be safe',
-    () =>
-      new Play(single, 'none')
-        .sees({})
-        .clear()
-        .until(60 * sec),
+    () => new Play(single, 'none').sees({}).clear().until(limits.hotspotAnswer),
     'offline stopHotspot',
   ],
   [

@@ -101,6 +101,13 @@ export class Play {
     return this.gets({ is: 'joined', id: state.id, answer: join });
   }
 
+  /** The hotspot has started, with these settings. */
+  startedWith(settings: string): this {
+    const { state } = this;
+    assert.ok(state.at === 'opening', state.at);
+    return this.gets({ is: 'hotspot', id: state.id, ok: true, problem: '', settings });
+  }
+
   /** One step, with what must hold for each. */
   take(event: Event | { is: 'due' }): void {
     const before = this.state;

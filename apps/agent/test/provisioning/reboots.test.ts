@@ -8,6 +8,9 @@ const rebooting: Settings = { ...single, limits: { ...limits, rebootAfterOffline
 const wasOnline = { hasBeenOnline: true, reboots: 0 };
 const day = 24 * 60 * min;
 
+const changedHotspot = (play: Play): Play =>
+  play.gets({ is: 'settings', settings: { ...play.state.memory.settings, hotspot: 'b' } });
+
 const changes: Row[] = [
   [
     'disabled in the hotspot',
@@ -50,8 +53,50 @@ const changes: Row[] = [
     'opening startHotspot',
   ],
   [
-    'hotspot settings changed, idle',
-    () => inHotspot(single, 'given').gets({ is: 'settings', settings: { ...single, hotspot: 'b' } }),
+    'hotspot settings changed, and no phone is connected',
+    () => changedHotspot(inHotspot(single, 'given')).gets({ is: 'clients', hasClient: false }),
+    'opening stopHotspot startHotspot',
+  ],
+  [
+    'hotspot settings changed, and it is not known whether a phone is connected',
+    () => changedHotspot(inHotspot(single, 'given')),
+    'hotspot',
+  ],
+  [
+    'hotspot settings changed, a phone is connected, online by a cable without credentials: a moment before the limit',
+    () =>
+      changedHotspot(inHotspot(single, 'none').sees(wired))
+        .gets({ is: 'clients', hasClient: true })
+        .after(10 * min - 1),
+    'hotspot',
+  ],
+  [
+    'hotspot settings changed, a phone stays connected, unused: the limit',
+    () =>
+      changedHotspot(inHotspot(single, 'none').sees(wired))
+        .gets({ is: 'clients', hasClient: true })
+        .after(10 * min),
+    'opening stopHotspot startHotspot',
+  ],
+  [
+    'hotspot settings changed in a forced hotspot, and no phone is connected',
+    () => changedHotspot(inHotspot(single, 'given').gets({ is: 'forced' })).gets({ is: 'clients', hasClient: false }),
+    'opening stopHotspot startHotspot',
+  ],
+  [
+    'hotspot settings changed in a forced hotspot, a phone is connected',
+    () => changedHotspot(inHotspot(single, 'given').gets({ is: 'forced' })).gets({ is: 'clients', hasClient: true }),
+    'hotspot',
+  ],
+  [
+    'hotspot settings changed while it starts: it starts again',
+    () =>
+      inHotspot(single, 'given')
+        .gets({ is: 'channelForbidden' })
+        .clear()
+        .gets({ is: 'settings', settings: { ...single, hotspot: 'b' } })
+        .startedWith('a')
+        .gets({ is: 'clients', hasClient: false }),
     'opening stopHotspot startHotspot',
   ],
   [
@@ -69,6 +114,7 @@ const changes: Row[] = [
       inHotspot(single, 'given')
         .gets({ is: 'active' })
         .gets({ is: 'settings', settings: { ...single, hotspot: 'b' } })
+        .gets({ is: 'clients', hasClient: false })
         .after(5 * min),
     'opening stopHotspot startHotspot',
   ],

@@ -4,8 +4,10 @@ import { defaultDataFolder } from '../data-folder.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Run } from '../run.ts';
 import { checkResults } from '../server-doctor/checks.ts';
+import { findServer } from '../server-doctor/found-server.ts';
 import { observe } from '../server-doctor/observe.ts';
 import { type CheckResult, isFinding, worstOf } from '../server-doctor/results.ts';
+import { runServerProgram } from './server-program.ts';
 import { wrapped } from '../terminal-text.ts';
 
 interface Flags {
@@ -14,6 +16,9 @@ interface Flags {
   readonly publicUrl?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
+  readonly adoptBlobs?: boolean;
+  readonly acceptMissing?: boolean;
+  readonly json?: boolean;
 }
 
 const marks: Readonly<Record<CheckResult['at'], string>> = { ok: 'ok', note: 'note', warning: 'WARN', failed: 'FAIL' };
@@ -31,10 +36,20 @@ export function doctorCommand(admin: Command, run: Run): void {
     .option('--public-url <url>', 'its public URL, where it is not found')
     .option('--tls-cert <file>', 'its certificate, where it is not found')
     .option('--tls-key <file>', 'the key of the certificate')
-    .addHelpText('after', '\nChanges nothing. Ends with 1 if it warns or something failed.')
+    .option('--adopt-blobs', 'instead of a check: take the folder of the files as that of this installation')
+    .option('--accept-missing', 'with --adopt-blobs: also if files that the database names are missing')
+    .addHelpText('after', '\nWithout --adopt-blobs it changes nothing. Ends with 1 if it warns or something failed.')
     .action(
-      run(async ({ output }, { dataDir, localUrl, publicUrl, tlsCert, tlsKey }: Flags) => {
+      run(async ({ output, signal }, { dataDir, localUrl, publicUrl, tlsCert, tlsKey, ...adopt }: Flags) => {
         const folder = dataDir ?? (process.env['PLATFORM_DATA_DIR'] || defaultDataFolder());
+        if (adopt.adoptBlobs) {
+          const server = await findServer(folder, { localUrl, publicUrl, tlsCert, tlsKey });
+          const url = server.options.database_url;
+          const flags = [...(adopt.acceptMissing ? ['--accept-missing'] : []), ...(adopt.json ? ['--json'] : [])];
+          const args = ['blobs', '--adopt', '--data-dir', server.dataFolder, ...flags];
+          await runServerProgram(args, signal, url === undefined ? {} : { DATABASE_URL: url });
+          return;
+        }
         const results = checkResults(await observe(folder, { localUrl, publicUrl, tlsCert, tlsKey }, systemClock));
         output.json({ worst: worstOf(results), checks: results });
         output.text(resultText(results, process.stdout.columns ?? standardWidth));

@@ -3,9 +3,11 @@ import { confirmed } from '../confirm.ts';
 import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { findMachine } from '../find/machine.ts';
+import { splitCommand } from './machine-split.ts';
 
 /** Commands that rename a machine, migrate it to platform-agent, or delete it. */
 export function machineEditCommands(machine: Command, run: Run): void {
+  splitCommand(machine, run);
   machine
     .command('rename <machine> <name>')
     .description('give a machine another name; its ID and its credentials stay')

@@ -10,13 +10,13 @@ import { type ProgramName, withVersion } from '@platform/contract/version-pin';
 import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findMachine } from '../find/machine.ts';
-import { ago, printable } from '../output.ts';
+import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
 import { sampleJson, sampleText } from '../views/samples.ts';
-import { machineJson, machineText, stateText } from '../views/machine.ts';
+import { machineJson, machineRow, machineText } from '../views/machine.ts';
 
 const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
 
@@ -91,21 +91,7 @@ function listCommand(machine: Command, run: Run): void {
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
         output.table(
           ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],
-          machines.map((one) => {
-            const json = machineJson(one);
-            const applied = one.hasOtherAgent ? '?' : String(json['applied_revision']);
-            const revision = `${applied}/${String(json['wanted_revision'])}`;
-            return [
-              one.name,
-              stateText(one),
-              json['server_state'],
-              json['agent_version'],
-              json['server_version'],
-              revision,
-              ago(one.lastSeen, systemClock.wall()),
-              one.id,
-            ].map(String);
-          }),
+          machines.map((one) => machineRow(one, systemClock.wall())),
         );
       }),
     );

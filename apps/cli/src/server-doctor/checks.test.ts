@@ -65,6 +65,7 @@ const sound: Observations = {
   publicUrl,
   isClockSynchronized: true,
   database,
+  blobs: { folder: '/data/blobs', mark: 'own', files: { named: 3, sampled: 3, missing: [] } },
   disks: [disk],
   files: [closed],
   units: [unit],
@@ -141,6 +142,11 @@ const cases: readonly (readonly [what: string, seen: Partial<Observations>, expe
   ['a oneshot at rest', ofUnit({ activeState: 'inactive', isLasting: false }), []],
   ['no backup', { lastBackup: undefined }, [/^warning backup: There is no backup yet/]],
   ['old backup', { lastBackup: now - 2.1 * day }, [/^warning backup: The newest backup is 2 d old/]],
+  [
+    'backup of the future',
+    { lastBackup: now + 2 * day },
+    [/^warning backup: The newest backup is of .* in the future/],
+  ],
   ['weekly backups', { lastBackup: now - 8 * day, ...ofServer({ options: { backup_every_hours: 168 } }) }, []],
   ['no releases', { releases: { problem: 'none was published' } }, [/^failed releases: .*none was published/]],
   [

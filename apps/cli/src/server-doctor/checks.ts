@@ -1,6 +1,14 @@
 import { releasePlatforms } from '@platform/contract/target-path';
 import { formatBytes, formatDuration } from '@platform/kit';
-import type { DatabaseSeen, DiskSeen, FileSeen, Observations, PublicUrlSeen, Validity } from './observations.ts';
+import type {
+  BlobsSeen,
+  DatabaseSeen,
+  DiskSeen,
+  FileSeen,
+  Observations,
+  PublicUrlSeen,
+  Validity,
+} from './observations.ts';
 import { type CheckResult, failed, note, ok, warning } from './results.ts';
 import { serviceResults } from './unit-checks.ts';
 
@@ -22,6 +30,7 @@ export function checkResults(seen: Observations): CheckResult[] {
     ...accountResults(seen),
     serverResult(seen),
     ...serviceResults(seen.units),
+    blobsResult(seen.blobs),
     ...seen.disks.flatMap(diskResults),
     ...permissionResults(seen.files),
     ...databaseResults(seen.database, seen.server.pid !== undefined),
@@ -75,6 +84,30 @@ function diskResults({ folder, freeBytes, sizeBytes, inodes, freeInodes }: DiskS
   if (inodes === 0 || freeInodes / inodes >= lowInodes) return [bytes];
   const report = freeInodes === 0 ? failed : warning;
   return [bytes, report('inodes', `${freeInodes} of ${inodes} inodes are free for ${folder}.`, { why, remedy })];
+}
+
+function blobsResult(seen: BlobsSeen): CheckResult {
+  const why = 'Images, models and programs cannot be read, and new files would go to the wrong disk.';
+  if ('problem' in seen)
+    return warning('files', `The folder of the files could not be checked: ${seen.problem}.`, {
+      why,
+      remedy: 'Run the doctor again as root, or as the user of the server.',
+    });
+  const { folder, mark, files } = seen;
+  const remedy = `Mount the disk with the files at ${folder}. If these are the files, or if they are lost for good: platform admin doctor --adopt-blobs.`;
+  if (mark !== 'own') {
+    const says = mark === 'missing' ? 'does not say whose files it holds' : 'holds the files of another installation';
+    return failed('files', `${folder} ${says}. The server does not start on it.`, { why, remedy });
+  }
+  if (!files) return ok('files', `${folder} is that of this installation; its files were not looked for.`);
+  const { sampled, named, missing } = files;
+  const counted = `Of ${named} files that the database names, ${sampled} were looked for`;
+  if (missing.length === 0) return ok('files', `${counted}; all are there.`);
+  return failed('files', `${counted}; ${missing.length} are missing, for example ${missing[0]}.`, {
+    why,
+    remedy:
+      'Check the disk. platform admin restore brings them back from a backup; platform admin backup names all of them.',
+  });
 }
 
 const bits = (mode: number): string => mode.toString(8).padStart(3, '0');
@@ -329,12 +362,20 @@ function clockResults({ isClockSynchronized, database, publicUrl }: Observations
   return [ok('clock', `The clock agrees with ${compared.join(' and ')}.`)];
 }
 
+/** Time servers correct a clock by less. */
+const clockSkewMs = 60_000;
+
 function backupResult({ lastBackup, now, server }: Observations): CheckResult {
   const why = 'The loss of the disk would be the loss of all that was made since.';
   const remedy = 'Make one: platform admin backup DIR, or a schedule with --backup-dir (docs/operations/backup.md).';
   if (lastBackup === undefined) return warning('backup', 'There is no backup yet.', { why, remedy });
   const { backup_every_hours: every } = server.options;
   const hours = typeof every === 'number' ? every : defaultBackupHours;
+  if (lastBackup > now + clockSkewMs)
+    return warning('backup', `The newest backup is of ${date(lastBackup)} UTC, which is in the future.`, {
+      why: `${why} The clock was wrong then, or is wrong now, so nothing shows how old it is.`,
+      remedy,
+    });
   const age = `The newest backup is ${formatDuration((now - lastBackup) / 1000)} old`;
   if (now - lastBackup > 2 * hours * 3_600_000) return warning('backup', `${age}.`, { why, remedy });
   return ok('backup', `${age}.`);

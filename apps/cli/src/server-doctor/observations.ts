@@ -14,6 +14,7 @@ export interface Observations {
   /** Whether a time server synchronizes the clock; undefined: not known. */
   readonly isClockSynchronized: boolean | undefined;
   readonly database: DatabaseSeen;
+  readonly blobs: BlobsSeen;
   readonly disks: readonly DiskSeen[];
   readonly files: readonly FileSeen[];
   /** Undefined: the server is not installed as a service. */
@@ -81,6 +82,17 @@ export type DatabaseSeen =
       readonly fsync: string;
       readonly full_page_writes: string;
       readonly read_only: string;
+    };
+
+/** The folder of the files of the installation. */
+export type BlobsSeen =
+  | { readonly problem: string }
+  | {
+      readonly folder: string;
+      /** Whose files the folder says that it holds. */
+      readonly mark: 'own' | 'missing' | 'foreign';
+      /** Files that rows of the database name, and which of those looked for are not there; null: the server is stopped. */
+      readonly files: { readonly named: number; readonly sampled: number; readonly missing: readonly string[] } | null;
     };
 
 export interface DiskSeen {

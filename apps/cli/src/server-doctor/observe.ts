@@ -5,7 +5,7 @@ import { readJson } from '@platform/kit/node';
 import { checkout, isRoot } from '../data-folder.ts';
 import { places } from '../installation/places.ts';
 import { findServer, type Known } from './found-server.ts';
-import type { DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
+import type { BlobsSeen, DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
 import { observeCertificate, observePublicUrl } from './observe-certificate.ts';
 import { isClockSynchronized, observeDisks, observeFiles, observeUnits } from './observe-host.ts';
 import { observeReleases } from './observe-releases.ts';
@@ -33,6 +33,7 @@ export async function observe(dataDir: string, known: Known, clock: Clock): Prom
     publicUrl,
     isClockSynchronized: isClockSynchronized(),
     database,
+    blobs: observeBlobs(server),
     disks: await observeDisks(server.isInstalled ? folders : folders.slice(0, -1)),
     files,
     units: observeUnits(server),
@@ -51,18 +52,27 @@ async function observeHealth({ pid, localUrl }: FoundServer): Promise<Health | u
   }
 }
 
+function observeDatabase(server: FoundServer): DatabaseSeen {
+  const seen = askServerProgram<DatabaseSeen>(server, 'database');
+  return 'is' in seen ? seen : { is: 'silent', ...seen };
+}
+
+/** Without a running server only the mark is read: this starts no database. */
+const observeBlobs = (server: FoundServer): BlobsSeen =>
+  askServerProgram<BlobsSeen>(server, 'blobs', ...(server.pid === undefined ? ['--mark-only'] : []));
+
 /** The server's own program asks, because it knows how to reach its database. */
-function observeDatabase({ dataFolder, options }: FoundServer): DatabaseSeen {
+function askServerProgram<T>({ dataFolder, options }: FoundServer, ...command: string[]): T | { problem: string } {
   const program = path.join(checkout, 'apps', 'cloud', 'src', 'admin.ts');
   const url = options.database_url ?? process.env['DATABASE_URL'];
-  const { stdout, stderr } = spawnSync(process.execPath, [program, 'database', '--data-dir', dataFolder, '--json'], {
+  const { stdout, stderr } = spawnSync(process.execPath, [program, ...command, '--data-dir', dataFolder, '--json'], {
     encoding: 'utf8',
     env: { ...process.env, DATABASE_URL: url },
   });
   try {
-    return JSON.parse(stdout) as DatabaseSeen;
+    return JSON.parse(stdout) as T;
   } catch {
-    return { is: 'silent', problem: stderr.trim().split('\n').at(-1) ?? '' };
+    return { problem: stderr.trim().split('\n').at(-1) ?? '' };
   }
 }
 

@@ -170,8 +170,8 @@ async function keepUp(platform: Platform): Promise<void> {
 
 /** The JSON line that says that the server is ready. */
 function readyReport({ options, cloud }: Platform): object {
-  const { url, org_id, api_key_id, api_key, sign_in_url } = cloud;
-  return { ready: true, url, org_id, api_key_id, api_key, sign_in_url, data_dir: options.dataDir };
+  const { url, local_url, port, org_id, api_key_id, api_key, sign_in_url } = cloud;
+  return { ready: true, url, local_url, port, org_id, api_key_id, api_key, sign_in_url, data_dir: options.dataDir };
 }
 
 const lookAtPlatform = ({ cloud, clock }: Platform): Promise<Found> =>

@@ -38,7 +38,14 @@ test('facts: zero is a value', () => {
   assert.match(text, /^Raspberry Pi 5, serial 1000, aarch64\nDebian 12, kernel 6\.1\.0\n/);
   assert.match(text, /30 % worn, 0\.0 °C, last start: power lost or reset$/);
   const json = factsJson(machine(full));
-  assert.deepEqual(json?.['disk'], { size_bytes: 32_000_000_000, free_bytes: 0, wear_percent: 30 });
+  assert.deepEqual(json?.['disk'], {
+    size_bytes: 32_000_000_000,
+    free_bytes: 0,
+    wear_percent: 30,
+    mount_point: null,
+    inodes: null,
+    free_inodes: null,
+  });
   assert.deepEqual(
     [json?.['temperature_celsius'], json?.['uptime_seconds'], json?.['boot_reason']],
     [0, 60, 'power_lost'],

@@ -1,5 +1,6 @@
 import { BootReasonSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { bootReasons, textOfState } from '@platform/contract/program-states';
+import { diskPlace } from '@platform/contract/disk-place';
 import { formatBytes } from '@platform/kit';
 import { enumName } from '../output.ts';
 
@@ -20,6 +21,9 @@ export function factsJson({ report }: Machine): Record<string, unknown> | null {
           size_bytes: Number(disk.sizeBytes),
           free_bytes: Number(disk.freeBytes),
           wear_percent: disk.wearPercent ?? null,
+          mount_point: disk.mountPoint || null,
+          inodes: disk.inodes === undefined ? null : Number(disk.inodes),
+          free_inodes: disk.freeInodes === undefined ? null : Number(disk.freeInodes),
         }
       : null,
     temperature_celsius: facts.temperatureCelsius ?? null,
@@ -40,7 +44,7 @@ export function factsText({ report }: Machine): string {
     [facts.distribution, facts.kernel && `kernel ${facts.kernel}`],
     [
       memoryBytes !== undefined && `${formatBytes(memoryBytes)} of memory`,
-      disk && `disk ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free${wear}`,
+      disk && `disk${diskPlace(disk)} ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free${wear}`,
       celsius !== undefined && `${celsius.toFixed(1)} °C`,
       boot !== undefined && `last start: ${boot}`,
     ],

@@ -1,3 +1,5 @@
+import { numberInEffect } from '@platform/contract/config-status';
+import { isReportPast } from '@platform/contract/report-age';
 import { serverStates, textOfState, updateStates } from '@platform/contract/program-states';
 import { withTimeLeft } from '@platform/contract/restart-wait';
 import { formatBytes, formatDuration } from '@platform/kit';
@@ -17,8 +19,9 @@ import {
 import { ago, enumName, enumWord, isoTime, listText, percentText, printable } from '../output.ts';
 import { networkJson, networkText } from './network.ts';
 import { factsJson, factsText } from './facts.ts';
+import { sharedIdentityJson } from './shared-identity.ts';
 import { systemJson, systemText } from './system.ts';
-import { configText, sliceJson, slicesText } from './slices.ts';
+import { configStatusJson, configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
@@ -48,6 +51,9 @@ function programJson(program: ProgramStatus | undefined): Record<string, unknown
           since: isoTime(trial.since),
         }
       : null,
+    ...(program?.startWait && {
+      start_wait: { reason: program.startWait.reason, until: isoTime(program.startWait.until) },
+    }),
     quarantined: (program?.quarantined ?? []).map((one) => ({
       version: one.version,
       sha256: hex(one.sha256),
@@ -91,9 +97,12 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     location_id: machine.locationId,
     online_state: enumWord(OnlineStateSchema, machine.onlineState),
     last_seen: isoTime(machine.lastSeen),
+    is_report_past: isReportPast(machine),
     uninstalled_on: isoTime(machine.uninstalledOn),
+    shared_identity: sharedIdentityJson(machine.sharedIdentity),
     wanted_revision: Number(machine.wantedRevision),
-    applied_revision: report ? Number(report.appliedRevision) : 0,
+    applied_revision: Number(numberInEffect(machine.configStatus)),
+    config_status: configStatusJson(machine.configStatus),
     slices: (report?.slices ?? []).map(sliceJson),
     agent_version: report?.agent?.runningVersion ?? '',
     server_version: report?.server?.runningVersion ?? '',
@@ -156,11 +165,24 @@ function whyText({ why = '', wait }: Partial<ProgramStatus> = {}, nowMs: number)
 const isSameExit = (a: ExitReport | undefined, b: ExitReport): boolean =>
   a !== undefined && a.version === b.version && isoTime(a.since) === isoTime(b.since);
 
-function programText(title: string, program: ProgramStatus | undefined, first: string, nowMs: number): string {
+interface ProgramContext {
+  readonly title: string;
+  /** What is not of the program alone. */
+  readonly first: string;
+  readonly isPast: boolean;
+}
+
+function programText(program: ProgramStatus | undefined, of: ProgramContext, nowMs: number): string {
   const { trial, lastExit, lastUpdate: last } = program ?? {};
   const quarantined = program?.quarantined ?? [];
   const entries: [string, string][] = [
-    [title, joined(program?.runningVersion ? `${program.runningVersion} runs` : 'no version reported', first)],
+    [
+      of.title,
+      joined(
+        program?.runningVersion ? `${program.runningVersion} ${of.isPast ? 'ran' : 'runs'}` : 'no version reported',
+        of.first,
+      ),
+    ],
     ['  installed', joined(program?.installedVersion || '-', !!program?.restartNeeded && 'used after a restart')],
     ['  wanted', program?.wantedVersion || '-'],
     ['  previous', program?.previousVersion ?? ''],
@@ -168,10 +190,17 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
     ['  signed', signedText(program)],
     [
       '  on trial',
-      trial
-        ? `${trial.version}, start ${trial.starts} of 3, since ${ago(trial.since, nowMs)}; ${trial.previousVersion} comes back if it fails`
+      trial && trial.starts > 0
+        ? `${of.isPast ? 'at its last report: ' : ''}${trial.version}, start ${trial.starts} of 3, since ${ago(trial.since, nowMs)}; ${trial.previousVersion} comes back if it fails`
         : '',
     ],
+    [
+      '  not started',
+      trial?.starts === 0
+        ? `${trial.version}; from its first start on, it is on trial, and ${trial.previousVersion} comes back if it fails`
+        : '',
+    ],
+    ['  start', program?.startWait ? `it waits: ${program.startWait.reason}` : ''],
     ['  update', last ? updateText(last, nowMs) : ''],
     [
       '  quarantined',
@@ -197,9 +226,28 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
   return listText(entries);
 }
 
-/** The state as one word. */
-export const stateText = ({ uninstalledOn, onlineState }: Machine): string =>
-  uninstalledOn ? 'uninstalled' : enumWord(OnlineStateSchema, onlineState);
+/** The state as one word, and whether several computers share the machine. */
+const stateText = ({ uninstalledOn, onlineState, sharedIdentity }: Machine): string =>
+  joined(
+    uninstalledOn ? 'uninstalled' : enumWord(OnlineStateSchema, onlineState),
+    sharedIdentity !== undefined && 'shared identity',
+  );
+
+/** Its row in a list. A state of before is not shown as one of now. */
+export const machineRow = (machine: Machine, nowMs: number): string[] => {
+  const { report } = machine;
+  const state = enumWord(ServerStateSchema, report?.serverState);
+  return [
+    machine.name,
+    stateText(machine),
+    isReportPast(machine) ? `was ${state}` : state,
+    report?.agent?.runningVersion ?? '',
+    report?.server?.runningVersion ?? '',
+    `${numberInEffect(machine.configStatus) || '?'}/${machine.wantedRevision}`,
+    ago(machine.lastSeen, nowMs),
+    machine.id,
+  ];
+};
 
 /** The path in the configuration, unless the message contains it. */
 const placeText = ({ path, message }: Condition): string =>
@@ -221,6 +269,7 @@ export function machineText(machine: Machine, nowMs: number, used = ''): string 
       'state',
       joined(
         stateText(machine),
+        machine.uninstalledOn === undefined && isReportPast(machine) && 'below is its last report',
         machine.uninstalledOn !== undefined &&
           `on ${isoTime(machine.uninstalledOn)}, ${ago(machine.uninstalledOn, nowMs)}; below is its last report`,
         machine.lastSeen !== undefined && `seen ${ago(machine.lastSeen, nowMs)}`,
@@ -230,7 +279,7 @@ export function machineText(machine: Machine, nowMs: number, used = ''): string 
     ['network', networkText(machine, nowMs)],
     ['facts', [factsText(machine), used].filter(Boolean).join('\n')],
     ['system', systemText(machine, nowMs)],
-    ['config', configText(machine)],
+    ['config', configText(machine, nowMs)],
     ['  but', slicesText(machine, nowMs)],
     ['reported', ago(machine.reportedOn, nowMs)],
     ['machine id', machine.id],
@@ -240,28 +289,24 @@ export function machineText(machine: Machine, nowMs: number, used = ''): string 
   const migration = machine.migrationRequestedOn
     ? `move to platform-agent asked for ${ago(machine.migrationRequestedOn, nowMs)}`
     : '';
-  const agent = programText(
-    'agent',
-    report?.agent,
-    joined(
-      machine.hasOtherAgent && "another product's agent",
-      !!report && !report.supervisedBySystemd && 'not supervised by systemd',
-      migration,
-    ),
-    nowMs,
+  const ofAgent = joined(
+    machine.hasOtherAgent && "another product's agent",
+    !!report && !report.supervisedBySystemd && 'not supervised by systemd',
+    migration,
+  );
+  const agent = programText(report?.agent, { title: 'agent', first: ofAgent, isPast: isReportPast(machine) }, nowMs);
+  const ofServer = joined(
+    // The version line already shows that it runs.
+    report?.serverState === ServerState.RUNNING || machine.hasOtherAgent
+      ? ''
+      : `${isReportPast(machine) ? 'at its last report: ' : ''}${textOfState(serverStates, report?.serverState) ?? 'not reported'}`,
+    (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,
+    !!report?.lastExit && `last end: ${report.lastExit}`,
+    restart,
   );
   const server = programText(
-    'server',
     report?.server,
-    joined(
-      // The version line already shows that it runs.
-      report?.serverState === ServerState.RUNNING || machine.hasOtherAgent
-        ? ''
-        : (textOfState(serverStates, report?.serverState) ?? 'not reported'),
-      (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,
-      !!report?.lastExit && `last end: ${report.lastExit}`,
-      restart,
-    ),
+    { title: 'server', first: ofServer, isPast: isReportPast(machine) },
     nowMs,
   );
   const isHeld = [report?.agent, report?.server].some((program) => (program?.quarantined.length ?? 0) > 0);

@@ -7,6 +7,7 @@ import {
   NetworkAttemptResult,
   NetworkConnectivity,
   NetworkMode,
+  NetworkRowState,
   type NetworkReportSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { networkJson, networkText } from './network.ts';
@@ -28,11 +29,12 @@ const rows: [name: string, network: MessageInitShape<typeof NetworkReportSchema>
     {
       mode: NetworkMode.NORMAL,
       connectivity: NetworkConnectivity.FULL,
+      connectivityCheckedOn: timestampFromMs(6_000),
       since: timestampFromMs(0),
       links: [wifi],
       attempts: [{ network: 'Barn', result: NetworkAttemptResult.OK }],
     },
-    'normal, Barn on wlan0 (65 %), 10.0.0.7/24, internet, since 10 s ago',
+    'normal, Barn on wlan0 (65 %), 10.0.0.7/24, internet (checked 4 s ago), since 10 s ago',
   ],
   [
     'a fallback network while another fails',
@@ -46,6 +48,34 @@ const rows: [name: string, network: MessageInitShape<typeof NetworkReportSchema>
       attempts: [{ network: 'Office', result: NetworkAttemptResult.WRONG_PASSWORD, time: timestampFromMs(5_000) }],
     },
     'normal, eth0, 10.0.0.7/24, internet, a network of lower priority\nnext: Tries Office again. (in 1 min)\nlast attempt: Office, 5 s ago: wrong password',
+  ],
+  [
+    'rows of configured networks and of settings',
+    {
+      mode: NetworkMode.NORMAL,
+      connectivity: NetworkConnectivity.FULL,
+      links: [wifi],
+      networks: [
+        {
+          path: 'agent.additional_networks.roof',
+          name: 'roof',
+          state: NetworkRowState.OUT_OF_RANGE,
+          text: 'stored, not seen any more',
+          since: timestampFromMs(5_000),
+          lastSeen: timestampFromMs(5_000),
+        },
+      ],
+      settings: [
+        {
+          path: 'agent.network_configuration.wifi_country',
+          state: NetworkRowState.NO_RADIO,
+          text: 'this machine has no WiFi radio',
+          hasNoEffect: true,
+        },
+        { path: 'agent.network_configuration.wifi_power_save', state: 99 as NetworkRowState, text: 'of a newer agent' },
+      ],
+    },
+    'normal, Barn on wlan0 (65 %), 10.0.0.7/24, internet\nroof: out of range since 5 s ago, last seen 5 s ago: stored, not seen any more\nwifi_country: no WiFi radio, no effect here: this machine has no WiFi radio\nwifi_power_save: not known: of a newer agent',
   ],
   [
     'a hotspot',

@@ -8,10 +8,13 @@ import {
   NetworkLinkStateSchema,
   NetworkLinkTypeSchema,
   NetworkModeSchema,
+  type NetworkRow,
+  NetworkRowState,
+  NetworkRowStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { attemptResults, connectivities, networkModes } from '@platform/contract/network-states';
+import { attemptResults, connectivities, networkModes, networkRowStates } from '@platform/contract/network-states';
 import { textOfState } from '@platform/contract/program-states';
-import { ago, enumWord, isoTime } from '../output.ts';
+import { ago, enumWord, isoTime, printable } from '../output.ts';
 
 /** The network of a machine with its wire names; null: not reported. */
 export function networkJson({ report }: Machine): Record<string, unknown> | null {
@@ -25,9 +28,12 @@ export function networkJson({ report }: Machine): Record<string, unknown> | null
     next_time: isoTime(network.nextTime),
     has_link: network.hasLink,
     connectivity: enumWord(NetworkConnectivitySchema, network.connectivity),
+    connectivity_checked_on: isoTime(network.connectivityCheckedOn),
     is_cloud_reached: network.isCloudReached,
     is_on_fallback: network.isOnFallback,
     hotspot_ssid: network.hotspotSsid,
+    hotspot_waiting: network.hotspotWaiting,
+    hotspot_waiting_for: network.hotspotWaitingFor,
     links: network.links.map((link) => ({
       interface: link.interface,
       type: enumWord(NetworkLinkTypeSchema, link.type),
@@ -47,7 +53,33 @@ export function networkJson({ report }: Machine): Record<string, unknown> | null
       result: enumWord(NetworkAttemptResultSchema, result),
       reason,
     })),
+    networks: network.networks.map(rowJson),
+    settings: network.settings.map(rowJson),
   };
+}
+
+const rowJson = (row: NetworkRow): Record<string, unknown> => ({
+  path: row.path,
+  name: row.name,
+  state: enumWord(NetworkRowStateSchema, row.state),
+  interface: row.interface,
+  text: row.text,
+  code: row.code,
+  since: isoTime(row.since),
+  measured: isoTime(row.measured),
+  last_seen: isoTime(row.lastSeen),
+  has_no_effect: row.hasNoEffect,
+});
+
+/** "Barn: out of range since 3 h ago, last seen 3 h ago: stored, not seen any more". */
+function rowText(row: NetworkRow, nowMs: number): string {
+  const isKnown = row.state !== NetworkRowState.NOT_KNOWN;
+  const facts = [
+    `${textOfState(networkRowStates, row.state) ?? 'not known'}${isKnown && row.since ? ` since ${ago(row.since, nowMs)}` : ''}`,
+    ...(row.hasNoEffect ? ['no effect here'] : []),
+    ...(row.lastSeen && row.state !== NetworkRowState.IN_USE ? [`last seen ${ago(row.lastSeen, nowMs)}`] : []),
+  ];
+  return `${row.name || row.path.split('.').at(-1)}: ${facts.join(', ')}: ${row.text}${row.code === '' ? '' : ` (${row.code})`}`;
 }
 
 /** "Barn on wlan0 (65 %), 10.0.0.7/24". */
@@ -68,7 +100,10 @@ export function networkText({ report }: Machine, nowMs: number): string {
     [
       textOfState(networkModes, network.mode) ?? 'not reported',
       ...(link ? [linkText(link)] : ['no link in use']),
-      textOfState(connectivities, network.connectivity) ?? 'not reported',
+      [
+        textOfState(connectivities, network.connectivity) ?? 'not reported',
+        ...(network.connectivityCheckedOn ? [`(checked ${ago(network.connectivityCheckedOn, nowMs)})`] : []),
+      ].join(' '),
       ...(network.hotspotSsid === '' ? [] : [`hotspot ${network.hotspotSsid}`]),
       ...(network.isOnFallback ? ['a network of lower priority'] : []),
       ...(network.since ? [`since ${ago(network.since, nowMs)}`] : []),
@@ -78,5 +113,6 @@ export function networkText({ report }: Machine, nowMs: number): string {
     isFailed &&
       `last attempt: ${last.network}, ${ago(last.time, nowMs)}: ${textOfState(attemptResults, last.result) ?? 'failed'}`,
   ];
+  lines.push(...[...network.networks, ...network.settings].map((row) => printable(rowText(row, nowMs))));
   return lines.filter((line) => line !== '' && line !== false).join('\n');
 }

@@ -4,12 +4,11 @@ import type { FailedSignIn } from './failed-sign-ins.ts';
 import { type Identities, type Identity, proofOf } from './identities.ts';
 import type { AttemptCaller, Caller } from './rules/permissions.ts';
 import { hashSecret } from './secrets.ts';
+import { cookieOf } from './session-cookie.ts';
 import type { Claims, CredentialsType, Tokens } from './tokens.ts';
 
 /** Credentials by which a caller signs in. */
 export type SecretType = Exclude<CredentialsType, 'attempt'>;
-
-export const sessionCookie = 'platform_session';
 
 /** Finds the caller by its credentials. */
 export type Authenticator = {
@@ -96,11 +95,3 @@ const subjectOf = (caller: Caller | undefined): Pick<FailedSignIn, 'orgId' | 'su
   const orgId = 'orgId' in caller ? caller.orgId : caller.grants.find((grant) => grant.orgId !== undefined)?.orgId;
   return { orgId: orgId ?? null, subject: caller.id };
 };
-
-/** Reads the session's secret from a `cookie` header. */
-export const cookieOf = (cookies: string): string | undefined =>
-  cookies
-    .split(';')
-    .map((pair) => pair.trim())
-    .find((pair) => pair.startsWith(`${sessionCookie}=`))
-    ?.slice(sessionCookie.length + 1);

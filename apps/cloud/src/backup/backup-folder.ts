@@ -11,7 +11,9 @@ import { createGunzip } from 'node:zlib';
 import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite, FolderLocked, type FolderLock, lockFolder, readJson } from '@platform/kit/node';
 import { version } from '../version.ts';
+import { readBackupNote } from './backup-note.ts';
 import { isSha256 } from '../blobs/blob-store.ts';
+import { manifestProblem } from './rules/manifest-problem.ts';
 import type { DatabaseDump } from './store/database-dump.ts';
 
 export type Damage = { file: string; problem: string };
@@ -83,6 +85,11 @@ export async function prepareFolder(folder: string, dataFolder: string, installa
   }
   const names = (await readdir(folder)).filter((name) => name !== 'lost+found' && !name.startsWith('backup.lock'));
   if (names.length > 0) throw refuse(`it holds other files, for example ${names[0]}`);
+  const { at, folder: last } = await readBackupNote(dataFolder);
+  if (at !== undefined && last === path.resolve(folder))
+    throw refuse(
+      `it is empty, and the backup of ${new Date(at).toISOString()} was made there: its disk is not mounted, or the backups were deleted. To begin anew, use another folder`,
+    );
   await atomicWrite(
     path.join(folder, markerFile),
     `${JSON.stringify({ format: 1, installation_id: installationId })}\n`,
@@ -141,6 +148,8 @@ async function readSnapshot(folder: string): Promise<Snapshot> {
     };
     throw new PlatformError('BACKUP_NEWER', of);
   }
+  const problem = manifestProblem(manifest);
+  if (problem !== undefined) throw damaged(problem);
   return { name: path.basename(folder), folder, manifest: { ...manifest, format } };
 }
 

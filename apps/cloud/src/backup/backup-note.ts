@@ -9,6 +9,8 @@ import { refusalOfDisk } from './disk-full.ts';
 export type BackupNote = {
   /** The newest backup; undefined: none was made. */
   at: number | undefined;
+  /** Its folder, absolute. */
+  folder: string | undefined;
   /** The newest scheduled attempt, if it failed and no backup was made since. */
   failed: { at: number; error: string } | undefined;
 };
@@ -26,9 +28,13 @@ const msOfText = (text: string | undefined): number | undefined => {
 };
 
 export async function readBackupNote(dataFolder: string): Promise<BackupNote> {
-  const { at, failed_at, error } = await readStored(dataFolder);
+  const { at, folder, failed_at, error } = await readStored(dataFolder);
   const failedAt = msOfText(failed_at);
-  return { at: msOfText(at), failed: failedAt === undefined ? undefined : { at: failedAt, error: error ?? '' } };
+  return {
+    at: msOfText(at),
+    folder,
+    failed: failedAt === undefined ? undefined : { at: failedAt, error: error ?? '' },
+  };
 }
 
 export async function noteBackup(

@@ -5,6 +5,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { formatBytes } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { openDiskBlobs } from '../blobs/disk.ts';
+import { writeBlobMark } from '../blobs/installation-mark.ts';
 import type { Connection } from '../database/database.ts';
 import { recordedSchema } from '../database/known-schema.ts';
 import { migrate } from '../database/migrate.ts';
@@ -184,6 +185,7 @@ async function restoreFiles(
   { signal }: Work,
 ): Promise<{ files: number; damaged: Damage[] }> {
   const target = await openDiskBlobs(path.join(dataFolder, blobsFolder));
+  await writeBlobMark(path.join(dataFolder, blobsFolder), snapshot.manifest.installationId);
   const damaged: Damage[] = [];
   let files = 0;
   for await (const { sha256 } of readBlobList(snapshot)) {

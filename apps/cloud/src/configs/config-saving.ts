@@ -7,16 +7,18 @@ import { effectProblems } from '@platform/contract/config-effect';
 import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { forbiddenNames } from './new-names.ts';
 import { packageProblems } from './package-problems.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { machineFacts, serverFacts } from '../machines/rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../access/rules/permissions.ts';
+import { refusals } from './rules/named-in-config.ts';
 import { robotConfigOf } from './rules/robot-config.ts';
 import { type DesiredProgram, desiredProgramsOf } from '../releases/rules/desired-programs.ts';
 import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { Changes } from '../database/changes.ts';
-import { type Expected, findConfig, insertConfig } from './store/configs.ts';
+import { type ConfigRow, type Expected, findConfig, insertConfig } from './store/configs.ts';
 import type { Database } from '../database/database.ts';
 import type { PartRow } from '../machines/store/machines.ts';
 import type { JsonObject } from '../database/schema.ts';
@@ -30,28 +32,39 @@ const limitBytes = 1024 * 1024;
 const problemsInError = 50;
 
 /**
- * Like `readConfig`, for the machine that has the configuration. Errors that the newest revision already has in entries
+ * Like `readConfig`, for the machine that has the configuration, and for the caller: names of packages and datasets that
+ * it may not use are errors, unless the newest revision has them. Errors that the newest revision already has in entries
  * of the machine server become warnings. It was saved under older rules or before the server was known, and must not
  * block other changes.
+ *
+ * @returns `comparedWith`: the revision whose names and errors were compared; undefined: none.
  */
 export async function readConfigOf(
   { db, releases }: { db: Database; releases: ReleaseCache },
+  caller: Caller,
   text: string,
   part: PartRow,
-): Promise<{ problems: Problem[]; config: JsonObject }> {
+): Promise<{ problems: Problem[]; config: JsonObject; comparedWith: number | undefined }> {
   const { problems: ofText, config } = await readConfig(releases, text, part);
-  const problems = [...ofText, ...(await packageProblems(db, part.orgId, config))].toSorted(bySeverity);
-  if (!problems.some(isOfEntry)) return { problems, config };
-  const saved = await findConfig(db, part.id);
-  const before = saved && saved.revision > 0 ? (await readConfig(releases, saved.text, part)).problems : [];
-  const known = new Set(before.filter(isOfEntry).map(({ path, message }) => `${path} ${message}`));
-  return {
-    config,
-    problems: problems.map((one) =>
-      isOfEntry(one) && known.has(`${one.path} ${one.message}`) ? { ...one, severity: 'warning' } : one,
-    ),
-  };
+  let saved: ConfigRow | undefined;
+  const newest = async (): Promise<ConfigRow | undefined> => (saved ??= await findConfig(db, part.id));
+  const named = { orgId: part.orgId, config };
+  const forbidden = await forbiddenNames(db, caller, named, async () => (await newest())?.config ?? {});
+  const paths = new Set(forbidden.map(({ path }) => path));
+  const ofNames = [...refusals(forbidden), ...(await packageProblems(db, part.orgId, config, paths))];
+  const before = ofText.some(isOfEntry) ? await newest() : undefined;
+  const known = new Set(
+    before && before.revision > 0
+      ? (await readConfig(releases, before.text, part)).problems.filter(isOfEntry).map(placed)
+      : [],
+  );
+  const problems = ofText.map((one): Problem =>
+    isOfEntry(one) && known.has(placed(one)) ? { ...one, severity: 'warning' } : one,
+  );
+  return { config, problems: [...problems, ...ofNames].toSorted(bySeverity), comparedWith: saved?.revision };
 }
+
+const placed = ({ path, message }: Problem): string => `${path} ${message}`;
 
 const rank = { error: 0, warning: 1, note: 2 } as const;
 const bySeverity = (a: Problem, b: Problem): number => rank[a.severity] - rank[b.severity];
@@ -109,18 +122,8 @@ export async function saveConfig(
   text: string,
   expected: Expected,
 ): Promise<{ revision: number; problems: Problem[] }> {
-  const { problems, config } = await readConfigOf({ db, releases }, text, part);
-  const errors = problems.filter((problem) => problem.severity === 'error');
-  const [first] = errors;
-  if (first) {
-    const details = create(ConfigProblemsSchema, { problems: problems.slice(0, problemsInError).map(problemMessage) });
-    throw new PlatformError(
-      'INVALID_CONFIG',
-      { count: errors.length, path: first.path || '(whole)', problem: first.message.replace(/\.$/, '') },
-      undefined,
-      [{ desc: ConfigProblemsSchema, value: details }],
-    );
-  }
+  const { problems, config, comparedWith } = await readConfigOf({ db, releases }, caller, text, part);
+  refuseErrors(problems);
   const revision = await audited({ db, changes }, caller, async (trx, record) => {
     const saved = await insertConfig(
       trx,
@@ -128,6 +131,9 @@ export async function saveConfig(
       expected,
     );
     const before = saved > 1 ? await findConfig(trx, part.id, saved - 1) : undefined;
+    // Another caller may have removed names since they were compared.
+    if (comparedWith !== saved - 1)
+      await requireNames(trx, caller, { orgId: part.orgId, config, configBefore: before?.config ?? {} });
     const known = unsignedPins(before?.config ?? {});
     const added = unsignedPins(config)
       .filter((pin) => !known.some((one) => one.program === pin.program && one.text === pin.text))
@@ -144,6 +150,32 @@ export async function saveConfig(
     return saved;
   });
   return { revision, problems };
+}
+
+function refuseErrors(problems: readonly Problem[]): void {
+  const errors = problems.filter((problem) => problem.severity === 'error');
+  const [first] = errors;
+  if (!first) return;
+  const details = create(ConfigProblemsSchema, { problems: problems.slice(0, problemsInError).map(problemMessage) });
+  throw new PlatformError(
+    'INVALID_CONFIG',
+    { count: errors.length, path: first.path || '(whole)', problem: first.message.replace(/\.$/, '') },
+    undefined,
+    [{ desc: ConfigProblemsSchema, value: details }],
+  );
+}
+
+/**
+ * Requires that the caller itself may use what the configuration names and the one before does not.
+ *
+ * @throws PlatformError INVALID_CONFIG
+ */
+export async function requireNames(
+  db: Database,
+  caller: Caller,
+  { orgId, config, configBefore }: { orgId: string; config: JsonObject; configBefore: JsonObject },
+): Promise<void> {
+  refuseErrors(refusals(await forbiddenNames(db, caller, { orgId, config }, async () => configBefore)));
 }
 
 /** Program files pinned by URL, without a release signature. */

@@ -7,9 +7,20 @@ import type { JsonObject } from '../database/schema.ts';
 /** Limit of lookups; real configurations have fewer packages. */
 const mostPackages = 500;
 
-/** Packages and versions in a configuration that the registry does not have for this organization. */
-export async function packageProblems(db: Database, orgId: string, config: JsonObject): Promise<Problem[]> {
-  const desired = desiredPackages(config).slice(0, mostPackages);
+/**
+ * Packages and versions in a configuration that the registry does not have for this organization.
+ *
+ * @param forbidden - paths of names that the caller may not use: it learns nothing about them.
+ */
+export async function packageProblems(
+  db: Database,
+  orgId: string,
+  config: JsonObject,
+  forbidden: ReadonlySet<string> = new Set(),
+): Promise<Problem[]> {
+  const desired = desiredPackages(config)
+    .filter(({ index }) => !forbidden.has(`packages[${index}].package`))
+    .slice(0, mostPackages);
   const found = await findDesiredPackages(
     db,
     orgId,

@@ -47,8 +47,6 @@ export const dataDownloads = ({
       // Uploaded content must never run as a page of this origin.
       contentType: isInline ? datum.mimeType : 'application/octet-stream',
       headers: {
-        // The content of a datum never changes.
-        'cache-control': 'private, max-age=86400, immutable',
         'content-security-policy': "default-src 'none'; sandbox",
         'content-disposition': `${isInline ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,
       },

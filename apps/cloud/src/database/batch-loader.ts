@@ -35,3 +35,10 @@ export function batchLoader<I, O>(
       if (!state.isLoading) void loadAll();
     });
 }
+
+/** A `batchLoader` of items that have no answer. */
+export const batchWriter = <I>(save: (items: readonly I[]) => Promise<void>): ((item: I) => Promise<void>) =>
+  batchLoader(async (items: readonly I[]): Promise<readonly void[]> => {
+    await save(items);
+    return items.map(() => undefined);
+  });

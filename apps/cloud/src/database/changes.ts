@@ -5,10 +5,19 @@ import type { Database } from './database.ts';
 import type { Notifications } from './notifications.ts';
 
 /**
- * Kinds of cached data. Keys: the ID; release: the program's name; config, restart (requested or taken): the part;
+ * Kinds of cached data. Keys: the ID; release: the program's name; config, restart (requested or taken), run: the part;
  * package: the organization.
  */
-export type ChangeKind = 'api_key' | 'part' | 'session' | 'person' | 'config' | 'release' | 'restart' | 'package';
+export type ChangeKind =
+  | 'api_key'
+  | 'part'
+  | 'session'
+  | 'person'
+  | 'config'
+  | 'release'
+  | 'restart'
+  | 'run'
+  | 'package';
 
 export type Changes = {
   /** The listener is called at least once per change; without arguments, it must drop everything. */

@@ -63,7 +63,13 @@ type Part = {
   systemUpgrades: Generated<number>;
   systemUpgradeRequestedOn: Time | null;
   migrationRequestedOn: Time | null;
+  repeatedLines: Generated<number>;
+  repeatedLinesOn: Time | null;
+  repeatedSamples: Generated<number>;
+  repeatedSamplesOn: Time | null;
+  systemUpgradesDone: Generated<number>;
   uninstalledOn: Time | null;
+  reportRun: Generated<Buffer | null>;
 };
 type PartSecret = {
   id: string;
@@ -91,6 +97,23 @@ type SetUpAttempt = {
   result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
   address: string;
   agentVersion: string;
+};
+type PartRun = {
+  partId: string;
+  runId: Buffer;
+  firstSeen: Time;
+  lastSent: Time;
+  returnedOn: Time | null;
+  hostname: Generated<string>;
+  address: Generated<string>;
+  linkAddresses: Generated<string[]>;
+};
+type MachineSplit = {
+  partId: string;
+  runId: Buffer;
+  newPartId: string;
+  codeSeed: string;
+  createdOn: Generated<Time>;
 };
 type ConfigRevision = {
   partId: string;
@@ -181,6 +204,8 @@ type FoundationTables = {
   partSecret: PartSecret;
   setUpCode: SetUpCode;
   setUpAttempt: SetUpAttempt;
+  partRun: PartRun;
+  machineSplit: MachineSplit;
   configRevision: ConfigRevision;
   partLog: PartLog;
   /** Lines from before the partitioning, until they are moved. */

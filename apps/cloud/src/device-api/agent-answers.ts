@@ -23,6 +23,7 @@ import {
   parseDesiredVersion,
 } from '../releases/rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
+import type { PendingSplit } from '../machines/store/machine-splits.ts';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
 import { watchers } from './watchers.ts';
@@ -41,7 +42,14 @@ export type Ask = {
  * An encoded response without the fields outside the fingerprint: check_interval, and whether a restart of the machine
  * server is waiting.
  */
-export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean; revision: number };
+export type Answer = {
+  fingerprint: string;
+  bytes: Uint8Array;
+  isRestartWanted: boolean;
+  revision: number;
+  /** One run of the agent of this part is to become a machine of its own; undefined: none is. */
+  split: PendingSplit | undefined;
+};
 
 /** Cache of responses to config checks, invalidated by change notifications. */
 export type AgentAnswers = {
@@ -149,10 +157,12 @@ async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Prom
     ...windowOf(source.window as JsonValue | null),
     quarantineClearance: BigInt(source.quarantineClearance),
     systemUpgrades: BigInt(source.systemUpgrades),
+    ...(source.configSha256 && { configSha256: source.configSha256 }),
   });
   const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   const whole = Buffer.concat([bytes, encoded({ fingerprint })]);
-  return { fingerprint, bytes: whole, isRestartWanted: source.isRestartWanted, revision: source.revision };
+  const { isRestartWanted, revision, split } = source;
+  return { fingerprint, bytes: whole, isRestartWanted, revision, split: split ?? undefined };
 }
 
 const windowOf = (window: JsonValue | null): MessageInitShape<typeof DeviceAgentConfigResponseSchema> => {

@@ -11,14 +11,18 @@ import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Database } from '../database/database.ts';
 import { ownPartId } from '../machines/part-access.ts';
+import type { PartRuns } from '../machines/part-runs.ts';
+import type { RunCheck } from '../machines/rules/run-memory.ts';
 import type { Presence } from '../machines/presence.ts';
+import { runIdOf } from '../machines/store/part-runs.ts';
 import { saveUninstalled } from '../machines/store/machines.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import { longPoll } from '../rpc/long-poll.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
+import { baseUrlOf, clientAddressKey } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import type { AgentAnswers } from './agent-answers.ts';
+import type { PersonalAnswers } from './personal-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
@@ -33,11 +37,21 @@ export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl
   };
 }
 
+/** What a check says of the run of its agent. */
+export const runCheckOf = (request: DeviceAgentConfigRequest, partId: string, address: string): RunCheck => ({
+  partId,
+  runId: runIdOf(request.runId),
+  uptimeMs: request.agentUptime && durationMs(request.agentUptime),
+  address,
+});
+
 type AgentDeps = {
   db: Database;
   answers: AgentAnswers;
   presence: Presence;
   hosts: ReportedHosts;
+  runs: PartRuns;
+  personal: PersonalAnswers;
   waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
   clock: Clock;
   stop: AbortSignal;
@@ -47,7 +61,7 @@ type AgentDeps = {
 export const agentRoutes =
   (deps: AgentDeps) =>
   (router: ConnectRouter): void => {
-    const { db, answers, presence, hosts, waiting, clock } = deps;
+    const { db, answers, presence, hosts, runs, personal, waiting, clock } = deps;
 
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
@@ -57,13 +71,18 @@ export const agentRoutes =
           return {};
         }
         presence.touch(partId);
+        const run = runCheckOf(request, partId, context.values.get(clientAddressKey));
+        runs.noteCheck(run);
         await hosts.save(partId, request);
+        // The status is that of the first computer of a shared part.
+        const isSecond = runs.isSecond(partId, run.runId);
+        if (request.report && !isSecond) presence.reported(partId);
         const ask = askOf(request, partId, baseUrlOf(deps, context));
         const { knownFingerprint, wait } = request;
         const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
         const answer = await longPoll({
           probe: () => answers.answer(ask),
-          isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
+          isNews: (found) => !isSame(found.fingerprint) || found.isRestartWanted || personal.isUrgent(found, run.runId),
           watch: (wake) => answers.watch(partId, wake),
           enter: (evict) => waiting.agents.take(partId, () => evict(slotLost())),
           waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
@@ -73,8 +92,10 @@ export const agentRoutes =
         presence.touch(partId);
         if (ask.product !== 'platform') hosts.sent(partId, answer.revision);
         const checkMs = presence.checkMs();
+        if (!isSame(answer.fingerprint) && !isSecond) presence.sent(partId);
         const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
-        return fromBinary(DeviceAgentConfigResponseSchema, bytes);
+        const more = await personal.bytes(run, answer);
+        return fromBinary(DeviceAgentConfigResponseSchema, Buffer.concat([bytes, more]));
       },
     });
   };

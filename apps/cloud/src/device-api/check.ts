@@ -28,9 +28,11 @@ export type NewCheck = {
   check: Check;
   /** Whether the host's facts in it are known already. */
   isKnown: boolean;
+  /** Notes that its machine has checked in. Its caller must be authenticated. */
+  note(): void;
   /** Stores the host's facts. */
   save(): Promise<void>;
 };
 
 /** Parses a message; undefined: not a check, or a check that needs the full RPC. */
-export type ReadCheck = (body: Uint8Array, baseUrl: string) => NewCheck | undefined;
+export type ReadCheck = (body: Uint8Array, from: { baseUrl: string; address: string }) => NewCheck | undefined;

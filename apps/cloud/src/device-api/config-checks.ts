@@ -6,6 +6,7 @@ import type { Authenticator } from '../access/authenticate.ts';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
 import type { Identities } from '../access/identities.ts';
 import type { Claims, Tokens } from '../access/tokens.ts';
+import type { PartRuns } from '../machines/part-runs.ts';
 import type { Presence } from '../machines/presence.ts';
 import { baseUrl } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
@@ -16,6 +17,7 @@ import { agentChecks } from './agent-check.ts';
 import type { Check, NewCheck, Present, ReadCheck } from './check.ts';
 import type { HeldCheck, HeldChecks } from './held-checks.ts';
 import type { MachineConfigs } from './machine-configs.ts';
+import type { PersonalAnswers } from './personal-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 import { serverChecks } from './server-check.ts';
@@ -26,6 +28,8 @@ type CheckDeps = {
   configs: MachineConfigs;
   presence: Presence;
   hosts: ReportedHosts;
+  runs: PartRuns;
+  personal: PersonalAnswers;
   waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
   addresses: Addresses;
   clock: Clock;
@@ -146,7 +150,7 @@ function uncachedReplies(
   answerLater: AnswerLater,
 ): (reply: Reply, found: NewCheck, request: CheckRequest, isCharged: boolean) => Promise<void> {
   const lookups = { count: 0 };
-  return async (reply, { check, save }, { authorization, path }, isCharged) => {
+  return async (reply, { check, note, save }, { authorization, path }, isCharged) => {
     const { partId } = check;
     lookups.count++;
     try {
@@ -156,6 +160,7 @@ function uncachedReplies(
       reply.proven?.(caller.id);
       if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
       if (!isCharged && !replies.isWithinBudget(reply, partId, path)) return;
+      if (!isCharged) note();
       presence.touch(partId);
       await save();
       await lookUp(check, (found) => {
@@ -196,9 +201,9 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     [agentCheckPath, agentChecks(deps)],
     [serverCheckPath, serverChecks(deps.configs)],
   ]);
-  const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
+  const read = ({ path, body, host, isSecure, address }: CheckRequest): NewCheck | undefined => {
     try {
-      return readers.get(path)?.(body, baseUrl(deps.addresses, { host, isSecure }));
+      return readers.get(path)?.(body, { baseUrl: baseUrl(deps.addresses, { host, isSecure }), address });
     } catch {
       return undefined;
     }
@@ -215,6 +220,7 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     if (isTrusted) {
       reply.proven?.(claims.subject);
       if (!replies.isWithinBudget(reply, claims.subject, request.path)) return true;
+      found.note();
     }
     const present = isTrusted && isKnown && check.known !== '' ? check.now() : undefined;
     if (!present || present.fingerprint !== check.known) void answerUncached(reply, found, request, isTrusted);

@@ -12,7 +12,7 @@ export const fastPath =
   (
     take: (request: CheckRequest, reply: Reply) => boolean,
     prove: (request: Request, callerId: string) => void,
-    { cameBy }: Pick<Addresses, 'cameBy'>,
+    { cameBy, clientOf }: Pick<Addresses, 'cameBy' | 'clientOf'>,
   ) =>
   (request: Request, response: Response, otherwise: () => void | Promise<void>): Promise<void> | undefined => {
     const { headers, url: path = '' } = request;
@@ -20,7 +20,7 @@ export const fastPath =
       return undefined;
     const length = Number(headers['content-length'] ?? 0);
     const { authorization } = headers;
-    const by = cameBy(request);
+    const by = { ...cameBy(request), address: clientOf(request) };
     if (!(length > 0 && length <= longestCheck) || headers['content-encoding'] !== undefined || !authorization)
       return undefined;
     return new Promise<void>((resolve) => request.once('readable', resolve)).then(() => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
 import {
@@ -12,7 +12,7 @@ import type { Clock, Log } from '@platform/kit';
 import { partAddress } from '../machines/rules/addresses.ts';
 import { robotConfigOf } from '../configs/rules/robot-config.ts';
 import type { Changes } from '../database/changes.ts';
-import { findConfig } from '../configs/store/configs.ts';
+import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
 import type { Database } from '../database/database.ts';
 import { findPart, type PartRow } from '../machines/store/machines.ts';
 import { watchers } from './watchers.ts';
@@ -81,19 +81,31 @@ export function machineConfigs(of: {
       });
       if (skipped.length > 0)
         log.warn('entries of a configuration cannot be read', { partId, skipped: skipped.slice(0, 10) });
-      const message = create(RobotConfigSchema, {
+      const message = withRevision({
         ...config,
-        revisionNumber: BigInt(saved?.revision ?? 0),
+        ...identityOf(saved),
         cloud: cloudConfig(part, baseUrl),
       });
-      const bytes = toBinary(RobotConfigSchema, message);
-      message.revision = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
       const follows = names.isFollowing ? part.orgId : undefined;
       if (epoch.count === before) kept.set(partId, { revision: message.revision, baseUrl, follows });
       return message;
     },
   };
 }
+
+/** Its `revision` is a hash of everything else in it. */
+function withRevision(content: MessageInitShape<typeof RobotConfigSchema>): RobotConfig {
+  const message = create(RobotConfigSchema, content);
+  const bytes = toBinary(RobotConfigSchema, message);
+  message.revision = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
+  return message;
+}
+
+/** The number is for display; the hash identifies the saved configuration. */
+const identityOf = (saved: ConfigRow | undefined) => ({
+  revisionNumber: BigInt(saved?.revision ?? 0),
+  ...(saved && saved.revision > 0 && { configSha256: saved.sha256 }),
+});
 
 const cloudConfig = (part: PartRow, baseUrl: string): CloudConfig =>
   create(CloudConfigSchema, {

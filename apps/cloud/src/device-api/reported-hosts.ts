@@ -2,14 +2,25 @@ import { toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import type { DeviceAgentConfigRequest } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { batchLoader } from '../database/batch-loader.ts';
+import { batchWriter } from '../database/batch-loader.ts';
 import { productOf } from '../releases/rules/update-info.ts';
+import type { Clock } from '@platform/kit';
 import type { Database } from '../database/database.ts';
+import type { PartRuns } from '../machines/part-runs.ts';
+import { runIdOf } from '../machines/store/part-runs.ts';
 import { boundedReport } from './rules/reported-network.ts';
 import { reportFacts } from '../machines/rules/report-facts.ts';
 import { type NewSamples, saveSamples } from '../machines/store/samples.ts';
 import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
 import type { JsonObject } from '../database/schema.ts';
+
+/** Facts of two computers that share a part are stored at most once in this time. */
+const alternatingMs = 60_000;
+const mostAddresses = 8;
+const mostHostname = 253;
+
+/** `before`: the text that it replaced. `isOther`: of another product's agent. */
+type KnownHost = { text: string; before: string | undefined; at: number; isOther: boolean };
 
 /** Facts that machines report about their host with each check. Only changes are stored, and samples. */
 export type ReportedHosts = {
@@ -24,37 +35,43 @@ export type ReportedHosts = {
 export function reportedHosts(
   db: Database,
   sourceOf: (partId: string) => Promise<PartSource | undefined>,
+  { runs, clock }: { runs: Pick<PartRuns, 'isSecond' | 'noteReport'>; clock: Pick<Clock, 'now'> },
 ): ReportedHosts {
-  const known = new LRUCache<string, string>({ max: 200_000 });
-  // Interned, because most machines report the same text.
-  const texts = new LRUCache<string, string>({ max: 2_000 });
-  const write = batchLoader(async (reports: readonly NewReport[]): Promise<readonly void[]> => {
-    await saveReports(db, reports);
-    return reports.map(() => undefined);
-  });
-  const writeSamples = batchLoader(async (batches: readonly NewSamples[]): Promise<readonly void[]> => {
-    await saveSamples(db, batches);
-    return batches.map(() => undefined);
-  });
+  const known = new LRUCache<string, KnownHost>({ max: 200_000 });
+  // Most machines report the same text.
+  const interned = interner(2_000);
+  const write = batchWriter((reports: readonly NewReport[]) => saveReports(db, reports));
+  const writeSamples = batchWriter((batches: readonly NewSamples[]) => saveSamples(db, batches));
   const revisions = new LRUCache<string, number>({ max: 200_000 });
   const hostOf = (partId: string, request: DeviceAgentConfigRequest): JsonObject => {
     const revision = isOther(request) ? revisions.get(partId) : undefined;
     return { ...factsOf(request), ...(revision !== undefined && { revision }) };
   };
-  const textOf = (partId: string, request: DeviceAgentConfigRequest): string => {
-    const text = JSON.stringify(hostOf(partId, request));
-    const shared = texts.get(text);
-    if (shared !== undefined) return shared;
-    texts.set(text, text);
-    return text;
+  const textOf = (partId: string, request: DeviceAgentConfigRequest): string =>
+    interned(JSON.stringify(hostOf(partId, request)));
+  const isSecond = (partId: string, { runId }: DeviceAgentConfigRequest): boolean =>
+    runs.isSecond(partId, runIdOf(runId));
+  const isKnownText = (partId: string, text: string, request: DeviceAgentConfigRequest): boolean => {
+    const found = known.get(partId);
+    if (found?.text === text) return true;
+    // An agent that is put back after a failed move is not a second computer.
+    return found?.before === text && found.isOther === isOther(request) && clock.now() - found.at < alternatingMs;
+  };
+  const noteReport = (partId: string, { runId, report }: DeviceAgentConfigRequest): void => {
+    if (report) runs.noteReport({ partId, runId: runIdOf(runId), ...placeOf(boundedReport(report)) });
   };
   return {
-    isKnown: (partId, request) => !request.samples && known.get(partId) === textOf(partId, request),
+    isKnown: (partId, request) =>
+      !request.samples && (isSecond(partId, request) || isKnownText(partId, textOf(partId, request), request)),
     sent: (partId, revision) => void revisions.set(partId, revision),
     async save(partId, request) {
+      if (request.samples) await writeSamples({ partId, batch: request.samples });
+      // The status of a shared part is that of its first computer, and does not alternate.
+      if (isSecond(partId, request)) return noteReport(partId, request);
       const host = hostOf(partId, request);
       const text = textOf(partId, request);
-      const before = known.get(partId);
+      if (isKnownText(partId, text, request) && !request.report) return;
+      const before = known.get(partId)?.text;
       // After a restart of the server the cache is empty, but most facts are stored.
       const isNew = before === undefined ? !isSame((await sourceOf(partId))?.host ?? null, host) : before !== text;
       if (isNew || request.report) {
@@ -62,17 +79,36 @@ export function reportedHosts(
           partId,
           host: isNew ? host : undefined,
           report: request.report && storedReport(boundedReport(request.report)),
+          run: request.runId.length === 16 ? request.runId : undefined,
         });
+        noteReport(partId, request);
       }
-      known.set(partId, text);
-      if (request.samples) await writeSamples({ partId, batch: request.samples });
+      if (before !== text) known.set(partId, { text, before, at: clock.now(), isOther: isOther(request) });
     },
   };
 }
 
+/** Returns one copy of equal texts, for the most recently used ones. */
+function interner(max: number): (text: string) => string {
+  const texts = new LRUCache<string, string>({ max });
+  return (text) => {
+    const shared = texts.get(text);
+    if (shared !== undefined) return shared;
+    texts.set(text, text);
+    return text;
+  };
+}
+
+/** Where the computer is that sent a report. */
+const placeOf = ({ hostname, network }: AgentReport) => ({
+  hostname: hostname.slice(0, mostHostname),
+  linkAddresses: (network?.links ?? []).flatMap(({ addresses }) => addresses).slice(0, mostAddresses),
+});
+
 const storedReport = (report: AgentReport) => ({
   bytes: toBinary(AgentReportSchema, report),
   facts: reportFacts(report),
+  systemUpgradesDone: Math.min(Number(report.systemUpgradesDone ?? 0n), Number.MAX_SAFE_INTEGER),
 });
 
 const isOther = ({ hostInfo }: DeviceAgentConfigRequest): boolean => productOf(hostInfo?.tags ?? []) !== 'platform';

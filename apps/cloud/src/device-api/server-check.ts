@@ -48,13 +48,14 @@ export function serverChecks(configs: MachineConfigs): ReadCheck {
     }
   }
 
-  return (body, baseUrl) => {
+  return (body, { baseUrl }) => {
     const { id, knownRevision, wait } = fromBinary(ConfigRequestSchema, body);
     if (id === '') return undefined;
     const waitMs = wait ? Math.min(durationMs(wait), longestHoldMs) : 0;
     return {
       check: new ServerCheck({ partId: id, baseUrl }, knownRevision, waitMs),
       isKnown: true,
+      note: () => {},
       save: async () => {},
     };
   };

@@ -22,5 +22,7 @@ export type FleetDeps = {
   unknownCodes: UnknownCodes;
   /** Problems of the current certificate, as sentences. */
   certificateProblems: () => readonly string[];
+  /** The newest revision with a content; 0: none. Combines simultaneous calls. */
+  revisionOfContent: (content: { partId: string; sha256: Uint8Array }) => Promise<number>;
   clock: Clock;
 };

@@ -13,6 +13,7 @@ import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs
 import { findConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
+import { sharedIdentities } from '../machines/shared-identities.ts';
 import { machinePage } from '../machines/store/machine-lists.ts';
 import { clearQuarantine, findPart, requestMigration, requestSystemUpgrade } from '../machines/store/machines.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
@@ -23,6 +24,7 @@ import { machineMessage, offeredVersion, quarantinedOf } from './machine-message
 import type { FleetDeps } from './fleet-deps.ts';
 import { sampleHandlers } from './machine-samples.ts';
 import { setUpHandlers } from './set-up.ts';
+import { splitHandlers } from './split-machine.ts';
 
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
@@ -52,14 +54,21 @@ const machineHandlers = (deps: FleetDeps) => {
       const of = { reach: reachOf(caller), orgId: id, facts: parseFilters(filters) };
       const { rows, isCut } = await machinePage(db, of, page);
       const last = rows.at(-1);
+      const shared = await sharedIdentities(
+        deps,
+        rows.map(({ id: partId }) => partId),
+      );
       return {
-        machines: await Promise.all(rows.map((part) => machineMessage(deps, part))),
+        machines: await Promise.all(rows.map((part) => machineMessage(deps, part, { sharing: shared.get(part.id) }))),
         nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
       };
     },
     async getMachine({ id }, context) {
       const part = await operatedMainPart(db, callerOf(context), id);
-      return { machine: await machineMessage(deps, part, (await findConfig(db, part.id))?.config) };
+      const sharing = (await sharedIdentities(deps, [part.id])).get(part.id);
+      return {
+        machine: await machineMessage(deps, part, { config: (await findConfig(db, part.id))?.config, sharing }),
+      };
     },
     async deleteMachine({ id }, context) {
       const caller = callerOf(context);
@@ -103,7 +112,9 @@ const configHandlers = (deps: FleetDeps) => {
     async checkConfig({ configJson, partId }, context) {
       const caller = callerOf(context);
       const part = partId ? await operatedPart(db, caller, partId) : undefined;
-      const { problems } = part ? await readConfigOf(deps, configJson, part) : await readConfig(releases, configJson);
+      const { problems } = part
+        ? await readConfigOf(deps, caller, configJson, part)
+        : await readConfig(releases, configJson);
       return { problems: problems.map(problemMessage) };
     },
     async saveConfig({ partId, configJson, expectedRevision }, context) {
@@ -226,6 +237,7 @@ export const fleetRoutes =
       ...machineHandlers(deps),
       ...credentialsHandlers(deps),
       ...setUpHandlers(deps),
+      ...splitHandlers(deps),
       ...configHandlers(deps),
       ...operationHandlers(deps),
       ...usageHandlers(deps),

@@ -1,21 +1,26 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Problem } from '@platform/contract/config';
 import { type ActingAgent, ineffectiveFields, ineffectiveTexts } from '@platform/contract/config-effect';
 import {
+  type AgentReport,
   type AgentReportSchema,
+  type ConfigStatus,
   type MachineSchema,
   OnlineState,
   Severity,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { Clock } from '@platform/kit';
 import { versionProblems } from '../configs/version-problems.ts';
 import type { JsonObject } from '../database/schema.ts';
-import type { Presence } from '../machines/presence.ts';
+import { type ConfigFacts, deriveConfigStatus } from '../machines/rules/config-status.ts';
 import { hasOtherAgent, machineFacts, reportOf } from '../machines/rules/machine-facts.ts';
 import { isUninstalled } from '../machines/rules/online.ts';
 import { migrationCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
+import { repeatedLinesCondition } from '../machines/rules/repeated-lines.ts';
 import { isRestartWaiting } from '../machines/rules/restart-request.ts';
+import { type Sharing, sharedIdentityMessage, sharingCondition } from '../machines/rules/shared-identity.ts';
 import type { PartRow } from '../machines/store/machines.ts';
+import type { FleetDeps } from './fleet-deps.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { parseDesiredVersion } from '../releases/rules/update-info.ts';
 
@@ -27,12 +32,13 @@ const onlineStates = {
   'awaiting setup': OnlineState.AWAITING_SETUP,
 } as const;
 
-/** @param config - the newest one, which the server checks for problems; undefined: no check. */
+/** @param of - `config`: the newest one, which the server checks for problems; `sharing`: the computers that share it. */
 export async function machineMessage(
-  { presence, releases, clock }: { presence: Presence; releases: ReleaseCache; clock: Clock },
+  deps: Pick<FleetDeps, 'presence' | 'releases' | 'clock' | 'revisionOfContent'>,
   part: PartRow,
-  config?: JsonObject,
+  { config, sharing }: { config?: JsonObject | undefined; sharing?: Sharing | undefined } = {},
 ): Promise<MessageInitShape<typeof MachineSchema>> {
+  const { presence, releases, clock } = deps;
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
   const isGone = isUninstalled(part.uninstalledOn, lastSeen);
   const hasOther = hasOtherAgent(part);
@@ -40,12 +46,7 @@ export async function machineMessage(
   const problems = config ? await versionProblems(releases, config, platform, hasOther ? 'reference' : 'platform') : [];
   const left = reportOf(part);
   const report = hasOther && part.host ? otherAgentReport(part.host, left) : left;
-  const moving =
-    part.migrationRequestedOn !== null && part.host
-      ? migrationCondition(part.host, await offeredVersion(releases, platform))
-      : undefined;
-  const isUnreported = (time: number | null): time is number =>
-    time !== null && (part.reportedOn === null || part.reportedOn < time);
+  const moving = await movingCondition(releases, part, platform);
   return {
     id: part.machineId,
     name: part.machineName,
@@ -57,26 +58,32 @@ export async function machineMessage(
     onlineState: onlineStates[isGone ? 'offline' : presence.online(part.id, part.lastSeen)],
     ...(isGone && { uninstalledOn: timestampFromMs(part.uninstalledOn ?? 0) }),
     wantedRevision: BigInt(part.revision),
+    configStatus: await configStatusOf(deps, part, left),
     ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
     ...(report && { report }),
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
-    ...(isRestartWaiting(part.restartRequestedOn, clock.wall()) && {
+    ...openRequests(part, clock.wall()),
+    hasOtherAgent: hasOther,
+    ...(sharing && { sharedIdentity: sharedIdentityMessage(sharing) }),
+    conditions: [
+      ...(sharing ? [sharingCondition(sharing, part.machineName)] : []),
+      ...versionConditions(problems),
+      ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
+      ...(moving ? [moving] : []),
+      ...repeatedLinesCondition(part, clock.wall()),
+    ],
+  };
+}
+
+/** When owners requested what the machine has not done yet, as far as it has reported. @param now - ms since 1970. */
+function openRequests(part: PartRow, now: number) {
+  const isUnreported = (time: number | null): time is number =>
+    time !== null && (part.reportedOn === null || part.reportedOn < time);
+  return {
+    ...(isRestartWaiting(part.restartRequestedOn, now) && {
       restartRequestedOn: timestampFromMs(part.restartRequestedOn),
     }),
     ...(part.migrationRequestedOn !== null && { migrationRequestedOn: timestampFromMs(part.migrationRequestedOn) }),
-    hasOtherAgent: hasOther,
-    conditions: [
-      ...problems
-        .filter(({ severity }) => severity !== 'note')
-        .map(({ path, message, remedy, severity }) => ({
-          code: severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED',
-          severity: severity === 'error' ? Severity.ERROR : Severity.WARNING,
-          message: `${path} ${message}`,
-          remedy,
-        })),
-      ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
-      ...(moving ? [moving] : []),
-    ],
     ...(isUnreported(part.quarantineClearedOn) && {
       quarantineClearedOn: timestampFromMs(part.quarantineClearedOn),
     }),
@@ -84,6 +91,48 @@ export async function machineMessage(
       systemUpgradeRequestedOn: timestampFromMs(part.systemUpgradeRequestedOn),
     }),
   };
+}
+
+/** The problems of the versions that the configuration names; notes are for its editor only. */
+const versionConditions = (problems: readonly Problem[]) =>
+  problems
+    .filter(({ severity }) => severity !== 'note')
+    .map(({ path, message, remedy, severity }) => ({
+      code: severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED',
+      severity: severity === 'error' ? Severity.ERROR : Severity.WARNING,
+      message: `${path} ${message}`,
+      remedy,
+    }));
+
+const movingCondition = async (releases: ReleaseCache, { migrationRequestedOn, host }: PartRow, platform?: string) =>
+  migrationRequestedOn !== null && host
+    ? migrationCondition(host, await offeredVersion(releases, platform))
+    : undefined;
+
+async function configStatusOf(
+  { presence, clock, revisionOfContent }: Pick<FleetDeps, 'presence' | 'clock' | 'revisionOfContent'>,
+  part: PartRow,
+  report: AgentReport | undefined,
+): Promise<ConfigStatus> {
+  const received = part.host?.['revision'];
+  const facts: ConfigFacts = {
+    saved:
+      part.configSha256 && part.configSavedOn !== null
+        ? { revision: part.revision, sha256: part.configSha256, savedOn: part.configSavedOn }
+        : undefined,
+    online: presence.online(part.id, part.lastSeen),
+    isUninstalled: isUninstalled(part.uninstalledOn, presence.lastSeen(part.id, part.lastSeen)),
+    isAwaitingReport: presence.isAwaitingReport(part.id),
+    report,
+    reportedOn: part.reportedOn ?? undefined,
+    receivedByOther: hasOtherAgent(part) ? (typeof received === 'number' ? received : 0) : undefined,
+    now: clock.wall(),
+  };
+  const { status, actingSha256 } = deriveConfigStatus(facts);
+  if (!actingSha256) return status;
+  // If two revisions have the same content, the newest is named.
+  status.actingRevision = BigInt(await revisionOfContent({ partId: part.id, sha256: actingSha256 }));
+  return status;
 }
 
 /**

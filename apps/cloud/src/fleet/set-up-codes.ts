@@ -12,6 +12,7 @@ import { type Rate, TokenBuckets } from '../access/rules/token-buckets.ts';
 import type { Secrets } from '../access/secrets.ts';
 import { audit } from '../access/store/audit.ts';
 import type { Database } from '../database/database.ts';
+import { endSplit } from '../machines/store/machine-splits.ts';
 import { findRefused, noteSetUpAttempt, redeemSetUpCode } from '../machines/store/set-up-codes.ts';
 import type { Authority } from '../tls/authority.ts';
 import { addressGroup } from '../wire/addresses.ts';
@@ -83,6 +84,7 @@ export const setUpCodeRoutes = (deps: {
     const { partId, orgId, isFirst } = found;
     const result = isFirst ? 'redeemed' : 'repeated';
     await noteSetUpAttempt(deps.db, { partId, orgId, now, result, address, agentVersion });
+    if (isFirst) await endSplit(deps.db, partId);
     if (isFirst)
       await audit(deps.db, { orgId, actor: `device at ${address}`, action: 'redeem set-up code', subject: partId });
     return (await credentialsOf(deps, partId, baseUrlFor(deps, request))).credentialsJson;

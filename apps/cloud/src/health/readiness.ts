@@ -28,7 +28,7 @@ export type ReadinessDeps = {
 };
 
 /** Load balancers and probes have timeouts of a few seconds, so the response must come earlier. */
-const answerMs = 1_500;
+export const answerMs = 1_500;
 /** PostgreSQL needs two segments of its write-ahead log to go on, of 16 MiB each. */
 export const leastFreeBytes = 32 * 2 ** 20;
 

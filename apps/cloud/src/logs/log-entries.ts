@@ -29,11 +29,13 @@ function cleanJson(value: unknown): string {
 export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogRow {
   const isNumbered = entry.bootId !== '' && entry.sequence > 0n && entry.sequence <= Number.MAX_SAFE_INTEGER;
   const hasRest = entry.caller !== undefined || entry.stack !== '' || entry.fields.length > 0;
+  const ownTimeUs = timeUs(entry);
   return {
     partId,
     bootId: isNumbered ? cleanName(entry.bootId) : null,
     sequence: isNumbered ? Number(entry.sequence) : null,
-    timeUs: timeUs(entry) ?? now * 1000,
+    timeUs: ownTimeUs ?? now * 1000,
+    isArrivalTime: ownTimeUs === undefined,
     level: cleanName(entry.level.toLowerCase(), 20) || 'info',
     host: cleanName(entry.host),
     loggerName: cleanName(entry.loggerName),

@@ -3,7 +3,8 @@ import { type Batch, lineQueues } from './line-queues.ts';
 import { partitionDay } from './rules/log-days.ts';
 import { type Database, isDatabaseAway, sqlState } from '../database/database.ts';
 import { createLogDays } from './store/part-log-days.ts';
-import { insertLogs, type NewLogRow } from './store/part-logs.ts';
+import type { NewLogRow } from './store/part-logs.ts';
+import { storeLines } from './store/repeated-lines.ts';
 
 /** Batches the lines of all machines into common inserts: a row then costs a twentieth. */
 export type LogWriter = {
@@ -33,13 +34,13 @@ function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => 
       for (const day of days) known.add(day);
     }
     try {
-      await insertLogs(db, rows, now);
+      await storeLines(db, rows, now);
     } catch (error) {
       // The partition was dropped since. If the statement has another error, the retry fails, too.
       known.clear();
       if (sqlState(error) !== noPartition) throw error;
       await createLogDays(db, days);
-      await insertLogs(db, rows, now);
+      await storeLines(db, rows, now);
     }
   };
 }

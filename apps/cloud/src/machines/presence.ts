@@ -6,6 +6,12 @@ import { saveLastSeen } from './store/machines.ts';
 /** When each part was last seen. Kept in memory and written in batches; after a crash, the next check restores it. */
 export type Presence = {
   touch(partId: string): void;
+  /** Records that the agent was sent a configuration that it did not have: an earlier report says nothing of it. */
+  sent(partId: string): void;
+  /** Records that a report of the agent was stored. */
+  reported(partId: string): void;
+  /** Whether the agent was sent a configuration and has not reported since. */
+  isAwaitingReport(partId: string): boolean;
   /** ms since 1970. @param stored - the value in the database. */
   lastSeen(partId: string, stored: number | null): number | undefined;
   online(partId: string, stored: number | null): Online;
@@ -28,6 +34,7 @@ export function presence(of: {
   /** Monotonic time: setting the system clock must not make machines appear offline. */
   const seen = new Map<string, number>();
   const fresh = new Map<string, number>();
+  const unreported = new Set<string>();
   const flush = async (): Promise<void> => {
     const batch = new Map(fresh);
     fresh.clear();
@@ -51,6 +58,9 @@ export function presence(of: {
       seen.set(partId, of.clock.now());
       fresh.set(partId, of.clock.wall());
     },
+    sent: (partId) => void unreported.add(partId),
+    reported: (partId) => void unreported.delete(partId),
+    isAwaitingReport: (partId) => unreported.has(partId),
     lastSeen(partId, stored) {
       if (of.isWaiting(partId)) return of.clock.wall();
       const at = seen.get(partId);

@@ -4,7 +4,7 @@ import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
-import { cookieOf } from '../access/authenticate.ts';
+import { cookieOf } from '../access/session-cookie.ts';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
 import {

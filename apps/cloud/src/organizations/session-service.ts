@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import type { Clock } from '@platform/kit';
-import { cookieOf } from '../access/authenticate.ts';
+import { cookieOf } from '../access/session-cookie.ts';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, mayGive, memberships, requireInstallationOwner } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';

@@ -18,7 +18,7 @@ export async function readIdentity(options: TlsOptions): Promise<Identity> {
   return { pair, authority: await readAuthority(options, pair), publicUrl: publicUrls(options, pair) };
 }
 
-const lookMs = 60_000;
+export const certificateLookMs = 60_000;
 
 export type IdentityInUse = {
   now(): Identity;
@@ -58,7 +58,7 @@ export function identityInUse(
     async follow(renew, stop) {
       if (!first.pair) return;
       while (!stop.aborted) {
-        await clock.sleep(lookMs, stop);
+        await clock.sleep(certificateLookMs, stop);
         if (!stop.aborted) await look(renew);
       }
     },

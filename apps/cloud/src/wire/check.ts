@@ -2,7 +2,15 @@ import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 
 /** A POST with one protobuf message to one of `checkPaths`. */
-export type CheckRequest = { path: string; authorization: string; host: string; isSecure: boolean; body: Uint8Array };
+export type CheckRequest = {
+  path: string;
+  authorization: string;
+  host: string;
+  isSecure: boolean;
+  /** IP address of the client. */
+  address: string;
+  body: Uint8Array;
+};
 
 /** Upper bound in bytes for a check without a report. Longer requests carry a report. */
 export const longestCheck = 2_048;

@@ -12,6 +12,11 @@ import { largestMessage } from './message-limits.ts';
  */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
   if (error instanceof PlatformError) return shortened(error);
+  const code = String((error as { code?: unknown } | undefined)?.code);
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    log.error('no file descriptor is left', { where, error: errorText(error) });
+    return new PlatformError('OUT_OF_FILES', { what: code === 'EMFILE' ? 'this process' : 'the whole host' }, error);
+  }
   if (isDatabaseAway(error)) {
     log.warn('a call failed: the database is away', { where, error: errorText(error) });
     return new PlatformError('DATABASE_UNAVAILABLE', {}, error);
@@ -21,8 +26,7 @@ export function publicError(error: unknown, log: Log, where: string): PlatformEr
     const limit = 'texts without NUL characters, numbers and times within their range, ids of the documented form';
     return new PlatformError('INVALID_ARGUMENT', { field: 'a value of the request', limit }, error);
   }
-  const state = sqlState(error);
-  if (state === '53100' || (error as { code?: unknown } | undefined)?.code === 'ENOSPC') {
+  if (sqlState(error) === '53100' || code === 'ENOSPC' || code === 'EDQUOT') {
     log.error('the disk is full', { where, error: errorText(error) });
     return new PlatformError('DISK_FULL', {}, error);
   }

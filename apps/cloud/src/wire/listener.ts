@@ -16,6 +16,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
+import { cookiesFor } from '../access/session-cookie.ts';
 import { identityGate } from './authentication.ts';
 import { type Addresses, cameByKey, clientAddressKey, hostOf } from './base-url.ts';
 import { errorInterceptor, toConnectError } from './errors.ts';
@@ -128,6 +129,8 @@ export function rpcListener(options: ListenerOptions): Listener {
     }
     // The origin check of cookies compares with this header in all protocols.
     request.headers.host = namedHost(request);
+    const { cookie } = request.headers;
+    if (cookie !== undefined) request.headers.cookie = cookiesFor(cookie, options.addresses.cameBy(request).isSecure);
     const own = ownPath(request.url ?? '');
     if (own !== undefined) {
       request.url = own;

@@ -4,7 +4,7 @@ import type { Clock } from '@platform/kit';
 import { type CheckRequest, longestCheck, type Reply, checkPaths } from './check.ts';
 
 /** How the first bytes of a connection are classified. */
-export type PlainRead = { is: 'check'; request: CheckRequest } | { is: 'more' } | { is: 'other' };
+export type PlainRead = { is: 'check'; request: Omit<CheckRequest, 'address'> } | { is: 'more' } | { is: 'other' };
 
 const starts = checkPaths.map((path) => ({ path, bytes: Buffer.from(`POST ${path} HTTP/1.1\r\n`) }));
 const longestHead = 4_096;
@@ -215,7 +215,8 @@ export function plainChecks(of: {
       },
       onEnd: (then) => void turn.ended.push(then),
     };
-    if (!of.take(read.request, reply, socket)) return 'other';
+    const { remoteAddress: address = '' } = socket;
+    if (!of.take({ ...read.request, address }, reply, socket)) return 'other';
     if (!turn.isOver) {
       socket.once('close', turn.end);
       socket.on('readable', turn.readEarly);

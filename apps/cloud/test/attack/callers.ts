@@ -1,6 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { sql } from 'kysely';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { deleteKey, rotateKey } from '../../src/access/store/keys.ts';
 import type { Credentials } from '../server.ts';
 import type { Headers } from './ask.ts';
@@ -42,6 +44,7 @@ export const known = {
   'ended attempt': async (_, { endedJob }) => bearer(endedJob.token),
   script: by((_, { job }) => job.script),
   'installation owner': by(({ keys }) => keys.installation),
+  'metrics reader': by(({ keys }) => keys.metrics),
   'first key': by(({ on }) => on.owner),
   browser: cookie({}),
   'browser from its own origin': async ({ on }, of) => ({ cookie: of.cookie, origin: on.url }),
@@ -85,6 +88,16 @@ async function lostKey(world: World, then: (id: string) => Promise<unknown>): Pr
   return key;
 }
 
+/** The headers with which a device redeemed a set-up code of a machine. The same device may do so again. */
+async function setUpCode({ on, freshMachine }: World): Promise<Headers> {
+  const { partId } = await freshMachine();
+  const { code } = await (await on.client(FleetService)).createSetUpCode({ partId });
+  const headers = { [codeHeader]: code, [deviceHeader]: randomBytes(32).toString('base64url') };
+  const { ok } = await fetch(`${on.url}${redeemPath}`, { method: 'POST', headers });
+  if (!ok) throw new Error('the set-up code was not redeemed');
+  return headers;
+}
+
 /** Callers without valid credentials. */
 export async function unproven(world: World): Promise<Record<string, Headers>> {
   const { on, token, freshCookie } = world;
@@ -99,8 +112,13 @@ export async function unproven(world: World): Promise<Record<string, Headers>> {
   await sql`insert into change (kind, key) values ('part', ${dead.partId})`.execute(db);
   const old = await world.freshJob('failed');
   await sql`update training_job set ended_on = now() - interval '1 day' where id = ${old.id}`.execute(db);
+  const device = await setUpCode(world);
   return {
     'no credentials': {},
+    'set-up code': device,
+    'set-up code as a key': { key_id: device[codeHeader] ?? '', key: device[deviceHeader] ?? '' },
+    'set-up code as a token': bearer(device[codeHeader] ?? ''),
+    'metrics reader by its ID alone': { key_id: world.keys.metrics.entity },
     'a token alone': { authorization: await token(on.owner) },
     'an empty token': { authorization: 'Bearer ' },
     garbage: bearer('a.b.c'),

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import {
   foreigners,
@@ -41,6 +42,19 @@ async function checksWithOtherAgent({ db }: World['on'], partId: string): Promis
   await db.updateTable('part').set({ host }).where('id', '=', partId).execute();
 }
 
+/** Two runs of an agent have alternated. */
+export async function sharesItsIdentity({ db }: World['on'], partId: string): Promise<void> {
+  const ago = (minutes: number) => sql<number>`now() - make_interval(mins => ${minutes})`;
+  const [firstSeen, lastSent, returnedOn] = [ago(5), ago(1), ago(2)];
+  await db
+    .insertInto('partRun')
+    .values([
+      { partId, runId: Buffer.alloc(16, 1), firstSeen, lastSent, returnedOn },
+      { partId, runId: Buffer.alloc(16, 2), firstSeen: ago(4), lastSent, returnedOn: null },
+    ])
+    .execute();
+}
+
 const ofFleet: readonly Right[] = [
   right(fleet('CreateMachine'), { ok: owners }, ({ orgId, elsewhereId, freshName }) => ({
     organizationId: orgId,
@@ -55,6 +69,11 @@ const ofFleet: readonly Right[] = [
   right(fleet('GetMachineSamples'), { ok: machineOperators }, part),
   right(fleet('DeleteMachine'), { ok: machineOwners }, async ({ freshMachine }) => {
     const machine = await freshMachine();
+    return { messages: [{ id: machine.machineId }], machine };
+  }),
+  right(fleet('SplitMachine'), { ok: owners }, async ({ freshMachine, on }) => {
+    const machine = await freshMachine();
+    await sharesItsIdentity(on, machine.partId);
     return { messages: [{ id: machine.machineId }], machine };
   }),
   right(fleet('GetCredentials'), { ok: machineOwners }, part),
@@ -220,7 +239,12 @@ const ofOrganizations: readonly Right[] = [
   ),
 ];
 
-const authorization = (authorizationId: string, resourceType: string, resourceId: string, organizationId: string) => ({
+export const authorization = (
+  authorizationId: string,
+  resourceType: string,
+  resourceId: string,
+  organizationId: string,
+) => ({
   authorizationType: 'role',
   authorizationId,
   resourceType,

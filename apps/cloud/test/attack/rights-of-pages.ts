@@ -31,16 +31,17 @@ export type PageRight = Pick<Right, 'answers'> & {
 
 type Asks = (world: World) => string | Page | Promise<string | Page>;
 
+/** A page looks up its resource before it refuses a caller that belongs to no organization. */
 const page = (
   method: PageRight['method'],
   what: string,
-  named: Named,
+  { 'not found': absent = [], ...named }: Named,
   ask: Asks,
   ofUnauthenticated: (who: string) => Answer = () => 'not authenticated',
 ): PageRight => ({
   method,
   what,
-  answers: answersOf(named),
+  answers: answersOf({ 'not found': ['metrics reader', ...absent], ...named }),
   ofUnauthenticated,
   async ask(world) {
     const asked = await ask(world);
@@ -85,21 +86,16 @@ const isLive = (who: string): boolean => /^cookie (of|without)/.test(who);
 const withoutProof: readonly PageRight[] = [
   open('health', 'ok', () => '/livez'),
   open('readiness', 'ok', () => '/readyz'),
-  page(
-    'GET',
-    'metrics',
-    { ok: installers, denied: allKnown.filter((who) => !installers.includes(who)) },
-    () => '/metrics',
-  ),
+  page('GET', 'metrics', { denied: allKnown, ok: [...installers, 'metrics reader'] }, () => '/metrics'),
   open('installer', 'ok', () => '/install.sh'),
   open('uninstaller', 'ok', () => '/uninstall.sh'),
-  // Without a code; the answer to a wrong one is the same.
+  // Without a code; the answer to a wrong one is the same. One caller has redeemed its code before.
   page(
     'POST',
     'set-up code',
     { 'not found': allKnown },
     () => redeemPath,
-    () => 'not found',
+    (who) => (who === 'set-up code' ? 'ok' : 'not found'),
   ),
   // Public where the server has its own certificate authority; this server uses no TLS.
   open('authority', 'not found', () => '/authority.pem'),
@@ -121,6 +117,13 @@ const withoutProof: readonly PageRight[] = [
     () => '/sign-in?token=wrong',
     (who) => (isLive(who) ? 'ok' : 'not authenticated'),
   ),
+  page(
+    'POST',
+    'sign-in form with a wrong link',
+    { 'not authenticated': allKnown, ok: browsers },
+    () => ({ path: '/sign-in', body: Buffer.from('token=wrong') }),
+    (who) => (isLive(who) ? 'denied' : 'not authenticated'),
+  ),
 ];
 
 const files: readonly PageRight[] = [
@@ -134,7 +137,7 @@ const files: readonly PageRight[] = [
     'PUT',
     'new file',
     {
-      denied: [...foreigners, 'installation owner'],
+      denied: [...foreigners, 'installation owner', 'metrics reader'],
       ok: [...sending(members), 'runner', 'attempt', 'attempt of another job', 'foreign owner'],
       'not authenticated': browsers,
     },

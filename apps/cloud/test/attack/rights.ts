@@ -67,8 +67,10 @@ export const foreigners: readonly Known[] = ['foreign owner', 'foreign machine']
 const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended attempt'];
 /** All callers of the organization, except attempts. */
 export const insiders: readonly Known[] = [...members, ...narrow, ...machines, 'runner'];
-/** All callers except attempts and scripts, which may make only the calls that they need. */
-export const users: readonly Known[] = allKnown.filter((one) => !attempts.includes(one) && one !== 'script');
+/** These may make only the calls that they need; a reader of metrics none. */
+const limited: readonly Known[] = [...attempts, 'script', 'metrics reader'];
+/** All other callers. */
+export const users: readonly Known[] = allKnown.filter((one) => !limited.includes(one));
 
 const absent: ReadonlySet<Known> = new Set<Known>([...foreigners, 'installation owner']);
 
@@ -100,6 +102,6 @@ export const right = (call: string, named: Named, ask: Asks, after?: Right['afte
   },
 });
 
-/** Calls that this server does not implement: all callers except attempts and scripts get this answer. */
+/** Calls that this server does not implement: all `users` get this answer. */
 export const unsupported = (...calls: string[]): Right[] =>
   calls.map((call) => right(call, { unsupported: users }, () => ({})));

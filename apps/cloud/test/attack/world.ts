@@ -43,6 +43,8 @@ export type Keys = {
   elsewhereOperator: Credentials;
   /** Publishes releases and has no organization. */
   installation: Credentials;
+  /** Reads metrics of the installation, and nothing else. */
+  metrics: Credentials;
 };
 
 /** An organization with objects of every kind, and other organizations. */
@@ -248,6 +250,7 @@ async function keysOf(
     elsewhereOwner: await key('owner', 'location', elsewhereId),
     elsewhereOperator: await key('operator', 'location', elsewhereId),
     installation: await key('owner', 'installation', 'installation'),
+    metrics: await key('metrics', 'installation', 'installation'),
   };
 }
 

@@ -11,6 +11,7 @@ export interface InstalledPackage {
 
 export interface Want {
   readonly revision: number;
+  readonly configSha256: string;
   readonly resources: readonly ResourceSpec[];
   /** By their names in the configuration. */
   readonly packages: ReadonlyMap<string, InstalledPackage>;
@@ -18,8 +19,9 @@ export interface Want {
 
 /** `keyOf` computes the keys. */
 export interface Have {
-  /** Revision of the configuration in effect. */
+  /** Revision and content of the configuration in effect. */
   readonly revision: number;
+  readonly configSha256: string;
   /** Keys of the running resources, by name. */
   readonly running: ReadonlyMap<string, string>;
   /** Keys of resources that failed and are in backoff. */
@@ -29,7 +31,7 @@ export interface Have {
 export type Step =
   | { readonly do: 'stop'; readonly name: string }
   | { readonly do: 'start' | 'replace'; readonly name: string; readonly spec: RunnableSpec }
-  | { readonly do: 'settle'; readonly revision: number };
+  | { readonly do: 'settle'; readonly revision: number; readonly configSha256: string };
 
 /** The model version of a file; absent for a file outside any package. */
 export interface ModelOrigin {
@@ -60,7 +62,9 @@ export function plan(want: Want, have: Have): readonly Step[] {
     if (running === key || have.failed.has(key)) continue;
     steps.push({ do: running === undefined ? 'start' : 'replace', name, spec });
   }
-  if (steps.length === 0 && have.revision !== want.revision) steps.push({ do: 'settle', revision: want.revision });
+  const { revision, configSha256 } = want;
+  const isSettled = have.revision === revision && have.configSha256 === configSha256;
+  if (steps.length === 0 && !isSettled) steps.push({ do: 'settle', revision, configSha256 });
   return steps;
 }
 

@@ -7,9 +7,10 @@ import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
 import { annotationsFrom, resultsAbove } from './prediction.ts';
 import type { ImageAnnotations } from '../annotations.ts';
-import type { Camera, Resource } from './resource.ts';
+import type { Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
 import { repeat } from './task.ts';
+import { watchedCamera } from './watched-camera.ts';
 
 export interface FactoryDeps {
   readonly running: RunningResources;
@@ -22,7 +23,6 @@ export interface FactoryDeps {
 }
 
 const stopNothing = async (): Promise<void> => {};
-const cameraResource = (camera: Camera): Resource => ({ offer: { is: 'camera', camera }, stop: stopNothing });
 
 /** Spool folder of a capturing resource. */
 export const spoolFolder = (captureFolder: string, spec: { name: string; folder?: string }): string =>
@@ -33,9 +33,9 @@ export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Prom
   const { clock } = deps;
   switch (spec.is) {
     case 'folder camera':
-      return cameraResource(folderCamera({ ...spec, clock }));
+      return watchedCamera(folderCamera({ ...spec, clock }), { clock, log: deps.log.child(spec.name) });
     case 'http camera':
-      return cameraResource(httpCamera({ ...spec, clock }));
+      return watchedCamera(httpCamera({ ...spec, clock }), { clock, log: deps.log.child(spec.name) });
     case 'fake sensor':
       return { offer: { is: 'sensor', sensor: { readings: async () => spec.readings } }, stop: stopNothing };
     case 'model': {

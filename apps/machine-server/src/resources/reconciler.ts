@@ -11,6 +11,8 @@ import type { RunningResources } from './running.ts';
 export interface Progress {
   /** Revision in effect, 0: none yet. */
   readonly revision: number;
+  /** SHA-256 of it as it was saved, hex; empty: none, or not known. */
+  readonly configSha256: string;
   /** A resource is currently being started, replaced or stopped. */
   readonly isChanging: boolean;
 }
@@ -48,6 +50,7 @@ export function resourceReconciler({ running, start, attempts, progress, log }: 
     recheckMs: 2000,
     observe: async () => ({
       revision: progress.get().revision,
+      configSha256: progress.get().configSha256,
       running: running.keys(),
       failed: attempts.resting(),
     }),
@@ -60,7 +63,7 @@ export function resourceReconciler({ running, start, attempts, progress, log }: 
         case 'replace':
           return change(() => begin(step.name, step.spec));
         case 'settle':
-          return progress.update((p) => ({ ...p, revision: step.revision }));
+          return progress.update((p) => ({ ...p, revision: step.revision, configSha256: step.configSha256 }));
         default:
           return assertNever(step);
       }
@@ -75,8 +78,8 @@ export async function followGoal(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const { revision, resources } = from.config.get();
-    goal.set({ revision, resources, packages: from.installed.get() });
+    const { revision, configSha256, resources } = from.config.get();
+    goal.set({ revision, configSha256, resources, packages: from.installed.get() });
     const over = new AbortController();
     const end = () => over.abort();
     signal.addEventListener('abort', end, { once: true });

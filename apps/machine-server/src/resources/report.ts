@@ -82,10 +82,21 @@ export class ResourceReporter {
     const key = keyOf(resolved.spec);
     if (running.keys().get(name) === key) {
       const failure = running.failure(name);
-      return failure === undefined ? { state: 'ready' } : { state: 'unhealthy', error: rowOf(failure, name) };
+      if (failure === undefined) return { state: 'ready' };
+      const cause = this.#causeOf(failure, name);
+      return { state: 'unhealthy', error: cause === undefined ? rowOf(failure, name) : waits(name, cause) };
     }
     const failure = attempts.error(key);
     return failure === undefined ? { state: 'waiting' } : { state: 'failed', error: rowOf(failure, name) };
+  }
+
+  /** Another entry of the configuration that fails, and has its own place in the report; undefined: none. */
+  #causeOf(failure: unknown, name: string): string | undefined {
+    if (!(failure instanceof PlatformError)) return undefined;
+    if (failure.code !== 'CAMERA_FAILED' && failure.code !== 'RESOURCE_NOT_FOUND') return undefined;
+    const cause = failure.data['name'];
+    const entry = this.#deps.wanted.get().entries.find((one) => one.name === cause && one.name !== name);
+    return entry && `"${entry.name}" at ${entry.path}`;
   }
 }
 

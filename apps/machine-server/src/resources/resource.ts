@@ -15,6 +15,12 @@ export interface Camera {
   image(signal: AbortSignal): Promise<CameraImage>;
 }
 
+/** A camera that can be checked without taking an image away from its readers. */
+export interface SourceCamera extends Camera {
+  /** @throws PlatformError CAMERA_FAILED if it would return no image now. */
+  check(signal: AbortSignal): Promise<void>;
+}
+
 export interface Sensor {
   readings(signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }

@@ -20,7 +20,8 @@ interface ConfigChecksOptions {
 
 /** The problems of the draft: those that the server or the schema finds, and those that the machine reports. */
 export function useConfigChecks({ machine, draft, base, newest, schema }: ConfigChecksOptions) {
-  const { partId, received } = machine;
+  const { partId } = machine;
+  const { isReceived, isCurrent } = machine.config;
   // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
   const conditions = JSON.stringify(machine.conditions);
   const transport = useTransport();
@@ -35,13 +36,13 @@ export function useConfigChecks({ machine, draft, base, newest, schema }: Config
   const problems = useMemo(() => {
     const isChecked = check.data !== undefined && settled === draft;
     const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
-    // An offline machine reports about the last configuration that it received, which may be an older one.
-    const isReported = base.revision === newest && received >= newest;
+    // The report of an offline machine is of an earlier time, and may be of another configuration.
+    const isReported = base.revision === newest && isReceived && isCurrent;
     const reported = isReported
       ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })
       : [];
     return sortProblems([...found, ...reported]);
-  }, [check.data, settled, draft, schema, base, newest, received, conditions]);
+  }, [check.data, settled, draft, schema, base, newest, isReceived, isCurrent, conditions]);
   return {
     problems,
     error: check.error,

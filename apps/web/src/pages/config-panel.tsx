@@ -29,7 +29,7 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
   const { base, draft, opened, open, isDirty, justSaved, isConflict } = config;
   const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
   const [target, setTarget] = useState<{ path: JsonPath }>();
-  const { isReviewing, problemBox, review, save, close } = useReview(config, hasErrors);
+  const { isReviewing, reviewError, problemBox, review, save, close } = useReview(config, hasErrors);
   return (
     <div className="config-panel">
       <div className="stack">
@@ -42,7 +42,7 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
             onMine={() => void config.rebase(true)}
           />
         )}
-        {error && <FailureNote error={error} />}
+        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
         {isJson && <VersionMenus draft={draft} platform={machine.platform} onChange={open} />}
         {isJson && <MaintenanceWindows draft={draft} onChange={open} />}
         <div className="card editor-card">
@@ -84,18 +84,26 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
 /** The dialog that shows the changes before they are saved. It opens only if the draft has no errors. */
 function useReview(config: ConfigDraft, hasErrors: () => Promise<boolean>) {
   const [isReviewing, setReviewing] = useState(false);
+  const [reviewError, setReviewError] = useState<unknown>();
   const problemBox = useRef<HTMLElement>(null);
   const close = (): void => setReviewing(false);
   return {
     isReviewing,
     close,
+    /** Why the last review could not begin. */
+    reviewError,
     /** Gets the focus if the draft has errors. */
     problemBox,
     review: async (): Promise<void> => {
       config.clearSaveError();
       if (!config.isDirty) return;
-      if (await hasErrors()) problemBox.current?.focus();
-      else setReviewing(true);
+      setReviewError(undefined);
+      try {
+        if (await hasErrors()) problemBox.current?.focus();
+        else setReviewing(true);
+      } catch (error) {
+        setReviewError(error);
+      }
     },
     save: (): void => {
       config.save().then(close, () => undefined); // the dialog shows the failure

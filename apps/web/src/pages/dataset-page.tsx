@@ -29,7 +29,7 @@ export function DatasetPage() {
   const [choice, setChoice] = useState<TagChoice>();
   const [dialog, setDialog] = useState<OpenDialog>();
   const [selected, setSelected] = useState(noImages);
-  const { dataset, isPending, count, tags, labels, images, more, error, refresh } = useDataset(datasetId, choice);
+  const { dataset, isMissing, count, tags, labels, images, more, error, refresh } = useDataset(datasetId, choice);
   const { isDragOver, dropTarget } = useFileDrop((files) => setDialog({ at: 'adding', files }));
   const close = (): void => {
     setDialog(undefined);
@@ -39,7 +39,7 @@ export function DatasetPage() {
     <div className={isDragOver ? 'page page-wide is-drag-over' : 'page page-wide'} {...dropTarget}>
       <title>{`${isolateText(dataset?.name ?? 'Dataset')} · Platform`}</title>
       <div className="page-head">
-        <DatasetTitle title={dataset?.name ?? (isPending ? 'Dataset' : 'Dataset not found')} count={count} />
+        <DatasetTitle title={dataset?.name ?? (isMissing ? 'Dataset not found' : 'Dataset')} count={count} />
         {dataset && <DatasetActions datasetId={datasetId} onOpen={setDialog} />}
       </div>
       {error && <FailureNote error={error} />}
@@ -65,13 +65,15 @@ export function DatasetPage() {
         chosen={choice}
         onChoose={(next) => (setChoice(next), setSelected(noImages))}
       />
-      <ImageList
-        images={images}
-        datasetId={datasetId}
-        selected={selected}
-        onSelect={setSelected}
-        onAdd={() => setDialog({ at: 'adding', files: [] })}
-      />
+      {!isMissing && (
+        <ImageList
+          images={images}
+          datasetId={datasetId}
+          selected={selected}
+          onSelect={setSelected}
+          onAdd={() => setDialog({ at: 'adding', files: [] })}
+        />
+      )}
       <ShowMore list={more} text="Show more" />
       {dataset && dialog?.at === 'adding' && (
         <AddImages datasetId={datasetId} name={dataset.name} start={dialog.files} onClose={close} />

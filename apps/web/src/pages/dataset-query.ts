@@ -3,6 +3,7 @@ import { callUnaryMethod, useQuery, useTransport } from '@connectrpc/connect-que
 import { BinaryDataByFilterRequestSchema, DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { isMissing } from '../view/failures.ts';
 import { useSession } from '../session.tsx';
 import type { TagChoice } from '../view/image-labels.ts';
 
@@ -34,7 +35,8 @@ export function useDataset(datasetId: string, choice: TagChoice | undefined) {
   });
   return {
     dataset: list.data?.datasets[0],
-    isPending: list.isPending,
+    /** The server answered that there is none; a failed call says nothing. */
+    isMissing: list.isSuccess ? list.data.datasets.length === 0 : isMissing(list.error),
     count: count.data?.count,
     tags: tags.data,
     labels: labels.data?.tags ?? [],

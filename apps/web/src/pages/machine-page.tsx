@@ -14,6 +14,8 @@ import { QuarantineNotice } from './quarantine-notice.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
 import { FactsCard } from './facts-card.tsx';
+import { sharedIdentityCode } from '../view/shared-identity.ts';
+import { SplitMachine } from './split-machine.tsx';
 import { SamplesCard } from './samples-card.tsx';
 import { SystemCard } from './system-card.tsx';
 import { isolateText } from '../view/user-text.ts';
@@ -53,6 +55,7 @@ export function MachinePage() {
           </div>
         </div>
         {query.error && <FailureNote error={query.error} />}
+        <PastReport machine={machine} />
         <QuarantineNotice machine={machine} />
         <Conditions machine={machine} />
       </div>
@@ -79,6 +82,17 @@ export function MachinePage() {
   );
 }
 
+const PastReport = ({ machine: { pastAt, isOnline, uninstalled } }: { machine: MachineView }) =>
+  pastAt !== undefined &&
+  uninstalled === undefined && (
+    <Note tone="quiet">
+      <p>
+        {isOnline ? 'Its reports do not arrive' : 'The machine is offline'}: everything that it reported is as of{' '}
+        <Ago at={pastAt} />, and says nothing of now.
+      </p>
+    </Note>
+  );
+
 const Back = () => (
   <Link to="/machines" className="crumb">
     <BackIcon />
@@ -86,12 +100,16 @@ const Back = () => (
   </Link>
 );
 
+/** A dialog that is open stays so when the text of its condition changes. */
+const keyOf = ({ code, message }: MachineView['conditions'][number]): string =>
+  code === sharedIdentityCode ? code : `${code} ${message}`;
+
 /** Conditions that need action; notes stay in the status. */
 const Conditions = ({ machine }: { machine: MachineView }) =>
   machine.conditions
     .filter(({ tone }) => tone === 'bad' || tone === 'warn')
     .map((condition) => (
-      <Note key={`${condition.code} ${condition.message}`} tone={condition.tone}>
+      <Note key={keyOf(condition)} tone={condition.tone}>
         <p>
           {condition.message} <span className="soft">{condition.remedy}</span>
         </p>
@@ -103,6 +121,9 @@ const Conditions = ({ machine }: { machine: MachineView }) =>
           {condition.since !== undefined && ' · '}
           <Ago at={condition.since} otherwise="" />
         </p>
+        {condition.code === sharedIdentityCode && machine.sharing && (
+          <SplitMachine machine={machine} sharing={machine.sharing} />
+        )}
       </Note>
     ));
 

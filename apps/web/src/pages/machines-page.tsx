@@ -7,9 +7,9 @@ import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago, useDebounced } from '../parts/time.tsx';
 import { TextField } from '../parts/fields.tsx';
-import { Badge } from '../parts/badges.tsx';
+import { MachineBadge, useLostSince } from '../parts/contact.tsx';
 import { useSession } from '../session.tsx';
-import { appliedText, machineView, revisionText, machineBadge } from '../view/machine-status.ts';
+import { machineView, machineBadge } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
 import { formatCount } from '../view/quantities.ts';
 
@@ -32,6 +32,7 @@ export function MachinesPage() {
   );
   const [isCreating, setCreating] = useState(false);
   const machines = list.pages?.flatMap((page) => page.machines.map(machineView));
+  const isLost = useLostSince() !== undefined;
   const online = machines?.filter((machine) => machine.isOnline).length ?? 0;
   return (
     <div className="page">
@@ -42,7 +43,8 @@ export function MachinesPage() {
           {machines && machines.length > 0 && (
             <p className="soft">
               {list.hasMore && 'The first '}
-              {formatCount(machines.length, 'machine')}, {online} online
+              {formatCount(machines.length, 'machine')}
+              {!isLost && `, ${online} online`}
             </p>
           )}
         </div>
@@ -156,7 +158,7 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
           </td>
           <td data-label="State">
             <span className="row">
-              <Badge state={machine.online} />
+              <MachineBadge state={machine.online} />
               <Standing machine={machine} />
             </span>
           </td>
@@ -167,8 +169,8 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
           <td data-label="Server" className="break">
             {machine.server.running}
           </td>
-          <td data-label="Revision" title={appliedText(machine.applied)}>
-            {revisionText(machine.applied)}
+          <td data-label="Revision" title={machine.config.text}>
+            {machine.config.short}
           </td>
           <td data-label="Last seen" className="no-wrap">
             <Ago at={machine.lastSeen} />

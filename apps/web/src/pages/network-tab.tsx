@@ -3,18 +3,21 @@ import { Badge } from '../parts/badges.tsx';
 import { NetworkIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
-import { networkView } from '../view/network.ts';
-import type { AttemptView, LinkView, NetworkView } from '../view/network.ts';
+import { useLostSince } from '../parts/contact.tsx';
+import { pastTime } from '../view/machine-status.ts';
+import { networkView, pastNetwork } from '../view/network.ts';
+import type { AttemptView, LinkView, NetworkView, RowView } from '../view/network.ts';
 import { msOf, span } from '../view/times.ts';
 import { useMachine } from './machine-query.ts';
 
 /** NETWORK: how the machine is connected, what it tries next, and what failed. */
 export function NetworkTab() {
   const query = useMachine();
+  const isLost = useLostSince() !== undefined;
   const machine = query.data?.machine;
   if (machine === undefined) return query.error ? <FailureNote error={query.error} /> : <Loading />;
-  const network = networkView(machine.report?.network);
-  if (network === undefined)
+  const reported = networkView(machine.report?.network);
+  if (reported === undefined)
     return (
       <div className="card">
         <EmptyState icon={<NetworkIcon />} title="No network reported">
@@ -22,11 +25,17 @@ export function NetworkTab() {
         </EmptyState>
       </div>
     );
+  const network = isLost || pastTime(machine) !== undefined ? pastNetwork(reported) : reported;
   return (
     <div className="stack">
       <State network={network} reportedOn={msOf(machine.reportedOn)} />
+      {network.rows.length > 0 && (
+        <Section title="Configured networks">
+          <RowTable rows={network.rows} />
+        </Section>
+      )}
       <Section title="Links">
-        <LinkTable links={network.links} />
+        <LinkTable links={network.links} isPast={network.isPast} />
       </Section>
       <Section title="Last attempts">
         {network.attempts.length === 0 ? (
@@ -58,7 +67,7 @@ const State = ({ network, reportedOn }: { network: NetworkView; reportedOn: numb
       <Badge state={network.internet} />
       {network.isOnFallback && <span className="badge is-warn">lower priority</span>}
       <span className="soft small push">
-        reported <Ago at={reportedOn} />
+        {network.isPast ? 'last report' : 'reported'} <Ago at={reportedOn} />
       </span>
     </div>
     <div className="card-body">
@@ -67,6 +76,17 @@ const State = ({ network, reportedOn }: { network: NetworkView; reportedOn: numb
           <dt>In this state since</dt>
           <dd>
             <Ago at={network.since} otherwise="unknown" />
+          </dd>
+        </div>
+        <div>
+          <dt>Internet</dt>
+          <dd>
+            {network.internet.text}
+            {network.checkedOn !== undefined && (
+              <>
+                , checked <Ago at={network.checkedOn} />
+              </>
+            )}
           </dd>
         </div>
         <div>
@@ -84,7 +104,7 @@ const State = ({ network, reportedOn }: { network: NetworkView; reportedOn: numb
         <div>
           <dt>Next</dt>
           <dd>
-            {network.next || 'nothing: it stays as it is'}
+            {network.next || (network.isPast ? '–' : 'nothing: it stays as it is')}
             <Until at={network.nextTime} />
           </dd>
         </div>
@@ -99,7 +119,7 @@ function Until({ at }: { at: number | undefined }) {
   return at !== undefined && at > now && <span className="soft"> (in {span(at - now)})</span>;
 }
 
-const LinkTable = ({ links }: { links: readonly LinkView[] }) => (
+const LinkTable = ({ links, isPast }: { links: readonly LinkView[]; isPast: boolean }) => (
   <table className="table table-cards">
     <thead>
       <tr>
@@ -117,7 +137,8 @@ const LinkTable = ({ links }: { links: readonly LinkView[] }) => (
             <span className="row">
               <span className="mono">{link.interface}</span>
               <span className="soft small">{link.type}</span>
-              {link.isInUse && <span className="badge is-good">in use</span>}
+              {link.isInUse &&
+                (isPast ? <span className="badge">was in use</span> : <span className="badge is-good">in use</span>)}
             </span>
           </td>
           <td data-label="State">
@@ -137,6 +158,56 @@ const LinkTable = ({ links }: { links: readonly LinkView[] }) => (
                 <div key={address}>{address}</div>
               ))}
             </div>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const RowTable = ({ rows }: { rows: readonly RowView[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">In the configuration</th>
+        <th scope="col">State</th>
+        <th scope="col">Interface</th>
+        <th scope="col">Last seen</th>
+        <th scope="col">Measured</th>
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={row.path}>
+          <td className="lead break">
+            <bdi className={row.isSetting ? 'mono' : ''}>{row.name}</bdi>
+            <div className="small soft mono break">{row.path}</div>
+          </td>
+          <td data-label="State">
+            <div>
+              <span className="row">
+                <Badge state={row.state} />
+                {row.hasNoEffect && <span className="badge is-warn">no effect here</span>}
+                {row.since !== undefined && (
+                  <span className="small">
+                    since <Ago at={row.since} />
+                  </span>
+                )}
+              </span>
+              <div className="small soft break">
+                {row.text}
+                {row.code !== '' && <span className="mono"> {row.code}</span>}
+              </div>
+            </div>
+          </td>
+          <td data-label="Interface">
+            <span className="mono">{row.interface || '–'}</span>
+          </td>
+          <td data-label="Last seen" className="no-wrap">
+            {row.lastSeen === undefined ? '–' : <Ago at={row.lastSeen} />}
+          </td>
+          <td data-label="Measured" className="no-wrap">
+            <Ago at={row.measured} otherwise="not measured" />
           </td>
         </tr>
       ))}

@@ -6,6 +6,7 @@ import { Popover } from 'radix-ui';
 import { useState } from 'react';
 import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
+import { useKnownState, useLostSince } from '../parts/contact.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge, Dot } from '../parts/badges.tsx';
@@ -17,15 +18,35 @@ import { OtherAgent } from './other-agent.tsx';
 import { ProgramSection } from './program-section.tsx';
 import { isolateText } from '../view/user-text.ts';
 
+/** Says of when the report is, if the machine does not report now. */
+function Past({ machine, pastAt }: { machine: MachineView; pastAt: number | undefined }) {
+  if (machine.uninstalled !== undefined)
+    return (
+      <p className="small">
+        Its agent was uninstalled <Ago at={machine.uninstalled} />. What follows is its last report; install it again,
+        or delete the machine.
+      </p>
+    );
+  if (pastAt === undefined) return null;
+  return (
+    <p className="small">
+      What follows is its last report, as of <Ago at={pastAt} />.
+    </p>
+  );
+}
+
 /** Status of the programs on a machine, behind one button that shows the most severe state. */
 export function PartStatus({ machine }: { machine: MachineView }) {
   const badge = machineBadge(machine);
+  const state = useKnownState(machine.online);
+  const isLost = useLostSince() !== undefined;
+  const pastAt = machine.pastAt ?? (isLost ? machine.lastSeen : undefined);
   return (
     <Popover.Root>
       <Popover.Trigger className="button">
         <span className="hidden-text">Part status: </span>
-        <Dot tone={machine.online.tone} />
-        {machine.online.text}
+        <Dot tone={state.tone} />
+        {state.text}
         {badge && <span className={`badge is-${badge.tone}`}>{badge.text}</span>}
         <ChevronIcon />
       </Popover.Trigger>
@@ -33,21 +54,16 @@ export function PartStatus({ machine }: { machine: MachineView }) {
         <Popover.Content className="popover" align="end" sideOffset={6} collisionPadding={8} aria-label="Part status">
           <div className="popover-part">
             <div className="row">
-              <Badge state={machine.online} />
+              <Badge state={state} />
               <span className="soft small push">
                 seen <Ago at={machine.lastSeen} />
               </span>
             </div>
-            {machine.uninstalled !== undefined && (
-              <p className="small">
-                Its agent was uninstalled <Ago at={machine.uninstalled} />. What follows is its last report; install it
-                again, or delete the machine.
-              </p>
-            )}
-            <AppliedLine machine={machine} />
-            <Slices slices={machine.slices} />
+            <Past machine={machine} pastAt={pastAt} />
+            <ConfigLine machine={machine} />
+            <Slices slices={machine.slices} isCurrent={machine.config.isCurrent} />
           </div>
-          <ProgramSection title="Agent" program={machine.agent}>
+          <ProgramSection title="Agent" program={machine.agent} pastAt={pastAt}>
             {machine.hasOtherAgent && <OtherAgent machine={machine} />}
             {machine.hasReport && !machine.isSupervised && (
               <p className="small soft">Not supervised by systemd on this machine.</p>
@@ -56,6 +72,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
           <ProgramSection
             title="Machine server"
             program={machine.server}
+            pastAt={pastAt}
             state={machine.hasReport && !machine.hasOtherAgent ? machine.serverState : undefined}
           >
             {machine.lastExit && (
@@ -74,9 +91,9 @@ export function PartStatus({ machine }: { machine: MachineView }) {
 }
 
 /** The slices that lag, since when and why; fields without effect. */
-const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
+const Slices = ({ slices, isCurrent }: { slices: readonly SliceView[]; isCurrent: boolean }) =>
   slices.length > 0 && (
-    <ul className="slices small" aria-label="Configuration by part">
+    <ul className="slices small" aria-label={`Configuration by part${isCurrent ? '' : ' at the last report'}`}>
       {slices.map(({ name, state, since, reason, code, paths }) => (
         <li key={`${name} ${state}`}>
           <strong>{name}</strong>{' '}
@@ -104,34 +121,18 @@ const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
     </ul>
   );
 
-function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
-  switch (applied.at) {
-    case 'unset':
-      return <p className="small soft">No configuration was saved yet.</p>;
-    case 'applied':
-      return (
-        <p className="small">
-          Configuration: revision {String(applied.revision)} is {applied.isPartly && 'partly '}in effect, reported{' '}
-          <Ago at={applied.since} />.
-        </p>
-      );
-    case 'received':
-      return (
-        <p className="small">
-          Configuration: the agent has received revision {String(applied.received)} of {String(applied.desired)}. It
-          does not report what is in effect.
-        </p>
-      );
-    case 'waiting':
-      return (
-        <p className="small">
-          Configuration: revision {String(applied.desired)}{' '}
-          {applied.applied >= applied.desired
-            ? 'is not in effect any more.'
-            : `was saved, ${applied.applied === 0n ? 'none is in effect yet' : `${applied.applied} is in effect`}.`}
-        </p>
-      );
-  }
+function ConfigLine({ machine: { config } }: { machine: MachineView }) {
+  return (
+    <p className="small break">
+      Configuration: {config.text}
+      {config.measured !== undefined && (
+        <span className="soft">
+          {' '}
+          · {config.isCurrent ? 'reported' : 'last report'} <Ago at={config.measured} />
+        </span>
+      )}
+    </p>
+  );
 }
 
 function Restart({ machine }: { machine: MachineView }) {

@@ -2,7 +2,9 @@ import type { ReactNode } from 'react';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { ExitNotice } from './exit-notice.tsx';
+import { knownState } from '../view/server-contact.ts';
 import type { StatusLabel } from '../view/status-label.ts';
+import { trialLabel, trialText } from '../view/program-status.ts';
 import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
 import { withTimeLeft } from '@platform/contract/restart-wait';
 import { span } from '../view/times.ts';
@@ -11,26 +13,30 @@ interface ProgramSectionProps {
   title: string;
   program: ProgramView;
   state?: StatusLabel | undefined;
+  /** When the machine was last seen, in ms since 1970, if it is offline; undefined: the report is current. */
+  pastAt: number | undefined;
   children?: ReactNode;
 }
 
 const uptimeUnknown = ({ isRunning }: ProgramView): string => (isRunning ? 'not reported' : 'not running');
 
 /** One program of a machine: the running and the desired version, and why they differ. */
-export function ProgramSection({ title, program, state, children }: ProgramSectionProps) {
+export function ProgramSection({ title, program, state, pastAt, children }: ProgramSectionProps) {
   const now = useNow();
+  const until = pastAt ?? now;
+  const trial = trialLabel(program, pastAt);
   return (
     <section className="popover-part" aria-label={title}>
       <div className="row">
         <h2>{title}</h2>
-        {state && <Badge state={state} />}
-        {program.trial && <Badge state={{ tone: 'busy', text: 'On trial' }} />}
+        {state && <Badge state={knownState(state, pastAt !== undefined)} />}
+        {trial && <Badge state={trial} />}
         {program.isUnsigned && <Badge state={{ tone: 'warn', text: 'Unsigned' }} />}
         {program.isNextUnsigned && <Badge state={{ tone: 'warn', text: 'Next one unsigned' }} />}
       </div>
       <dl className="pair-list pair-list-tight">
         <div>
-          <dt>Running</dt>
+          <dt>{pastAt === undefined ? 'Running' : 'Ran'}</dt>
           <dd className="mono break">{program.running}</dd>
         </div>
         <div>
@@ -43,7 +49,7 @@ export function ProgramSection({ title, program, state, children }: ProgramSecti
         </div>
         <div>
           <dt>Uptime</dt>
-          <dd>{program.startedAt === undefined ? uptimeUnknown(program) : span(now - program.startedAt)}</dd>
+          <dd>{program.startedAt === undefined ? uptimeUnknown(program) : span(until - program.startedAt)}</dd>
         </div>
         {program.previous !== '' && (
           <div>
@@ -53,16 +59,19 @@ export function ProgramSection({ title, program, state, children }: ProgramSecti
         )}
       </dl>
       {program.why !== '' && <p className="small break">{withTimeLeft(program.why, program.wait, now, span)}</p>}
-      {program.trial && <Trial trial={program.trial} />}
+      <StartWait wait={program.startWait} />
+      {program.trial && <Trial trial={program.trial} pastAt={pastAt} />}
       {program.update && (
         <LastUpdate
           update={program.update}
           isReasonKnown={program.quarantined.some(({ reason }) => reason === program.update?.reason)}
         />
       )}
-      {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
+      {program.isRestartNeeded && (
+        <p className="small">Another file is installed than the one that runs: it is used after a restart.</p>
+      )}
       {program.isUpdateWaiting && !program.isRestartNeeded && !program.update && (
-        <p className="small">Version {program.desired} is on its way.</p>
+        <p className="small">Version {program.desired} is wanted, and not installed yet.</p>
       )}
       {program.quarantined.map((one) => (
         <Quarantined key={`${one.version} ${one.hash}`} title={title} version={one} />
@@ -73,12 +82,23 @@ export function ProgramSection({ title, program, state, children }: ProgramSecti
   );
 }
 
-function Trial({ trial }: { trial: TrialView }) {
+function StartWait({ wait }: { wait: ProgramView['startWait'] }) {
   const now = useNow();
+  return wait && <p className="small">{withTimeLeft(`It has not started: ${wait.reason}.`, wait, now, span)}</p>;
+}
+
+function Trial({ trial, pastAt }: { trial: TrialView; pastAt: number | undefined }) {
+  const now = useNow();
+  if (trial.starts === 0)
+    return (
+      <p className="small">
+        <span className="mono">{trial.version}</span> has not started yet. From its first start on, it is on trial: if
+        it fails, <span className="mono">{trial.previous}</span> is back by itself.
+      </p>
+    );
   return (
     <p className="small">
-      <span className="mono">{trial.version}</span> is on trial
-      {trial.since !== undefined && ` for ${span(now - trial.since)}`} (start {trial.starts} of 3). If it fails,{' '}
+      <span className="mono">{trial.version}</span> {trialText(trial, now, pastAt)}. If it fails,{' '}
       <span className="mono">{trial.previous}</span> is back by itself.
     </p>
   );

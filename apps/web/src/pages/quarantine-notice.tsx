@@ -35,8 +35,8 @@ export function QuarantineNotice({ machine }: { machine: MachineView }) {
         {given.map(({ title, version, hash, reason, since, running, exit }) => (
           <div key={`${title} ${version} ${hash}`}>
             <p>
-              {title} rolled back <span className="mono">{version}</span>: {reason || 'it did not become healthy'}. It
-              runs <span className="mono">{running}</span>.{' '}
+              {title} rolled back <span className="mono">{version}</span>: {reason || 'it did not become healthy'}. It{' '}
+              {machine.pastAt === undefined ? 'runs' : 'ran'} <span className="mono">{running}</span>.{' '}
               <span className="soft">
                 <Ago at={since} otherwise="" />
               </span>

@@ -6,8 +6,8 @@ import { ModalDialog } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
-import { machineView } from '../view/machine-status.ts';
-import type { Applied } from '../view/machine-status.ts';
+import { configView } from '../view/config-status.ts';
+import type { ConfigView } from '../view/config-status.ts';
 import { msOf } from '../view/times.ts';
 import { useMachine } from './machine-query.ts';
 
@@ -17,9 +17,7 @@ const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-
 export function RevisionsTab() {
   const machine = useMachine().data?.machine;
   const partId = machine?.partId ?? '';
-  const wanted = machine?.wantedRevision ?? 0n;
-  const state = machine ? machineView(machine).applied : undefined;
-  const applied = machine?.report?.appliedRevision ?? 0n;
+  const config = configView(machine?.configStatus);
   const list = useQuery(
     FleetService.method.listConfigRevisions,
     { partId },
@@ -37,7 +35,7 @@ export function RevisionsTab() {
           <p>Each time a configuration is saved on the CONFIGURE tab, it becomes a revision that stays.</p>
         </EmptyState>
       ) : (
-        <RevisionTable revisions={revisions} {...{ wanted, applied, state }} onShow={setShown} />
+        <RevisionTable revisions={revisions} config={config} onShow={setShown} />
       )}
       {shown !== undefined && <Changes partId={partId} revision={shown} onClose={() => setShown(undefined)} />}
     </div>
@@ -46,15 +44,11 @@ export function RevisionsTab() {
 
 function RevisionTable({
   revisions,
-  wanted,
-  applied,
-  state,
+  config,
   onShow,
 }: {
   revisions: readonly ConfigRevision[];
-  wanted: bigint;
-  applied: bigint;
-  state: Applied | undefined;
+  config: ConfigView;
   onShow: (revision: bigint) => void;
 }) {
   return (
@@ -76,8 +70,7 @@ function RevisionTable({
             <td className="lead">
               <span className="row">
                 <strong>{String(revision)}</strong>
-                {revision === applied && applied > 0n && <EffectBadge applied={state} />}
-                {revision === wanted && revision !== applied && <span className="badge is-busy">desired</span>}
+                <EffectBadge revision={revision} config={config} />
               </span>
             </td>
             <td data-label="Saved">
@@ -99,15 +92,18 @@ function RevisionTable({
   );
 }
 
-/** Shown on the newest revision that the machine has reached. */
-function EffectBadge({ applied }: { applied: Applied | undefined }) {
-  if (applied?.at === 'waiting' && applied.applied >= applied.desired)
-    return <span className="badge is-bad">not in effect any more</span>;
-  return applied?.at === 'applied' && applied.isPartly ? (
-    <span className="badge is-warn">partly in effect</span>
-  ) : (
-    <span className="badge is-good">in effect</span>
-  );
+/** On the saved revision, and on an earlier one that the machine still has in effect. */
+function EffectBadge({ revision, config }: { revision: bigint; config: ConfigView }) {
+  const isInEffect = config.inEffect === String(revision);
+  if (revision === config.saved && !isInEffect)
+    return (
+      <span className={`badge is-${config.tone}`} title={config.text}>
+        desired
+      </span>
+    );
+  if (!isInEffect) return null;
+  const isWhole = !(config.isInEffect && config.isPartly);
+  return <span className={`badge is-${isWhole ? 'good' : 'warn'}`}>{isWhole ? 'in effect' : 'partly in effect'}</span>;
 }
 
 function Changes({ partId, revision, onClose }: { partId: string; revision: bigint; onClose: () => void }) {

@@ -2,6 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { useQuery } from '@connectrpc/connect-query';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
 import { Badge } from '../parts/badges.tsx';
+import { useLostSince } from '../parts/contact.tsx';
 import { FailureNote, Loading, Note } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { healthPairs, healthState, healthWarnings } from '../view/server-health.ts';
@@ -11,21 +12,34 @@ const refreshMs = 30_000;
 
 /** The server and its backups; only owners of the installation see it. */
 export function ServerCard({ version }: { version: string }) {
-  const { data, error } = useQuery(InstallationService.method.getHealth, {}, { refetchInterval: refreshMs });
+  const { data, error, dataUpdatedAt } = useQuery(
+    InstallationService.method.getHealth,
+    {},
+    { refetchInterval: refreshMs },
+  );
   const now = useNow();
+  const isCurrent = useLostSince() === undefined && !error;
   if (error && ConnectError.from(error).code === Code.PermissionDenied) return null;
   return (
     <section className="card" aria-label="Server">
       <div className="card-head">
         <h2>Server</h2>
-        {data && <Badge state={healthState(data)} />}
-        <span className="soft small">Version {version}</span>
+        {data && <Badge state={healthState(data, isCurrent)} />}
+        <span className="soft small">
+          Version {version}
+          {data && !isCurrent && (
+            <>
+              {' '}
+              · as of <Ago at={dataUpdatedAt} />
+            </>
+          )}
+        </span>
       </div>
       {error && <FailureNote error={error} />}
       {!data && !error && <Loading />}
       {data && (
         <div className="card-body stack">
-          {healthWarnings(data).map(({ text, isBad }) => (
+          {healthWarnings(data, now).map(({ text, isBad }) => (
             <Note key={text} tone={isBad ? 'bad' : 'warn'}>
               <p>{text}</p>
             </Note>

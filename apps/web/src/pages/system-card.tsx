@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
+import { pastTime } from '../view/machine-status.ts';
 import { systemView, type SystemView, type UpgradeView } from '../view/system.ts';
 import { isolateText } from '../view/user-text.ts';
 
@@ -12,11 +13,20 @@ import { isolateText } from '../view/user-text.ts';
 export function SystemCard({ machine }: { machine: Machine }) {
   const system = systemView(machine);
   if (!system) return null;
+  const past = pastTime(machine);
   return (
     <section className="card" aria-label="Operating system">
       <div className="card-head">
         <h2>Operating system</h2>
-        <span className="soft small">{machine.report?.os}</span>
+        <span className="soft small">
+          {machine.report?.os}
+          {past !== undefined && (
+            <>
+              {' '}
+              · as of <Ago at={past} />
+            </>
+          )}
+        </span>
         {system.hasApt && <UpgradeButton machine={machine} system={system} />}
       </div>
       <div className="card-body">

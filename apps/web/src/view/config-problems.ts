@@ -33,12 +33,22 @@ export function fromMachine(
 ): ConfigProblem[] {
   const [now, before] = [parseJson(draft), parseJson(saved)];
   const shown = new Set(known.map(({ where }) => where));
-  return conditions.flatMap(({ path: where, message, remedy, tone }): ConfigProblem[] => {
+  return conditions.flatMap(fieldsOf).flatMap(({ path: where, message, remedy, tone }): ConfigProblem[] => {
     const path = parsePath(where);
     const isThere = path.length > 0 && !shown.has(where);
     const isSame = JSON.stringify(valueAt(now, path)) === JSON.stringify(valueAt(before, path));
     return isThere && isSame ? [{ where, path, message, remedy, tone, isReported: true }] : [];
   });
+}
+
+/** One condition names all fields that have no effect for one reason; each of them is marked. */
+function fieldsOf(condition: ConditionView): ConditionView[] {
+  const [, paths, reason] =
+    condition.code === 'NO_EFFECT_HERE' && condition.path !== ''
+      ? (/^(.+): no effect here, because (.+)$/s.exec(condition.message) ?? [])
+      : [];
+  if (paths === undefined || reason === undefined) return [condition];
+  return paths.split(', ').map((path) => ({ ...condition, path, message: `has no effect here: ${reason}` }));
 }
 
 const valueAt = (json: unknown, path: JsonPath): unknown =>

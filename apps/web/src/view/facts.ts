@@ -1,5 +1,6 @@
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { bootReasons, textOfState } from '@platform/contract/program-states';
+import { diskPlace } from '@platform/contract/disk-place';
 import { bytes } from './quantities.ts';
 
 /** The hardware and the operating system of a machine as labels and values; what it does not report is left out. */
@@ -15,7 +16,7 @@ export function factRows({ report }: Machine): readonly (readonly [label: string
     ['Distribution', facts.distribution],
     ['Kernel', facts.kernel],
     ['Memory', memoryBytes === undefined ? '' : bytes(memoryBytes)],
-    ['Disk', disk ? `${bytes(disk.freeBytes)} of ${bytes(disk.sizeBytes)} free${wear}` : ''],
+    ['Disk', disk ? `${bytes(disk.freeBytes)} of ${bytes(disk.sizeBytes)} free${wear}${diskPlace(disk)}` : ''],
     ['Temperature', celsius === undefined ? '' : `${celsius.toFixed(1)} °C`],
     ['Last start', textOfState(bootReasons, facts.bootReason) ?? ''],
   ] as const;

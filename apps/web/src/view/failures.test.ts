@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { failureOf, isLasting, isSignedOut } from './failures.ts';
+import { failureOf, hasServerAnswer, isLasting, isSignedOut } from './failures.ts';
 
 test('code, sentence and remedy come from ErrorInfo; the other facts stay', () => {
   const metadata = { what: 'There is no dataset 7.', remedy: 'Check dataset_id.', datasetId: '7' };
@@ -44,6 +44,7 @@ test('without ErrorInfo there is still a remedy', () => {
     [new ConnectError('no such method', Code.Unimplemented), 'UNIMPLEMENTED', /reload/],
     [new TypeError('Failed to fetch'), 'UNAVAILABLE', /server runs/],
     [new ConnectError('gone', Code.DataLoss), 'DATA_LOSS', /log of the server/],
+    [new ConnectError('HTTP 500', Code.Unknown), 'HTTP_500', /log of the server, and of the proxy/],
   ];
   for (const [error, code, remedy] of table) {
     const failure = failureOf(error);
@@ -51,6 +52,19 @@ test('without ErrorInfo there is still a remedy', () => {
     assert.match(failure.remedy, remedy);
     assert.match(failure.what, /\.$/);
   }
+});
+
+test('an answer of the server is distinguished from a network or a proxy that fails', () => {
+  const info = { reason: 'CLOUD_BUSY', domain: 'platform', metadata: {} };
+  const table: [error: unknown, isAnswer: boolean][] = [
+    [new ConnectError('no', Code.NotFound), true],
+    [new ConnectError('bug', Code.Internal), true],
+    [new ConnectError('busy', Code.Unavailable, undefined, [{ desc: ErrorInfoSchema, value: info }]), true],
+    [new ConnectError('HTTP 502', Code.Unavailable), false],
+    [new ConnectError('HTTP 500', Code.Unknown), false],
+    [new TypeError('Failed to fetch'), false],
+  ];
+  for (const [error, isAnswer] of table) assert.equal(hasServerAnswer(error), isAnswer, String(error));
 });
 
 test('only a missing session asks for a sign-in', () => {

@@ -27,11 +27,30 @@ const unknownRemedies: Partial<Record<Code, string>> = {
 const looksOffline = (e: ConnectError): boolean =>
   e.code === Code.Unknown && /fetch|network|load failed/i.test(e.rawMessage);
 
+/** The status of an answer that is not one of the server's calls, for example of a proxy. */
+const httpStatus = (e: ConnectError): string | undefined => /^HTTP (\d{3})$/.exec(e.rawMessage.trim())?.[1];
+
+/** The server itself answered: neither the network nor a proxy in front of it failed. */
+export function hasServerAnswer(e: unknown): boolean {
+  const error = ConnectError.from(e);
+  if (error.findDetails(ErrorInfoSchema).length > 0) return true;
+  return ![Code.Unavailable, Code.Unknown, Code.Canceled, Code.DeadlineExceeded].includes(error.code);
+}
+
 export function failureOf(e: unknown): Failure {
   const error = ConnectError.from(e);
   const code = looksOffline(error) ? Code.Unavailable : error.code;
   const details = error.findDetails(ErrorInfoSchema)[0];
   const problems = error.findDetails(ConfigProblemsSchema)[0]?.problems ?? [];
+  const status = details === undefined && code === Code.Unknown ? httpStatus(error) : undefined;
+  if (status !== undefined)
+    return {
+      code: `HTTP_${status}`,
+      what: `The server, or a proxy in front of it, failed with HTTP status ${status}.`,
+      remedy: 'Try again in a moment. If it stays, look into the log of the server, and of the proxy if there is one.',
+      facts: {},
+      problems,
+    };
   const fallback = unknownRemedies[code] ?? 'Try again. If it stays, look into the log of the server.';
   if (details === undefined) {
     const what = code === Code.Unavailable ? 'The server does not answer.' : sentenceOf(error.rawMessage);
@@ -48,6 +67,9 @@ export function failureOf(e: unknown): Failure {
 }
 
 export const isSignedOut = (e: unknown): boolean => e !== null && ConnectError.from(e).code === Code.Unauthenticated;
+
+/** The server answered that the requested thing does not exist. */
+export const isMissing = (e: unknown): boolean => e !== null && ConnectError.from(e).code === Code.NotFound;
 
 const lasting: ReadonlySet<Code> = new Set([
   Code.NotFound,

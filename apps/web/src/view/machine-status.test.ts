@@ -4,14 +4,13 @@ import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
-  ConfigSlice,
+  ConfigState,
   MachineSchema,
   OnlineState,
   ServerState,
   Severity,
-  SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { hasRestarted, machineView, revisionText, machineBadge } from './machine-status.ts';
+import { hasRestarted, machineView, machineBadge } from './machine-status.ts';
 
 const view = (fields: MessageInitShape<typeof MachineSchema>) =>
   machineView(create(MachineSchema, { name: 'm', ...fields }));
@@ -24,28 +23,7 @@ test('a machine that was never seen', () => {
   assert.equal(machine.hasReport, false);
   assert.equal(machine.server.running, 'not reported');
   assert.equal(machine.serverState.text, 'Not reported');
-  assert.deepEqual(machine.applied, { at: 'unset' });
-});
-
-test('the configuration: saved, waiting, applied', () => {
-  const reportedOn = timestampFromMs(5000);
-  const table: [wanted: bigint, applied: bigint | undefined, text: string, at: string][] = [
-    [0n, undefined, 'none', 'unset'],
-    [0n, 0n, 'none', 'unset'],
-    [1n, undefined, '0 → 1', 'waiting'],
-    [4n, 3n, '3 → 4', 'waiting'],
-    [4n, 4n, '4', 'applied'],
-  ];
-  for (const [wanted, applied, text, at] of table) {
-    const machine = view({
-      onlineState: OnlineState.ONLINE,
-      wantedRevision: wanted,
-      reportedOn,
-      ...(applied === undefined ? {} : { report: { appliedRevision: applied } }),
-    });
-    assert.equal(machine.applied.at, at);
-    assert.equal(revisionText(machine.applied), text);
-  }
+  assert.equal(machine.config.short, 'none');
 });
 
 test('uptime is counted from the report, and only for what runs', () => {
@@ -92,7 +70,7 @@ test('the gravest condition comes first', () => {
 
 test('the word that a list shows beside the state is the gravest of all', () => {
   const report = {
-    server: { quarantined: [{ version: '2.0.0' }], restartNeeded: true, trial: { version: '3.0.0' } },
+    server: { quarantined: [{ version: '2.0.0' }], restartNeeded: true, trial: { version: '3.0.0', starts: 1 } },
     conditions: [{ severity: Severity.ERROR }, { severity: Severity.WARNING }, { severity: Severity.NOTE }],
   };
   const { server, conditions } = report;
@@ -104,6 +82,11 @@ test('the word that a list shows beside the state is the gravest of all', () => 
     [{ server: unheld, conditions }, OnlineState.ONLINE, 'error'],
     [{ server: unheld, conditions }, OnlineState.OFFLINE, undefined],
     [{ server: unheld, conditions: warnings }, OnlineState.ONLINE, 'on trial'],
+    [
+      { server: { restartNeeded: true, trial: { version: '3.0.0', starts: 0 } }, conditions: warnings },
+      OnlineState.ONLINE,
+      'restart needed',
+    ],
     [{ server: { restartNeeded: true }, conditions: warnings }, OnlineState.ONLINE, 'restart needed'],
     [{ conditions: warnings }, OnlineState.ONLINE, 'warning'],
     [{ conditions: conditions.slice(2) }, OnlineState.ONLINE, undefined],
@@ -124,21 +107,40 @@ test('a restart is seen by a later start, not by one that was only measured anew
 });
 
 test("of another product's agent nothing is called in effect, and nothing of it stopped", () => {
-  const notReported = { state: SliceState.NOT_REPORTED, appliedRevision: 3n, reason: 'not reported' };
   const machine = view({
     onlineState: OnlineState.ONLINE,
     hasOtherAgent: true,
-    wantedRevision: 4n,
-    reportedOn: timestampFromMs(5000),
-    migrationRequestedOn: timestampFromMs(7000),
-    report: {
-      agent: { runningVersion: '0.28.1', installedVersion: '0.28.1' },
-      slices: [ConfigSlice.SETTINGS, ConfigSlice.SERVER].map((slice) => ({ ...notReported, slice })),
+    configStatus: {
+      state: ConfigState.NUMBER_ONLY,
+      savedRevision: 4n,
+      actingRevision: 3n,
+      isCurrent: true,
+      reason: 'the agent of another product has received revision 3; it does not report what is in effect',
     },
+    migrationRequestedOn: timestampFromMs(7000),
+    report: { agent: { runningVersion: '0.28.1', installedVersion: '0.28.1' } },
   });
-  assert.deepEqual(machine.applied, { at: 'received', desired: 4n, received: 3n });
-  assert.equal(revisionText(machine.applied), '? → 4');
-  assert.deepEqual(machine.slices, [], 'they all say the same');
+  assert.deepEqual([machine.config.short, machine.config.isInEffect], ['? → 4', false]);
+  assert.match(machine.config.text, /^revision 4 saved, not confirmed: the agent of another product has received/);
   assert.deepEqual([machine.agent.running, machine.agent.isRunning, machine.server.isRunning], ['0.28.1', true, false]);
   assert.equal(machine.migrationRequested, 7000);
+});
+
+test('a report is of the past while the machine is offline, and while it is too old', () => {
+  const [seen, reported] = [timestampFromMs(9_000_000), timestampFromMs(3_000_000)];
+  const of = (onlineState: OnlineState, state: ConfigState) =>
+    view({
+      onlineState,
+      lastSeen: seen,
+      reportedOn: reported,
+      configStatus: { state },
+      report: { serverState: ServerState.RUNNING, conditions: [{ code: 'C', severity: Severity.ERROR }] },
+    });
+  const current = of(OnlineState.ONLINE, ConfigState.IN_EFFECT);
+  assert.deepEqual([current.pastAt, machineBadge(current)?.text], [undefined, 'error']);
+  const offline = of(OnlineState.OFFLINE, ConfigState.UNKNOWN);
+  assert.deepEqual([offline.pastAt, machineBadge(offline)], [9_000_000, undefined]);
+  const silent = of(OnlineState.ONLINE, ConfigState.UNKNOWN);
+  assert.deepEqual([silent.pastAt, machineBadge(silent)], [3_000_000, undefined]);
+  assert.equal(view({ onlineState: OnlineState.AWAITING_SETUP }).pastAt, undefined, 'nothing was reported');
 });

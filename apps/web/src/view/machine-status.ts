@@ -1,22 +1,17 @@
+import { isReportPast } from '@platform/contract/report-age';
 import { serverStates, textOfState } from '@platform/contract/program-states';
 import type { Condition, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { programView } from './program-status.ts';
+import { configView } from './config-status.ts';
+import type { ConfigView } from './config-status.ts';
+import { isOnTrial, programView } from './program-status.ts';
 import type { ProgramView } from './program-status.ts';
-import { isLagging, isPartly, receivedRevision, sliceViews } from './slices.ts';
+import { sliceViews } from './slices.ts';
 import type { SliceView } from './slices.ts';
 import { labelOf, unknownLabel, type StatusLabel, type Tone } from './status-label.ts';
+import { sharingView } from './shared-identity.ts';
+import type { SharingView } from './shared-identity.ts';
 import { msOf } from './times.ts';
-
-/** Progress of the desired configuration: saved, received, applied. */
-export type Applied =
-  | { at: 'unset' }
-  /** `isPartly`: some fields have no effect on this machine, or the machine does not report whether they have. */
-  | { at: 'applied'; revision: bigint; since: number | undefined; isPartly: boolean }
-  /** `applied` may equal `desired`: it was in effect and is no longer. */
-  | { at: 'waiting'; desired: bigint; applied: bigint; isOnline: boolean }
-  /** Another product's agent received it, and does not report whether it is in effect. */
-  | { at: 'received'; desired: bigint; received: bigint };
 
 export interface ConditionView {
   code: string;
@@ -38,15 +33,17 @@ export interface MachineView {
   uninstalled: number | undefined;
   isOnline: boolean;
   lastSeen: number | undefined;
+  /** The time of everything that the machine reported, ms since 1970; undefined: it is current, or there is none. */
+  pastAt: number | undefined;
   agent: ProgramView;
   server: ProgramView;
   serverState: StatusLabel;
-  applied: Applied;
-  /** Revision that its report is about. */
-  received: bigint;
+  config: ConfigView;
   /** Parts of the machine that lag, do not report, or ignore fields. */
   slices: SliceView[];
   conditions: ConditionView[];
+  /** The computers that share its credentials; undefined: only one uses them. */
+  sharing: SharingView | undefined;
   /** When a restart was requested that is still pending. */
   restartRequested: number | undefined;
   /** When the quarantine was cleared, until the machine reports again. */
@@ -88,16 +85,6 @@ const severityTones: Readonly<Record<number, Tone>> = {
 };
 export const toneOf = (severity: Severity): Tone => severityTones[severity] ?? 'quiet';
 
-function appliedOf(machine: Machine, isOnline: boolean): Applied {
-  const desired = machine.wantedRevision;
-  if (desired === 0n) return { at: 'unset' };
-  if (machine.hasOtherAgent) return { at: 'received', desired, received: receivedRevision(machine.report) };
-  const applied = machine.report?.appliedRevision ?? 0n;
-  if (applied >= desired && !isLagging(machine.report))
-    return { at: 'applied', revision: applied, since: msOf(machine.reportedOn), isPartly: isPartly(machine.report) };
-  return { at: 'waiting', desired, applied, isOnline };
-}
-
 const conditionView = (condition: Condition): ConditionView => ({
   code: condition.code,
   tone: toneOf(condition.severity),
@@ -106,6 +93,12 @@ const conditionView = (condition: Condition): ConditionView => ({
   since: msOf(condition.since),
   path: condition.path,
 });
+
+/** Agents report each change at once: a report held until the machine was seen last, unless newer ones were lost. */
+export function pastTime(machine: Machine): number | undefined {
+  if (!isReportPast(machine)) return undefined;
+  return msOf(machine.onlineState === OnlineState.ONLINE ? machine.reportedOn : machine.lastSeen);
+}
 
 export function machineView(machine: Machine): MachineView {
   const { report } = machine;
@@ -120,16 +113,16 @@ export function machineView(machine: Machine): MachineView {
     uninstalled: msOf(machine.uninstalledOn),
     isOnline,
     lastSeen: msOf(machine.lastSeen),
+    pastAt: pastTime(machine),
     agent: programView(report?.agent, reportedOn),
     server: programView(report?.server, reportedOn),
     serverState: serverLabel(report?.serverState),
-    applied: appliedOf(machine, isOnline),
-    received: receivedRevision(report),
-    // Another product's agent reports the same state for all slices.
-    slices: machine.hasOtherAgent ? [] : sliceViews(report),
+    config: configView(machine.configStatus),
+    slices: sliceViews(machine.configStatus),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)
       .map(conditionView),
+    sharing: sharingView(machine.sharedIdentity),
     restartRequested: msOf(machine.restartRequestedOn),
     quarantineCleared: msOf(machine.quarantineClearedOn),
     platform: report?.platform ?? '',
@@ -146,42 +139,22 @@ export function machineView(machine: Machine): MachineView {
 }
 
 /** The most severe state, shown without opening the status; undefined: none. */
-export function machineBadge({ agent, server, isOnline, conditions }: MachineView): StatusLabel | undefined {
+export function machineBadge({
+  agent,
+  server,
+  isOnline,
+  pastAt,
+  conditions,
+  sharing,
+}: MachineView): StatusLabel | undefined {
+  if (sharing) return { tone: 'bad', text: 'shared identity' };
   if (agent.quarantined.length > 0 || server.quarantined.length > 0) return { tone: 'bad', text: 'reverted' };
-  if (!isOnline) return undefined;
+  if (!isOnline || pastAt !== undefined) return undefined;
   if (conditions.some(({ tone }) => tone === 'bad')) return { tone: 'bad', text: 'error' };
-  if (agent.trial || server.trial) return { tone: 'busy', text: 'on trial' };
+  if (isOnTrial(agent) || isOnTrial(server)) return { tone: 'busy', text: 'on trial' };
   if (server.isRestartNeeded) return { tone: 'warn', text: 'restart needed' };
   if (conditions.some(({ tone }) => tone === 'warn')) return { tone: 'warn', text: 'warning' };
   return undefined;
-}
-
-/** "3 → 4" for lists: applied and desired revision. */
-export function revisionText(applied: Applied): string {
-  switch (applied.at) {
-    case 'unset':
-      return 'none';
-    case 'applied':
-      return String(applied.revision);
-    case 'received':
-      return `? → ${applied.desired}`;
-    case 'waiting':
-      return applied.applied >= applied.desired ? `${applied.desired} lags` : `${applied.applied} → ${applied.desired}`;
-  }
-}
-
-/** The explanation of `revisionText`. */
-export function appliedText(applied: Applied): string {
-  switch (applied.at) {
-    case 'unset':
-      return 'Nothing was saved yet';
-    case 'applied':
-      return applied.isPartly ? 'Partly in effect' : 'In effect';
-    case 'received':
-      return `Revision ${applied.received} received; the agent of another product does not report what is in effect`;
-    case 'waiting':
-      return applied.applied >= applied.desired ? 'Not in effect any more' : 'Saved, not in effect on the machine';
-  }
 }
 
 /** A start time is computed from a report's time and an uptime, so it varies slightly between reports. */

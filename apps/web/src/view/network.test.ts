@@ -10,8 +10,9 @@ import {
   NetworkLinkType,
   NetworkMode,
   NetworkReportSchema,
+  NetworkRowState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { networkView } from './network.ts';
+import { networkView, pastNetwork } from './network.ts';
 
 test('an agent that reports no network has none to show', () => {
   assert.equal(networkView(undefined), undefined);
@@ -25,6 +26,7 @@ test('state, signal, address and attempts of a machine in the field', () => {
     next: 'Tries Office again.',
     nextTime: timestampFromMs(65_000),
     connectivity: NetworkConnectivity.FULL,
+    connectivityCheckedOn: timestampFromMs(6_000),
     isOnFallback: true,
     hotspotSsid: 'barn-7',
     links: [
@@ -51,8 +53,17 @@ test('state, signal, address and attempts of a machine in the field', () => {
   const view = networkView(report);
   assert.ok(view);
   assert.deepEqual(
-    [view.mode, view.since, view.next, view.nextTime, view.internet.tone, view.isOnFallback, view.hotspot],
-    [{ tone: 'good', text: 'Normal' }, 5_000, 'Tries Office again.', 65_000, 'good', true, 'barn-7'],
+    [
+      view.mode,
+      view.since,
+      view.next,
+      view.nextTime,
+      view.internet.tone,
+      view.checkedOn,
+      view.isOnFallback,
+      view.hotspot,
+    ],
+    [{ tone: 'good', text: 'Normal' }, 5_000, 'Tries Office again.', 65_000, 'good', 6_000, true, 'barn-7'],
   );
   assert.deepEqual(
     view.links.map((link) => [
@@ -78,4 +89,64 @@ test('state, signal, address and attempts of a machine in the field', () => {
       ['Hotel', undefined, 'warn', 'Connected, but a captive portal asks for a sign-in'],
     ],
   );
+});
+
+test('rows: what can never act is a warning, what was not measured has no time', () => {
+  const path = 'agent.additional_networks.press';
+  const report = create(NetworkReportSchema, {
+    networks: [
+      {
+        path,
+        name: 'press',
+        state: NetworkRowState.IN_USE,
+        since: timestampFromMs(1_000),
+        lastSeen: timestampFromMs(9_000),
+      },
+      { path, name: 'press', state: NetworkRowState.NO_INTERFACE, hasNoEffect: true },
+      { path, name: 'press', state: NetworkRowState.NO_INTERFACE },
+      { path, name: 'press', state: 99 as NetworkRowState },
+    ],
+    settings: [
+      {
+        path: 'agent.network_configuration.wifi_power_save',
+        state: NetworkRowState.NOT_KNOWN,
+        since: timestampFromMs(1_000),
+      },
+    ],
+  });
+  assert.deepEqual(
+    networkView(report)?.rows.map(({ name, state, since, measured, lastSeen }) => [
+      name,
+      state.text,
+      state.tone,
+      since,
+      measured,
+      lastSeen,
+    ]),
+    [
+      ['press', 'In use', 'good', 1_000, undefined, undefined],
+      ['press', 'No such interface', 'warn', undefined, undefined, undefined],
+      ['press', 'No such interface', 'quiet', undefined, undefined, undefined],
+      ['press', 'Not known', 'quiet', undefined, undefined, undefined],
+      ['wifi_power_save', 'Not known', 'quiet', undefined, undefined, undefined],
+    ],
+  );
+});
+
+test('of a machine that reports no more, nothing of the network is good or in use now', () => {
+  const reported = networkView(
+    create(NetworkReportSchema, {
+      mode: NetworkMode.NORMAL,
+      connectivity: NetworkConnectivity.FULL,
+      links: [{ interface: 'wlan0', state: NetworkLinkState.CONNECTED, hasDefaultRoute: true }],
+      networks: [{ path: 'agent.additional_networks.barn', name: 'barn', state: NetworkRowState.IN_USE }],
+    }),
+  );
+  assert.ok(reported);
+  const past = pastNetwork(reported);
+  const tones = ({ mode, internet, links, rows }: typeof past) =>
+    [mode, internet, ...[...links, ...rows].map(({ state }) => state)].map(({ tone }) => tone);
+  assert.deepEqual([reported.isPast, tones(reported)], [false, ['good', 'good', 'good', 'good']]);
+  assert.deepEqual([past.isPast, tones(past)], [true, ['quiet', 'quiet', 'quiet', 'quiet']]);
+  assert.deepEqual([past.mode.text, past.internet.text], ['Was normal', 'Was internet']);
 });

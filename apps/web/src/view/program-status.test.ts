@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ProgramStatusSchema, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { programView } from './program-status.ts';
+import { programView, trialLabel, trialText } from './program-status.ts';
 
 const view = (fields: MessageInitShape<typeof ProgramStatusSchema>) =>
   programView(create(ProgramStatusSchema, fields), 0);
@@ -88,4 +88,21 @@ test('how a version ended is shown beside it, once', () => {
   );
   const later = { ...exit, version: '1.0.0', since: timestampFromMs(9) };
   assert.deepEqual(view({ quarantined, lastExit: later }).lastExit, { ...shown, version: '1.0.0', since: 9 });
+});
+
+test('a trial that a machine reported before it went offline is one of then', () => {
+  const trial = (starts: number) =>
+    programView(
+      create(ProgramStatusSchema, {
+        trial: { version: '2', previousVersion: '1', starts, since: timestampFromMs(60_000) },
+      }),
+      undefined,
+    );
+  const [waiting, tried] = [trial(0), trial(1)];
+  assert.equal(trialLabel(waiting, undefined), undefined, 'it has not started');
+  assert.deepEqual(trialLabel(tried, undefined), { tone: 'busy', text: 'On trial' });
+  assert.deepEqual(trialLabel(tried, 120_000), { tone: 'quiet', text: 'Was on trial' });
+  assert.ok(tried.trial);
+  assert.equal(trialText(tried.trial, 86_460_000, undefined), 'is on trial for 1 d (start 1 of 3)');
+  assert.equal(trialText(tried.trial, 86_460_000, 120_000), 'was on trial for 1 min (start 1 of 3) at the last report');
 });

@@ -4,7 +4,8 @@ import { textOfState, updateStates } from '@platform/contract/program-states';
 import type { RestartWaitView } from '@platform/contract/restart-wait';
 import { labelOf, type StatusLabel, type Tone } from './status-label.ts';
 import { bytes } from './quantities.ts';
-import { msOf, spanOf } from './times.ts';
+import { knownState } from './server-contact.ts';
+import { msOf, span, spanOf } from './times.ts';
 
 export interface ProgramView {
   /** "not reported" if unknown. */
@@ -22,6 +23,8 @@ export interface ProgramView {
   why: string;
   /** What the installed version waits for: a part of `why`. */
   wait: RestartWaitView | undefined;
+  /** Why the agent keeps the program from starting; undefined: it does not. */
+  startWait: RestartWaitView | undefined;
   /** No release key signed the running version; if nothing runs, the installed one. */
   isUnsigned: boolean;
   /** The running version is signed, and the one installed for the next start is not. */
@@ -107,6 +110,19 @@ const exitView = ({ version, reason, lines, since }: ExitReport): ExitView => ({
 
 const hex = (all: Uint8Array): string => [...all].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** A version that waits for its first start is on no trial yet. */
+export const isOnTrial = ({ trial }: ProgramView): boolean => trial !== undefined && trial.starts > 0;
+
+/** @param pastAt - of when the report is, if it is not of now. */
+export const trialLabel = (program: ProgramView, pastAt: number | undefined): StatusLabel | undefined =>
+  isOnTrial(program) ? knownState({ tone: 'busy', text: 'On trial' }, pastAt !== undefined) : undefined;
+
+/** "is on trial for 5 min (start 1 of 3)". */
+export function trialText({ starts, since }: TrialView, now: number, pastAt: number | undefined): string {
+  const length = since === undefined ? '' : ` for ${span((pastAt ?? now) - since)}`;
+  return `${pastAt === undefined ? 'is' : 'was'} on trial${length} (start ${starts} of 3)${pastAt === undefined ? '' : ' at the last report'}`;
+}
+
 /** @param reportedOn - the time of the report, to which uptimes refer. */
 export function programView(program: ProgramStatus | undefined, reportedOn: number | undefined): ProgramView {
   const uptime = spanOf(program?.uptime);
@@ -137,6 +153,7 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
       !quarantined.some((one) => one.version === desired),
     why: program?.why ?? '',
     wait: program?.wait && { reason: program.wait.reason, untilMs: msOf(program.wait.until) },
+    startWait: program?.startWait && { reason: program.startWait.reason, untilMs: msOf(program.startWait.until) },
     isUnsigned: program?.unsigned ?? false,
     isNextUnsigned: (program?.installedUnsigned ?? false) && program?.unsigned === false && running !== installed,
     trial: trial && {

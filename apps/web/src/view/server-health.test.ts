@@ -23,7 +23,7 @@ test('server health: each check with its text, the certificate and the schedule 
     backups: { everyHours: 24, keep: 14 },
     certificateExpiresOn: at(now + 12 * day),
   });
-  assert.deepEqual(healthState(found), { tone: 'bad', text: 'Does not work' });
+  assert.deepEqual(healthState(found, true), { tone: 'bad', text: 'Does not work' });
   assert.deepEqual(healthPairs(found, now), [
     ['Database', 'works'],
     ['Files', 'cannot be written: EROFS'],
@@ -49,12 +49,13 @@ type Backups = NonNullable<MessageInitShape<typeof GetHealthResponseSchema>['bac
 const backups: readonly [name: string, of: Backups, warning: RegExp | undefined][] = [
   ['no backup and no schedule', {}, /^There is no backup: .*--backup-dir/],
   ['a backup by hand', { lastOn: at(now - 40 * day) }, undefined],
+  ['a backup of the future', { lastOn: at(now + day) }, /in the future: .*Nothing shows how old it is/],
   ['a schedule that has just begun', { everyHours: 24, keep: 14 }, undefined],
   ['a schedule that fails', { everyHours: 24, keep: 14, problem: 'There is no backup yet. It failed' }, /It failed/],
 ];
 for (const [name, of, warning] of backups)
   test(`server health: ${name}`, () => {
-    const [first] = healthWarnings(health({ state: 'ok', backups: of }));
+    const [first] = healthWarnings(health({ state: 'ok', backups: of }), now);
     if (warning) assert.match(first?.text ?? '', warning);
     else assert.equal(first, undefined);
   });
@@ -64,8 +65,14 @@ test('server health: what keeps clients away comes first', () => {
     { text: 'it expires soon', isFatal: false },
     { text: 'it has another name', isFatal: true },
   ];
-  assert.deepEqual(healthWarnings(health({ state: 'degraded', problems, backups: { lastOn: at(now) } })), [
+  assert.deepEqual(healthWarnings(health({ state: 'degraded', problems, backups: { lastOn: at(now) } }), now), [
     { text: 'it has another name', isBad: true },
     { text: 'it expires soon', isBad: false },
   ]);
+});
+
+test('server health: without an answer, what worked is not shown as working', () => {
+  const found = create(GetHealthResponseSchema, { state: 'ok' });
+  assert.deepEqual(healthState(found, true), { tone: 'good', text: 'Works' });
+  assert.deepEqual(healthState(found, false), { tone: 'quiet', text: 'Not known: it does not answer' });
 });

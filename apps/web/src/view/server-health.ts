@@ -10,7 +10,11 @@ const states: Readonly<Record<string, StatusLabel>> = {
 };
 const labels: Readonly<Record<string, string>> = { database: 'Database', blobs: 'Files', disk: 'Disk' };
 
-export const healthState = ({ state }: GetHealthResponse): StatusLabel => states[state] ?? labelOf(state, 'warn');
+/** @param isCurrent - the server has just answered. */
+export function healthState({ state }: GetHealthResponse, isCurrent: boolean): StatusLabel {
+  if (!isCurrent) return { text: 'Not known: it does not answer', tone: 'quiet' };
+  return states[state] ?? labelOf(state, 'warn');
+}
 
 /** Names and values, in the order of the page. */
 export function healthPairs(health: GetHealthResponse, now: number): [name: string, value: string][] {
@@ -34,16 +38,24 @@ function certificateText(ends: number | undefined, now: number): string {
 }
 
 /** What a user must look at: the most severe first. */
-export function healthWarnings({ problems, backups }: GetHealthResponse): { text: string; isBad: boolean }[] {
+export function healthWarnings(
+  { problems, backups }: GetHealthResponse,
+  now: number,
+): { text: string; isBad: boolean }[] {
   const ofCertificate = problems.map(({ text, isFatal }) => ({ text, isBad: isFatal }));
-  const ofBackups = backupWarning(backups);
+  const ofBackups = backupWarning(backups, now);
   return [...ofCertificate, ...(ofBackups === undefined ? [] : [{ text: ofBackups, isBad: false }])].toSorted(
     (one, other) => Number(other.isBad) - Number(one.isBad),
   );
 }
 
-function backupWarning(backups: GetHealthResponse['backups']): string | undefined {
+/** Time servers correct a clock by less. */
+const skewMs = 60_000;
+
+function backupWarning(backups: GetHealthResponse['backups'], now: number): string | undefined {
   if (backups?.problem) return backups.problem;
+  if ((msOf(backups?.lastOn) ?? 0) > now + skewMs)
+    return 'The time of the newest backup is in the future: the clock of the server was wrong then, or a clock is wrong now. Nothing shows how old it is.';
   if (backups?.lastOn !== undefined || (backups?.everyHours ?? 0) > 0) return undefined;
   return 'There is no backup: if this disk is lost, all machines, images and models are. Start the server with --backup-dir, or run "platform admin backup" on its host.';
 }

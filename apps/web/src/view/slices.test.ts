@@ -5,8 +5,8 @@ import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
-  type AgentReportSchema,
   ConfigSlice,
+  ConfigState,
   MachineSchema,
   OnlineState,
   ProblemSchema,
@@ -14,67 +14,71 @@ import {
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { fromMachine, fromServer, isError } from './config-problems.ts';
-import { appliedText, machineView, revisionText } from './machine-status.ts';
+import { machineView } from './machine-status.ts';
 
-const view = (report: MessageInitShape<typeof AgentReportSchema>) =>
-  machineView(create(MachineSchema, { onlineState: OnlineState.ONLINE, wantedRevision: 4n, report }));
-const slice = (state: SliceState, more: object = {}) => ({ slice: ConfigSlice.SERVER, state, ...more });
+const view = (fields: MessageInitShape<typeof MachineSchema>) =>
+  machineView(create(MachineSchema, { onlineState: OnlineState.ONLINE, ...fields }));
 const paths = ['agent.network_configuration.hotspot_password'];
+const problem = {
+  severity: Severity.WARNING,
+  path: 'components[0]',
+  message: 'The camera "yard" gives no image: the folder /nowhere does not exist on the machine.',
+};
 
-const rows: [
-  name: string,
-  applied: bigint,
-  slices: ReturnType<typeof slice>[],
-  text: string,
-  effect: string,
-  states: string[],
-][] = [
-  ['an older agent, as before', 4n, [], '4', 'In effect', []],
-  ['everything acts', 4n, [slice(SliceState.IN_EFFECT)], '4', 'In effect', []],
-  ['nothing acts on it, and nothing was set', 4n, [slice(SliceState.NO_EFFECT)], '4', 'In effect', []],
+const { NONE_SAVED, IN_EFFECT, PARTLY_IN_EFFECT, APPLYING, NOT_IN_EFFECT, UNKNOWN } = ConfigState;
+const rows: [state: ConfigState, more: object, short: string, text: string, tone: string][] = [
+  [NONE_SAVED, { savedRevision: 0n }, 'none', 'none saved yet, the defaults hold', 'quiet'],
+  [IN_EFFECT, { actingRevision: 4n }, '4', 'revision 4 in effect', 'good'],
   [
-    'a field without effect',
-    4n,
-    [slice(SliceState.NO_EFFECT, { ineffectivePaths: paths })],
+    IN_EFFECT,
+    { actingRevision: 4n, problem, problemCount: 3 },
     '4',
-    'Partly in effect',
-    ['no effect'],
+    'revision 4 in effect, but components[0]: The camera "yard" gives no image: the folder /nowhere does not exist on the machine (and 2 more)',
+    'warn',
   ],
-  ['a server that does not report', 4n, [slice(SliceState.NOT_REPORTED)], '4', 'Partly in effect', ['not reported']],
-  ['one lags', 3n, [slice(SliceState.LAGGING)], '3 → 4', 'Saved, not in effect on the machine', ['lagging']],
-  ['it was in effect', 4n, [slice(SliceState.LAGGING)], '4 lags', 'Not in effect any more', ['lagging']],
+  [PARTLY_IN_EFFECT, { actingRevision: 4n }, '4', 'revision 4 partly in effect', 'warn'],
+  [
+    APPLYING,
+    { actingRevision: 3n, reason: 'the agent is applying it' },
+    '3 → 4',
+    'revision 4 saved, not in effect yet: the agent is applying it; revision 3 is',
+    'busy',
+  ],
+  [
+    NOT_IN_EFFECT,
+    { reason: 'an older agent runs' },
+    '? → 4',
+    'revision 4 saved, not in effect: an older agent runs',
+    'bad',
+  ],
+  [
+    UNKNOWN,
+    { actingRevision: 4n, isCurrent: false, wasInEffect: true, reason: 'the machine is offline' },
+    '? → 4',
+    'revision 4 saved, not confirmed: the machine is offline; it was in effect at the last report',
+    'quiet',
+  ],
 ];
-for (const [name, appliedRevision, slices, text, effect, states] of rows)
-  test(`the configuration by its parts: ${name}`, () => {
-    const machine = view({ appliedRevision, slices });
-    assert.deepEqual([revisionText(machine.applied), appliedText(machine.applied)], [text, effect]);
-    assert.deepEqual(
-      machine.slices.map(({ state }) => state),
-      states,
-    );
+for (const [state, more, short, text, tone] of rows)
+  test(`the configuration in the list and on the page: ${text.slice(0, 60)}`, () => {
+    const { config } = view({ configStatus: { state, savedRevision: 4n, isCurrent: true, ...more } });
+    assert.deepEqual([config.short, config.text, config.tone], [short, text, tone]);
   });
 
-test('a part that lags says since when and why', () => {
+test('parts that lag, do not report or leave fields without effect say since when and why', () => {
   const since = timestampFromMs(5_000);
-  const [lag] = view({
-    slices: [slice(SliceState.LAGGING, { since, code: 'RESOURCE_UNKNOWN', reason: 'why' })],
-  }).slices;
-  assert.deepEqual(lag, {
-    name: 'Machine server',
-    state: 'lagging',
-    since: 5_000,
-    code: 'RESOURCE_UNKNOWN',
-    reason: 'why',
-    paths: [],
+  const { slices } = view({
+    configStatus: {
+      slices: [
+        { slice: ConfigSlice.SERVER, state: SliceState.LAGGING, since, code: 'RESOURCE_UNKNOWN', reason: 'why' },
+        { slice: ConfigSlice.NETWORK, state: SliceState.NO_EFFECT, reason: 'no radio', ineffectivePaths: paths },
+      ],
+    },
   });
-});
-
-test('the report is about the newest revision that any part has applied', () => {
-  assert.equal(
-    view({ appliedRevision: 2n, slices: [slice(SliceState.IN_EFFECT, { appliedRevision: 4n })] }).received,
-    4n,
-  );
-  assert.equal(view({ appliedRevision: 2n }).received, 2n);
+  assert.deepEqual(slices, [
+    { name: 'Machine server', state: 'lagging', since: 5_000, code: 'RESOURCE_UNKNOWN', reason: 'why', paths: [] },
+    { name: 'Network', state: 'no effect', since: undefined, code: '', reason: 'no radio', paths },
+  ]);
 });
 
 test('what the machine reports is marked in the editor until that place is changed, and does not prevent saving', () => {
@@ -97,4 +101,23 @@ test('what the machine reports is marked in the editor until that place is chang
   assert.equal(marks('{').length, 0);
   const known = fromServer([create(ProblemSchema, { path, severity: Severity.ERROR })]);
   assert.equal(marks(saved, known).length, 0, 'not twice');
+});
+
+test('each field that has no effect for the same reason is marked at its own place', () => {
+  const fields = ['agent.network_configuration.wifi_country', 'agent.network_configuration.wifi_power_save'];
+  const { conditions } = view({
+    conditions: [
+      {
+        code: 'NO_EFFECT_HERE',
+        severity: Severity.WARNING,
+        message: `${fields.join(', ')}: no effect here, because this machine has no WiFi radio.`,
+        path: fields[0]!,
+      },
+    ],
+  });
+  const saved = '{"agent": {"network_configuration": {"wifi_country": "DE", "wifi_power_save": true}}}';
+  assert.deepEqual(
+    fromMachine(conditions, { draft: saved, saved, known: [] }).map(({ where, message }) => [where, message]),
+    fields.map((path) => [path, 'has no effect here: this machine has no WiFi radio.']),
+  );
 });

@@ -1,5 +1,5 @@
 import type { SliceStateName } from '@platform/contract/program-states';
-import type { Machine, SliceStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ConfigSliceStatus, ConfigStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ConfigSlice, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { msOf } from './times.ts';
 
@@ -23,25 +23,9 @@ const names: Readonly<Record<number, string>> = {
   [ConfigSlice.SERVER]: 'Machine server',
 };
 
-export const isLagging = (report: Machine['report']): boolean =>
-  report?.slices.some(({ state }) => state === SliceState.LAGGING) ?? false;
+export const sliceViews = (status: ConfigStatus | undefined): SliceView[] => (status?.slices ?? []).flatMap(viewsOf);
 
-/** Some saved fields have no effect on this machine, or the machine does not report whether they have. */
-export const isPartly = (report: Machine['report']): boolean =>
-  report?.slices.some(
-    ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,
-  ) ?? false;
-
-/** The newest revision that the machine has received; its report describes this one. */
-export const receivedRevision = (report: Machine['report']): bigint =>
-  (report?.slices ?? []).reduce(
-    (newest, { appliedRevision }) => (appliedRevision > newest ? appliedRevision : newest),
-    report?.appliedRevision ?? 0n,
-  );
-
-export const sliceViews = (report: Machine['report']): SliceView[] => (report?.slices ?? []).flatMap(viewsOf);
-
-function viewsOf({ slice, state, since, code, reason, ineffectivePaths }: SliceStatus): SliceView[] {
+function viewsOf({ slice, state, since, code, reason, ineffectivePaths }: ConfigSliceStatus): SliceView[] {
   const name = names[slice] ?? 'Another part';
   const about = { name, reason, code };
   const views: SliceView[] = [];

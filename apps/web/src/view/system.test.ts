@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { MachineSchema, type SystemReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { MachineSchema, OnlineState, type SystemReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemView } from './system.ts';
 
 const view = (system?: MessageInitShape<typeof SystemReportSchema>) =>
@@ -37,4 +37,11 @@ test('what waits, what was upgraded, and why a reboot is needed', () => {
   assert.deepEqual([found?.waiting, found?.more], [[upgrade], 2]);
   assert.deepEqual(found?.lastRun, { started: 5, packages: [upgrade], count: 1, problem: '' });
   assert.deepEqual(found?.reboot, { since: 7, causes: 'an upgrade', wait: 'no maintenance window is configured' });
+});
+
+test('a machine that is offline is not shown as upgrading', () => {
+  const taskAt = (onlineState: OnlineState) =>
+    systemView(create(MachineSchema, { onlineState, report: { system: { task: 'apt-get upgrade' } } }))?.task;
+  assert.equal(taskAt(OnlineState.ONLINE), 'apt-get upgrade');
+  assert.equal(taskAt(OnlineState.OFFLINE), '');
 });

@@ -1,4 +1,5 @@
 import type { Machine, SystemUpgrade } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { isReportPast } from '@platform/contract/report-age';
 import { msOf } from './times.ts';
 
 export interface UpgradeView {
@@ -34,7 +35,8 @@ const upgradeView = ({ package: name, fromVersion, toVersion, isSecurity }: Syst
 });
 
 /** Undefined: the machine does not report it. */
-export function systemView({ report, systemUpgradeRequestedOn }: Machine): SystemView | undefined {
+export function systemView(machine: Machine): SystemView | undefined {
+  const { report, systemUpgradeRequestedOn } = machine;
   const system = report?.system;
   if (!system) return undefined;
   const { waitingCount: count, securityCount: security, waiting, lastRun } = system;
@@ -58,7 +60,8 @@ export function systemView({ report, systemUpgradeRequestedOn }: Machine): Syste
           wait: system.rebootWait,
         }
       : undefined,
-    task: system.task,
+    // It may have ended since.
+    task: isReportPast(machine) ? '' : system.task,
     requested: msOf(systemUpgradeRequestedOn),
   };
 }

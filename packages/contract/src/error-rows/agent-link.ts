@@ -95,7 +95,7 @@ export const agentLinkErrors = {
     retry: 'later',
     message: 'The certificate of {address} is not trusted: {problem}.',
     remedy:
-      'If your own authority issued the certificate, add that authority to the trusted certificates of this system. Otherwise find out which server answers at this address.',
+      'If your own authority issued the certificate, use the whole credentials file, which names that authority, or add it to the trusted certificates of this system. Otherwise find out which server answers at this address.',
   },
   CLOUD_CERTIFICATE_TIME: {
     rpc: 'unavailable',

@@ -67,6 +67,13 @@ export const backupErrors = {
     remedy:
       'Restore into a new folder, or an empty database. To replace an installation, first move its folder away; --replace does that for a server that is installed as a service.',
   },
+  BLOBS_NOT_MOUNTED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The folder {path} does not hold the files of this installation: {problem}.',
+    remedy:
+      'Mount the disk with the files at this folder, and start the server again. If these are the files, or if they are lost for good, platform admin doctor --adopt-blobs says what is there and takes the folder.',
+  },
   COPIED_WHILE_RUNNING: {
     rpc: 'failed_precondition',
     retry: 'never',

@@ -63,8 +63,16 @@ export const hostErrors = {
   DISK_FULL: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'There is no space left on the disk[ of {path}][: {what} needs {needed}, {free} are free].',
-    remedy: 'Free some space on that disk. All stored data is intact.',
+    message:
+      'There is no space left on the disk[ of {path}][: {what} needs {needed}, {free} are free][: {freeInodes} of {inodes} inodes and {freeSpace} are free].',
+    remedy: 'Free some space on that disk; without a free inode, delete files. All stored data is intact.',
+  },
+  OUT_OF_FILES: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The server has reached the limit of open files and connections of {what}.',
+    remedy:
+      'Repeat the call in a few seconds. If it continues, raise the limit: LimitNOFILE of the service, or fs.file-max of the host. All stored data is intact.',
   },
   PORT_IN_USE: {
     rpc: 'failed_precondition',

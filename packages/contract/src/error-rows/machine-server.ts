@@ -36,8 +36,8 @@ export const machineServerErrors = {
   CAMERA_FAILED: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'Camera {name} returned no image[: {problem}].',
-    remedy: 'Check the attributes of the camera in the configuration, and the folder or URL in them.',
+    message: 'The camera "{name}" gives no image[: {problem}].',
+    remedy: 'Correct the folder or URL in the attributes of the camera, or provide it on the machine.',
   },
   MODEL_UNUSABLE: {
     rpc: 'failed_precondition',

@@ -14,6 +14,38 @@ export const machinesErrors = {
     message: 'There is no machine part[ {partId}].',
     remedy: 'Check the part ID; parts of other organizations are not visible.',
   },
+  IDENTITY_SHARED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Two computers use the credentials of this machine: {first} and {second}[, and {more} more]. The status shown is that of {kept}. Both follow the configuration, and the log lines of both arrive here.[ {split}]',
+    remedy:
+      'Make the one that appeared last a machine of its own: the button here, or `platform machine split {name}`. If it should not run at all, switch it off: this ends {minutes} minutes later.',
+  },
+  IDENTITY_NOT_SHARED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message:
+      'Only one computer has used the credentials of machine {name} in the last {minutes} minutes, as far as its agent reports.',
+    remedy:
+      'Wait about 3 minutes after both have started. An agent that is too old does not report this: create a machine for the other computer, and enter its set-up code there: `sudo platform-agent provision --force --code CODE`.',
+  },
+  SPOOL_REPEATED: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message:
+      '{count} came with numbers that others of this machine have, the last at {last}. All are stored. Two agents have continued one state: a copied or restored folder, or a virtual machine resumed twice.',
+    remedy:
+      'Check whether a second machine uses these credentials, and give it credentials of its own. Update an older agent. This condition clears {hours} hours after the last one.',
+  },
+  ROOT_NOEXEC: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      '{folder} is on the file system at {mountPoint}, which is mounted noexec: no program below it can be started.',
+    remedy:
+      'Mount it with exec (mount -o remount,exec {mountPoint}, and correct /etc/fstab), or choose a folder on another file system with --root.',
+  },
   FILTER_FIELD_UNKNOWN: {
     rpc: 'invalid_argument',
     retry: 'never',

@@ -21,7 +21,7 @@ export const networkErrors = {
     rpc: 'aborted',
     retry: 'never',
     message: 'A change of additional_networks was rolled back: {reason}. The networks before are in use.',
-    remedy: 'Correct the networks in the configuration. The agent tries again when additional_networks changes.',
+    remedy: 'Correct the networks in the configuration if they are wrong.[ {retry}]',
   },
   NETWORK_CERTIFICATE_UNUSABLE: {
     rpc: 'failed_precondition',

@@ -69,6 +69,8 @@ export interface NetworkConfiguration {
   readonly disable_wifi_provisioning: boolean;
   /** Band of the hotspot in GHz. The other band is used where the country or the radio allows no channel in this one. Default: "". */
   readonly hotspot_band: '5' | '' | '2.4';
+  /** Lets clients of the hotspot reach the machine's other networks and, with `disable_captive_portal_redirect`, look up names there. Whoever knows `hotspot_password` can then use them. Default: false. */
+  readonly hotspot_share_internet: boolean;
   /** Country whose rules the WiFi radio obeys: allowed channels and power. Default: "". */
   readonly wifi_country: string;
 }
@@ -188,6 +190,7 @@ export const fieldTable = {
     disable_bt_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     disable_wifi_provisioning: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     hotspot_band: { type: 'string', default: '', values: ['5', '', '2.4'], isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
+    hotspot_share_internet: { type: 'boolean', default: false, isBeyondSpec: true, since: '0.1.0', platforms: ['linux'] },
     wifi_country: { type: 'string', default: '', pattern: /^(?:[A-Z]{2})?$/, isBeyondSpec: true, expected: 'empty, or a country code of ISO 3166 in two capital letters, such as DE', since: '0.1.0', platforms: ['linux'] },
   },
   additional_networks: {

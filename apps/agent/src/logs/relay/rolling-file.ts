@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, readdir, readlink, rename, rm, stat, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { headerText, olderOf, parseHeader, type DroppedOutput, type OutputHeader } from '../../os/output-marks.ts';
+import { headerText, olderOf, type DroppedOutput, type OutputHeader } from '../../os/output-marks.ts';
 
 export interface RollingLimits {
   /** Limit for all files of this name together; the oldest is removed first. */
@@ -124,21 +124,17 @@ export class RollingFile {
     }
   }
 
-  /** Continues the file of an earlier relay; renames a file of another program. */
+  /**
+   * Puts the file of an earlier relay aside and begins one with an ID of its own. A file that is continued could be
+   * continued twice: from a copy of its folder, or after the folder was put back. A reader's position would then skip
+   * lines of the other continuation.
+   */
   async #begin(isSpare: boolean): Promise<{ handle: FileHandle; bytes: number; lines: number }> {
-    const { file, limits, spareFolder } = this.#parts;
+    const { file, spareFolder } = this.#parts;
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 }).catch(() => {});
     const found = await readFile(file).catch(() => undefined);
-    if (found !== undefined) {
-      const text = found.subarray(0, Math.max(0, found.indexOf(newLine))).toString();
-      if (!isSpare && parseHeader(text) && found.length < limits.segmentBytes) {
-        const handle = await open(file, 'a', 0o640);
-        // The power may have failed within a line.
-        if (found.at(-1) !== newLine) await handle.writeFile('\n');
-        return { handle, bytes: (await handle.stat()).size, lines: linesIn(found) };
-      }
-      await this.#putAside(linesIn(found));
-    } else await rm(file, { force: true }); // a dangling link to a file that was in memory before a boot
+    if (found !== undefined) await this.#putAside(linesIn(found));
+    else await rm(file, { force: true }); // a dangling link to a file that was in memory before a boot
     const header: OutputHeader = {
       platform_output: 1,
       segment: this.#parts.newId(),

@@ -15,6 +15,7 @@ import { linuxResetCause } from './reset-cause.ts';
 import { nvmeWearReader } from './nvme-wear.ts';
 import { joinRelay } from './presence-pipes.ts';
 import { linuxUsage } from './usage.ts';
+import { readFileSystem } from '../mounts.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
@@ -73,8 +74,9 @@ export function linuxDevice(of: {
     probe: httpProbe(clock, trace),
     host,
     ...(process.platform === 'linux' && {
-      hostFacts: () => linuxHostFacts('', wearOf),
-      usage: () => linuxUsage(),
+      hostFacts: () => linuxHostFacts('', { folder: root, wearOf }),
+      fileSystem: () => readFileSystem(root),
+      usage: () => linuxUsage('', root),
       resetCause: (since: number) => linuxResetCause(since),
     }),
   };

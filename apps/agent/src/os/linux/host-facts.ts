@@ -1,8 +1,9 @@
 // What the kernel and the firmware of a Linux machine report about it. What is missing is left out, never 0.
-import { readdir, readFile, readlink, statfs } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { DiskFacts, HostFacts } from '../ports.ts';
+import { mountOf } from '../mounts.ts';
 import { nvmeDisk } from './nvme-wear.ts';
 
 /** Firmware whose maker did not fill in a field. */
@@ -32,10 +33,9 @@ export const uptimeSeconds = (uptime: string): number | undefined => {
   return seconds === undefined ? undefined : Number(seconds);
 };
 
-/** Major and minor number of the device of the root file system; undefined: it is on none, as in a container. */
-export function rootDevice(mountinfo: string): string | undefined {
-  const mounts = [...mountinfo.matchAll(/^\d+ \d+ (\d+:\d+) \S+ \/ /gm)];
-  const device = mounts.at(-1)?.[1];
+/** Major and minor number of the device that holds the folder; undefined: it is on none, as in a container. */
+export function deviceOf(mountinfo: string, folder: string): string | undefined {
+  const device = mountOf(mountinfo, folder)?.device;
   return device === undefined || device.startsWith('0:') ? undefined : device;
 }
 
@@ -61,9 +61,12 @@ type ReadWear = (disk: string) => Promise<number | undefined>;
 
 /**
  * @param prefix - empty, or a folder with files as of another machine
- * @param wearOf - reads the wear of an NVMe disk such as nvme0n1
+ * @param of - `folder`: whose disk is reported; `wearOf`: reads the wear of an NVMe disk such as nvme0n1
  */
-export async function linuxHostFacts(prefix = '', wearOf: ReadWear = async () => undefined): Promise<HostFacts> {
+export async function linuxHostFacts(
+  prefix = '',
+  { folder = '/', wearOf = async () => undefined }: { folder?: string; wearOf?: ReadWear } = {},
+): Promise<HostFacts> {
   const text = (file: string) => readFile(`${prefix}${file}`, 'utf8').catch(() => '');
   const dmi = '/sys/class/dmi/id';
   const tree = '/proc/device-tree';
@@ -79,7 +82,7 @@ export async function linuxHostFacts(prefix = '', wearOf: ReadWear = async () =>
     distribution: distributionName((await text('/etc/os-release')) || (await text('/usr/lib/os-release'))),
     kernel: (await text('/proc/sys/kernel/osrelease')).trim() || undefined,
     memoryBytes: memoryBytes(await text('/proc/meminfo')),
-    disk: await rootDisk(prefix, text, wearOf),
+    disk: await diskOf({ prefix, folder, wearOf }, text),
     temperatureCelsius: await hottest(prefix, text),
     uptimeSeconds: uptimeSeconds(await text('/proc/uptime')),
   };
@@ -88,10 +91,16 @@ export async function linuxHostFacts(prefix = '', wearOf: ReadWear = async () =>
 
 type ReadText = (file: string) => Promise<string>;
 
-async function rootDisk(prefix: string, text: ReadText, wearOf: ReadWear): Promise<DiskFacts | undefined> {
-  const space = await statfs(prefix || '/').catch(() => undefined);
+async function diskOf(
+  { prefix, folder, wearOf }: { prefix: string; folder: string; wearOf: ReadWear },
+  text: ReadText,
+): Promise<DiskFacts | undefined> {
+  const space = await statfs(prefix || folder).catch(() => undefined);
   if (!space || space.blocks === 0) return undefined;
-  const device = rootDevice(await text('/proc/self/mountinfo'));
+  const mountinfo = await text('/proc/self/mountinfo');
+  const place = prefix === '' ? await realpath(folder).catch(() => folder) : folder;
+  const mountPoint = mountOf(mountinfo, place)?.mountPoint;
+  const device = deviceOf(mountinfo, place);
   const block = `/sys/dev/block/${device}`;
   // The entry of a partition is a folder in that of its disk.
   const nvme = nvmeDisk(path.basename(await readlink(`${prefix}${block}`).catch(() => '')));
@@ -104,6 +113,8 @@ async function rootDisk(prefix: string, text: ReadText, wearOf: ReadWear): Promi
   return {
     sizeBytes: space.blocks * space.bsize,
     freeBytes: space.bavail * space.bsize,
+    ...(mountPoint !== undefined && { mountPoint }),
+    ...(space.files > 0 && { inodes: space.files, freeInodes: space.ffree }),
     ...(wear !== undefined && { wearPercent: wear }),
   };
 }

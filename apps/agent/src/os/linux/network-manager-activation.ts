@@ -28,7 +28,10 @@ export interface Activation {
   settleMs: number;
 }
 
-/** Activates a profile and waits for its outcome. What does not end in time, or is aborted, is deactivated again. */
+/**
+ * Activates a profile and waits for its outcome. What does not end in time, or is aborted, is deactivated again; the
+ * outcome says how far it came.
+ */
 export async function activate(of: Activation, parts: ActivationParts, signal: AbortSignal): Promise<JoinResult> {
   const { manager, clock } = parts;
   const events = new Cell<readonly JoinEvent[]>([]);
@@ -49,7 +52,6 @@ export async function activate(of: Activation, parts: ActivationParts, signal: A
     if (result && (!result.ok || of.settleMs === 0)) return result;
     if (result) return await settled(events, context, { ...parts, end: clock.now() + of.settleMs }, signal);
     await deactivate(manager, active);
-    if (signal.aborted) return { ok: false, reason: 'failed', detail: 'it was cancelled' };
     return outcomeAtLimit(events.get(), context);
   } catch (error) {
     return refusedActivation(error instanceof BusError ? error.code : '', errorText(error));

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import type { ManagedFiles } from '../managed-files.ts';
-import type { Hotspot, HotspotResult } from '../network-port.ts';
+import type { Hotspot, HotspotResult, JoinResult } from '../network-port.ts';
 import type { ProcessInfo } from '../ports.ts';
 import type { Peer } from './bus.ts';
 import { numberIn } from './dbus-read.ts';
@@ -18,6 +18,7 @@ import {
   propertiesAt,
   visibleOf,
 } from './network-manager-objects.ts';
+import type { HotspotForwarding } from './hotspot-forwarding.ts';
 import { hotspotSettings } from './network-manager-profiles.ts';
 import { switchOn } from './network-manager-radio.ts';
 import { datagramHolderOf } from './process-table.ts';
@@ -45,7 +46,8 @@ export const hotspotHost: HotspotHost = {
 const namesFile = '/etc/NetworkManager/dnsmasq-shared.d/80-platform.conf';
 const dnsPort = 53;
 const dhcpPort = 67;
-const limitMs = 30_000;
+/** From NetworkManager's acceptance. */
+const limitMs = 60_000;
 /** A DNS server that finds its port taken ends within some tenths of a second. */
 const settleMs = 1_500;
 const capability = { accessPoint: 0x40, bandsAreKnown: 0x100, has24: 0x200 } as const;
@@ -57,6 +59,7 @@ interface HotspotParts extends ActivationParts {
   files: ManagedFiles;
   host: HotspotHost;
   rules: RadioRules;
+  forwarding: HotspotForwarding;
   /** Receives the channel before the hotspot starts on it: it may become forbidden at any time. */
   runsOn: (channel: Channel | undefined) => void;
   objects: () => Promise<Objects>;
@@ -76,7 +79,9 @@ export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: Abo
     };
   // The radio keeps the address of an earlier hotspot for a moment.
   const subnet = freeSubnet(await parts.host.networks(of.interface));
-  await parts.files.write(namesFile, namesText(of.isRedirecting, subnet.address));
+  await parts.files.write(namesFile, namesText(of, subnet.address));
+  const { problem } = of.isSharing ? { problem: '' } : await parts.forwarding.block(of.interface);
+  if (problem !== '') return { ok: false, reason: 'failed', detail: problem };
   const band = channel?.band ?? (radio.has24 ? 'bg' : 'a');
   const settings = hotspotSettings({ ...of, ...subnet, uuid: randomUUID(), band, channel: channel?.number });
   const [profile] = await parts.manager.call({
@@ -89,12 +94,19 @@ export async function startHotspot(of: Hotspot, parts: HotspotParts, signal: Abo
   if (typeof profile !== 'string') return { ok: false, reason: 'failed', detail: 'NetworkManager returned no profile' };
   const activation = { profile, device: radio.path, security: 'psk', limitMs, settleMs } as const;
   parts.runsOn(channel);
-  const result = await activate(activation, parts, signal);
+  const result = await blocked(await activate(activation, parts, signal), parts);
   if (result.ok && !signal.aborted) return { ok: true, address: subnet.address };
   await removeProfile(parts.manager, profile);
+  await parts.forwarding.release();
   const holder = await portHolder(parts.host);
   if (holder) return { ok: false, reason: 'foreign', detail: holder };
   return { ok: false, reason: 'failed', detail: result.ok ? 'it was cancelled' : result.detail };
+}
+
+/** NetworkManager has turned on forwarding for the whole machine, also for the hotspot, while it started it. */
+async function blocked(result: JoinResult, { forwarding }: HotspotParts): Promise<JoinResult> {
+  const { problem } = result.ok ? await forwarding.check() : { problem: '' };
+  return problem === '' ? result : { ok: false, reason: 'failed', detail: problem };
 }
 
 /** Undefined: the rules are not known, and NetworkManager chooses. */
@@ -110,8 +122,15 @@ async function channelFor(of: Hotspot, { rules, objects, log }: HotspotParts): P
   }
 }
 
-const namesText = (isRedirecting: boolean, address: string): string =>
-  `# Written by platform-agent for its hotspot.\naddress=/${isRedirecting ? '#' : '.setup'}/${address}\n`;
+/**
+ * `address=` answers for IPv4 only, and dnsmasq asks the machine's own DNS servers for every other type, which a phone
+ * waits for. `local=/#/` has no effect without `no-resolv`.
+ */
+export function namesText({ isRedirecting, isSharing }: Hotspot, address: string): string {
+  const names = isRedirecting ? [`address=/#/${address}`] : [`address=/setup/${address}`, 'local=/setup/'];
+  const others = isSharing && !isRedirecting ? [] : ['local=/#/', 'no-resolv'];
+  return ['# Written by platform-agent for its hotspot.', ...names, ...others, ''].join('\n');
+}
 
 export const removeProfile = (manager: Peer, path: string): Promise<unknown> =>
   manager.call({ path, interface: `${managerName}.Settings.Connection`, member: 'Delete' });

@@ -8,6 +8,7 @@ import {
   isOnlySae,
   isTooOld,
   objectsOf,
+  radiosWithoutLink,
   securityOf,
   ssidText,
   visibleOf,
@@ -144,6 +145,35 @@ test('devices with their links; without loopback', () => {
     ['Home', 60, '192.168.1.1', true],
   );
   assert.equal(devices.find((each) => each.interface === 'veth0')?.hasDefaultRoute, false);
+});
+
+test('a radio without a link in the kernel, by its flags', () => {
+  const rows: [what: string, state: number, flags: number | undefined, mode: number, isWithout: boolean][] = [
+    ['up', 100, 0x1_00_03, 2, false],
+    ['no carrier', 100, 0x1, 2, true],
+    ['down', 100, 0, 2, true],
+    ['still connecting', 70, 0x1, 2, false],
+    ['disconnected', 30, 0x1, 2, false],
+    ['a hotspot', 100, 0x1, 3, false],
+    ['no flags', 100, undefined, 2, false],
+  ];
+  for (const [what, state, flags, mode, isWithout] of rows) {
+    const of = objectsOf(
+      dict({
+        '/1': dict({
+          [`${name}.Device`]: device('wlan0', 2, state, flags === undefined ? {} : { InterfaceFlags: u(flags) }),
+          [`${name}.Device.Wireless`]: dict({ Mode: u(mode) }),
+        }),
+        '/2': dict({ [`${name}.Device`]: device('eth0', 1, 100, { InterfaceFlags: u(1) }) }),
+      }),
+    );
+    assert.deepEqual(radiosWithoutLink(of), isWithout ? ['/1'] : [], what);
+  }
+  const lost = devicesOf(objects, [], new Set(['/1'])).find((each) => each.interface === 'wlan0');
+  assert.deepEqual(
+    [lost?.state, lost?.ssid, lost?.profile, lost?.addresses, lost?.hasDefaultRoute],
+    ['disconnected', '', '', [], false],
+  );
 });
 
 test('a radio with a hotspot shows the SSID of the hotspot', () => {

@@ -114,15 +114,45 @@ export function devicePaths(objects: Objects): Map<string, string> {
   return new Map(found.filter(([name]) => name !== ''));
 }
 
-export function devicesOf(objects: Objects, profiles: readonly SavedProfile[]): LinkDevice[] {
+/** Radios that NetworkManager calls connected to an access point, and on which the kernel has no link. */
+export function radiosWithoutLink(objects: Objects): string[] {
+  const lowerUp = 0x2;
+  const accessPoint = 3;
+  return [...devicePaths(objects).values()].filter((path) => {
+    const device = propertiesAt(objects, path, 'Device');
+    const mode = numberIn(propertiesAt(objects, path, 'Device.Wireless'), 'Mode');
+    const isJoined = numberIn(device, 'DeviceType') === deviceType.wifi && mode !== accessPoint;
+    const isConnected = numberIn(device, 'State') === deviceState.activated && device.has('InterfaceFlags');
+    return isJoined && isConnected && (numberIn(device, 'InterfaceFlags') & lowerUp) === 0;
+  });
+}
+
+/** @param lost - radios whose link is lost, whatever NetworkManager says. */
+export function devicesOf(
+  objects: Objects,
+  profiles: readonly SavedProfile[],
+  lost: ReadonlySet<string> = new Set(),
+): LinkDevice[] {
   return [...devicePaths(objects)]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([, path]) => {
       const type = numberIn(propertiesAt(objects, path, 'Device'), 'DeviceType');
       const isLeftOut = type === deviceType.loopback || type === deviceType.wifiDirect;
-      return isLeftOut ? [] : [deviceAt(objects, path, profiles)];
+      if (isLeftOut) return [];
+      const device = deviceAt(objects, path, profiles);
+      return [lost.has(path) ? { ...device, ...noLink } : device];
     });
 }
+
+const noLink = {
+  state: 'disconnected',
+  profile: '',
+  ssid: '',
+  addresses: [],
+  gateway: '',
+  signalPercent: 0,
+  hasDefaultRoute: false,
+} as const satisfies Partial<LinkDevice>;
 
 function deviceAt(objects: Objects, path: string, profiles: readonly SavedProfile[]): LinkDevice {
   const device = propertiesAt(objects, path, 'Device');
@@ -153,6 +183,19 @@ function deviceAt(objects: Objects, path: string, profiles: readonly SavedProfil
     // Only one of two uplinks is the default. NetworkManager does not report which if it does not manage the device.
     hasDefaultRoute: active === noProperties ? hasRoute : flagIn(active, 'Default') || flagIn(active, 'Default6'),
   };
+}
+
+/** Addresses of the name servers that the links gave, those of the default route first. */
+export function nameServersOf(objects: Objects): string[] {
+  const links = [...devicePaths(objects).values()].map((path) => {
+    const device = propertiesAt(objects, path, 'Device');
+    const active = propertiesAt(objects, textIn(device, 'ActiveConnection'), 'Connection.Active');
+    const config = propertiesAt(objects, textIn(device, 'Ip4Config'), 'IP4Config');
+    const servers = sectionsIn(config, 'NameserverData').map((server) => textIn(server, 'address'));
+    return { isDefault: flagIn(active, 'Default'), servers: servers.filter((server) => server !== '') };
+  });
+  const inOrder = links.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
+  return [...new Set(inOrder.flatMap(({ servers }) => servers))];
 }
 
 const cidr = (address: Properties): string => `${textIn(address, 'address')}/${numberIn(address, 'prefix')}`;

@@ -10,12 +10,15 @@ import {
   isTooOld,
   managerName,
   managerPath,
+  nameServersOf,
   type Objects,
   objectsOf,
   propertiesAt,
+  radiosWithoutLink,
   visibleOf,
 } from './network-manager-objects.ts';
 import { savedProfile } from './network-manager-profiles.ts';
+import { RadioLinks } from './radio-links.ts';
 
 const propertiesInterface = 'org.freedesktop.DBus.Properties';
 /** NetworkManager sends several signals for one event. */
@@ -28,10 +31,20 @@ const initialState: NetworkState = {
   manager: 'starting',
   version: '',
   connectivity: 'unknown',
+  checkedAt: null,
+  nameServers: [],
   devices: [],
   profiles: [],
   visible: [],
 };
+
+/** The way to the internet, over which links, and when it was measured. */
+interface Measured {
+  links: string;
+  connectivity: Connectivity;
+  at: number | null;
+}
+const neverMeasured: Measured = { links: '', connectivity: 'unknown', at: null };
 
 /** A profile as NetworkManager has it. */
 export interface ProfileRecord {
@@ -51,9 +64,13 @@ export class NetworkManagerObserver {
   /** By object path; absent: to be read again. */
   readonly #profiles = new Map<string, DBusValue>();
   readonly #seen = new Map<string, { lastSeen: number; at: number }>();
+  readonly #radioLinks = new RadioLinks();
   #reading: Promise<unknown> = Promise.resolve();
   /** The result of the agent's own check, with the links that it was made over. */
-  #probed: { links: string; connectivity: Connectivity } = { links: '', connectivity: 'unknown' };
+  #probed: Measured = neverMeasured;
+  /** What NetworkManager reported last, if it checks itself. */
+  #reported: Measured = neverMeasured;
+  #isChecking = false;
 
   constructor({ manager, clock, log }: { manager: Peer; clock: Clock; log: Log }) {
     this.#manager = manager;
@@ -96,6 +113,14 @@ export class NetworkManagerObserver {
     return next;
   }
 
+  async isAnswering(limitMs: number): Promise<boolean> {
+    if (this.state.get().manager !== 'ready') return false;
+    return this.#readVersion(limitMs).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Undefined: there is no such profile. */
   async profile(uuid: string): Promise<ProfileRecord | undefined> {
     await this.observe();
@@ -114,8 +139,25 @@ export class NetworkManagerObserver {
   /** NetworkManager does not check the way to the internet: this result counts until the links change. */
   setProbed(connectivity: Connectivity): void {
     const before = this.state.get();
-    this.#probed = { links: linksOf(before), connectivity };
-    if (before.connectivity !== connectivity) this.state.set({ ...before, connectivity });
+    const checkedAt = Math.round(this.#clock.now());
+    this.#probed = { links: linksOf(before), connectivity, at: checkedAt };
+    this.state.set({ ...before, connectivity, checkedAt });
+  }
+
+  /** NetworkManager has just checked. @returns what it found */
+  setChecked(): Connectivity {
+    const before = this.state.get();
+    const checkedAt = Math.round(this.#clock.now());
+    this.#reported = { links: linksOf(before), connectivity: before.connectivity, at: checkedAt };
+    this.state.set({ ...before, checkedAt });
+    return before.connectivity;
+  }
+
+  /** The management server answered. @returns false: NetworkManager itself knows about the way to the internet */
+  confirm(): boolean {
+    if (this.#isChecking) return false;
+    this.setProbed('full');
+    return true;
   }
 
   #absent(): void {
@@ -129,8 +171,13 @@ export class NetworkManagerObserver {
     const stop = new AbortController();
     const end = (): void => stop.abort();
     signal.addEventListener('abort', end, { once: true });
+    const lossMs = this.#radioLinks.nextLossMs(this.#clock.now());
     if (this.changes.get() === known && owner.get() === service)
-      await Promise.race([this.changes.changed(stop.signal), owner.changed(stop.signal)]);
+      await Promise.race([
+        this.changes.changed(stop.signal),
+        owner.changed(stop.signal),
+        ...(lossMs === undefined ? [] : [this.#clock.sleep(lossMs, stop.signal)]),
+      ]);
     end();
     signal.removeEventListener('abort', end);
     await this.#clock.sleep(batchMs, signal);
@@ -169,16 +216,20 @@ export class NetworkManagerObserver {
     }
     await this.#readProfiles(objects);
     const profiles = this.records().map(({ saved }) => saved);
+    const lost = this.#radioLinks.note(radiosWithoutLink(objects), this.#clock.now());
     const state: NetworkState = {
       manager: 'ready',
       version,
       connectivity: 'unknown',
-      devices: devicesOf(objects, profiles),
+      checkedAt: null,
+      nameServers: nameServersOf(objects),
+      devices: devicesOf(objects, profiles, lost),
       profiles: profiles.toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)),
       visible: visibleOf(objects, (path, point) => this.#seenAt(path, point)),
     };
     this.#forgetAccessPoints(objects);
-    this.#become({ ...state, connectivity: this.#connectivity(all, state) });
+    const { connectivity, at: checkedAt } = this.#measured(all, state);
+    this.#become({ ...state, connectivity, checkedAt });
     return objects;
   }
 
@@ -191,15 +242,21 @@ export class NetworkManagerObserver {
     } catch (error) {
       // Versions before 1.2 have no such object.
       if (!(error instanceof BusError && /\.Unknown(Method|Object|Interface)$/.test(error.code))) throw error;
-      const [version = ''] = await this.#manager.call({
-        path: managerPath,
-        interface: propertiesInterface,
-        member: 'Get',
-        signature: 'ss',
-        args: [managerName, 'Version'],
-      });
+      const version = await this.#readVersion();
       return new Map([[managerPath, new Map([[managerName, new Map([['Version', version]])]])]]);
     }
+  }
+
+  async #readVersion(limitMs?: number): Promise<DBusValue> {
+    const [version = ''] = await this.#manager.call({
+      path: managerPath,
+      interface: propertiesInterface,
+      member: 'Get',
+      signature: 'ss',
+      args: [managerName, 'Version'],
+      ...(limitMs !== undefined && { limitMs }),
+    });
+    return version;
   }
 
   async #readProfiles(objects: Objects): Promise<void> {
@@ -214,9 +271,16 @@ export class NetworkManagerObserver {
     await Promise.all(values);
   }
 
-  #connectivity(all: Properties, state: NetworkState): Connectivity {
-    if (isChecking(all)) return connectivities[numberIn(all, 'Connectivity')] ?? 'unknown';
-    return this.#probed.links === linksOf(state) ? this.#probed.connectivity : 'unknown';
+  #measured(all: Properties, state: NetworkState): Measured {
+    this.#isChecking = isChecking(all);
+    const links = linksOf(state);
+    if (!this.#isChecking) return this.#probed.links === links ? this.#probed : neverMeasured;
+    const connectivity = connectivities[numberIn(all, 'Connectivity')] ?? 'unknown';
+    const before = this.#reported;
+    // The same value again may be an old one: it keeps its age.
+    if (before.connectivity !== connectivity || before.links !== links || before.at === null)
+      this.#reported = { links, connectivity, at: Math.round(this.#clock.now()) };
+    return this.#reported;
   }
 
   /** NetworkManager counts in whole seconds since the boot; the same observation keeps its instant. */
@@ -247,7 +311,8 @@ export class NetworkManagerObserver {
 export const isChecking = (manager: Properties): boolean =>
   flagIn(manager, 'ConnectivityCheckAvailable') && flagIn(manager, 'ConnectivityCheckEnabled');
 
-const linksOf = ({ devices }: NetworkState): string =>
+/** The links that a measurement is made over. */
+export const linksOf = ({ devices }: NetworkState): string =>
   JSON.stringify(
     devices.filter(({ state }) => state === 'connected').map(({ interface: name, profile }) => [name, profile]),
   );

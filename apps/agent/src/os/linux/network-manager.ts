@@ -12,6 +12,7 @@ import type {
   Network,
   NewProfile,
 } from '../network-port.ts';
+import type { Programs } from '../ports.ts';
 import { type Bus, createBus, type Peer, systemBusAddress } from './bus.ts';
 import { BusError } from './bus-connection.ts';
 import { CertificateFiles, type KeyFiles } from './certificate-files.ts';
@@ -21,6 +22,7 @@ import { type Channel, mayStay } from './hotspot-channel.ts';
 import type { JoinContext } from './join-outcome.ts';
 import { activate, supplicantName } from './network-manager-activation.ts';
 import { restoreFiles, setPowerSave } from './network-manager-files.ts';
+import { hotspotForwarding, type HotspotForwarding } from './hotspot-forwarding.ts';
 import { hotspotHost, type HotspotHost, removeProfile, startHotspot } from './network-manager-hotspot.ts';
 import {
   accessPointsOf,
@@ -31,7 +33,7 @@ import {
   propertiesAt,
   securityOf,
 } from './network-manager-objects.ts';
-import { isChecking, NetworkManagerObserver, type ProfileRecord } from './network-manager-observer.ts';
+import { isChecking, linksOf, NetworkManagerObserver, type ProfileRecord } from './network-manager-observer.ts';
 import {
   certificateFilesIn,
   eapMethodIn,
@@ -56,11 +58,12 @@ export interface NetworkManagerParts {
   files: ManagedFiles;
   host: HotspotHost;
   rules: RadioRules;
+  forwarding: HotspotForwarding;
   country: WifiCountry;
   /** For the files that NetworkManager leaves behind. */
   keyFiles: KeyFiles;
   /** Tests the way to the internet where NetworkManager does not check it, or is absent. Never rejects. */
-  probe: (signal: AbortSignal) => Promise<Connectivity>;
+  probe: (signal: AbortSignal, nameServers: readonly string[]) => Promise<Connectivity>;
 }
 
 const keyFiles: KeyFiles = {
@@ -71,11 +74,12 @@ const keyFiles: KeyFiles = {
 
 /** The network of this Linux machine. */
 export function linuxNetwork(
-  of: Pick<NetworkManagerParts, 'clock' | 'log' | 'files' | 'probe'> & { root: string },
+  of: Pick<NetworkManagerParts, 'clock' | 'log' | 'files' | 'probe'> & { root: string; programs: Programs },
 ): Network {
   const rules = kernelRadioRules();
   const bus = createBus({ address: systemBusAddress(process.env), ...of });
-  return networkManager({ ...of, host: hotspotHost, bus, rules, country: wifiCountry({ ...of, rules }), keyFiles });
+  const country = wifiCountry({ ...of, rules });
+  return networkManager({ ...of, host: hotspotHost, bus, rules, forwarding: hotspotForwarding(of), country, keyFiles });
 }
 
 export function networkManager(parts: NetworkManagerParts): Network {
@@ -89,8 +93,10 @@ export function networkManager(parts: NetworkManagerParts): Network {
     async run(signal) {
       await Promise.all([parts.bus.run(signal), observer.run(signal)]);
     },
+    isAnswering: (limitMs) => observer.isAnswering(limitMs),
     scan: async (name, signal) => scan(name, [], ready(all), signal),
     checkConnectivity: (signal) => checkConnectivity(all, signal),
+    confirmConnectivity: () => observer.confirm(),
     save: async (profile, uuid) => save(profile, uuid, ready(all)),
     remove: async (uuid) => remove(uuid, ready(all)),
     disown: async (uuid) => change(uuid, ready(all), (value) => withoutMark(value)),
@@ -99,8 +105,11 @@ export function networkManager(parts: NetworkManagerParts): Network {
     join: async (uuid, name, signal) => join(uuid, name, ready(all), signal),
     startHotspot: async (hotspot, signal) => openHotspot(hotspot, ready(all), signal),
     stopHotspot: () => stopHotspot(all),
+    keepHotspot: (signal) => keepHotspot(all, signal),
+    hotspotClients: (name) => all.rules.clients(name),
     checkpoint: async (seconds) => checkpoint(seconds, ready(all)),
     setPowerSave: async (isOn) => setPowerSave(isOn, ready(all)),
+    isPowerSaving: (name) => all.rules.isPowerSaving(name),
     restoreFiles: () => restoreFiles(all),
     setCountry: (country) => setCountry(country, all),
     hotspotProblem: () => hotspotProblem(all),
@@ -170,10 +179,13 @@ async function checkConnectivity({ manager, observer, probe }: All, signal: Abor
     if (isChecking(propertiesAt(objects, managerPath, ''))) {
       await manager.call({ ...ofManager, member: 'CheckConnectivity', limitMs: checkLimitMs });
       await observer.observe();
-      return observer.state.get().connectivity;
+      return observer.setChecked();
     }
   }
-  const result = await probe(signal);
+  const before = observer.state.get();
+  const result = await probe(signal, before.nameServers);
+  // What was measured over other links says nothing about these.
+  if (linksOf(before) !== linksOf(observer.state.get())) return 'unknown';
   observer.setProbed(result);
   return result;
 }
@@ -308,12 +320,27 @@ async function openHotspot(hotspot: Hotspot, all: All, signal: AbortSignal): Pro
   return result;
 }
 
-async function stopHotspot({ manager, observer }: All): Promise<void> {
+/** Without NetworkManager the hotspot may still be on the air: what protects the other networks stays. */
+async function stopHotspot({ manager, observer, forwarding }: All): Promise<void> {
   if (observer.state.get().manager !== 'ready') return;
   await observer.observe();
   const hotspots = observer.records().filter(({ saved }) => saved.mark?.kind === 'hotspot');
   for (const { path } of hotspots) await removeProfile(manager, path);
   if (hotspots.length > 0) await observer.observe();
+  await forwarding.release();
+}
+
+const keepEveryMs = 10_000;
+
+async function keepHotspot({ forwarding, clock, log }: All, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    await clock.sleep(keepEveryMs, signal);
+    if (signal.aborted) return '';
+    const { problem, restored } = await forwarding.check();
+    if (restored.length > 0)
+      log.warn('what keeps the hotspot from routing was gone; it is in place again', { restored: restored.join(', ') });
+    if (problem !== '') return problem;
+  }
 }
 
 const wifiDevices = ({ observer }: All) => observer.state.get().devices.filter(({ type }) => type === 'wifi');

@@ -35,18 +35,31 @@ export interface RadioRules {
   askFor(country: string): Promise<void>;
   /** The country that the firmware of this radio decides by itself; empty: it obeys the kernel. */
   ownCountry(interfaceName: string): Promise<string>;
+  /** Whether this radio saves power; undefined: its driver does not say. */
+  isPowerSaving(interfaceName: string): Promise<boolean | undefined>;
   /** Channels of this radio that are not forbidden; empty: not known. */
   channels(interfaceName: string): Promise<readonly RadioChannel[]>;
+  /** Clients that are connected to the access point of this interface; undefined: not known. */
+  clients(interfaceName: string): Promise<number | undefined>;
 }
 
 const familyName = 'nl80211';
-const command = { getRadio: 1, askForCountry: 27, getCountry: 31 } as const;
-const attribute = { radio: 1, interface: 3, bands: 22, country: 33, split: 174, isSelfManaged: 216 } as const;
+const command = { getRadio: 1, getStation: 17, askForCountry: 27, getCountry: 31, getPowerSave: 62 } as const;
+const attribute = {
+  radio: 1,
+  interface: 3,
+  bands: 22,
+  country: 33,
+  powerSave: 93,
+  split: 174,
+  isSelfManaged: 216,
+} as const;
 const bandAttribute = { frequencies: 1 } as const;
 const frequency = { mhz: 1, isDisabled: 2, isListenOnly: 3, needsRadarDetection: 5, isIndoorOnly: 14 } as const;
 const noEntry = 2;
 
 type Ask = (of: Request) => Promise<readonly Reply[]>;
+type Family = () => Promise<number | undefined>;
 
 /** Number of the family; undefined: no driver of a radio is loaded. */
 async function familyBy(ask: Ask): Promise<number | undefined> {
@@ -60,6 +73,31 @@ async function familyBy(ask: Ask): Promise<number | undefined> {
   }
 }
 
+/** Index of an interface; 0: there is none of this name. */
+const indexOf = async (name: string): Promise<number> =>
+  Number(await readFile(`/sys/class/net/${name}/ifindex`, 'utf8').catch(() => '0'));
+
+async function powerSavingBy(ask: Ask, family: Family, name: string): Promise<boolean | undefined> {
+  const id = await family();
+  const index = await indexOf(name);
+  if (id === undefined || index === 0) return undefined;
+  const attributes = [number(attribute.interface, index)];
+  const [reply] = await ask({ family: id, command: command.getPowerSave, attributes });
+  const state = numberOf(reply?.attributes ?? [], attribute.powerSave);
+  return state === undefined ? undefined : state === 1;
+}
+
+async function clientsBy(ask: Ask, family: Family, name: string): Promise<number | undefined> {
+  const id = await family().catch(() => undefined);
+  const index = await indexOf(name);
+  if (id === undefined || index === 0) return undefined;
+  const attributes = [number(attribute.interface, index)];
+  return ask({ family: id, command: command.getStation, isDump: true, attributes }).then(
+    (stations) => stations.length,
+    () => undefined,
+  );
+}
+
 export function kernelRadioRules(connect: () => Promise<KernelExchange> = genericNetlink): RadioRules {
   let opened: Promise<KernelExchange> | undefined;
   const ask: Ask = async (of) => {
@@ -70,13 +108,13 @@ export function kernelRadioRules(connect: () => Promise<KernelExchange> = generi
     const exchange = await opened;
     return repliesIn(exchange(encodeRequest(of), isLastAnswer), of.family);
   };
-  const family = (): Promise<number | undefined> => familyBy(ask);
+  const family: Family = () => familyBy(ask);
   const rulesOf = async (id: number, attributes: readonly Attribute[] = []): Promise<readonly Attribute[]> => {
     const [reply] = await ask({ family: id, command: command.getCountry, attributes });
     return reply?.attributes ?? [];
   };
   const radio = async (name: string, id: number): Promise<readonly Reply[]> => {
-    const index = Number(await readFile(`/sys/class/net/${name}/ifindex`, 'utf8').catch(() => '0'));
+    const index = await indexOf(name);
     if (index === 0) return [];
     const attributes = [number(attribute.interface, index), flag(attribute.split)];
     return ask({ family: id, command: command.getRadio, isDump: true, attributes });
@@ -100,10 +138,12 @@ export function kernelRadioRules(connect: () => Promise<KernelExchange> = generi
       const rules = await rulesOf(id, [number(attribute.radio, index)]);
       return valueOf(rules, attribute.isSelfManaged) ? textOf(rules, attribute.country) : '';
     },
+    isPowerSaving: (name) => powerSavingBy(ask, family, name),
     async channels(name) {
       const id = await family();
       return id === undefined ? [] : channelsIn(await radio(name, id));
     },
+    clients: (name) => clientsBy(ask, family, name),
   };
 }
 

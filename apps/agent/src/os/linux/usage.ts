@@ -39,13 +39,16 @@ export function networkBytes(netDev: string, isHardware: (device: string) => boo
   };
 }
 
-/** @param prefix - empty, or a folder with files as of another machine */
-export async function linuxUsage(prefix = ''): Promise<UsageReading> {
+/**
+ * @param prefix - empty, or a folder with files as of another machine
+ * @param folder - whose file system counts
+ */
+export async function linuxUsage(prefix = '', folder = '/'): Promise<UsageReading> {
   const text = (file: string) => readFile(`${prefix}${file}`, 'utf8').catch(() => '');
   const reading = {
     processor: processorTicks(await text('/proc/stat')),
     memory: usedMemory(await text('/proc/meminfo')),
-    disk: await usedDisk(prefix || '/'),
+    disk: await usedDisk(prefix || folder),
     temperatureCelsius: await hottest(prefix, text),
     network: networkBytes(await text('/proc/net/dev'), await hardwareDevices(prefix)),
   };

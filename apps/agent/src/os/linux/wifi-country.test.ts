@@ -17,7 +17,9 @@ class Kernel implements RadioRules {
   }
   country = async (): Promise<string> => this.now;
   ownCountry = async (): Promise<string> => this.own;
+  isPowerSaving = async () => undefined;
   channels = async () => [];
+  clients = async (): Promise<undefined> => undefined;
   async askFor(country: string): Promise<void> {
     this.asked.push(country);
     if (this.known.includes(country)) void this.#clock.sleep(250).then(() => (this.now = country));

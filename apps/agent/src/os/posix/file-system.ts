@@ -53,6 +53,11 @@ export function posixFileSystem(root: string): FileSystem {
       const { bavail, bsize } = await statfs(root);
       return bavail * bsize;
     },
+
+    async inodes() {
+      const { files, ffree } = await statfs(root);
+      return files > 0 ? { total: files, free: ffree } : undefined; // some, such as btrfs, have no fixed number
+    },
   };
 }
 

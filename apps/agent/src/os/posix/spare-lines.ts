@@ -1,5 +1,6 @@
 import { lstat, mkdir, open, rename, rm, statfs, symlink } from 'node:fs/promises';
 import path from 'node:path';
+import { startInodes } from '../mounts.ts';
 
 /** With this much space for unprivileged users, no test write is needed. */
 const plentyBytes = 2 ** 20;
@@ -10,8 +11,11 @@ const neededBytes = 64 * 1024;
  * Without it, a full disk keeps a machine server from starting: it could not even log that it is ready. The file
  * becomes a link to one of the same name in `spareFolder`, in memory; a link needs no disk block. The old file becomes
  * `<file>.1`.
+ *
+ * @throws Error ENOSPC without inodes, which a link needs, too
  */
 export async function makeRoom(file: string, spareFolder: string | undefined): Promise<'disk' | 'memory'> {
+  await checkInodes(file);
   const isLink = (await lstat(file).catch(() => undefined))?.isSymbolicLink() ?? false;
   if (await takesLines(file)) {
     if (isLink) await rm(file, { force: true }).catch(() => {});
@@ -33,6 +37,14 @@ export async function makeRoom(file: string, spareFolder: string | undefined): P
   } catch {
     return 'disk';
   }
+}
+
+/** With too few, the server runs, but its line that it is ready is lost. */
+async function checkInodes(file: string): Promise<void> {
+  const found = await statfs(path.dirname(file)).catch(() => undefined);
+  if (!found || found.files === 0 || found.ffree >= startInodes) return;
+  const message = `${found.ffree} of ${found.files} inodes are free; a start needs ${startInodes}`;
+  throw Object.assign(new Error(`ENOSPC: ${message}`), { code: 'ENOSPC', path: file });
 }
 
 async function takesLines(file: string): Promise<boolean> {

@@ -2,7 +2,16 @@ import type { RestartStatus } from '@platform/contract/machine';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import type { Device, FileSystem, Host, HostFacts, Processes, ResetCause, UsageReading } from '../ports.ts';
+import type {
+  Device,
+  FileSystem,
+  FileSystemFacts,
+  Host,
+  HostFacts,
+  Processes,
+  ResetCause,
+  UsageReading,
+} from '../ports.ts';
 import { simLines } from './disk.ts';
 import { simFileSystem, type Fate, type Step } from './file-system.ts';
 import { SimFiles, type Survivors } from './files.ts';
@@ -23,6 +32,9 @@ export class SimDevice {
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
   facts: HostFacts = {};
+  hostname = 'sim';
+  /** Undefined: it cannot be measured. */
+  fileSystem: FileSystemFacts | undefined = { mountPoint: '/', isNoExec: false, freeBytes: 1e9 };
   usage: UsageReading = {};
   resetCause: ResetCause | undefined;
   /** Called before each step that changes the disk or starts a program. */
@@ -52,9 +64,9 @@ export class SimDevice {
       },
     };
     const host: Host = {
-      hostname: 'sim',
+      hostname: () => this.hostname,
       platform: 'linux/amd64',
-      distro: 'sim:1',
+      distro: () => 'sim:1',
       tags: ['platform-agent'],
       bootId: this.bootId,
       isSupervisedBySystemd: this.isSupervisedBySystemd,
@@ -71,6 +83,7 @@ export class SimDevice {
       probe: mortal({ restartStatus: async () => this.status, resourceReport: async () => this.resources }, life),
       host,
       hostFacts: async () => this.facts,
+      fileSystem: async () => this.fileSystem,
       usage: async () => this.usage,
       resetCause: async () => this.resetCause,
     };

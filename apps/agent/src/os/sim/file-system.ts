@@ -46,6 +46,7 @@ export function simFileSystem(files: SimFiles, fate: (step: Step) => Fate = () =
     openRead: (path) => openRead(files, path),
     stat: async (path) => entryOf(files, path),
     freeBytes: async () => files.capacityBytes - files.usedBytes(),
+    inodes: async () => files.inodes,
   };
 }
 

@@ -1,3 +1,5 @@
+import type { Inodes } from '../ports.ts';
+
 /** A file of a simulated disk. */
 export interface SimFile {
   /** Another file of the same name has another ID. */
@@ -45,6 +47,8 @@ export class SimFiles {
   /** The time of a file's last change. */
   wall: () => number = () => 0;
   capacityBytes = Infinity;
+  /** Undefined: not limited. Reported only; `fate` refuses the files. */
+  inodes: Inodes | undefined;
   readonly #watchers = new Map<string, Set<() => void>>();
 
   /** Resolves at the next write to this file, or when the signal aborts. */

@@ -115,15 +115,24 @@ export function connectivityOf({ links, cables, accessPoints }: SimWorld): Conne
   return address.startsWith(subnet) || address === simIpv6Address ? (source?.internet ?? 'none') : 'limited';
 }
 
-const unknownNetwork = { connectivity: 'unknown', devices: [], profiles: [], visible: [] } as const;
+const unknownNetwork = {
+  connectivity: 'unknown',
+  checkedAt: null,
+  nameServers: [],
+  devices: [],
+  profiles: [],
+  visible: [],
+} as const;
 
 export function observe(world: SimWorld): NetworkState {
-  const { manager, radios, cables, profiles, visible } = world;
+  const { manager, radios, cables, profiles, visible, links } = world;
   if (manager !== 'ready') return { ...unknownNetwork, manager, version: manager === 'too-old' ? '1.20.0' : '' };
   return {
     manager,
     version: '1.42.4',
     connectivity: connectivityOf(world),
+    checkedAt: null,
+    nameServers: links.size > 0 ? [`${subnet}1`] : [],
     devices: [
       ...radios.map((name) => deviceOf(world, name, 'wifi')),
       ...cables.map(({ interface: name }) => deviceOf(world, name, 'wired')),

@@ -30,11 +30,14 @@ import {
 const joinMs = 3_000;
 const wrongPasswordMs = 10_000;
 const notFoundMs = 5_000;
-const noAddressMs = 45_000;
 const scanMs = 2_000;
 /** Until the kernel writes a new file to the disk. */
 const flushMs = 30_000;
 const countryMs = 200;
+/** NetworkManager answers at once and takes the link down later: until then it carries traffic. */
+const deactivateMs = 3_000;
+/** The end of a checkpoint. */
+const checkpointMs = 1_000;
 
 /** The network of a simulated machine, with the access points and cables around it. */
 export class SimNetwork implements Network {
@@ -50,11 +53,29 @@ export class SimNetwork implements Network {
   unknownCountries: readonly string[] = [];
   /** Countries that forbid the channel of the hotspot. */
   forbidding: readonly string[] = [];
+  /** Clients that are connected to the hotspot. */
+  clients = 0;
+  /** Why the hotspot cannot be kept from routing; empty: it can. */
+  readonly routing = new Cell('');
   /** Program that holds port 53; empty: none. */
   foreignDnsServer = '';
   /** Joins that were started by `join`, in order, by SSID or interface. */
   readonly joins: string[] = [];
+  /** NetworkManager checks the way to the internet itself. Debian's, as installed, does not. */
+  isChecking = false;
+  /** How long a hotspot takes to start, and a join without an address to be given up. */
+  hotspotStartMs = joinMs;
+  noAddressMs = 45_000;
+  /** It runs, and answers no question: as after SIGSTOP. */
+  isSilent = false;
+  /** Number of checks of the way to the internet. */
+  checks = 0;
   readonly #clock: Clock;
+  #probed: { links: string; connectivity: Connectivity; at: number | null } = {
+    links: '',
+    connectivity: 'unknown',
+    at: null,
+  };
   #manager: NetworkState['manager'] = 'ready';
   #isRunning = false;
   #accessPoints: readonly SimAccessPoint[] = [];
@@ -64,6 +85,8 @@ export class SimNetwork implements Network {
   #links: ReadonlyMap<string, SimLink> = new Map();
   #visible: readonly VisibleNetwork[] = [];
   #busy = new Set<string>();
+  /** Interfaces whose link goes down soon. */
+  readonly #ending = new Set<string>();
   #hotspot: Hotspot | undefined;
   #checkpoint = new AbortController();
   #uuids = 0;
@@ -72,7 +95,7 @@ export class SimNetwork implements Network {
   constructor(clock: Clock, { radios = ['wlan0'] }: { radios?: readonly string[] } = {}) {
     this.#clock = clock;
     this.#radios = radios;
-    this.state = new Cell<NetworkState>({ ...observe(this.#world), manager: 'starting', version: '' });
+    this.state = new Cell<NetworkState>({ ...this.#observed(), manager: 'starting', version: '' });
   }
 
   // The world around the machine
@@ -122,10 +145,12 @@ export class SimNetwork implements Network {
     this.#links = new Map();
     this.#visible = [];
     this.#busy = new Set();
+    this.#ending.clear();
     this.#hotspot = undefined;
     this.#isRunning = false;
     this.country = '00';
-    this.state.set({ ...observe(this.#world), manager: 'starting', version: '' });
+    this.#probed = { links: '', connectivity: 'unknown', at: null };
+    this.state.set({ ...this.#observed(), manager: 'starting', version: '' });
   }
 
   /** SSID of the hotspot that phones see; undefined: none. */
@@ -160,8 +185,15 @@ export class SimNetwork implements Network {
   }
 
   async checkConnectivity(signal: AbortSignal): Promise<Connectivity> {
+    this.checks++;
     await this.#clock.sleep(500, signal);
-    return connectivityOf(this.#world);
+    this.#setProbed(connectivityOf(this.#world));
+    return this.#probed.connectivity;
+  }
+
+  confirmConnectivity(): boolean {
+    if (!this.isChecking) this.#setProbed('full');
+    return !this.isChecking;
   }
 
   async save(profile: NewProfile, uuid?: string): Promise<string> {
@@ -175,6 +207,7 @@ export class SimNetwork implements Network {
     if (!this.#profiles.some((one) => one.uuid === uuid)) return;
     this.#owned(uuid);
     this.#profiles = this.#profiles.filter((one) => one.uuid !== uuid);
+    for (const [device, link] of this.#links) if (link.profile === uuid) void this.#deactivate(device, link);
     this.#changed();
   }
 
@@ -190,16 +223,18 @@ export class SimNetwork implements Network {
     if (device === undefined) return { ok: false, reason: 'device-gone', detail: 'no device fits' };
     this.joins.push(profile.ssid || device);
     if (this.#hotspot?.interface === device) await this.stopHotspot();
-    this.#unlink(device);
+    const old = this.#links.get(device);
+    if (old) await this.#deactivate(device, old, signal);
     this.#busy.add(device);
     this.#changed();
     const failure = failureOf(this.#world, profile, device);
-    await this.#clock.sleep(failure ? (durationOf[failure] ?? joinMs) : joinMs, signal);
+    const failureMs = failure === 'no-address' ? this.noAddressMs : failure && durationOf[failure];
+    await this.#clock.sleep(failureMs ?? joinMs, signal);
     this.#busy.delete(device);
     const reason = failure ?? failureOf(this.#world, profile, device);
     if (signal.aborted || reason) {
       this.#changed();
-      return { ok: false, reason: reason ?? 'failed', detail: reason ?? 'aborted' };
+      return { ok: false, reason: reason ?? 'timed-out', detail: reason ?? 'aborted' };
     }
     this.#connect(device, profile);
     return { ok: true };
@@ -211,7 +246,7 @@ export class SimNetwork implements Network {
       return { ok: false, reason: 'no-radio', detail: `there is no ${hotspot.interface}` };
     if (this.foreignDnsServer !== '') return { ok: false, reason: 'foreign', detail: this.foreignDnsServer };
     this.files.add('hotspot names');
-    await this.#clock.sleep(joinMs, signal);
+    await this.#clock.sleep(this.hotspotStartMs, signal);
     this.#unlink(hotspot.interface);
     this.#hotspot = hotspot;
     this.isRedirecting = hotspot.isRedirecting;
@@ -220,10 +255,17 @@ export class SimNetwork implements Network {
   }
 
   async stopHotspot(): Promise<void> {
-    if (!this.#hotspot) return;
+    if (!this.#hotspot || !this.#isRunning || this.#manager !== 'ready') return;
     this.#hotspot = undefined;
     this.#changed();
   }
+
+  async keepHotspot(signal: AbortSignal): Promise<string> {
+    while (!signal.aborted && this.routing.get() === '') await this.routing.changed(signal);
+    return signal.aborted ? '' : this.routing.get();
+  }
+
+  hotspotClients = async (): Promise<number> => (this.#hotspot ? this.clients : 0);
 
   async checkpoint(seconds: number): Promise<Checkpoint> {
     this.#ready();
@@ -235,13 +277,18 @@ export class SimNetwork implements Network {
     const rollBack = async (): Promise<void> => {
       if (over.signal.aborted) return;
       over.abort();
+      await this.#clock.sleep(checkpointMs);
       const others = this.#profiles.filter(({ uuid }) => known.has(uuid) && !used.has(uuid));
+      const changed = profiles.filter((one) => used.has(one.uuid) && !this.#profiles.includes(one));
       this.#profiles = [...others, ...profiles.filter(({ uuid }) => used.has(uuid))];
-      this.#links = links;
+      for (const [device, { profile: uuid }] of links)
+        if (this.#links.get(device)?.profile !== uuid || changed.some((one) => one.uuid === uuid))
+          void this.#activate(device, uuid);
       this.#changed();
     };
     void this.#clock.sleep(seconds * 1000, over.signal).then(rollBack);
     const confirm = async (): Promise<boolean> => {
+      await this.#clock.sleep(checkpointMs);
       const isRolledBack = over.signal.aborted;
       over.abort();
       return !isRolledBack;
@@ -254,6 +301,14 @@ export class SimNetwork implements Network {
     this.powerSave = isOn;
     if (isOn === null) this.files.delete('power save');
     else this.files.add('power save');
+  }
+
+  async isAnswering(): Promise<boolean> {
+    return this.#manager === 'ready' && !this.isSilent;
+  }
+
+  async isPowerSaving(interfaceName: string): Promise<boolean | undefined> {
+    return this.#radios.includes(interfaceName) ? (this.powerSave ?? true) : undefined;
   }
 
   async restoreFiles(): Promise<readonly RestoredFile[]> {
@@ -277,6 +332,24 @@ export class SimNetwork implements Network {
 
   hotspotProblem = async (): Promise<string> =>
     this.#hotspot && this.forbidding.includes(this.country) ? 'channel 36 (5180 MHz) is not allowed any more' : '';
+
+  #setProbed(connectivity: Connectivity): void {
+    this.#probed = { links: this.#linksNow, connectivity, at: this.#clock.now() };
+    this.#changed();
+  }
+
+  get #linksNow(): string {
+    return JSON.stringify([...this.#links].map(([device, { profile }]) => [device, profile]));
+  }
+
+  #observed(): NetworkState {
+    const state = observe(this.#world);
+    if (state.manager !== 'ready') return state;
+    if (this.isChecking) return { ...state, checkedAt: this.#clock.now() };
+    const isKnown = this.#probed.links === this.#linksNow;
+    const { connectivity, at: checkedAt } = this.#probed;
+    return { ...state, ...(isKnown ? { connectivity, checkedAt } : { connectivity: 'unknown', checkedAt: null }) };
+  }
 
   // What NetworkManager does by itself
 
@@ -332,6 +405,23 @@ export class SimNetwork implements Network {
     this.#changed();
   }
 
+  /** The link stays up for a while. */
+  async #deactivate(device: string, link: SimLink, signal?: AbortSignal): Promise<void> {
+    this.#ending.add(device);
+    await this.#clock.sleep(deactivateMs, signal);
+    this.#ending.delete(device);
+    if (this.#links.get(device) === link) this.#unlink(device);
+    this.#changed();
+  }
+
+  /** Takes the device to this profile, as a rollback does. */
+  async #activate(device: string, uuid: string): Promise<void> {
+    const old = this.#links.get(device);
+    this.#busy.add(device);
+    if (old) await this.#deactivate(device, old);
+    await this.#connectLater(device, () => this.#profiles.find((one) => one.uuid === uuid));
+  }
+
   #unlink(device: string): void {
     const links = new Map(this.#links);
     links.delete(device);
@@ -343,9 +433,10 @@ export class SimNetwork implements Network {
     if (this.#hotspot && !this.#radios.includes(this.#hotspot.interface)) this.#hotspot = undefined;
     for (const [device, link] of this.#links) {
       const profile = this.#profiles.find((one) => one.uuid === link.profile);
-      if (!profile || failureOf(this.#world, profile, device) !== undefined) this.#unlink(device);
+      const isCut = profile ? failureOf(this.#world, profile, device) !== undefined : !this.#ending.has(device);
+      if (isCut) this.#unlink(device);
     }
-    if (this.#isRunning) this.state.set(observe(this.#world));
+    if (this.#isRunning) this.state.set(this.#observed());
     if (this.#manager === 'ready') this.#autoconnect();
   }
 
@@ -367,7 +458,9 @@ export class SimNetwork implements Network {
     await this.#clock.sleep(joinMs);
     if (!this.#busy.delete(device)) return; // the power failed
     const profile = next();
-    if (profile && this.#isFree(device)) this.#connect(device, profile);
+    if (profile && this.#isFree(device) && failureOf(this.#world, profile, device) === undefined)
+      this.#connect(device, profile);
+    else this.#changed();
   }
 
   #isFree(device: string): boolean {
@@ -392,5 +485,4 @@ export class SimNetwork implements Network {
 const durationOf: Partial<Record<JoinFailure, number>> = {
   'wrong-password': wrongPasswordMs,
   'not-found': notFoundMs,
-  'no-address': noAddressMs,
 };

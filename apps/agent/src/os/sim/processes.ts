@@ -25,6 +25,8 @@ export class SimProcesses {
   remembersEnds = false;
   /** Foreign processes, not started by an agent. */
   foreign: (ProcessInfo & { program: string; port: number })[] = [];
+  /** The code of the error with which starts fail; undefined: they do not. */
+  refusesStart: 'EMFILE' | 'ENFILE' | undefined;
   /** What the agent gave to the process that it started last. */
   lastEnvironment: Readonly<Record<string, string>> = {};
   #lastPid = 100;
@@ -64,6 +66,8 @@ export class SimProcesses {
       foreignProcesses: async (program) => this.foreign.filter((s) => s.program === program),
       listener: async (port) => this.foreign.find((s) => s.port === port),
       start: async ({ program, env, stdoutFile, stderrFile }) => {
+        if (this.refusesStart !== undefined)
+          throw Object.assign(new Error(`spawn ${this.refusesStart}`), { code: this.refusesStart });
         const script = this.#script(program);
         if (script === undefined) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });
         this.lastEnvironment = env;

@@ -1,7 +1,7 @@
 import type { RestartDecision } from '../../state/may-restart.ts';
 import type { Failure, UpdateAttempt } from '../../state/state.ts';
 import { isQuarantined, isSameContent } from '../../state/trial-file.ts';
-import { wantedId, type Goal, type Have } from './program-version.ts';
+import { isNotFetched, wantedId, type Goal, type Have } from './program-version.ts';
 import { customVersion, shownAsked, shownVersion, type BuildUrls } from '../../state/version-names.ts';
 
 type Seen = Pick<Have, 'linked' | 'running' | 'trial' | 'quarantined'>;
@@ -62,7 +62,7 @@ export function whyOf(
     elsewhere === ''
       ? `No version of ${name} is installed.`
       : `${elsewhere} runs and is not installed: it was not started from bin/${name}, so it never replaces itself.`;
-  const runs = now === null ? none : `${shown(now)} is used.`;
+  const runs = now === null ? none : `${shown(now)} is ${running === null ? 'installed' : 'used'}.`;
   if (!want) return now === null ? runs : `${runs} The management server names no version.`;
   const id = wantedId(goal, have);
   const wanted = want.is === 'installed' ? shown(want.id) : shownAsked(want.release, id, urls);
@@ -81,7 +81,9 @@ export function whyOf(
     return `${asked} is used, as asked for.`;
   }
   if (id !== null && linked === id) {
-    if (running === null) return `${asked} is installed, as asked for, and starts next.`;
+    if (running === null && goal.isDisabled)
+      return `${asked} is installed, as asked for, and does not run: disable_platform_server is true.`;
+    if (running === null) return `${asked} is installed, as asked for, and does not run now.`;
     return `${runs} ${asked} is installed and is used from the next restart on.${sentence(wait?.reason)}`;
   }
   if (id !== null && have.versions.some((v) => v.id === id)) {
@@ -89,6 +91,8 @@ export function whyOf(
       return `${runs} ${asked} is downloaded but not used: this agent was not started from bin/${name}.`;
     return `${runs} ${asked} is downloaded.`;
   }
+  if (isNotFetched(goal))
+    return `${runs} ${asked} is wanted, and not downloaded while disable_platform_server is true.`;
   if (want.is === 'installed') return `${runs} ${asked} is not on this machine any more.`;
   if (!have.mayActivate)
     return elsewhere === ''

@@ -27,6 +27,7 @@ const goal = (of: Release | string | undefined, more: Partial<Goal> = {}): Goal 
         ? { is: 'installed', id: of }
         : { is: 'release', release: of },
   revision: 1,
+  configSha256: '',
   pin: '',
   isUrgent: false,
   clearance: 0,
@@ -70,6 +71,19 @@ const rows: [name: string, goal: Goal, have: Have, steps: string][] = [
   ['it failed a moment ago', goal(release('1.0.0')), have({ isHeldBack: true }), ''],
   ['downloaded', goal(release('1.0.0')), have({ versions: sized(a) }), `activate ${a}`],
   ['in use', goal(release('1.0.0')), have({ versions: sized(a), linked: a, running: a, mayRestart: true }), ''],
+  ['nothing is there, and it is disabled', goal(release('1.0.0'), { isDisabled: true }), have({}), ''],
+  [
+    'nothing is there, it is disabled, and an operator pinned it',
+    goal(release('1.0.0'), { isDisabled: true, pin: '1.0.0' }),
+    have({}),
+    'download 1.0.0',
+  ],
+  [
+    'it is disabled, and there',
+    goal(b11, { isDisabled: true }),
+    have({ versions: sized(a, b), linked: a }),
+    `activate ${b}`,
+  ],
   ['a newer one', goal(b11), have({ versions: sized(a), linked: a, running: a }), 'download 1.1.0'],
   ['it is there', goal(b11), have({ versions: sized(a, b), linked: a, running: a }), `activate ${b}`],
   ['not started from bin/', goal(b11), have({ versions: sized(a, b), linked: a, mayActivate: false }), ''],
@@ -298,6 +312,7 @@ const mine = release('customURL', '', {
   url: 'https://me:pw@builds.example/mine?token=t',
   wish: 'https://me:pw@builds.example/mine?token=t',
 });
+const disabled = { isDisabled: true };
 const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; wait?: RestartDecision }][] = [
   [goal(undefined), have({}), 'No version of platform-server is installed.'],
   [goal(undefined), have({ linked: a, running: a }), '1.0.0 is used. The management server names no version.'],
@@ -326,7 +341,7 @@ const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; 
   [
     goal(b11),
     have({ linked: a, running: null, versions: sized(a, b), mayActivate: false }),
-    '1.0.0 is used. 1.1.0 (stable) is downloaded but not used: this agent was not started from bin/platform-server.',
+    '1.0.0 is installed. 1.1.0 (stable) is downloaded but not used: this agent was not started from bin/platform-server.',
   ],
   [
     goal(b11),
@@ -344,6 +359,21 @@ const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; 
     have({ linked: b, running: a, versions: sized(a, b) }),
     '1.0.0 is used. 1.1.0 (stable) is installed and is used from the next restart on. It waits for the window Fri 02:00 UTC.',
     { wait: { is: 'denied', reason: 'it waits for the window Fri 02:00 UTC', untilWall: 1 } },
+  ],
+  [
+    goal(b11),
+    have({ linked: b, running: null, versions: sized(b) }),
+    '1.1.0 (stable) is installed, as asked for, and does not run now.',
+  ],
+  [
+    goal(b11, disabled),
+    have({ linked: b, running: null, versions: sized(b) }),
+    '1.1.0 (stable) is installed, as asked for, and does not run: disable_platform_server is true.',
+  ],
+  [
+    goal(b11, disabled),
+    have({}),
+    'No version of platform-server is installed. 1.1.0 (stable) is wanted, and not downloaded while disable_platform_server is true.',
   ],
   [
     goal(mine),

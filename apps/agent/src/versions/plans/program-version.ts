@@ -1,15 +1,13 @@
-import { idOf, type Release } from '../../state/state.ts';
+import { idOf, type ConfigContent, type Release } from '../../state/state.ts';
 import { isQuarantined, isSameContent, type Bad, type Trial } from '../../state/trial-file.ts';
 
-/** The desired state of one program. Replaced whole. */
-export interface Goal {
+/** The desired state of one program, and the configuration that names it. Replaced whole. */
+export interface Goal extends ConfigContent {
   want:
     | { is: 'release'; release: Release }
     /** An operator on the machine chose an installed version. */
     | { is: 'installed'; id: string }
     | undefined;
-  /** Revision of the configuration that names it. */
-  revision: number;
   /** The version that an operator pinned on the machine; empty: the management server decides. */
   pin: string;
   /** An operator waits for it: the restart does not wait for a window or the server's consent. */
@@ -17,6 +15,8 @@ export interface Goal {
   clearance: number;
   /** The management server answered in this run. */
   isFresh: boolean;
+  /** The configuration disables the program: nothing is downloaded for it, unless an operator pins a version. */
+  isDisabled?: boolean;
 }
 
 export interface Have {
@@ -80,7 +80,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   if (!want) return goal.isFresh ? [...away, ...unstaged(have, null, clearance), ...forgotten(have)] : away;
   const mustFetch = want.is === 'release' && (id === null || !ids.has(id));
   const isBad = id !== null && isQuarantined(quarantined, id, clearance) !== undefined;
-  if (mustFetch && !have.mayActivate) return away; // the download would only fill the disk
+  if (mustFetch && (!have.mayActivate || isNotFetched(goal))) return away; // the download would only fill the disk
   if (mustFetch && !isBad) {
     const { version, url, sha256 } = want.release;
     const steps = id === null ? away : [...away, ...unstaged(have, id, clearance)];
@@ -92,6 +92,9 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   if (running !== null && running !== id && have.mayRestart) return [{ do: 'restart', from: running, to: id }];
   return [...spare(have, id), ...forgotten(have)];
 }
+
+/** Nothing runs a disabled program. An operator who pins a version on the machine wants to have it. */
+export const isNotFetched = ({ isDisabled = false, pin }: Goal): boolean => isDisabled && pin === '';
 
 const forgotten = ({ leftovers }: Have): Step[] => leftovers.map((part): Step => ({ do: 'forget', part }));
 

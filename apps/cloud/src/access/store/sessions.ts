@@ -41,14 +41,16 @@ export async function auditedOrganizations(db: Database, userId: string): Promis
   return rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
 }
 
+const nameOf = async (db: Database, userId: string): Promise<string> =>
+  (await db.selectFrom('person').select('name').where('id', '=', userId).executeTakeFirstOrThrow()).name;
+
 /** Audits an event of a user. @param entry - `actor`: the user if undefined. */
 export async function auditUser(
   db: Database,
   userId: string,
   entry: { actor?: string; action: string; details?: Record<string, string> },
 ): Promise<void> {
-  const { name } = await db.selectFrom('person').select('name').where('id', '=', userId).executeTakeFirstOrThrow();
-  const actor = entry.actor ?? `person ${name} (${userId})`;
+  const actor = entry.actor ?? `person ${await nameOf(db, userId)} (${userId})`;
   for (const orgId of await auditedOrganizations(db, userId))
     await audit(db, { ...entry, orgId, actor, subject: userId });
 }
@@ -62,6 +64,18 @@ export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
     .where('tokenHash', '=', tokenHash)
     .where('browserSession.expiresOn', '>', at(now))
     .executeTakeFirst();
+
+/** Name of the user whom a link signs in, without using it up. @returns undefined: the link is unknown, used or expired. */
+export async function findSignInLink(db: Database, token: string): Promise<string | undefined> {
+  const found = await db
+    .selectFrom('signInLink')
+    .select('personId as userId')
+    .where('tokenHash', '=', hashSecret(token))
+    .where('usedOn', 'is', null)
+    .where('expiresOn', '>', sql<number>`now()`)
+    .executeTakeFirst();
+  return found && nameOf(db, found.userId);
+}
 
 /** Consumes the link and starts a session. @returns undefined: the link is unknown, used or expired. */
 export async function exchangeSignInLink(

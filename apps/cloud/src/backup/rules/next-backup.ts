@@ -10,12 +10,20 @@ export type BackupTimes = {
   now: number;
 };
 
-/** Time until the next attempt. A clock that jumped does not put it off for longer than the interval. */
+/** Time servers correct a clock by less. */
+const skewMs = 60_000;
+/** A time of the future comes from a clock that was wrong: it says nothing of now. */
+const isPast = (time: number | undefined, now: number): time is number => time !== undefined && time <= now + skewMs;
+
+/** Time until the next attempt. */
 export function msToNextBackup({ everyMs, last, failed, now }: BackupTimes): number {
   const retryMs = Math.min(everyMs, hourMs);
-  const dueAt = Math.max(last === undefined ? now : last + everyMs, failed === undefined ? now : failed + retryMs);
-  return Math.min(Math.max(0, dueAt - now), everyMs);
+  const dueAt = Math.max(isPast(last, now) ? last + everyMs : now, isPast(failed, now) ? failed + retryMs : now);
+  return Math.max(0, dueAt - now);
 }
+
+/** A backup counts for this many intervals. */
+export const validIntervals = 2;
 
 /** Why an operator must look; undefined: a backup is as new as it should be. */
 export function backupProblem(of: BackupTimes & { error: string | undefined }): string | undefined {
@@ -23,7 +31,9 @@ export function backupProblem(of: BackupTimes & { error: string | undefined }): 
   const newest =
     last === undefined ? 'There is no backup yet' : `The newest backup is of ${new Date(last).toISOString()}`;
   if (error !== undefined) return `${newest}. The last attempt failed: ${error}`;
-  if (last !== undefined && now - last > 2 * everyMs) return `${newest}, which is more than twice the interval ago`;
+  if (last === undefined) return undefined;
+  if (!isPast(last, now)) return `${newest}, which is in the future: the clock was wrong then or is wrong now`;
+  if (now - last > validIntervals * everyMs) return `${newest}, which is more than twice the interval ago`;
   return undefined;
 }
 
@@ -32,4 +42,4 @@ const timerMs = hourMs / 2;
 
 /** Whether a timer of the host makes a backup now. */
 export const isDue = ({ everyMs, last, now }: Pick<BackupTimes, 'everyMs' | 'last' | 'now'>): boolean =>
-  last === undefined || last > now || now - last >= everyMs - Math.min(timerMs, everyMs);
+  !isPast(last, now) || now - last >= everyMs - Math.min(timerMs, everyMs);

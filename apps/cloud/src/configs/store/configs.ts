@@ -37,6 +37,20 @@ export async function findConfig(db: Database, partId: string, revision = 0): Pr
   return row ?? (revision === 0 ? emptyConfig : undefined);
 }
 
+/** The newest revision of a part that has this content; 0: none. @returns numbers in the order of the contents. */
+export async function findRevisionsOf(
+  db: Database,
+  contents: readonly { partId: string; sha256: Uint8Array }[],
+): Promise<number[]> {
+  const { rows } = await sql<{ place: number; revision: number }>`
+    select content.place, coalesce(max(saved.revision), 0)::bigint as revision
+      from unnest(${contents.map(({ partId }) => partId)}::uuid[], ${contents.map(({ sha256 }) => Buffer.from(sha256))}::bytea[])
+        with ordinality content(part_id, sha256, place)
+      left join config_revision saved on saved.part_id = content.part_id and saved.sha256 = content.sha256
+     group by content.place order by content.place`.execute(db);
+  return rows.map(({ revision }) => revision);
+}
+
 /** A revision without its text, which may be large. */
 export type SavedRevision = Omit<ConfigRow, 'text' | 'config'>;
 

@@ -28,7 +28,9 @@ export const writeUpload = (
     // After the datum, because deletions lock in this order, too.
     await noteBlob(trx, upload.orgId, blob);
     if (isNew) await insertAnnotations(trx, { orgId: upload.orgId, id }, upload);
-    for (const dataset of before?.without ?? datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
+    // A capture that comes again was added to its datasets with the first one; a user may have removed it since.
+    const without = before?.without ?? (isNew || upload.repeats?.is !== 'capture' ? datasets : []);
+    for (const dataset of without) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
     return { orgId: upload.orgId, id, locationId, existed: before !== undefined };
   });
 

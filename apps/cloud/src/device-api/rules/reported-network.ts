@@ -4,6 +4,7 @@ import type { AgentReport, HostFacts, NetworkReport } from '@platform/contract/g
 const mostLinks = 16;
 const mostAddresses = 8;
 const mostAttempts = 10;
+const mostWaiting = 10;
 const mostText = 500;
 /** A network name has at most 32 bytes; an interface name and an address are shorter than this. */
 const mostName = 64;
@@ -32,6 +33,8 @@ const boundedNetwork = (network: NetworkReport): NetworkReport => ({
   why: text(network.why),
   next: text(network.next),
   hotspotSsid: name(network.hotspotSsid),
+  hotspotWaiting: network.hotspotWaiting.slice(0, mostWaiting).map(name),
+  hotspotWaitingFor: text(network.hotspotWaitingFor),
   links: network.links.slice(0, mostLinks).map((link) => ({
     ...link,
     interface: name(link.interface),

@@ -9,6 +9,8 @@ export type NewLogRow = {
   sequence: number | null;
   /** Microseconds since 1970. */
   timeUs: number;
+  /** The line has no time of its own. */
+  isArrivalTime?: boolean;
   level: string;
   host: string;
   loggerName: string;
@@ -29,13 +31,15 @@ export type LogRow = {
 };
 
 /**
- * Inserts lines of many senders in one statement. Omits duplicates and lines of deleted parts. Notifies the tails of
- * each part once.
+ * Inserts lines of many senders in one statement. Omits lines whose identity is stored already and lines of deleted
+ * parts. Notifies the tails of each part once.
+ *
+ * @returns how many lines were inserted.
  */
-export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs: number): Promise<void> {
+export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs: number): Promise<number> {
   const days = new Map(rows.map((row) => [row, partitionDay(row.timeUs / 1000, nowMs)]));
   const column = (of: (row: NewLogRow) => string | number | null): string => arrayText(rows, of);
-  await sql`
+  const { rows: changed } = await sql<{ stored: number }>`
     with known as materialized (
       select id, org_id from part where id = any(${arrayText([...new Set(rows.map((row) => row.partId))], (id) => id)}::uuid[]) for key share
     ), stored as (
@@ -56,11 +60,13 @@ export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs
       order by n
       on conflict (part_id, boot_id, sequence, day) do nothing
       returning part_id)
-    select pg_notify('part_log', part_id::text) from (select distinct part_id from stored) changed`.execute(db);
+    select pg_notify('part_log', part_id::text), stored
+    from (select part_id, count(*)::integer as stored from stored group by part_id) changed`.execute(db);
+  return changed.reduce((sum, { stored }) => sum + stored, 0);
 }
 
 /** A PostgreSQL array literal. The driver's own conversion takes three times as long, which matters for log lines. */
-function arrayText<T>(values: readonly T[], of: (value: T) => string | number | null): string {
+export function arrayText<T>(values: readonly T[], of: (value: T) => string | number | null): string {
   const items = values.map((value) => {
     const item = of(value);
     if (item === null) return 'NULL';

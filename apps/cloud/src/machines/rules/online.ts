@@ -6,11 +6,14 @@ const missedChecks = 3;
 /** Tolerance for slow or held checks, so that the state does not flicker. */
 const slackMs = 2_000;
 
+/** How long a machine counts as online after its last check. */
+export const onlineForMs = (checkMs: number): number => missedChecks * checkMs + slackMs;
+
 /** @param lastSeen - ms since 1970; undefined: never. */
 export function onlineState(lastSeen: number | undefined, now: number, checkMs: number): Online {
   if (lastSeen === undefined) return 'awaiting setup';
   // A time in the future comes from a clock that was wrong, so it proves nothing about now.
-  return Math.abs(now - lastSeen) <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
+  return Math.abs(now - lastSeen) <= onlineForMs(checkMs) ? 'online' : 'offline';
 }
 
 /** The server may notice the end of a connection after the last report on another connection. */

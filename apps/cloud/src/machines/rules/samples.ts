@@ -18,31 +18,101 @@ const latest = 253_402_300_799;
 
 export interface SampleState {
   spoolId: string;
+  /** No stored sample of this spool has a higher sequence. */
   lastSequence: number;
   /** How many are stored today. */
   dayCount: number;
 }
 
-/** The samples of a batch that are not stored yet, with their times in seconds since 1970. Undefined: none. */
-export function newSamples(
-  batch: SampleBatch,
-  state: SampleState,
-): { batch: SampleBatch; firstTime: number; lastTime: number; lastSequence: number } | undefined {
-  const { spoolId } = batch;
-  const [first, start] = [Number(batch.firstSequence), Number(batch.start)];
+/** Samples that follow one another, to be stored in one row. */
+export interface SampleRun {
+  firstSequence: number;
+  lastSequence: number;
+  batch: SampleBatch;
+}
+
+export interface NewSampleRuns {
+  runs: readonly SampleRun[];
+  /** How many of them came under the sequence of a different sample. */
+  different: number;
+}
+
+/** A sample with its identity, and its time in seconds since 1970. */
+interface NumberedSample {
+  sequence: number;
+  second: number;
+  sample: DeviceSample;
+}
+
+/** The samples of a batch with their sequences. Undefined: the batch cannot be right. */
+export function numberedSamples({ spoolId, firstSequence, start, samples }: SampleBatch): NumberedSample[] | undefined {
+  const first = Number(firstSequence);
   if (spoolId === '' || spoolId.length > longestId || spoolId.includes('\0')) return undefined;
-  if (!Number.isSafeInteger(first) || first < 1 || batch.samples.length > mostPerBatch) return undefined;
-  const known = spoolId === state.spoolId ? Math.max(0, state.lastSequence - first + 1) : 0;
-  const samples = batch.samples.slice(known).slice(0, Math.max(0, mostSamplesPerDay - state.dayCount));
-  if (samples.length === 0) return undefined;
-  const times = samples.map(({ seconds }) => start + seconds);
-  const [firstTime, lastTime] = [Math.min(...times), Math.max(...times)];
-  if (lastTime > latest) return undefined;
-  const message = create(SampleBatchSchema, {
-    start: BigInt(firstTime),
-    samples: samples.map((sample, i) => ({ ...sample, seconds: times[i]! - firstTime })),
+  if (!Number.isSafeInteger(first) || first < 1 || samples.length === 0 || samples.length > mostPerBatch)
+    return undefined;
+  const numbered = samples.map((sample, i) => ({
+    sequence: first + i,
+    second: Number(start) + sample.seconds,
+    sample,
+  }));
+  return numbered.every(({ second }) => second <= latest) ? numbered : undefined;
+}
+
+/**
+ * The samples that are not stored yet. A sample under the sequence of a different one is new: a process was resumed
+ * twice from a snapshot of its memory.
+ *
+ * @param stored - rows of the same spool with any of these sequences
+ */
+export function newSamples(
+  samples: readonly NumberedSample[],
+  stored: readonly SampleRun[],
+  room: number,
+): NewSampleRuns {
+  const known = Map.groupBy(stored.flatMap(samplesOf), ({ sequence }) => sequence);
+  const fresh = samples
+    .filter((sample) => !known.get(sample.sequence)?.some((one) => isSameSample(one, sample)))
+    .slice(0, Math.max(0, room));
+  const runs: NumberedSample[][] = [];
+  for (const sample of fresh) {
+    const last = runs.at(-1);
+    if (last?.at(-1)?.sequence === sample.sequence - 1) last.push(sample);
+    else runs.push([sample]);
+  }
+  return { runs: runs.map(runOf), different: fresh.filter(({ sequence }) => known.has(sequence)).length };
+}
+
+function runOf(samples: readonly NumberedSample[]): SampleRun {
+  const start = samples.reduce((least, { second }) => Math.min(least, second), Infinity);
+  const batch = create(SampleBatchSchema, {
+    start: BigInt(start),
+    samples: samples.map(({ sample, second }) => ({ ...sample, seconds: second - start })),
   });
-  return { batch: message, firstTime, lastTime, lastSequence: first + batch.samples.length - 1 };
+  return { firstSequence: samples[0]!.sequence, lastSequence: samples.at(-1)!.sequence, batch };
+}
+
+const samplesOf = ({ firstSequence, batch }: SampleRun): NumberedSample[] =>
+  batch.samples.map((sample, i) => ({
+    sequence: firstSequence + i,
+    second: Number(batch.start) + sample.seconds,
+    sample,
+  }));
+
+/** An agent corrects the time of a sample when it learns the right one. */
+const correctedSeconds = 60;
+
+function isSameSample(a: NumberedSample, b: NumberedSample): boolean {
+  const isEstimated = a.sample.timeEstimated || b.sample.timeEstimated;
+  return (
+    (isEstimated || Math.abs(a.second - b.second) <= correctedSeconds) &&
+    Object.values(values).every((read) => read(a.sample) === read(b.sample))
+  );
+}
+
+/** First and last time of a batch, in seconds since 1970. */
+export function spanOf({ start, samples }: SampleBatch): { firstTime: number; lastTime: number } {
+  const times = samples.map(({ seconds }) => Number(start) + seconds);
+  return { firstTime: Math.min(...times), lastTime: Math.max(...times) };
 }
 
 type Answered = MessageInitShape<typeof MachineSampleSchema>;

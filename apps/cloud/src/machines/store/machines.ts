@@ -32,7 +32,16 @@ export type PartRow = {
   systemUpgradeRequestedOn: number | null;
   /** Null: no migration from another product's agent to ours was requested, or it has completed. */
   migrationRequestedOn: number | null;
+  /** Log lines that came under the identity of another line. */
+  repeatedLines: number;
+  repeatedLinesOn: number | null;
+  /** Samples that came under the identity of another sample. */
+  repeatedSamples: number;
+  repeatedSamplesOn: number | null;
   uninstalledOn: number | null;
+  /** Hash of the newest saved configuration; null: none was saved. */
+  configSha256: Buffer | null;
+  configSavedOn: number | null;
 };
 
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
@@ -42,8 +51,13 @@ export const partRows = (db: Database) =>
     .selectFrom('part')
     .innerJoin('machine', 'machine.id', 'part.machineId')
     .innerJoin('location', 'location.id', 'machine.locationId')
+    .leftJoin('configRevision as saved', (join) =>
+      join.onRef('saved.partId', '=', 'part.id').onRef('saved.revision', '=', 'part.revision'),
+    )
     .selectAll('part')
     .select([
+      'saved.sha256 as configSha256',
+      'saved.savedOn as configSavedOn',
       'machine.name as machineName',
       'machine.createdOn as machineCreatedOn',
       'machine.locationId',
@@ -151,6 +165,8 @@ export async function insertPart(db: Database, { sealingKey, ...part }: NewPart)
     quarantineClearedOn: null,
     systemUpgradeRequestedOn: null,
     migrationRequestedOn: null,
+    repeatedLinesOn: null,
+    repeatedSamplesOn: null,
     uninstalledOn: null,
   };
   await takingName(part.name, partOfMachine, () => db.insertInto('part').values(row).execute());

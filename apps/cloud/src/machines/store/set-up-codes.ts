@@ -4,7 +4,8 @@ import { newSetUpCode, similarSetUpCodes } from '@platform/contract/set-up-code'
 import { hashSecret } from '../../access/secrets.ts';
 import { at, type Database } from '../../database/database.ts';
 
-const hashOf = (key: Buffer, code: string): Buffer => createHmac('sha256', key).update(`set-up code ${code}`).digest();
+export const setUpCodeHash = (key: Buffer, code: string): Buffer =>
+  createHmac('sha256', key).update(`set-up code ${code}`).digest();
 
 /**
  * Replaces the code of a part.
@@ -18,7 +19,7 @@ export async function replaceSetUpCode(
 ): Promise<string> {
   const code = newSetUpCode(randomInt);
   const row = {
-    codeHash: hashOf(key, code),
+    codeHash: setUpCodeHash(key, code),
     createdOn: sql<number>`now()`,
     expiresOn: at(expiresOn),
     deviceHash: null,
@@ -49,7 +50,7 @@ export async function redeemSetUpCode(
   const { rows } = await sql<RedeemedCode>`
     with found as (
       select part_id, device_hash is null as is_first from set_up_code
-       where code_hash = ${hashOf(key, code)} and expires_on > ${at(now)}
+       where code_hash = ${setUpCodeHash(key, code)} and expires_on > ${at(now)}
          and (device_hash is null or device_hash = ${hash}) for update)
     update set_up_code
        set device_hash = ${hash}, redeemed_on = coalesce(redeemed_on, ${at(now)})
@@ -87,8 +88,8 @@ export async function findRefused(
   db: Database,
   { code, now, key }: { code: string; now: number; key: Buffer },
 ): Promise<{ partId: string; orgId: string; result: SetUpAttempt['result'] } | undefined> {
-  const own = hashOf(key, code);
-  const similar = similarSetUpCodes(code).map((one) => hashOf(key, one));
+  const own = setUpCodeHash(key, code);
+  const similar = similarSetUpCodes(code).map((one) => setUpCodeHash(key, one));
   const { rows } = await sql<{ partId: string; orgId: string; result: SetUpAttempt['result'] }>`
     select part_id, org_id,
            case when code_hash = ${own} and expires_on <= ${at(now)} then 'expired'

@@ -66,6 +66,25 @@ test('install.sh: of a download that was cut anywhere, nothing runs', () => {
   }
 });
 
+test('install.sh: a disk that fills during the download is named, with what is free and what is needed', () => {
+  const script = renderInstaller(template, values);
+  const on = (freeKib: number) => {
+    const disk = `df() { echo head; echo "/dev/sda1 1000 990 ${freeKib} 99% /data"; }`;
+    const call = 'must_fetch https://app.test/agent /nowhere/work/platform-agent';
+    const input = script.replace(/main "\$@"\s*$/, `fetch() { return 23; }; ${disk}; ${call}\n`);
+    return spawnSync('/bin/sh', ['-s'], { input, encoding: 'utf8' });
+  };
+  const full = on(10_240);
+  assert.equal(full.status, 2);
+  assert.match(
+    full.stderr,
+    /the disk of \/data is full: \/nowhere\/work has 10 MiB free, and 450 are needed\. Make room/,
+  );
+  const free = on(900_000);
+  assert.equal(free.status, 2);
+  assert.match(free.stderr, /could not be written, although the disk of \/data has 878 MiB free/);
+});
+
 test('install.sh: bad arguments end with 1, say what is wrong, and touch nothing', () => {
   const script = renderInstaller(template, values);
   const table: [args: string[], expected: RegExp][] = [

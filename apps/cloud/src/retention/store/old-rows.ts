@@ -60,8 +60,8 @@ export const partsWithRevisions = (
   db.selectFrom('part').select(['id', 'revision', 'report']).where('revision', '>', kept).orderBy('id').execute();
 
 /**
- * Deletes revisions older than the newest `kept` of a part. The last one of each day stays, and those that the machine
- * reported as applied.
+ * Deletes revisions older than the newest `kept` of a part. The last one of each day stays, and those whose number or
+ * content the machine reported as applied.
  */
 export async function pruneRevisions(
   db: Database,
@@ -71,17 +71,17 @@ export async function pruneRevisions(
 ): Promise<number> {
   const report = part.report ? fromBinary(AgentReportSchema, part.report) : undefined;
   const inUse = [report, ...(report?.slices ?? [])].map((one) => Number(one?.appliedRevision ?? 0n));
+  const contents = (report?.slices ?? []).map(({ configSha256 }) => Buffer.from(configSha256));
   return changed(
     await sql`
     with old as (
-      select revision, row_number() over (partition by (saved_on at time zone 'utc')::date order by revision desc) as place
+      select revision, sha256, row_number() over (partition by (saved_on at time zone 'utc')::date order by revision desc) as place
         from config_revision
        where part_id = ${part.id} and revision <= (
          select revision from config_revision where part_id = ${part.id} order by revision desc offset ${kept} limit 1)
     )
     delete from config_revision where part_id = ${part.id} and revision in (
-      select revision from old where place > 1 and revision <> all(${inUse}::bigint[]) order by revision limit ${limit})`.execute(
-      db,
-    ),
+      select revision from old where place > 1 and revision <> all(${inUse}::bigint[])
+        and sha256 <> all(${contents}::bytea[]) order by revision limit ${limit})`.execute(db),
   );
 }

@@ -1,0 +1,78 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type AgentRun, runLifeMs, sharingRuns } from './sharing-runs.ts';
+
+/** A run with its times as ages in ms: they hold for every clock. */
+export type StoredRun = Omit<AgentRun, 'firstSeen' | 'lastSent' | 'returnedOn'> & {
+  partId: string;
+  firstAgo: number;
+  sentAgo: number;
+  returnedAgo: number | null;
+};
+
+/** A split whose new machine no device has become yet. */
+export type OpenSplit = { partId: string; runId: Buffer; newPartId: string; machineId: string; name: string };
+
+/** The computers that share a part. Times are ms since 1970. */
+export type Sharing = { runs: readonly [AgentRun, AgentRun, ...AgentRun[]]; split: OpenSplit | undefined };
+
+export const sharedMinutes = runLifeMs / 60_000;
+
+/** @param now - ms since 1970. @returns undefined: it is not shared, as far as the runs show. */
+export function sharingOf(runs: readonly StoredRun[], split: OpenSplit | undefined, now: number): Sharing | undefined {
+  const found = sharingRuns(
+    runs.map(({ firstAgo, sentAgo, returnedAgo, ...run }) => ({
+      ...run,
+      firstSeen: now - firstAgo,
+      lastSent: now - sentAgo,
+      returnedOn: returnedAgo === null ? undefined : now - returnedAgo,
+    })),
+    now,
+  );
+  return found && { runs: found, split };
+}
+
+/** The computer that a split makes a machine of its own. */
+export const lastRun = ({ runs }: Sharing): AgentRun => runs.at(-1) ?? runs[1];
+
+export const sharingRunMessage = ({ hostname, address, linkAddresses, firstSeen, lastSent }: AgentRun) => ({
+  hostname,
+  address,
+  linkAddresses: [...linkAddresses],
+  firstSeen: timestampFromMs(Math.round(firstSeen)),
+  lastSeen: timestampFromMs(Math.round(lastSent)),
+});
+
+export const sharedIdentityMessage = ({ runs, split }: Sharing) => ({
+  runs: runs.map(sharingRunMessage),
+  since: timestampFromMs(Math.round(runs[1].firstSeen)),
+  splitMachineId: split?.machineId ?? '',
+  splitMachineName: split?.name ?? '',
+});
+
+const nameOf = ({ hostname }: AgentRun): string => hostname || 'a computer that has not reported its host name';
+
+/** "twin-a (192.0.2.7; its own addresses: 10.0.0.5/24)". */
+function placeOf(run: AgentRun): string {
+  const own = run.linkAddresses.filter((address) => address.split('/')[0] !== run.address);
+  const places = [run.address, ...(own.length > 0 ? [`its own addresses: ${own.join(', ')}`] : [])].filter(Boolean);
+  return `${nameOf(run)}${places.length > 0 ? ` (${places.join('; ')})` : ''}`;
+}
+
+export function sharingCondition(sharing: Sharing, name: string) {
+  const { runs, split } = sharing;
+  const [first] = runs;
+  const last = lastRun(sharing);
+  const { code, what, remedy } = new PlatformError('IDENTITY_SHARED', {
+    first: placeOf(first),
+    second: placeOf(last),
+    ...(runs.length > 2 && { more: runs.length - 2 }),
+    kept: nameOf(first),
+    ...(split && { split: `The one that appeared last becomes machine ${split.name} when it checks in again.` }),
+    name,
+    minutes: sharedMinutes,
+  });
+  const since = timestampFromMs(Math.round(runs[1].firstSeen));
+  return { code, severity: Severity.ERROR, message: what, remedy, since };
+}

@@ -1,0 +1,111 @@
+// When two runs of an agent are two computers, and when they are one that was restarted.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AgentRun, newTimes, noteSent, type RunTimes, runLifeMs, sentAt, sharingRuns } from './sharing-runs.ts';
+
+/** A check as the network delivers it, in seconds: the run, when it arrives, and the uptime of its agent when it was sent. */
+type Delivered = readonly [run: string, arrival: number, uptime: number];
+
+/** @returns the runs that share the part at `at` seconds; empty: it is not shared. */
+function sharedAfter(checks: readonly Delivered[], at = checks.at(-1)?.[1] ?? 0): string {
+  const runs: (AgentRun & { times: RunTimes })[] = [];
+  for (const [id, arrival, uptime] of checks) {
+    const now = arrival * 1000;
+    let run = runs.find((one) => one.id === id);
+    if (!run) {
+      const seen = { firstSeen: now, lastSent: now, returnedOn: undefined };
+      run = { id, ...seen, hostname: '', address: '', linkAddresses: [], times: newTimes() };
+      runs.push(run);
+    }
+    noteSent(run, runs, now, sentAt(run.times, now, uptime * 1000));
+  }
+  return (sharingRuns(runs, at * 1000) ?? []).map(({ id }) => id).join(' ');
+}
+
+/** An agent that started at `start` and checks in every 55 s from then to `end`. */
+const agent = (id: string, start: number, end: number, every = 55): Delivered[] =>
+  Array.from({ length: Math.floor((end - start) / every) + 1 }, (_, n) => [id, start + n * every, n * every]);
+const byArrival = (...all: readonly Delivered[][]): Delivered[] => all.flat().toSorted((a, b) => a[1] - b[1]);
+
+const never: Readonly<Record<string, readonly Delivered[]>> = {
+  'one agent': agent('a', 0, 3_600),
+  'agents that follow one another': byArrival(
+    ...['a', 'b', 'c', 'd'].map((id, n) => agent(id, n * 300, n * 300 + 290)),
+  ),
+  'a check of the old run that arrives after the new one began': byArrival(agent('a', 0, 300), agent('b', 303, 900), [
+    ['a', 320, 301],
+  ]),
+  'two late checks of the old run, with the new one in between': byArrival(
+    agent('a', 0, 300),
+    agent('b', 303, 900, 5),
+    [
+      ['a', 320, 299],
+      ['a', 340, 302],
+    ],
+  ),
+  'an agent that was only seen by one slow check before it was replaced': [
+    ['a', 14, 0.1],
+    ['b', 15, 0],
+    ['a', 29, 1],
+    ['b', 70, 55],
+    ['b', 125, 110],
+  ],
+  'a memory that was set back to before a restart': byArrival(
+    agent('a', 0, 600),
+    agent('b', 610, 700),
+    agent('a', 720, 4_000).map(([id, at, uptime]): Delivered => [id, at, uptime + 600]),
+  ),
+  'a machine that was suspended, and then restarted': byArrival(
+    agent('a', 0, 300),
+    agent('a', 30_000, 30_500).map(([id, at, uptime]): Delivered => [id, at, uptime + 300]),
+    agent('b', 30_600, 32_000),
+  ),
+  'twins that are never on at the same time': byArrival(
+    agent('a', 0, 500),
+    agent('b', 510, 1_000),
+    agent('c', 1_010, 2_000),
+  ),
+};
+for (const [name, checks] of Object.entries(never))
+  test(`not shared: ${name}`, () => {
+    for (let end = 1; end <= checks.length; end++) assert.equal(sharedAfter(checks.slice(0, end)), '');
+  });
+
+test('two computers that check in by turns are found within 3 minutes, however their checks interleave', () => {
+  for (let offset = 0; offset < 55; offset += 5) {
+    const checks = byArrival(agent('a', 0, 2_000), agent('b', 500 + offset, 2_000));
+    const found = checks.findIndex((_, n) => sharedAfter(checks.slice(0, n + 1)) !== '');
+    assert.ok(found > 0 && (checks[found]?.[1] ?? Infinity) - 500 - offset <= 180, `offset ${offset}`);
+    assert.equal(sharedAfter(checks), 'a b', 'by their first check');
+  }
+});
+
+test('a restart of one of them does not hide the other; a third one is listed', () => {
+  const restarted = byArrival(agent('a', 0, 1_000), agent('b', 300, 3_000), agent('c', 1_010, 3_000));
+  assert.equal(sharedAfter(restarted), 'b c');
+  assert.equal(sharedAfter(byArrival(agent('a', 0, 999), agent('b', 100, 999), agent('c', 200, 999))), 'a b c');
+});
+
+test('an earlier start of the same computer is not listed among those that share an identity', () => {
+  const checks = byArrival(agent('first start', 0, 300), agent('second start', 303, 850), agent('other', 400, 850));
+  assert.ok(850 - 275 < runLifeMs / 1000, 'the first start still counts as live');
+  assert.equal(sharedAfter(checks), 'second start other');
+});
+
+test('a suspended computer is found, too, once it is awake', () => {
+  const awake = agent('a', 30_000, 32_000).map(([id, at, uptime]): Delivered => [id, at, uptime + 300]);
+  assert.equal(sharedAfter(byArrival(agent('a', 0, 300), awake, agent('b', 29_900, 32_000))), 'a b');
+});
+
+test('it ends when one of them has not checked in for ten minutes', () => {
+  const checks = byArrival(agent('a', 0, 3_000), agent('b', 300, 1_000));
+  const last = (checks.findLast(([id]) => id === 'b')?.[1] ?? 0) + runLifeMs / 1000;
+  assert.equal(
+    sharedAfter(
+      checks.filter(([, at]) => at <= last),
+      last,
+    ),
+    'a b',
+  );
+  assert.equal(sharedAfter(checks, last + 60), '');
+});

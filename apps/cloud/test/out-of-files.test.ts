@@ -1,0 +1,71 @@
+// A server without a free file descriptor names it, and goes on when there is one again.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import http from 'node:http';
+import { test } from 'node:test';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { errorCodeOf } from '@platform/contract/errors';
+import { tempFolder } from '@platform/kit/testing';
+import { cloudProcess } from './process.ts';
+import { bearer } from './server.ts';
+
+test('without a free file descriptor, an upload is refused as temporary, with the limit', async () => {
+  await using folder = await tempFolder();
+  const cloud = cloudProcess(folder.path);
+  const ready = await cloud.ready;
+  assert.ok(ready, cloud.stderr());
+  // One connection that stays open: a new one would need a descriptor, too.
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const transport = (token = '') =>
+    createConnectTransport({
+      baseUrl: ready.url,
+      httpVersion: '1.1',
+      nodeOptions: { agent },
+      interceptors: token === '' ? [] : [bearer(token)],
+    });
+  const credentials = { type: 'api-key', payload: ready.api_key };
+  const { accessToken } = await createClient(AuthService, transport()).authenticate({
+    entity: ready.api_key_id,
+    credentials,
+  });
+  const fleet = createClient(FleetService, transport(accessToken));
+  const { machine } = await fleet.createMachine({ organizationId: ready.org_id, name: 'm' });
+  const sync = createClient(DataSyncService, transport(accessToken));
+  const upload = (text: string) =>
+    sync.dataCaptureUpload({
+      metadata: {
+        partId: machine?.partId ?? '',
+        componentName: 'camera',
+        type: DataType.BINARY_SENSOR,
+        fileExtension: '.jpg',
+      },
+      sensorContents: [{ data: { case: 'binary', value: new TextEncoder().encode(text) } }],
+    });
+  const limit = (files: number): void => {
+    const { status, stderr } = spawnSync('prlimit', ['--pid', String(cloud.pid), `--nofile=${files}:`]);
+    assert.equal(status, 0, String(stderr));
+  };
+  await upload('before');
+  const open = new Set(readdirSync(`/proc/${cloud.pid}/fd`).map(Number));
+  let free = 0;
+  while (open.has(free)) free++;
+  // A new descriptor takes the lowest free number, which the limit no longer allows.
+  limit(free);
+  const refusal = await upload('meanwhile').then(
+    () => assert.fail(`stored, although ${free} is the limit`),
+    (error: unknown) => ConnectError.from(error),
+  );
+  assert.equal(refusal.code, Code.Unavailable);
+  assert.equal(errorCodeOf(refusal), 'OUT_OF_FILES');
+  assert.match(refusal.rawMessage, /limit of open files and connections of this process.*LimitNOFILE/);
+  limit(4096);
+  await upload('after');
+  agent.destroy();
+  process.kill(cloud.pid, 'SIGTERM');
+  assert.equal(await cloud.exit, 0);
+});
