@@ -104,6 +104,7 @@ function pagesFor(on: TestServer, victim: Victim, authorization: string): Sent[]
     ['GET', '/readyz'],
     ['GET', '/metrics'],
     ['GET', '/sign-in?token=x'],
+    ['POST', '/sign-in'],
     ['POST', '/api/set-up-codes/redeem'],
     ['GET', `/api/json1/config?client=true&id=${victim.partId}`],
     ['GET', '/install.sh'],
