@@ -116,7 +116,9 @@ async function edits({ page, client }: Session, machine: WireMachine): Promise<v
   await writeConfig(page, { agent: { network_configuration: { user_idle_minutes: 9 } } });
   await client.fleetClient.saveConfig({ partId, configJson: '{"agent": {}}' });
   await page.getByText('The configuration was changed elsewhere').waitFor();
-  await button(page, /^Keep mine/).click();
+  await button(page, /^Compare and merge/).click();
+  await page.getByRole('radio', { name: 'Mine' }).check();
+  await button(page, 'Put the merged text into the editor').click();
   await button(page, /^Review and save/).click();
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved as revision 3').waitFor();

@@ -1,22 +1,42 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
-import { useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
+import { draftQueries } from './draft-store.ts';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { FailureNote, Loading } from './parts/messages.tsx';
 import { type Session, SessionContext } from './session.tsx';
 import { isSignedOut } from './view/failures.ts';
 
+const SignInAgain = lazy(async () => ({ default: (await import('./pages/sign-in-again.tsx')).SignInAgain }));
+
 /** The key under which the browser stores the chosen organization between visits. */
 const choiceKey = 'platform-organization';
 
-/** Shows the pages to signed-in users, and the sign-in page to others. */
+/** How often a page without a session asks whether the user has signed in, for example in another tab. */
+const signInPollMs = 3000;
+
+/**
+ * Shows the pages to signed-in users, and the sign-in page to others. A session that ends while a page is open shows the
+ * sign-in above it: what was typed stays.
+ */
 export function SessionGate({ children }: { children: ReactNode }) {
-  const who = useQuery(SessionService.method.whoAmI, {}, { retry: false, staleTime: 60_000 });
+  const who = useQuery(
+    SessionService.method.whoAmI,
+    {},
+    {
+      retry: false,
+      staleTime: 60_000,
+      refetchInterval: ({ state }) => isSignedOut(state.error) && signInPollMs,
+    },
+  );
+  const isOut = isSignedOut(who.error);
+  useRefetchAfter(isOut);
   const [chosen, setChosen] = useState(() => localStorage.getItem(choiceKey) ?? '');
   const leave = useMutation(SessionService.method.signOut, { onSettled: () => window.location.assign('/') });
   if (who.isPending) return <Loading />;
-  if (isSignedOut(who.error)) return <SignInPage />;
+  if (isOut && who.data === undefined) return <SignInPage />;
   if (who.data === undefined) {
     const again = (
       <button type="button" className="button" onClick={() => void who.refetch()}>
@@ -36,6 +56,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const organization = memberships.find((one) => one.organizationId === chosen) ?? memberships[0];
   if (organization === undefined) return <SignInPage isWithoutOrganization />;
   const session: Session = {
+    id,
     name: name || id,
     organization,
     organizations: memberships,
@@ -46,5 +67,26 @@ export function SessionGate({ children }: { children: ReactNode }) {
     },
     signOut: () => leave.mutate({}),
   };
-  return <SessionContext value={session}>{children}</SessionContext>;
+  // Another user who signs in gets pages of their own.
+  return (
+    <SessionContext key={id} value={session}>
+      {children}
+      {isOut && (
+        <Suspense>
+          <SignInAgain name={session.name} onSignOut={() => window.location.assign('/')} />
+        </Suspense>
+      )}
+    </SessionContext>
+  );
+}
+
+/** Loads again what failed, or stopped to refresh, without a session. */
+function useRefetchAfter(isOut: boolean): void {
+  const queries = useQueryClient();
+  const wasOut = useRef(false);
+  useEffect(() => {
+    if (wasOut.current && !isOut)
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== draftQueries });
+    wasOut.current = isOut;
+  }, [queries, isOut]);
 }

@@ -2,6 +2,8 @@ import type { Membership } from '@platform/contract/gen/platform/session/v1/sess
 import { createContext, useContext } from 'react';
 
 export interface Session {
+  /** The user or key that is signed in. */
+  id: string;
   name: string;
   organization: Membership;
   organizations: readonly Membership[];

@@ -1,12 +1,12 @@
 // Finds the secrets of a configuration, so that logs and files for users can mask them.
 import { type Json, isObject } from './json-object.ts';
 import { readAgent, sectionNames, sectionOf } from './config-reading.ts';
+import { looksSecret } from './secret-names.ts';
 
 /** Masking shorter texts would also mask unrelated text. */
 export const shortestSecret = 8;
 /** The last line of a key may be short, and is then no secret alone. */
 const shortestLine = 16;
-const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|auth)($|_)|apikey/i;
 
 /**
  * The secrets of `agent` objects (as users and other clients write them), longest first: password fields of the schema,

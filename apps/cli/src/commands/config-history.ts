@@ -23,12 +23,13 @@ export function configHistoryCommands(config: Command, run: Run): void {
             saved_by: one.savedBy,
             saved_on: isoTime(one.savedOn),
             sha256: one.sha256,
+            comment: one.comment,
           })),
         });
         if (shown.length === 0) return output.text('No configuration was saved yet.');
         output.table(
-          ['revision', 'saved by', 'saved on'],
-          shown.map((one) => [String(one.revision), one.savedBy, isoTime(one.savedOn) ?? '']),
+          ['revision', 'saved by', 'saved on', 'comment'],
+          shown.map((one) => [String(one.revision), one.savedBy, isoTime(one.savedOn) ?? '', printable(one.comment)]),
         );
         noteTruncated(output, truncated, 'revisions');
         output.note(`\nPrint one: platform config get ${printable(name)} --revision N`);
@@ -38,8 +39,9 @@ export function configHistoryCommands(config: Command, run: Run): void {
   config
     .command('rollback <machine> <revision>')
     .description('save an older revision again, as a new one; checked like any other')
+    .option('--comment <text>', 'why, for those who read the history later')
     .action(
-      run(async ({ connection, output }, name: string, wanted: string) => {
+      run(async ({ connection, output }, name: string, wanted: string, options: { comment?: string }) => {
         const open = await connection();
         const { partId } = await findMachine(open, name);
         const number = BigInt(wholeNumber('revision', wanted, { min: 1 }));
@@ -57,6 +59,7 @@ export function configHistoryCommands(config: Command, run: Run): void {
           partId,
           configJson: old.configJson,
           expectedRevision: current.revision,
+          comment: options.comment ?? `Restores revision ${number}.`,
         });
         reportSaved(output, saved, `Revision ${number} is in force again, saved as revision ${saved.revision}.`);
       }),

@@ -57,13 +57,14 @@ function setCommand(config: Command, run: Run): void {
     .description('save a configuration from a JSON file (- is standard input); refused whole when anything is wrong')
     .option('--expect-revision <n>', 'refuse if another revision was saved meanwhile')
     .option('--check', 'only check, save nothing')
+    .option('--comment <text>', 'why, for those who read the history later')
     .action(
       run(
         async (
           { connection, output },
           name: string,
           file: string,
-          options: { expectRevision?: string; check?: boolean },
+          options: { expectRevision?: string; check?: boolean; comment?: string },
         ) => {
           const open = await connection();
           const { partId } = await findMachine(open, name);
@@ -83,7 +84,12 @@ function setCommand(config: Command, run: Run): void {
               ? current.revision
               : BigInt(wholeNumber('--expect-revision', options.expectRevision));
           const { text: withPins, kept } = keptPins(current.configJson, configJson);
-          const saved = await open.client.fleetClient.saveConfig({ partId, configJson: withPins, expectedRevision });
+          const saved = await open.client.fleetClient.saveConfig({
+            partId,
+            configJson: withPins,
+            expectedRevision,
+            comment: options.comment ?? '',
+          });
           for (const [pinned, version] of kept) {
             output.note(
               `Kept the pin of ${pinned} at ${printable(version)}. Take it out with: platform machine unpin ${printable(name)} ${pinned}`,

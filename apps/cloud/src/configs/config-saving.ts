@@ -6,6 +6,7 @@ import { duplicateKeys } from '@platform/contract/config-duplicates';
 import { effectProblems } from '@platform/contract/config-effect';
 import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
+import { nameProblem } from '@platform/contract/names';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { forbiddenNames } from './new-names.ts';
 import { packageProblems } from './package-problems.ts';
@@ -110,6 +111,16 @@ const unreadable = (path: string): Problem => ({
   severity: 'error',
 });
 
+const longestComment = 500;
+
+/** @throws PlatformError INVALID_ARGUMENT */
+function checkedComment(comment: string): string {
+  const problem = nameProblem(comment, longestComment);
+  if (problem === undefined) return comment;
+  const limit = `a text of at most ${longestComment} characters on one line: ${problem}`;
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'comment', value: JSON.stringify(comment.slice(0, 40)), limit });
+}
+
 /**
  * Checks and saves the next revision. Saves nothing if there is an error.
  *
@@ -119,15 +130,16 @@ export async function saveConfig(
   { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseCache },
   caller: Caller,
   part: PartRow,
-  text: string,
+  { text, comment = '' }: { text: string; comment?: string },
   expected: Expected,
 ): Promise<{ revision: number; problems: Problem[] }> {
+  const why = comment === '' ? '' : checkedComment(comment);
   const { problems, config, comparedWith } = await readConfigOf({ db, releases }, caller, text, part);
   refuseErrors(problems);
   const revision = await audited({ db, changes }, caller, async (trx, record) => {
     const saved = await insertConfig(
       trx,
-      { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller) },
+      { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller), comment: why },
       expected,
     );
     const before = saved > 1 ? await findConfig(trx, part.id, saved - 1) : undefined;

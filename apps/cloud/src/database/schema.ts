@@ -124,6 +124,7 @@ type ConfigRevision = {
   sha256: Buffer;
   savedBy: string;
   savedOn: Generated<Time>;
+  comment: Generated<string>;
 };
 type PartLogLine = {
   id: Generated<number>;

@@ -117,11 +117,17 @@ const configHandlers = (deps: FleetDeps) => {
         : await readConfig(releases, configJson);
       return { problems: problems.map(problemMessage) };
     },
-    async saveConfig({ partId, configJson, expectedRevision }, context) {
+    async saveConfig({ partId, configJson, expectedRevision, comment }, context) {
       const caller = callerOf(context);
       const part = await operatedPart(db, caller, partId);
       const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
-      const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
+      const { revision, problems } = await saveConfig(
+        deps,
+        caller,
+        part,
+        { text: configJson, comment: comment.trim() },
+        expected,
+      );
       return { revision: BigInt(revision), problems: problems.map(problemMessage) };
     },
     async listConfigRevisions({ partId, before }, context) {
@@ -135,6 +141,7 @@ const configHandlers = (deps: FleetDeps) => {
           savedBy: row.savedBy,
           savedOn: timestampFromMs(row.savedOn),
           sha256: row.sha256.toString('hex'),
+          comment: row.comment,
         })),
         truncated: isCut,
       };

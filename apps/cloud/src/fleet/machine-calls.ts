@@ -317,7 +317,7 @@ const partChanges = (deps: MachineDeps) => {
           deps,
           caller,
           part,
-          text,
+          { text },
           lastKnownUpdate ? { lastUpdated: timestampMs(lastKnownUpdate) } : {},
         );
       }

@@ -5,8 +5,8 @@ import { useDebounced } from '../parts/time.tsx';
 import { fromMachine, fromServer, fromText, isError, sortProblems } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import { syntaxProblem } from '../view/json-path.ts';
+import { type Base, missingSecretProblems } from '../view/drafts.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
-import type { Base } from './config-draft.ts';
 
 const settleMs = 400;
 
@@ -35,7 +35,8 @@ export function useConfigChecks({ machine, draft, base, newest, schema }: Config
   // The server knows every rule; until it has answered for this text, the schema validates.
   const problems = useMemo(() => {
     const isChecked = check.data !== undefined && settled === draft;
-    const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
+    const ofText = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
+    const found = [...missingSecretProblems(draft), ...ofText];
     // The report of an offline machine is of an earlier time, and may be of another configuration.
     const isReported = base.revision === newest && isReceived && isCurrent;
     const reported = isReported
@@ -49,7 +50,7 @@ export function useConfigChecks({ machine, draft, base, newest, schema }: Config
     isJson: fromText(draft, undefined).length === 0,
     /** Checks the draft as it is now, which the query above may not have seen yet. */
     hasErrors: async (): Promise<boolean> => {
-      if (fromText(draft, undefined).some(isError)) return true;
+      if ([...fromText(draft, undefined), ...missingSecretProblems(draft)].some(isError)) return true;
       const answer = await callUnaryMethod(transport, FleetService.method.checkConfig, { configJson: draft, partId });
       return fromServer(answer.problems).some(isError);
     },

@@ -1,62 +1,122 @@
 import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useDraftStore } from '../parts/drafts.tsx';
+import { useClock } from '../parts/time.tsx';
+import { type Base, keepDraft, restoreDraft } from '../view/drafts.ts';
 import { failureOf } from '../view/failures.ts';
-
-/** The text the editor started from. */
-export interface Base {
-  revision: bigint;
-  text: string;
-}
+import { type DraftStart, useDraftKey } from './kept-draft.ts';
 
 interface ConfigDraftOptions {
   partId: string;
-  saved: GetConfigResponse;
+  start: DraftStart;
   /** Newest revision on the server. */
   newest: bigint;
-  reload: () => Promise<GetConfigResponse | undefined>;
+  /** Begins again with what the browser keeps now. */
+  restart: () => void;
+}
+
+interface Written {
+  text: string;
+  comment: string;
+  base: Base;
 }
 
 /** The text in the editor, the revision it is based on, and saving it as the next revision. */
-export function useConfigDraft({ partId, saved, newest, reload }: ConfigDraftOptions) {
-  const [base, setBase] = useState<Base>(() => ({ revision: saved.revision, text: saved.configJson }));
-  const [opened, setOpened] = useState({ text: saved.configJson, count: 0 });
-  const [draft, setDraft] = useState(saved.configJson);
+export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOptions) {
+  const [base, setBase] = useState(start.base);
+  const [opened, setOpened] = useState({ text: start.text, count: 0 });
+  const [draft, setText] = useState(start.text);
+  const [comment, setComment] = useState(start.comment);
   const [justSaved, setJustSaved] = useState<bigint>();
   const saving = useMutation(FleetService.method.saveConfig);
-  const refused = saving.error ? failureOf(saving.error) : undefined;
-  const open = (text: string): void => {
-    setOpened(({ count }) => ({ text, count: count + 1 }));
-    setDraft(text);
+  const kept = useKeeping({ partId, start, now: { text: draft, comment, base }, restart });
+  const write = (change: Partial<Written>): void => {
+    const next = { text: draft, comment, base, ...change };
+    setText(next.text);
+    setComment(next.comment);
+    setBase(next.base);
+    kept.write(next);
   };
+  const show = (text: string): void => setOpened(({ count }) => ({ text, count: count + 1 }));
   return {
     base,
     draft,
-    setDraft,
+    comment,
+    setDraft: (text: string): void => write({ text }),
+    setComment: (text: string): void => write({ comment: text }),
     /** The text that the editor shows first; each count is a new editor. */
     opened,
     /** Replaces the text in the editor. */
-    open,
+    open: (text: string): void => {
+      show(text);
+      write({ text });
+    },
+    discard: (): void => {
+      show(base.text);
+      write({ text: base.text, comment: '' });
+    },
     isDirty: draft !== base.text,
+    isLasting: kept.isLasting,
+    /** The draft of another tab, if this one has keystrokes of its own. */
+    other: kept.other,
+    forgetOther: kept.forgetOther,
     justSaved,
-    isConflict: refused?.code === 'CONFIG_CONFLICT' || (newest > base.revision && newest !== justSaved),
+    isConflict: isRefused(saving.error) || (newest > base.revision && newest !== justSaved),
     isSaving: saving.isPending,
     saveError: saving.error,
     clearSaveError: () => saving.reset(),
     save: async (): Promise<void> => {
-      const { revision } = await saving.mutateAsync({ partId, configJson: draft, expectedRevision: base.revision });
-      setBase({ revision, text: draft });
+      const request = { partId, configJson: draft, expectedRevision: base.revision, comment: comment.trim() };
+      const { revision } = await saving.mutateAsync(request);
       setJustSaved(revision);
+      write({ base: { revision, text: draft }, comment: '' });
     },
-    /** Bases the draft on the newest revision; the text in the editor stays or becomes that of the revision. */
-    rebase: async (keepDraft: boolean): Promise<void> => {
-      const theirs = await reload();
-      if (theirs === undefined) return;
+    /** Bases the draft on the newest revision, with a text that takes it into account. */
+    rebase: (onto: Base, text: string): void => {
       saving.reset();
-      setBase({ revision: theirs.revision, text: theirs.configJson });
-      if (!keepDraft) open(theirs.configJson);
+      show(text);
+      write({ base: onto, text });
     },
   };
 }
+const isRefused = (error: unknown): boolean => Boolean(error) && failureOf(error).code === 'CONFIG_CONFLICT';
+
 export type ConfigDraft = ReturnType<typeof useConfigDraft>;
+
+interface KeepingOptions {
+  partId: string;
+  start: DraftStart;
+  now: Written;
+  restart: () => void;
+}
+
+/** Keeps the draft in the browser, and hears of the drafts of other tabs. */
+function useKeeping({ partId, start, now, restart }: KeepingOptions) {
+  const store = useDraftStore();
+  const clock = useClock();
+  const key = useDraftKey(partId);
+  const isTouched = useRef(false);
+  const [other, setOther] = useState<{ text: string }>();
+  const [isLasting, setLasting] = useState(true);
+  const heard = useEffectEvent(async () => {
+    if (!isTouched.current) return restart();
+    const theirs = await store.findOther(key);
+    // Secrets of its own text are in the memory of the other tab alone.
+    setOther(theirs && { text: restoreDraft(theirs, now.base.text) });
+  });
+  useEffect(() => store.watch(key, () => void heard()), [store, key]);
+  return {
+    isLasting,
+    other: other === undefined || other.text === now.text ? undefined : other,
+    forgetOther: () => setOther(undefined),
+    write: (next: Written): void => {
+      isTouched.current = true;
+      const isKept = next.text !== next.base.text;
+      const done = isKept
+        ? store.keep(key, keepDraft(next, { tab: store.tab, now: clock.wall() }))
+        : store.remove(key, start.kept);
+      void done.then(() => setLasting(store.isLasting()));
+    },
+  };
+}

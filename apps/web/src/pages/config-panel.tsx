@@ -1,6 +1,7 @@
 import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useRef, useState } from 'react';
 import { ConfigEditor } from '../editor/config-editor.tsx';
+import { useLostSince } from '../parts/contact.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { formatJson, isError } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
@@ -10,6 +11,8 @@ import { useConfigChecks } from './config-checks.ts';
 import { useConfigDraft } from './config-draft.ts';
 import type { ConfigDraft } from './config-draft.ts';
 import { ConfigState } from './config-state.tsx';
+import { DraftNotes } from './draft-notes.tsx';
+import type { DraftStart } from './kept-draft.ts';
 import { MaintenanceWindows } from './maintenance-windows.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
@@ -17,15 +20,16 @@ import { VersionMenus } from './version-menus.tsx';
 
 interface ConfigPanelProps {
   machine: MachineView;
-  saved: GetConfigResponse;
+  start: DraftStart;
   /** Newest revision on the server. */
   newest: bigint;
   schema: JsonSchema;
   reload: () => Promise<GetConfigResponse | undefined>;
+  restart: () => void;
 }
 
-export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPanelProps) {
-  const config = useConfigDraft({ partId: machine.partId, saved, newest, reload });
+export function ConfigPanel({ machine, start, newest, schema, reload, restart }: ConfigPanelProps) {
+  const config = useConfigDraft({ partId: machine.partId, start, newest, restart });
   const { base, draft, opened, open, isDirty, justSaved, isConflict } = config;
   const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
   const [target, setTarget] = useState<{ path: JsonPath }>();
@@ -34,17 +38,7 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
     <div className="config-panel">
       <div className="stack">
         <ConfigState machine={machine} base={base.revision} isDirty={isDirty} justSaved={justSaved} />
-        {isConflict && !isReviewing && (
-          <Conflict
-            isDirty={isDirty}
-            newest={newest}
-            onTheirs={() => void config.rebase(false)}
-            onMine={() => void config.rebase(true)}
-          />
-        )}
-        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
-        {isJson && <VersionMenus draft={draft} platform={machine.platform} onChange={open} />}
-        {isJson && <MaintenanceWindows draft={draft} onChange={open} />}
+        <DraftForms draft={draft} isJson={isJson} platform={machine.platform} onChange={open} />
         <div className="card editor-card">
           <ConfigEditor
             key={opened.count}
@@ -59,15 +53,19 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
         <EditorActions
           isDirty={isDirty}
           onFormat={() => open(formatJson(draft))}
-          onDiscard={() => open(base.text)}
+          onDiscard={config.discard}
           onReview={() => void review()}
         />
+        <DraftNotes config={config} newest={newest} isReviewing={isReviewing} reload={reload} />
+        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
       </div>
       <ProblemList ref={problemBox} problems={problems} onShow={({ path }) => setTarget({ path })} />
       {isReviewing && (
         <SaveDialog
           before={base.text}
           after={draft}
+          comment={config.comment}
+          onComment={config.setComment}
           machineName={machine.name}
           problems={problems.filter((one) => !isError(one) && !one.isReported)}
           error={config.saveError}
@@ -78,6 +76,24 @@ export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPa
         />
       )}
     </div>
+  );
+}
+
+interface DraftFormsProps {
+  draft: string;
+  isJson: boolean;
+  platform: string;
+  onChange: (draft: string) => void;
+}
+/** The forms of some fields. While the text is not JSON they show its last valid state and take no input, so that nothing moves. */
+function DraftForms({ draft, isJson, platform, onChange }: DraftFormsProps) {
+  const [valid, setValid] = useState('{}');
+  if (isJson && valid !== draft) setValid(draft);
+  return (
+    <fieldset className="plain-fieldset stack" disabled={!isJson} aria-label="Fields of the configuration">
+      <VersionMenus draft={isJson ? draft : valid} platform={platform} onChange={onChange} />
+      <MaintenanceWindows draft={isJson ? draft : valid} onChange={onChange} />
+    </fieldset>
   );
 }
 
@@ -117,46 +133,20 @@ interface EditorActionsProps {
   onDiscard: () => void;
   onReview: () => void;
 }
-const EditorActions = ({ isDirty, onFormat, onDiscard, onReview }: EditorActionsProps) => (
-  <div className="row config-panel-actions">
-    <button type="button" className="button" onClick={onFormat}>
-      Tidy up
-    </button>
-    <button type="button" className="button" disabled={!isDirty} onClick={onDiscard}>
-      Discard
-    </button>
-    <button type="button" className="button button-main push" disabled={!isDirty} onClick={onReview}>
-      Review and save …
-    </button>
-  </div>
-);
-
-interface ConflictProps {
-  isDirty: boolean;
-  newest: bigint;
-  onTheirs: () => void;
-  onMine: () => void;
-}
-const Conflict = ({ isDirty, newest, onTheirs, onMine }: ConflictProps) => (
-  <div className="note note-warn" role="status">
-    <span />
-    <div className="stack-tight">
-      <p>
-        <strong>
-          The configuration was changed elsewhere{newest > 0n ? `: revision ${newest} is the newest` : ''}.
-        </strong>{' '}
-        {isDirty ? 'Your changes are still here and nothing was overwritten.' : 'You see an older one.'}
-      </p>
-      <div className="row">
-        <button type="button" className="button button-small" onClick={onTheirs}>
-          {isDirty ? 'Discard mine, load the newest' : 'Load the newest'}
-        </button>
-        {isDirty && (
-          <button type="button" className="button button-small" onClick={onMine}>
-            Keep mine, compare with the newest on saving
-          </button>
-        )}
-      </div>
+function EditorActions({ isDirty, onFormat, onDiscard, onReview }: EditorActionsProps) {
+  const isLost = useLostSince() !== undefined;
+  return (
+    <div className="row config-panel-actions">
+      <button type="button" className="button" onClick={onFormat}>
+        Tidy up
+      </button>
+      <button type="button" className="button" disabled={!isDirty} onClick={onDiscard}>
+        Discard draft
+      </button>
+      <span className="soft small push">{isDirty && isLost && 'Saving waits for the server.'}</span>
+      <button type="button" className="button button-main" disabled={!isDirty || isLost} onClick={onReview}>
+        Review and save …
+      </button>
     </div>
-  </div>
-);
+  );
+}

@@ -1,34 +1,53 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { GetConfigResponse, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useState } from 'react';
 import { FailureNote, Loading } from '../parts/messages.tsx';
 import { machineView } from '../view/machine-status.ts';
 import { ConfigPanel } from './config-panel.tsx';
+import { useDraftStart } from './kept-draft.ts';
 import { useMachine } from './machine-query.ts';
 import { useConfigSchema } from './schema-query.ts';
 
 /** CONFIGURE: the desired configuration as JSON. */
 export function ConfigureTab() {
   const machine = useMachine().data?.machine;
+  return machine === undefined ? <Loading /> : <ConfigureMachine key={machine.partId} machine={machine} />;
+}
+
+function ConfigureMachine({ machine }: { machine: Machine }) {
+  const { partId } = machine;
   const schema = useConfigSchema();
-  const partId = machine?.partId ?? '';
+  const [opened, setOpened] = useState(0);
   const saved = useQuery(
     FleetService.method.getConfig,
     { partId },
     // The text being edited is never replaced; the panel reports a newer revision.
-    { enabled: partId !== '', staleTime: Infinity, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false },
+    { staleTime: Infinity, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false },
   );
-  if (saved.error) return <FailureNote error={saved.error} />;
-  if (schema.error) return <FailureNote error={schema.error} />;
-  if (machine === undefined || saved.data === undefined || schema.data === undefined) return <Loading />;
+  // The revision that the page opened with: a later one must not begin the editor anew.
+  const [first, setFirst] = useState<GetConfigResponse>();
+  if (first === undefined && saved.data !== undefined) setFirst(saved.data);
+  const start = useDraftStart(partId, first);
+  const error = (first === undefined ? saved.error : null) ?? schema.error ?? start.error;
+  if (error) return <FailureNote error={error} />;
+  if (schema.data === undefined || start.data === undefined) return <Loading />;
   const reload = async (): Promise<GetConfigResponse | undefined> => (await saved.refetch()).data;
+  const restart = async (): Promise<void> => {
+    const newest = await reload();
+    if (newest !== undefined && newest.revision !== first?.revision) setFirst(newest);
+    else await start.refetch();
+    setOpened((count) => count + 1);
+  };
   return (
     <ConfigPanel
+      key={`${opened} ${start.data.kept?.keptAt ?? 0}`}
       machine={machineView(machine)}
-      saved={saved.data}
+      start={start.data}
       newest={machine.wantedRevision}
       schema={schema.data}
       reload={reload}
+      restart={() => void restart()}
     />
   );
 }

@@ -1,17 +1,17 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { lazy, Suspense, useState } from 'react';
-import { ModalDialog } from '../parts/dialogs.tsx';
+import { useState } from 'react';
 import { SettingsIcon } from '../parts/icons.tsx';
 import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { configView } from '../view/config-status.ts';
 import type { ConfigView } from '../view/config-status.ts';
 import { msOf } from '../view/times.ts';
+import { actorName } from '../view/actors.ts';
+import { isolateText } from '../view/user-text.ts';
 import { useMachine } from './machine-query.ts';
-
-const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-diff.tsx')).ConfigDiff }));
+import { RevisionDialog } from './revision-dialog.tsx';
 
 /** REVISIONS: every saved configuration, and its changes. */
 export function RevisionsTab() {
@@ -27,6 +27,7 @@ export function RevisionsTab() {
   if (list.error) return <FailureNote error={list.error} />;
   if (list.data === undefined) return <Loading />;
   const revisions = list.data.revisions.toSorted((a, b) => Number(b.revision - a.revision));
+  const row = revisions.find(({ revision }) => revision === shown);
   return (
     <div className="card">
       <TruncatedNote isTruncated={list.data.truncated} what="revisions" />
@@ -37,7 +38,15 @@ export function RevisionsTab() {
       ) : (
         <RevisionTable revisions={revisions} config={config} onShow={setShown} />
       )}
-      {shown !== undefined && <Changes partId={partId} revision={shown} onClose={() => setShown(undefined)} />}
+      {machine !== undefined && row !== undefined && (
+        <RevisionDialog
+          machineId={machine.id}
+          partId={partId}
+          row={row}
+          newest={revisions[0]?.revision ?? 0n}
+          onClose={() => setShown(undefined)}
+        />
+      )}
     </div>
   );
 }
@@ -58,14 +67,14 @@ function RevisionTable({
           <th scope="col">Revision</th>
           <th scope="col">Saved</th>
           <th scope="col">By</th>
-          <th scope="col">sha256</th>
+          <th scope="col">Comment</th>
           <th scope="col">
             <span className="hidden-text">Changes</span>
           </th>
         </tr>
       </thead>
       <tbody>
-        {revisions.map(({ revision, savedBy, savedOn, sha256 }) => (
+        {revisions.map(({ revision, savedBy, savedOn, comment }) => (
           <tr key={String(revision)}>
             <td className="lead">
               <span className="row">
@@ -76,10 +85,10 @@ function RevisionTable({
             <td data-label="Saved">
               <Ago at={msOf(savedOn)} />
             </td>
-            <td data-label="By">{savedBy}</td>
-            <td data-label="sha256" className="mono">
-              {sha256.slice(0, 12)}
+            <td data-label="By">
+              <span title={savedBy}>{isolateText(actorName(savedBy))}</span>
             </td>
+            <td data-label="Comment">{isolateText(comment)}</td>
             <td data-label="">
               <button type="button" className="button button-small" onClick={() => onShow(revision)}>
                 Show changes<span className="hidden-text"> of revision {String(revision)}</span>
@@ -104,33 +113,4 @@ function EffectBadge({ revision, config }: { revision: bigint; config: ConfigVie
   if (!isInEffect) return null;
   const isWhole = !(config.isInEffect && config.isPartly);
   return <span className={`badge is-${isWhole ? 'good' : 'warn'}`}>{isWhole ? 'in effect' : 'partly in effect'}</span>;
-}
-
-function Changes({ partId, revision, onClose }: { partId: string; revision: bigint; onClose: () => void }) {
-  const after = useQuery(FleetService.method.getConfig, { partId, revision }, { staleTime: Infinity });
-  const hasBefore = revision > 1n;
-  const before = useQuery(
-    FleetService.method.getConfig,
-    { partId, revision: revision - 1n },
-    { enabled: hasBefore, staleTime: Infinity },
-  );
-  const error = after.error ?? before.error;
-  return (
-    <ModalDialog
-      title={`Revision ${revision}`}
-      lead={hasBefore ? `What it changed against revision ${revision - 1n}.` : 'The first one.'}
-      isOpen
-      onClose={onClose}
-      isWide
-    >
-      {error && <FailureNote error={error} />}
-      <Suspense fallback={<Loading />}>
-        {after.data && (before.data || !hasBefore) ? (
-          <ConfigDiff before={before.data?.configJson ?? '{}'} after={after.data.configJson} label="Changes" />
-        ) : (
-          !error && <Loading />
-        )}
-      </Suspense>
-    </ModalDialog>
-  );
 }

@@ -12,6 +12,7 @@ export type ConfigRow = {
   sha256: Buffer;
   savedBy: string;
   savedOn: number;
+  comment: string;
 };
 
 /** Configuration of a part before the first revision. */
@@ -22,6 +23,7 @@ const emptyConfig: ConfigRow = {
   sha256: hash('{}'),
   savedBy: '',
   savedOn: 0,
+  comment: '',
 };
 
 function hash(text: string): Buffer {
@@ -62,7 +64,7 @@ export async function revisionsBefore(
 ): Promise<SavedRevision[]> {
   let rows = db
     .selectFrom('configRevision')
-    .select(['revision', 'sha256', 'savedBy', 'savedOn'])
+    .select(['revision', 'sha256', 'savedBy', 'savedOn', 'comment'])
     .where('partId', '=', partId);
   if (page.before !== undefined) rows = rows.where('revision', '<', page.before);
   if (page.from !== undefined) rows = rows.where('savedOn', '>=', at(page.from));
@@ -70,7 +72,14 @@ export async function revisionsBefore(
   return rows.orderBy('revision', 'desc').limit(page.limit).execute();
 }
 
-export type NewConfig = { orgId: string; partId: string; text: string; config: JsonObject; savedBy: string };
+export type NewConfig = {
+  orgId: string;
+  partId: string;
+  text: string;
+  config: JsonObject;
+  savedBy: string;
+  comment?: string;
+};
 
 /** Condition for saving: the current revision, or the time of the last change (ms since 1970). */
 export type Expected = { revision?: number; lastUpdated?: number };
@@ -108,6 +117,7 @@ export async function insertConfig(db: Database, config: NewConfig, expected: Ex
       config: JSON.stringify(config.config),
       sha256: hash(config.text),
       savedBy: config.savedBy,
+      comment: config.comment ?? '',
     })
     .execute();
   await db
