@@ -214,19 +214,25 @@ async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
 /** As docs/operations/restore.md says. */
 async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   await machine.must('platform admin backup /root/backup && platform admin verify /root/backup', 300);
+  await machine.must('cp /etc/platform-management/backup-key.json /root/backup-key.json');
   await machine.must('platform admin uninstall-service --delete-data', 120);
   const left =
     'ls -d /opt/platform-management /etc/platform-management /var/lib/platform-management; id platform-runner';
   assert.equal((await machine.exec(left)).stdout, '');
   await machine.must(install, 600);
   const damaged = await machine.exec(
-    'cp -a /root/backup /root/cut && truncate -s 100 /root/cut/snapshots/*/database/part.* && platform admin restore /root/cut --replace',
+    'cp -a /root/backup /root/cut && truncate -s 100 /root/cut/snapshots/*/database/part.* && platform admin restore /root/cut --replace --backup-key /root/backup-key.json',
     300,
   );
   assert.match(damaged.stderr, /BACKUP_DAMAGED/);
   assert.match(damaged.stderr, /Nothing was replaced/);
   assert.match(await machine.must('platform machine list'), /No machine yet/);
-  const replaced = await machine.exec('platform admin restore /root/backup --replace', 600);
+  const unproven = await machine.exec('platform admin restore /root/backup --replace --yes', 300);
+  assert.match(unproven.stderr, /BACKUP_NOT_AUTHENTICATED/, 'this is a new host');
+  const replaced = await machine.exec(
+    'platform admin restore /root/backup --replace --backup-key /root/backup-key.json',
+    600,
+  );
   assert.match(replaced.stdout, /The data before are in \/var\/lib\/platform-management\/installation\/replaced/);
   assert.equal(replaced.code, 0, replaced.stderr);
   await machineOnline(machine, 'barn');
