@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import path from 'node:path';
 import { tempFolder } from '@platform/kit/testing';
 import { labCertificate } from '../lab/authority.ts';
-import { serverArchive } from '../lab/container.ts';
+import { signCommand, signedArchive } from '../lab/container.ts';
 import { container, eventually, type LabMachine, serverName } from '../lab/machine.ts';
 import { type ServerHost, startServerHost } from '../lab/server-host.ts';
 
@@ -19,7 +18,7 @@ const install = service(
 /** An archive with another version: `change` is a shell command in its folder. */
 const derive = (version: string, change = 'true'): string =>
   `cd /root && rm -rf next && cp -a archive next && cd next && sed -i '0,/"version": "[^"]*"/s//"version": "${version}"/' release.json package.json && ` +
-  `${change} && cd .. && tar -czf ${version}.tar.gz next && rm -rf next`;
+  `${change} && cd .. && tar -czf ${version}.tar.gz next && rm -rf next && ${signCommand(`${version}.tar.gz`, 'sign.pem')}`;
 
 const current = (on: LabMachine): Promise<string> => on.must('readlink /opt/platform-management/current');
 /** In the order of the tables' names. */
@@ -106,10 +105,18 @@ async function refusesBadInput({ machine }: ServerHost): Promise<void> {
     await refusal('setpriv --reuid=65534 --clear-groups platform admin install-service'),
     /NEEDS_ROOT|closed to you/,
   );
-  assert.match(
-    await refusal('head -c 5000 /root/archive.tar.gz > /root/cut.tar.gz; platform admin upgrade /root/cut.tar.gz'),
-    /ARCHIVE_UNUSABLE.*tar cannot unpack/,
-  );
+  await machine.must('cmp /etc/platform-management/archive-key.pem /root/archive-key.pem');
+  await machine.must('head -c 5000 /root/archive.tar.gz > /root/cut.tar.gz');
+  const cut = 'platform admin upgrade /root/cut.tar.gz';
+  assert.match(await refusal(cut), /ARCHIVE_UNTRUSTED.*it is not signed/);
+  await machine.must('openssl genpkey -algorithm ed25519 -out /root/foreign.pem');
+  await machine.must(`cd /root && ${signCommand('cut.tar.gz', 'foreign.pem')}`);
+  assert.match(await refusal(cut), /ARCHIVE_UNTRUSTED.*not of the pinned key/);
+  await machine.must('openssl pkey -in /root/foreign.pem -pubout -out /root/foreign-public.pem');
+  assert.match(await refusal(`${cut} --trust /root/foreign-public.pem`), /ARCHIVE_UNUSABLE.*tar cannot unpack/);
+  await machine.must(`cd /root && ${signCommand('cut.tar.gz', 'sign.pem')}`);
+  assert.match(await refusal(cut), /ARCHIVE_UNUSABLE.*tar cannot unpack/);
+  assert.match(await refusal(`echo more >> /root/cut.tar.gz; ${cut}`), /ARCHIVE_UNUSABLE.*its sha256 is/);
   assert.match(await refusal('platform admin rollback'), /NO_VERSION_BEFORE/);
   // Each takes a second; on a busy host, the second of two could begin after the end of the first.
   const atOnce = await machine.must(`(${Array.from({ length: 5 }, () => `${install} &`).join(' ')} wait) 2>&1`, 300);
@@ -266,12 +273,12 @@ async function survivesPowerCutOfRestore(host: ServerHost): Promise<void> {
 }
 
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
-  const archive = await serverArchive();
+  const archive = await signedArchive();
   await using host = await startServerHost();
   const { machine } = host;
-  await machine.push('/root', archive);
+  await machine.push('/root', ...archive.files, archive.key);
   await machine.must(
-    `mv /root/${path.basename(archive)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
+    `mv /root/${archive.name} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
     300,
   );
   await t.test('install, and again', () => installs(host));

@@ -110,6 +110,13 @@ export const hostErrors = {
     message: 'The archive {file} cannot be installed: {problem}.',
     remedy: 'Check its hash with "sha256sum -c", and use the archive for this host. Nothing was changed.',
   },
+  ARCHIVE_UNTRUSTED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The archive {file} is not trusted: {problem}.',
+    remedy:
+      'Take the archive with its .sha256 and .sha256.sig from the source of the installed one. If its key was changed, compare the new key with its source, and name its file with --trust KEY. Nothing was changed.',
+  },
   VERSION_DIFFERS: {
     rpc: 'failed_precondition',
     retry: 'never',
