@@ -153,7 +153,7 @@ async function upgradesAndReverts({ machine }: ServerHost): Promise<void> {
 
   await machine.must(derive('0.1.2-end', `echo 'throw new Error("no such module");' > apps/cloud/src/main.ts`), 300);
   const ending = await upgrade(machine, '0.1.2-end', '--ready-within 600');
-  assert.match(ending.text, /SERVER_NOT_READY: Version 0\.1\.2-end.*it ended 5 times.*no such module/s);
+  assert.match(ending.text, /SERVER_NOT_READY: Version 0\.1\.2-end.*it ended 2 times.*no such module/s);
   assert.equal(await current(machine), '0.1.1');
 
   await machine.must(derive('0.1.2-crash', crashOnceReady), 300);
@@ -252,6 +252,21 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   assert.doesNotMatch(report, /^FAIL/m, report);
 }
 
+/** One command brings back what was lost with the disk of the state; programs and settings are still there. */
+async function survivesLossOfState({ machine }: ServerHost): Promise<void> {
+  await machine.must('platform admin backup /root/backup', 300);
+  const lost = 'platform-management platform-management-runner';
+  await machine.must(`systemctl kill -s KILL ${lost}; systemctl stop ${lost}; rm -rf /var/lib/platform-management`);
+  const restored = await machine.exec('platform admin restore /root/backup --replace --yes', 600);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(await machine.must('platform machine list --json'), /"barn"/);
+  await machineOnline(machine, 'barn');
+  assert.equal(await machine.must(`systemctl is-active ${lost} | sort -u`), 'active');
+  assert.equal(await machine.must('systemctl show -P Result platform-management-maintenance'), 'success');
+  assert.equal(await machine.must('stat -c "%a %U" /var/lib/platform-management/runner'), '700 platform-runner');
+  assert.match(await machine.must('platform sign-in'), new RegExp(`https://${serverName}/sign-in`));
+}
+
 /** All processes end while restored data come into use; after the start, the replacement ends by itself. */
 async function survivesPowerCutOfRestore(host: ServerHost): Promise<void> {
   const { machine } = host;
@@ -312,5 +327,6 @@ test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   );
   await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
   await t.test('the disk is lost: install, restore, and the machine comes back', () => survivesLossOfDisk(host));
+  await t.test('the state folder is lost: one command restores it', () => survivesLossOfState(host));
   await t.test('a power cut while restored data come into use', () => survivesPowerCutOfRestore(host));
 });

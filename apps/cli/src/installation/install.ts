@@ -68,6 +68,7 @@ export async function install(
   const before = currentVersion();
   if (before !== undefined && isBefore(version, before))
     throw new PlatformError('OLDER_VERSION', { version, current: before });
+  const isEmpty = !existsSync(path.join(places.data, 'cloud/secrets.json'));
   const accounts = prepareAccounts();
   const changed: string[] = [];
   if (placeVersion(unpacked)) changed.push(versionFolder(version));
@@ -86,6 +87,12 @@ export async function install(
     ),
   ];
   const isFirst = (await readFirstRun()) === undefined;
+  if (before !== undefined && isEmpty) {
+    changed.push(path.join(places.data, 'cloud'));
+    warnings.push(
+      `The data folder was empty, so this is a new installation. To get the data of before back: platform admin restore FOLDER --replace.`,
+    );
+  }
   if (before !== version) await switchTo(version, { from: before ?? null, restore: null, readyWithinS, say });
   else if (changed.length > 0 || !isActive()) await restart(version, readyWithinS);
   if (changed.length > 0 || before !== version) {
