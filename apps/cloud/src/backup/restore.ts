@@ -25,7 +25,7 @@ import {
   sha256Of,
   type Snapshot,
 } from './backup-folder.ts';
-import { connectAs, databaseName } from './database-access.ts';
+import { connectAs, databaseName, sessionsOf } from './database-access.ts';
 import { requireAuthentic } from './authentic.ts';
 import { decodeKeys, isBesideReleaseKeys, type KeyEntry, refuseOtherKeys, writeKeys } from './key-file.ts';
 import type { Work } from './make-backup.ts';
@@ -237,7 +237,7 @@ async function restoreDatabase(
     const cluster = await startCluster({ folder: path.join(dataFolder, 'postgres'), clock, log });
     started.defer(() => cluster.stop());
     connection = await openOwnDatabase(cluster, databaseName, log);
-  } else connection = { is: 'url', url: databaseUrl };
+  } else connection = await sessionsOf(databaseUrl);
   await using client = await connectAs(connection, dataFolder);
   await beginTarget(client);
   await migrate(connection, dataFolder, { last });
