@@ -15,6 +15,7 @@ const programs: Readonly<Record<string, string>> = {
   '/usr/sbin/ip': 'iproute2',
   '/usr/sbin/nft': 'nftables',
   '/usr/sbin/nginx': 'nginx',
+  '/usr/sbin/pgbouncer': 'pgbouncer',
   '/usr/bin/caddy': 'caddy',
   '/usr/bin/docker-compose': 'docker-compose',
   '/usr/bin/python3': 'python3',

@@ -84,7 +84,8 @@ const may: Readonly<Record<string, readonly string[]>> = {
     'node:',
     '*',
   ],
-  tools: ['node:', '@platform/contract', 'packages/contract/src', '*'],
+  // The builder signs archives in the format that the installation checks.
+  tools: ['node:', '@platform/contract', '@platform/releases/archive-signature', 'packages/contract/src', '*'],
   // The generators import the code that they document.
   'tools/gen': [
     'node:',

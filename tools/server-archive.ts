@@ -1,6 +1,7 @@
-// npm run build:server [-- --platform linux-x64|linux-arm64|all] [--release-version V] [--programs all|own|none] [--out FOLDER]
+// npm run build:server [-- --platform linux-x64|linux-arm64|all] [--release-version V] [--programs all|own|none] [--sign-key FILE] [--out FOLDER]
 // Builds the archive that installs the management server where there is no network, compiler or root:
-//   <out>/platform-management-<version>-<platform>.tar.gz with .sha256
+//   <out>/platform-management-<version>-<platform>.tar.gz with .sha256, and .sha256.sig by the Ed25519 key of --sign-key
+//   (PEM; PLATFORM_RELEASE_PASSPHRASE opens a locked one)
 // It holds the programs, Node, the database, the web app, and the agents and machine servers of a fleet (--programs: of
 // all platforms, of the archive's own, or none).
 // Prints one JSON line for each archive on stdout, and messages for the user on stderr.
@@ -9,7 +10,9 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { PlatformError } from '@platform/contract/errors';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { signatureOf, signSums, sumsOf } from '@platform/releases/archive-signature';
 import { pack } from './release/server/archive.ts';
 import { type ProgramFile, serverPlatforms, stage, type ServerPlatform } from './release/server/stage.ts';
 
@@ -45,11 +48,31 @@ const buildPrograms = (version: string, platform: string): ProgramFile[] =>
       builder('release.ts', name, '--release-version', version, '--platform', platform) as unknown as ProgramFile[],
   );
 
+interface Key {
+  readonly pem: string;
+  readonly name: string;
+  readonly passphrase: string | undefined;
+}
+
+/** The key is tried before the long build. */
+function readSignKey(file: string | undefined): Key | undefined {
+  if (file === undefined) return undefined;
+  try {
+    const passphrase = process.env['PLATFORM_RELEASE_PASSPHRASE'];
+    const key = { pem: readFileSync(file, 'utf8'), name: file, passphrase };
+    signSums('', key);
+    return key;
+  } catch (error) {
+    throw new Refusal(error instanceof PlatformError ? error.message : `--sign-key ${file} cannot be read.`);
+  }
+}
+
 function buildArchive(
   platform: ServerPlatform,
-  of: { version: string; which: string; web: string; agent: string; out: string },
+  of: { version: string; which: string; web: string; agent: string; out: string; key: Key | undefined },
 ): object {
-  const { version, which, web, agent, out } = of;
+  const { version, which, web, agent, out, key } = of;
+  const signingKey = key && signSums('', key).publicPem;
   const name = `platform-management-${version}-${platform}`;
   const wanted = which === 'own' ? releaseNames[platform] : 'all';
   const files = which === 'none' ? [] : buildPrograms(version, wanted);
@@ -59,14 +82,18 @@ function buildArchive(
   try {
     say(`Building ${path.relative(process.cwd(), target)} …`);
     const folder = path.join(work, name);
-    stage({ version, platform, web, agent, programs: files }, folder);
+    stage({ version, platform, web, agent, programs: files, signingKey }, folder);
     pack(folder, target);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
   const sha256 = createHash('sha256').update(readFileSync(target)).digest('hex');
-  writeFileSync(`${target}.sha256`, `${sha256}  ${name}.tar.gz\n`);
-  return { version, platform, file: target, sha256, size: statSync(target).size };
+  const sums = `${sha256}  ${name}.tar.gz\n`;
+  writeFileSync(sumsOf(target), sums);
+  // The signature of an earlier build of this name would be a wrong one.
+  rmSync(signatureOf(target), { force: true });
+  if (key) writeFileSync(signatureOf(target), signSums(sums, key).signature);
+  return { version, platform, file: target, sha256, size: statSync(target).size, signed: key !== undefined };
 }
 
 function main(): void {
@@ -75,6 +102,7 @@ function main(): void {
       platform: { type: 'string', default: `linux-${process.arch}` },
       'release-version': { type: 'string' },
       programs: { type: 'string', default: 'all' },
+      'sign-key': { type: 'string' },
       out: { type: 'string', default: path.join(root, 'dist') },
     },
   });
@@ -91,10 +119,18 @@ function main(): void {
   };
   const version = values['release-version'] ?? ownVersion;
   if (!isSemanticVersion(version)) throw new Refusal(`"${version}" is not a semantic version.`);
+  const key = readSignKey(values['sign-key']);
   const web = String(builder('build.ts', '--web').at(-1)?.['web']);
   const agent = String(builder('release.ts', 'agent-bundle', '--release-version', version).at(-1)?.['file']);
   for (const platform of chosen) {
-    const made = buildArchive(platform, { version, which: values.programs, web, agent, out: path.resolve(values.out) });
+    const made = buildArchive(platform, {
+      version,
+      which: values.programs,
+      web,
+      agent,
+      key,
+      out: path.resolve(values.out),
+    });
     process.stdout.write(`${JSON.stringify(made)}\n`);
   }
 }

@@ -16,7 +16,16 @@ test('an older data folder starts under this version, and all of it is there', a
 test('a backup of an older version is restored, brought up to date, and all of it is there', async () => {
   await using folder = await dataFolder();
   const dataDir = folder.file('cloud');
-  const { code, stdout, stderr } = await runCli({}, 'admin', 'restore', olderBackup, '--data-dir', dataDir, '--json');
+  const { code, stdout, stderr } = await runCli(
+    {},
+    'admin',
+    'restore',
+    olderBackup,
+    '--data-dir',
+    dataDir,
+    '--json',
+    '--accept-unauthenticated',
+  );
   assert.equal(code, 0, stderr);
   assert.match(stdout, /"migrated":\["0026_/);
   await using cloud = await startCloudAt({ checkout, dataDir, port: 0 });

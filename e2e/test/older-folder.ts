@@ -72,7 +72,8 @@ export async function buildOlderFolder(dataFolder: string): Promise<string> {
 export async function fillOlderDatabase(connection: Connection, dataFolder: string): Promise<string> {
   const snapshot = await findSnapshot(olderBackup, undefined);
   const keyFile = path.join(snapshot.folder, 'keys.json');
-  await writeKeys(dataFolder, decodeKeys(keyFile, await readFile(keyFile, 'utf8'), undefined));
+  const { keys } = decodeKeys(keyFile, await readFile(keyFile, 'utf8'), undefined);
+  await writeKeys(dataFolder, keys);
   await cp(path.join(olderBackup, 'blobs'), path.join(dataFolder, 'blobs'), { recursive: true });
   const { last } = await recordedSchema(snapshot.manifest.database.migrations);
   await migrate(connection, dataFolder, { last });

@@ -1,23 +1,19 @@
 // The management server and the agent on one host: each lives through the other's starts, upgrades and removal.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { test } from 'node:test';
-import { serverArchive } from '../lab/container.ts';
+import { signedArchive } from '../lab/container.ts';
 import { eventually, serverName } from '../lab/machine.ts';
 import { startServerHost } from '../lab/server-host.ts';
 
 const unpacked = '/root/archive';
 
 test('story: server and agent on one host', { timeout: 1_800_000 }, async (t) => {
-  const archive = await serverArchive();
+  const archive = await signedArchive();
   await using host = await startServerHost();
   const { machine } = host;
   await machine.must(`echo '127.0.0.1 ${serverName}' >> /etc/hosts`);
-  await machine.push('/root', archive);
-  await machine.must(
-    `mkdir ${unpacked} && tar -xzf /root/${path.basename(archive)} -C ${unpacked} --strip-components=1`,
-    300,
-  );
+  await machine.push('/root', ...archive.files);
+  await machine.must(`mkdir ${unpacked} && tar -xzf /root/${archive.name} -C ${unpacked} --strip-components=1`, 300);
   const online = async (): Promise<void> =>
     eventually('the host is online', 180, async () => {
       const { stdout } = await machine.exec('platform machine show self --json');

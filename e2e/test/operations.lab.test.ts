@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { serverArchive } from '../lab/container.ts';
+import { type LabArchive, signCommand, signedArchive } from '../lab/container.ts';
 import { type Container, container } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { blocksOf } from '../src/page-blocks.ts';
@@ -17,13 +17,17 @@ const readPage = (name: string): Promise<string> => readFile(path.join(folder, n
 const names = ['platform.example.com', 'server.example'];
 
 /** A machine with the archive of the server in the user's folder, and without a network. */
-async function freshMachine(archive: string): Promise<Container> {
+async function freshMachine({ files, key }: LabArchive): Promise<Container> {
   const machine = await container(9);
   await machine.install('sudo', 'curl', 'openssl', 'ca-certificates');
   await machine.must(`echo '127.0.0.1 ${names.join(' ')}' >> /etc/hosts`);
-  await machine.push('/root', archive);
+  await machine.push('/root', ...files);
+  // Signs the next version; the user of the pages has the public key only.
+  await machine.push('/var/tmp', key);
   return machine;
 }
+
+const nextArchive = 'platform-management-0.2.0-linux-x64.tar.gz';
 
 /** What the user has in the home folder for a page. */
 const provided: Readonly<Record<string, { before: string; after: string }>> = {
@@ -31,14 +35,14 @@ const provided: Readonly<Record<string, { before: string; after: string }>> = {
     before:
       'cd /root && mkdir next && tar -xf platform-management-*.tar.gz -C next && cd next && mv * next-version && cd next-version && ' +
       `sed -i '0,/"version": "[^"]*"/s//"version": "0.2.0"/' release.json package.json && cd .. && ` +
-      'tar -czf ../platform-management-0.2.0-linux-x64.tar.gz next-version && cd .. && rm -rf next',
+      `tar -czf ../${nextArchive} next-version && cd .. && rm -rf next && ${signCommand(nextArchive, '/var/tmp/sign.pem')}`,
     // The pages after it name the archive by a pattern.
-    after: 'rm -f /root/platform-management-0.2.0-linux-x64.tar.gz',
+    after: `rm -f /root/${nextArchive}*`,
   },
 };
 
 test('the commands of the pages on operation', { timeout: 3_600_000 }, async (t) => {
-  const archive = await serverArchive();
+  const archive = await signedArchive();
   const index = await readPage('README.md');
   const listed = [...index.matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map(([, name = '']) => name);
   const only = process.env['PLATFORM_LAB_PAGES']?.split(',');

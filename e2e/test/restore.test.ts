@@ -103,6 +103,7 @@ test('story: a server is lost with its disk, and restored on another port', asyn
 
   const lines = await linesOf(folder.path);
   await admin('backup', folder.file('backups'), '--data-dir', data);
+  await admin('backup-key', folder.file('key.json'), '--data-dir', data);
   const wanted = await endState(folder.path);
   assert.deepEqual(wanted['damagedFiles'], []);
   assert.equal((wanted['models'] as unknown[]).length > 0, true);
@@ -119,7 +120,7 @@ test('story: a server is lost with its disk, and restored on another port', asyn
   relay.lead(undefined);
   rmSync(data, { recursive: true });
 
-  await admin('restore', folder.file('backups'), '--data-dir', data);
+  await admin('restore', folder.file('backups'), '--data-dir', data, '--backup-key', folder.file('key.json'));
   await admin('backup', folder.file('again'), '--data-dir', data);
   const [made, again] = [contentOf(folder.file('backups')), contentOf(folder.file('again'))];
   const changed = Object.keys({ ...made, ...again }).filter((name) => made[name] !== again[name]);
@@ -193,6 +194,7 @@ test('story: a restored server saves another configuration under a number that t
   await save(owner, 1, settings({}));
   await untilInEffect(owner, 1n);
   await admin('backup', folder.file('backups'), '--data-dir', data);
+  await admin('backup-key', folder.file('key.json'), '--data-dir', data);
   await save(owner, 2, settings({ debug: true }));
   const [lost] = reported(await untilInEffect(owner, 2n));
 
@@ -200,7 +202,7 @@ test('story: a restored server saves another configuration under a number that t
   await killAll(folder.path);
   await first[Symbol.asyncDispose]();
   rmSync(data, { recursive: true });
-  await admin('restore', folder.file('backups'), '--data-dir', data);
+  await admin('restore', folder.file('backups'), '--data-dir', data, '--backup-key', folder.file('key.json'));
   await using second = await startCloud();
   const again = ownerOf(second);
   await save(again, 2, settings({ platform_server_env: { COLOUR: 'red' } }));

@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import path from 'node:path';
 import { tempFolder } from '@platform/kit/testing';
 import { labCertificate } from '../lab/authority.ts';
-import { serverArchive } from '../lab/container.ts';
+import { signCommand, signedArchive } from '../lab/container.ts';
 import { container, eventually, type LabMachine, serverName } from '../lab/machine.ts';
 import { type ServerHost, startServerHost } from '../lab/server-host.ts';
 
@@ -19,7 +18,7 @@ const install = service(
 /** An archive with another version: `change` is a shell command in its folder. */
 const derive = (version: string, change = 'true'): string =>
   `cd /root && rm -rf next && cp -a archive next && cd next && sed -i '0,/"version": "[^"]*"/s//"version": "${version}"/' release.json package.json && ` +
-  `${change} && cd .. && tar -czf ${version}.tar.gz next && rm -rf next`;
+  `${change} && cd .. && tar -czf ${version}.tar.gz next && rm -rf next && ${signCommand(`${version}.tar.gz`, 'sign.pem')}`;
 
 const current = (on: LabMachine): Promise<string> => on.must('readlink /opt/platform-management/current');
 /** In the order of the tables' names. */
@@ -106,10 +105,18 @@ async function refusesBadInput({ machine }: ServerHost): Promise<void> {
     await refusal('setpriv --reuid=65534 --clear-groups platform admin install-service'),
     /NEEDS_ROOT|closed to you/,
   );
-  assert.match(
-    await refusal('head -c 5000 /root/archive.tar.gz > /root/cut.tar.gz; platform admin upgrade /root/cut.tar.gz'),
-    /ARCHIVE_UNUSABLE.*tar cannot unpack/,
-  );
+  await machine.must('cmp /etc/platform-management/archive-key.pem /root/archive-key.pem');
+  await machine.must('head -c 5000 /root/archive.tar.gz > /root/cut.tar.gz');
+  const cut = 'platform admin upgrade /root/cut.tar.gz';
+  assert.match(await refusal(cut), /ARCHIVE_UNTRUSTED.*it is not signed/);
+  await machine.must('openssl genpkey -algorithm ed25519 -out /root/foreign.pem');
+  await machine.must(`cd /root && ${signCommand('cut.tar.gz', 'foreign.pem')}`);
+  assert.match(await refusal(cut), /ARCHIVE_UNTRUSTED.*not of the pinned key/);
+  await machine.must('openssl pkey -in /root/foreign.pem -pubout -out /root/foreign-public.pem');
+  assert.match(await refusal(`${cut} --trust /root/foreign-public.pem`), /ARCHIVE_UNUSABLE.*tar cannot unpack/);
+  await machine.must(`cd /root && ${signCommand('cut.tar.gz', 'sign.pem')}`);
+  assert.match(await refusal(cut), /ARCHIVE_UNUSABLE.*tar cannot unpack/);
+  assert.match(await refusal(`echo more >> /root/cut.tar.gz; ${cut}`), /ARCHIVE_UNUSABLE.*its sha256 is/);
   assert.match(await refusal('platform admin rollback'), /NO_VERSION_BEFORE/);
   // Each takes a second; on a busy host, the second of two could begin after the end of the first.
   const atOnce = await machine.must(`(${Array.from({ length: 5 }, () => `${install} &`).join(' ')} wait) 2>&1`, 300);
@@ -146,7 +153,7 @@ async function upgradesAndReverts({ machine }: ServerHost): Promise<void> {
 
   await machine.must(derive('0.1.2-end', `echo 'throw new Error("no such module");' > apps/cloud/src/main.ts`), 300);
   const ending = await upgrade(machine, '0.1.2-end', '--ready-within 600');
-  assert.match(ending.text, /SERVER_NOT_READY: Version 0\.1\.2-end.*it ended 5 times.*no such module/s);
+  assert.match(ending.text, /SERVER_NOT_READY: Version 0\.1\.2-end.*it ended 2 times.*no such module/s);
   assert.equal(await current(machine), '0.1.1');
 
   await machine.must(derive('0.1.2-crash', crashOnceReady), 300);
@@ -214,19 +221,25 @@ async function uninstallsAndFindsData({ machine }: ServerHost): Promise<void> {
 /** As docs/operations/restore.md says. */
 async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   await machine.must('platform admin backup /root/backup && platform admin verify /root/backup', 300);
+  await machine.must('cp /etc/platform-management/backup-key.json /root/backup-key.json');
   await machine.must('platform admin uninstall-service --delete-data', 120);
   const left =
     'ls -d /opt/platform-management /etc/platform-management /var/lib/platform-management; id platform-runner';
   assert.equal((await machine.exec(left)).stdout, '');
   await machine.must(install, 600);
   const damaged = await machine.exec(
-    'cp -a /root/backup /root/cut && truncate -s 100 /root/cut/snapshots/*/database/part.* && platform admin restore /root/cut --replace',
+    'cp -a /root/backup /root/cut && truncate -s 100 /root/cut/snapshots/*/database/part.* && platform admin restore /root/cut --replace --backup-key /root/backup-key.json',
     300,
   );
   assert.match(damaged.stderr, /BACKUP_DAMAGED/);
   assert.match(damaged.stderr, /Nothing was replaced/);
   assert.match(await machine.must('platform machine list'), /No machine yet/);
-  const replaced = await machine.exec('platform admin restore /root/backup --replace', 600);
+  const unproven = await machine.exec('platform admin restore /root/backup --replace --yes', 300);
+  assert.match(unproven.stderr, /BACKUP_NOT_AUTHENTICATED/, 'this is a new host');
+  const replaced = await machine.exec(
+    'platform admin restore /root/backup --replace --backup-key /root/backup-key.json',
+    600,
+  );
   assert.match(replaced.stdout, /The data before are in \/var\/lib\/platform-management\/installation\/replaced/);
   assert.equal(replaced.code, 0, replaced.stderr);
   await machineOnline(machine, 'barn');
@@ -237,6 +250,21 @@ async function survivesLossOfDisk({ machine }: ServerHost): Promise<void> {
   await machine.must(`echo '127.0.0.1 ${serverName}' >> /etc/hosts`);
   const { stdout: report } = await machine.exec('platform admin doctor');
   assert.doesNotMatch(report, /^FAIL/m, report);
+}
+
+/** One command brings back what was lost with the disk of the state; programs and settings are still there. */
+async function survivesLossOfState({ machine }: ServerHost): Promise<void> {
+  await machine.must('platform admin backup /root/backup', 300);
+  const lost = 'platform-management platform-management-runner';
+  await machine.must(`systemctl kill -s KILL ${lost}; systemctl stop ${lost}; rm -rf /var/lib/platform-management`);
+  const restored = await machine.exec('platform admin restore /root/backup --replace --yes', 600);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(await machine.must('platform machine list --json'), /"barn"/);
+  await machineOnline(machine, 'barn');
+  assert.equal(await machine.must(`systemctl is-active ${lost} | sort -u`), 'active');
+  assert.equal(await machine.must('systemctl show -P Result platform-management-maintenance'), 'success');
+  assert.equal(await machine.must('stat -c "%a %U" /var/lib/platform-management/runner'), '700 platform-runner');
+  assert.match(await machine.must('platform sign-in'), new RegExp(`https://${serverName}/sign-in`));
 }
 
 /** All processes end while restored data come into use; after the start, the replacement ends by itself. */
@@ -260,12 +288,12 @@ async function survivesPowerCutOfRestore(host: ServerHost): Promise<void> {
 }
 
 test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
-  const archive = await serverArchive();
+  const archive = await signedArchive();
   await using host = await startServerHost();
   const { machine } = host;
-  await machine.push('/root', archive);
+  await machine.push('/root', ...archive.files, archive.key);
   await machine.must(
-    `mv /root/${path.basename(archive)} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
+    `mv /root/${archive.name} /root/archive.tar.gz; mkdir ${unpacked} && tar -xzf /root/archive.tar.gz -C ${unpacked} --strip-components=1`,
     300,
   );
   await t.test('install, and again', () => installs(host));
@@ -299,5 +327,6 @@ test('story: the server as a service', { timeout: 3_600_000 }, async (t) => {
   );
   await t.test('uninstall keeps the data, install finds them', () => uninstallsAndFindsData(host));
   await t.test('the disk is lost: install, restore, and the machine comes back', () => survivesLossOfDisk(host));
+  await t.test('the state folder is lost: one command restores it', () => survivesLossOfState(host));
   await t.test('a power cut while restored data come into use', () => survivesPowerCutOfRestore(host));
 });

@@ -20,6 +20,8 @@ export interface Archive {
   readonly platform: string;
   readonly node: string;
   readonly postgres: string;
+  /** The key that signed the archive (SPKI PEM); absent: it is not signed. */
+  readonly signing_key?: string;
   readonly web: string;
   /** The agent for Node. */
   readonly agent: string;

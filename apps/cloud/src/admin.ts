@@ -12,6 +12,7 @@ import { noteFailure, readBackupNote } from './backup/backup-note.ts';
 import { isDue } from './backup/rules/next-backup.ts';
 import { makeBackup, type Work } from './backup/make-backup.ts';
 import { restoreBackup } from './backup/restore.ts';
+import { readBackupKey, readTrustedKeys, writeKeyFile } from './backup/manifest-mac.ts';
 import { verifyBackup } from './backup/verify.ts';
 import { deleteOldDatabases, upgradeDatabase } from './database-upgrade/upgrade-database.ts';
 
@@ -29,6 +30,10 @@ const data = {
     type: 'secret',
     description: 'Encrypts the keys of the backup, and opens them. Best as PLATFORM_BACKUP_PASSPHRASE.',
   },
+} as const;
+const trust = {
+  backupKey: { type: 'string', description: 'Key file of the installation, which proves that it made the backup.' },
+  hostKey: { type: 'string', description: 'The same, of the server on this host: used if it is there.' },
 } as const;
 const snapshot = { type: 'string', description: 'Name or number of the snapshot (default: the newest).' } as const;
 
@@ -49,12 +54,24 @@ const tables = {
     ...data,
     snapshot,
     keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+    ...trust,
     acceptDamaged: { type: 'boolean', default: false, description: 'Restore without the files that are damaged.' },
+    acceptUnauthenticated: {
+      type: 'boolean',
+      default: false,
+      description: 'Restore although nothing proves that the installation made the backup.',
+    },
   },
   verify: {
     ...shared,
     snapshot: { ...snapshot, description: 'Name or number of the snapshot (default: all).' },
     keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+    ...trust,
+  },
+  'backup-key': {
+    ...shared,
+    words: { type: 'rest', words: 'FILE', description: 'The key file.' },
+    dataDir: data.dataDir,
   },
   'upgrade-database': {
     json: shared.json,
@@ -86,6 +103,7 @@ const about: Record<Name, string> = {
   backup: 'Adds a snapshot of database, files and keys to DIR, while the server runs or not.',
   restore: 'Restores a snapshot of DIR into a new or empty data folder.',
   verify: 'Reads every file of the backups in DIR and compares its hash.',
+  'backup-key': 'Writes the key file that proves which backups the installation made.',
   'upgrade-database': 'Brings the embedded database of a stopped server to the PostgreSQL of this version.',
   database: 'Says what the database is, if it runs: for platform admin doctor.',
   blobs: 'Says whether the files of the installation are in its data folder: for platform admin doctor.',
@@ -103,7 +121,8 @@ const serverFolder = (dataDir: string): string => {
 
 const folderOf = ({ words }: { words: string[] }, name: Name): string => {
   if (words.length === 1 && words[0] !== undefined) return path.resolve(words[0]);
-  throw new Usage(`Give one folder: platform admin ${name} DIR. See platform admin ${name} --help.`, 2);
+  const [kind, word] = name === 'backup-key' ? ['file', 'FILE'] : ['folder', 'DIR'];
+  throw new Usage(`Give one ${kind}: platform admin ${name} ${word}. See platform admin ${name} --help.`, 2);
 };
 
 async function backup(given: Given<'backup'>, work: Work): Promise<Printed> {
@@ -151,9 +170,11 @@ async function makeOne(given: Given<'backup'>, dataFolder: string, work: Work): 
 
 async function restore(given: Given<'restore'>, work: Work): Promise<Printed> {
   const folder = folderOf(given, 'restore');
-  const { snapshot: wanted, keys, acceptDamaged } = given;
+  const { snapshot: wanted, keys, acceptDamaged, acceptUnauthenticated } = given;
   const databaseUrl = given.databaseUrl?.reveal();
-  const of = { folder, snapshot: wanted, keys, acceptDamaged, databaseUrl, dataDir: path.resolve(given.dataDir) };
+  const trusted = await readTrustedKeys(given);
+  const choices = { acceptDamaged, acceptUnauthenticated, trusted };
+  const of = { folder, snapshot: wanted, keys, databaseUrl, dataDir: path.resolve(given.dataDir), ...choices };
   const made = await restoreBackup({ ...of, passphrase: given.backupPassphrase?.reveal() }, work);
   const text = [
     `Restored snapshot ${made.name} into ${made.dataFolder}: ${made.rows} rows, ${made.files} files.`,
@@ -166,7 +187,8 @@ async function restore(given: Given<'restore'>, work: Work): Promise<Printed> {
 
 async function verify(given: Given<'verify'>, work: Work): Promise<Printed> {
   const folder = folderOf(given, 'verify');
-  const found = await verifyBackup({ folder, snapshot: given.snapshot, keys: given.keys }, work);
+  const trusted = await readTrustedKeys(given);
+  const found = await verifyBackup({ folder, snapshot: given.snapshot, keys: given.keys, trusted }, work);
   const [first, ...more] = found.damaged;
   const text = [
     ...found.snapshots.map(
@@ -175,10 +197,26 @@ async function verify(given: Given<'verify'>, work: Work): Promise<Printed> {
     ...found.keysElsewhere.map(
       (name) => `The keys of ${name} are kept elsewhere; name them with --keys to check them.`,
     ),
+    ...found.withoutMac.map(
+      (name) => `${name} has no MAC: nothing proves who made it. Backups of this version have one.`,
+    ),
+    ...found.notAuthenticated.map(
+      (name) => `The MAC of ${name} was not checked: name the key file of its installation with --backup-key.`,
+    ),
     ...found.damaged.map(({ file, problem }) => `damaged: ${file}: ${problem}`),
     ...(first ? [] : [`All ${found.files} files are as they were written.`]),
   ];
   return { document: found, text, ...(first && { error: damagedError(first, more.length) }) };
+}
+
+async function backupKey(given: Given<'backup-key'>): Promise<Printed> {
+  const file = folderOf(given, 'backup-key');
+  const dataFolder = serverFolder(given.dataDir);
+  const isNew = await writeKeyFile(file, await readBackupKey(dataFolder));
+  const text = isNew
+    ? `${file} proves which backups this installation made. Keep a copy away from this host and from the backups.`
+    : `${file} is the key file of this installation already.`;
+  return { document: { file, written: isNew }, text: [text] };
 }
 
 async function upgrade(given: Given<'upgrade-database'>, work: Work): Promise<Printed> {
@@ -243,6 +281,10 @@ async function run([name = '', ...argv]: readonly string[], work: Work): Promise
     case 'verify': {
       const given = read(name, argv);
       return { ...(await verify(given, work)), json: given.json };
+    }
+    case 'backup-key': {
+      const given = read(name, argv);
+      return { ...(await backupKey(given)), json: given.json };
     }
     case 'upgrade-database': {
       const given = read(name, argv);

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { startFailureStatus } from '@platform/contract/start-failure';
 import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';
@@ -32,7 +33,7 @@ async function main(): Promise<number> {
     if (!(error instanceof PlatformError)) throw error;
     process.stderr.write(`${error.message}\n`);
     if (error.cause !== undefined) log.debug('cause', { error: errorText(error.cause) });
-    return 1;
+    return startFailureStatus(error.code);
   }
   const { unhandled } = server;
   process.on('unhandledRejection', (error) => unhandled.report(error, 'a promise without a handler'));

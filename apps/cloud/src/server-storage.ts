@@ -21,6 +21,7 @@ import {
 import { type Exclusive, holdDatabase } from './database/exclusive.ts';
 import { migrate } from './database/migrate.ts';
 import { databaseHost } from './database/database-host.ts';
+import { poolerRefusal, requireSessions } from './database/pooler.ts';
 import { requireVersion } from './database/version.ts';
 import { type Notifications, openNotifications } from './database/notifications.ts';
 import type { CloudOptions } from './options.ts';
@@ -106,8 +107,9 @@ export async function openServerDatabase(
   if (host !== undefined) {
     log.info('connecting to the database', { host });
     await reached(requireVersion(connection), host);
+    await reached(requireSessions(connection, host), host);
   }
-  const where = options.databaseUrl ? 'of the database' : dataFolder;
+  const where = host === undefined ? dataFolder : { host };
   const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost }), host);
   started.defer(() => exclusive.close());
   const applied = await migrate(connection, where, { right: exclusive });
@@ -115,7 +117,7 @@ export async function openServerDatabase(
   if (of.data.isCopy) await acceptCopy(connection, of.data, log);
   const { db, pool: opened, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
-  await createFirstRun(db, secrets, options.orgName);
+  await createFirstRun(db, { ...of.data, orgName: options.orgName });
   await requireOwnBlobs(db, {
     folder: path.join(dataFolder, blobsFolder),
     installationId: secrets.installationId,
@@ -148,7 +150,8 @@ const limitsOf = (options: CloudOptions): DatabaseLimits => ({
 async function reached<T>(work: Promise<T>, host: string | undefined): Promise<T> {
   try {
     return await work;
-  } catch (error) {
+  } catch (failure) {
+    const error = poolerRefusal(failure, host ?? 'its socket');
     if (error instanceof PlatformError) throw error;
     const problem = host === undefined ? errorText(error) : `${host}: ${errorText(error)}`;
     throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);

@@ -17,7 +17,7 @@ import { endedWithTests } from './process.ts';
 import { testServer, type TestServer } from './server.ts';
 
 const admin = path.resolve(import.meta.dirname, '..', 'src', 'admin.ts');
-const all = { snapshot: undefined, keys: undefined };
+const all = { snapshot: undefined, keys: undefined, trusted: [] };
 
 type Ending = { code: number | null; stderr: string };
 
@@ -90,7 +90,7 @@ test('a restore that is killed starts no server, and the next one is whole', asy
   const from = folder.file('backups');
   await backUp(on, from);
   const [to, database] = [folder.file('restored'), await emptyDatabase()];
-  const args = ['restore', from, '--data-dir', to];
+  const args = ['restore', from, '--data-dir', to, '--backup-key', path.join(on.server.dataFolder, 'secrets.json')];
   const moments: Record<string, () => boolean> = {
     'as the folder is marked': () => existsSync(path.join(to, 'restoring.json')),
     'as keys are written': () => existsSync(path.join(to, 'secrets.json')),

@@ -135,7 +135,10 @@ test('a disk that is full in the middle of a backup', { skip }, async (t) => {
   disk.free();
   assert.equal(second.code, 1, second.stderr);
   assert.match(second.stderr, full);
-  const { snapshots, damaged } = await verifyBackup({ folder: seen, snapshot: undefined, keys: undefined }, {});
+  const { snapshots, damaged } = await verifyBackup(
+    { folder: seen, snapshot: undefined, keys: undefined, trusted: [] },
+    {},
+  );
   assert.deepEqual([snapshots.length, damaged], [1, []], 'the earlier snapshot is whole');
 });
 
@@ -148,7 +151,7 @@ test('a disk that is full in the middle of a restore', { skip }, async (t) => {
   await backUp(on, from);
   await using disk = await smallDisk(place.path, 400);
   const [to, seen] = [place.file('restored'), path.join(disk.inside, 'restored')];
-  const args = ['restore', from, '--data-dir', to];
+  const args = ['restore', from, '--data-dir', to, '--backup-key', path.join(on.server.dataFolder, 'secrets.json')];
   const postgres = path.join(seen, 'postgres');
   const moments: Record<string, (logged: string) => boolean> = {
     'before the first byte': () => true,

@@ -7,9 +7,10 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { systemClock } from '@platform/kit/node';
-import { findSnapshot, sha256Of, type Snapshot } from '../src/backup/backup-folder.ts';
+import { findSnapshot, macFile, sha256Of, type Snapshot } from '../src/backup/backup-folder.ts';
 import { type BackupOptions, type BackupResult, makeBackup } from '../src/backup/make-backup.ts';
 import { restoreBackup, type RestoreOptions, type RestoreResult } from '../src/backup/restore.ts';
+import { macOf, readBackupKey } from '../src/backup/manifest-mac.ts';
 import { testLog, urlOf } from './database.ts';
 import type { TestServer } from './server.ts';
 import type { Connection } from '../src/database/database.ts';
@@ -57,7 +58,8 @@ export const restoreTo = (
   folder: string,
   more: Partial<RestoreOptions> = {},
 ): Promise<RestoreResult> => {
-  const plain = { snapshot: undefined, keys: undefined, passphrase: undefined, acceptDamaged: false };
+  const choices = { acceptDamaged: false, acceptUnauthenticated: true, trusted: [] };
+  const plain = { snapshot: undefined, keys: undefined, passphrase: undefined, ...choices };
   const { dataDir, connection } = target;
   return restoreBackup({ folder, dataDir, databaseUrl: urlOf(connection), ...plain, ...more }, work);
 };
@@ -77,13 +79,18 @@ export function contentOf({ manifest }: Snapshot): Record<string, string> {
   return Object.fromEntries([...tables, ['files', manifest.blobs.sha256] as const]);
 }
 
-/** Changes the newest manifest as another version would have written it. */
-export async function editManifest(folder: string, edit: (manifest: Snapshot['manifest']) => void): Promise<void> {
+/** Changes the newest manifest as another version would have written it, with a MAC by the key of `dataFolder`. */
+export async function editManifest(
+  folder: string,
+  dataFolder: string,
+  edit: (manifest: Snapshot['manifest']) => void,
+): Promise<void> {
   const { folder: at, manifest } = await findSnapshot(folder, undefined);
   edit(manifest);
   const text = JSON.stringify(manifest);
   await writeFile(path.join(at, 'manifest.json'), text);
   await writeFile(path.join(at, 'manifest.sha256'), sha256Of(text));
+  await writeFile(path.join(at, macFile), macOf(text, await readBackupKey(dataFolder)));
 }
 
 /** Flips one byte. */

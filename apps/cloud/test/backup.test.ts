@@ -1,6 +1,6 @@
 // Backups of a running server: consistent, incremental, checked, and restored to the same rows and files.
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -10,7 +10,15 @@ import { InstallationService } from '@platform/contract/gen/platform/installatio
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { blobPath, findSnapshot, listSnapshots, lockBackups, readBlobList } from '../src/backup/backup-folder.ts';
+import {
+  blobPath,
+  findSnapshot,
+  listSnapshots,
+  lockBackups,
+  readBlobList,
+  sha256Of,
+} from '../src/backup/backup-folder.ts';
+import { readBackupKey, readTrustedKeys, writeKeyFile } from '../src/backup/manifest-mac.ts';
 import { verifyBackup } from '../src/backup/verify.ts';
 import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
@@ -21,7 +29,7 @@ import { emptyDatabase } from './database.ts';
 import { testServer } from './server.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof PlatformError && error.code === code;
-const all = { snapshot: undefined, keys: undefined };
+const all = { snapshot: undefined, keys: undefined, trusted: [] };
 
 const filesOf = async (folder: string, snapshot?: string): Promise<string[]> => {
   const names: string[] = [];
@@ -161,6 +169,79 @@ test('a restore that found a damaged image can go on without it, and begins anew
   await assert.rejects(restoreTo(target, backups), codeOf('RESTORE_TARGET_IN_USE'));
 });
 
+test('a restore takes only what the key of the installation proves, and verify names the rest', async (t) => {
+  await using on = await testServer();
+  await using other = await testServer();
+  await using folder = await tempFolder();
+  await fillServer(on, 1);
+  const { dataFolder } = on.server;
+  const backups = folder.file('backups');
+  const made = await backUp(on, backups);
+  const keyFile = folder.file('key.json');
+  assert.equal(await writeKeyFile(keyFile, await readBackupKey(dataFolder)), true);
+  assert.equal(await writeKeyFile(keyFile, await readBackupKey(dataFolder)), false);
+  assert.equal((await stat(keyFile)).mode & 0o777, 0o600);
+  const own = await readTrustedKeys({ backupKey: keyFile, hostKey: undefined });
+  const foreign = [await readBackupKey(other.server.dataFolder)];
+  const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
+  const plain = { acceptUnauthenticated: false };
+  const verified = async (trusted: typeof own) => {
+    const { withoutMac, notAuthenticated, damaged } = await verifyBackup({ folder: backups, ...all, trusted }, {});
+    return { withoutMac, notAuthenticated, damaged: damaged.map(({ file }) => path.basename(file)) };
+  };
+  const fine = { withoutMac: [], notAuthenticated: [], damaged: [] };
+  const notAuthenticated = codeOf('BACKUP_NOT_AUTHENTICATED');
+  await t.test('the key in the backup proves nothing, nor does that of another installation', async () => {
+    await assert.rejects(restoreTo(target, backups, plain), notAuthenticated);
+    await assert.rejects(restoreTo(target, backups, { ...plain, trusted: foreign }), notAuthenticated);
+    await assert.rejects(restoreTo(target, backups, { ...plain, keys: keysIn(made) }), notAuthenticated);
+    assert.deepEqual(await verified(foreign), { ...fine, notAuthenticated: [made.name] });
+    assert.deepEqual(await verified([...foreign, ...own]), fine);
+  });
+  await t.test('a manifest that was changed with its sum is refused, and named', async () => {
+    const [manifest, sum] = ['manifest.json', 'manifest.sha256'].map((name) => path.join(made.folder, name));
+    const [text, before] = [await readFile(manifest ?? '', 'utf8'), await readFile(sum ?? '', 'utf8')];
+    const changed = text.replace('"rows": 1,', '"rows": 2,');
+    await writeFile(manifest ?? '', changed);
+    await writeFile(sum ?? '', sha256Of(changed));
+    await assert.rejects(restoreTo(target, backups, { ...plain, trusted: own }), codeOf('BACKUP_DAMAGED'));
+    await assert.rejects(restoreTo(target, backups), codeOf('BACKUP_DAMAGED'), 'not even with the flag');
+    assert.deepEqual(await verified(own), { ...fine, damaged: ['manifest.mac'] });
+    await writeFile(manifest ?? '', text);
+    await writeFile(sum ?? '', before);
+  });
+  await t.test('keys from elsewhere, keys that a passphrase opens, and the key file prove it', async () => {
+    const [apart, passphrase] = [folder.file('keys.json'), 'correct horse'];
+    await backUp(on, folder.file('apart'), { keysTo: apart });
+    await backUp(on, folder.file('sealed'), { passphrase });
+    const proofs: [string, Parameters<typeof restoreTo>[2]][] = [
+      ['apart', { keys: apart }],
+      ['sealed', { passphrase }],
+      ['backups', { trusted: own }],
+    ];
+    for (const [name, proof] of proofs) {
+      const into = { dataDir: folder.file(`from-${name}`), connection: await emptyDatabase() };
+      assert.equal((await restoreTo(into, folder.file(name), { ...plain, ...proof })).files, 1, name);
+    }
+    await assert.rejects(restoreTo(target, backups, { ...plain, passphrase }), notAuthenticated, 'keys in plain text');
+  });
+  await t.test('a MAC that was removed is noticed; the flag restores without it', async () => {
+    await rm(path.join(made.folder, 'manifest.mac'));
+    await assert.rejects(restoreTo(target, backups, { ...plain, trusted: own }), notAuthenticated);
+    assert.deepEqual(await verified(own), { ...fine, withoutMac: [made.name] });
+    assert.equal((await restoreTo(target, backups, { trusted: own, acceptUnauthenticated: true })).files, 1);
+  });
+  await t.test('a file without a key is refused', async () => {
+    await writeFile(folder.file('none.json'), '{"a":1}');
+    await assert.rejects(
+      readTrustedKeys({ backupKey: folder.file('none.json'), hostKey: undefined }),
+      codeOf('INVALID_ARGUMENT'),
+    );
+  });
+});
+
+const keysIn = ({ folder }: { folder: string }): string => path.join(folder, 'keys.json');
+
 test('a server with a schedule makes backups, keeps the newest, and reports them', async () => {
   await using folder = await tempFolder();
   const backups = folder.file('backups');
@@ -250,7 +331,8 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   await refused('a database with tables', 'RESTORE_TARGET_IN_USE', () =>
     restoreTo({ ...target, connection: on.connection }, backups, { keys: elsewhere }),
   );
-  const sizeOf = (bytes: number) => editManifest(backups, ({ database }) => void (database.diskBytes = bytes));
+  const edit = (change: Parameters<typeof editManifest>[2]) => editManifest(backups, on.server.dataFolder, change);
+  const sizeOf = (bytes: number) => edit(({ database }) => void (database.diskBytes = bytes));
   const { diskBytes } = (await findSnapshot(backups, undefined)).manifest.database;
   await sizeOf(1e18);
   await refused('a disk without room for the rows', 'DISK_FULL', () =>
@@ -263,10 +345,10 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   await refused('a folder that is not empty', 'RESTORE_TARGET_IN_USE', () =>
     restoreTo(target, backups, { keys: elsewhere }),
   );
-  await editManifest(backups, ({ database }) => database.migrations.push({ name: '9999_later.sql', sha256: '0' }));
+  await edit(({ database }) => database.migrations.push({ name: '9999_later.sql', sha256: '0' }));
   await refused('a newer schema', 'BACKUP_NEWER', () => restoreTo(target, backups, { keys: elsewhere }));
   // Whoever can write to the folder can also write the sum beside the manifest.
-  await editManifest(backups, ({ database: { partitions } }) => {
+  await edit(({ database: { partitions } }) => {
     for (const one of partitions) one.bound += '; create table pwned as select current_user';
   });
   await refused('SQL in a manifest', 'BACKUP_DAMAGED', () => restoreTo(target, backups, { keys: elsewhere }));

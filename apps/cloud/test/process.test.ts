@@ -9,6 +9,7 @@ import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { systemClock } from '@platform/kit/node';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
+import { temporaryFailure } from '@platform/contract/start-failure';
 import { startCluster } from '../src/postgres/cluster.ts';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 import { clientConfig } from '../src/database/database.ts';
@@ -39,14 +40,14 @@ test('a first start, a stop, a second start: the same organization and key; a se
   );
 
   const second = cloudProcess(data);
-  assert.deepEqual([await second.ready, await second.exit], [undefined, 1]);
+  assert.deepEqual([await second.ready, await second.exit], [undefined, temporaryFailure]);
   assert.match(second.stderr(), new RegExp(`DATA_DIR_IN_USE: .*pid ${first.pid}.*--data-dir`, 's'));
   const samePort = cloudProcess(folder.file('other'), ['--port', new URL(ready.url).port]);
-  assert.deepEqual([await samePort.ready, await samePort.exit], [undefined, 1]);
+  assert.deepEqual([await samePort.ready, await samePort.exit], [undefined, temporaryFailure]);
   assert.match(samePort.stderr(), /PORT_IN_USE: .*--port/s);
   const unreachable = 'postgres://me:a-password@127.0.0.1:1/platform';
   const away = cloudProcess(folder.file('away'), ['--log-level', 'info', '--database-url', unreachable]);
-  assert.deepEqual([await away.ready, await away.exit], [undefined, 1]);
+  assert.deepEqual([await away.ready, await away.exit], [undefined, temporaryFailure]);
   assert.match(away.stderr(), /connecting to the database .*127\.0\.0\.1:1/);
   assert.match(away.stderr(), /DATABASE_UNAVAILABLE: .*127\.0\.0\.1:1: .*ECONNREFUSED/);
   assert.doesNotMatch(away.stderr(), /a-password/);

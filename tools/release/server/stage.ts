@@ -35,6 +35,8 @@ export interface Contents {
   /** The agent for Node, which the demo runs. */
   readonly agent: string;
   readonly programs: readonly ProgramFile[];
+  /** The key that signs the archive (SPKI PEM); undefined: none. */
+  readonly signingKey: string | undefined;
 }
 
 const programs = ['apps/cloud', 'apps/cli', 'apps/runner', 'trainers/classification', 'trainers/detection'];
@@ -88,6 +90,7 @@ export function stage(of: Contents, folder: string): void {
     id: contentId(folder),
     node,
     postgres,
+    ...(of.signingKey !== undefined && { signing_key: of.signingKey }),
     web: 'apps/web/dist',
     agent: 'programs/platform-agent.mjs',
     releases,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { PlatformError } from '@platform/contract/errors';
 import { confirmed } from '../confirm.ts';
 import { defaultDataFolder } from '../data-folder.ts';
+import { hostKeyFile } from '../installation/backup-key.ts';
 import { alone } from '../installation/install.ts';
 import { places, requireHost } from '../installation/places.ts';
 import { replaceData } from '../installation/replace-data.ts';
@@ -16,13 +17,19 @@ interface Flags {
   readonly keysTo?: string;
   readonly snapshot?: string;
   readonly keys?: string;
+  readonly backupKey?: string;
   readonly acceptDamaged?: boolean;
+  readonly acceptUnauthenticated?: boolean;
   readonly replace?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
 
 const dataDir = ['--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)'] as const;
+const backupKey = [
+  '--backup-key <file>',
+  'key file that proves who made the backup (default: that of the server on this host)',
+] as const;
 const keys = ['--keys <file>', 'the keys, if they are kept away from the rest of the backup'] as const;
 
 /** Backups of the server on this host. Its own program does the work, because it knows the server's data. */
@@ -41,7 +48,9 @@ export function adminBackupCommands(admin: Command, run: Run): void {
     .option(...dataDir)
     .option('--snapshot <name or number>', 'which one (default: the newest)')
     .option(...keys)
+    .option(...backupKey)
     .option('--accept-damaged', 'restore without the files that are damaged')
+    .option('--accept-unauthenticated', 'restore although nothing proves that the installation made the backup')
     .option('--replace', 'replace the data of the installed server on this host, and keep what was there')
     .option('--yes', 'do not ask')
     .addHelpText(
@@ -67,7 +76,17 @@ export function adminBackupCommands(admin: Command, run: Run): void {
     .description('read every file of the backups in a folder and compare its hash')
     .option('--snapshot <name or number>', 'which one (default: all)')
     .option(...keys)
+    .option(...backupKey)
     .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
+  admin
+    .command('backup-key <file>')
+    .description(
+      'write the key file that proves which backups this installation made; a restore on another host needs it',
+    )
+    .option(...dataDir)
+    .action(
+      run(async ({ signal }, file: string, flags: Flags) => void (await start('backup-key', file, flags, signal))),
+    );
   scheduledCommand(admin, run);
 }
 
@@ -93,7 +112,7 @@ function scheduledCommand(admin: Command, run: Run): void {
 }
 
 async function start(
-  name: 'backup' | 'restore' | 'verify',
+  name: 'backup' | 'restore' | 'verify' | 'backup-key',
   dir: string,
   flags: Flags,
   signal: AbortSignal,
@@ -105,10 +124,13 @@ async function start(
     '--keys-to': flags.keysTo,
     '--snapshot': flags.snapshot,
     '--keys': flags.keys,
+    '--backup-key': flags.backupKey,
+    '--host-key': name === 'restore' || name === 'verify' ? hostKeyFile() : undefined,
   };
   const args = [
     ...Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
     ...(flags.acceptDamaged ? ['--accept-damaged'] : []),
+    ...(flags.acceptUnauthenticated ? ['--accept-unauthenticated'] : []),
     ...(flags.json ? ['--json'] : []),
     '--',
     dir,

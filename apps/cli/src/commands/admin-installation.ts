@@ -1,6 +1,8 @@
 import { Option, type Command } from 'commander';
 import { PlatformError } from '@platform/contract/errors';
 import { confirmed } from '../confirm.ts';
+import { readPinnedKey } from '../installation/archive-key.ts';
+import { keyToPin, readTrust } from '../installation/archive-trust.ts';
 import { alone, install, type Installed, rollback } from '../installation/install.ts';
 import { places, requireHost } from '../installation/places.ts';
 import { maintain } from '../installation/publish.ts';
@@ -26,7 +28,13 @@ function seconds(text: string): number {
 
 interface Flags extends SettingFlags {
   readonly readyWithin: number;
+  readonly trust?: string;
 }
+
+const trustOption = [
+  '--trust <key>',
+  'file with the public key (PEM) that signed the archive, if it is not the pinned one; "unsigned": none signed it',
+] as const;
 
 export function installationCommands(admin: Command, run: Run): void {
   installCommand(admin, run);
@@ -57,11 +65,18 @@ function installCommand(admin: Command, run: Run): void {
     .option('--backup-dir <folder>', 'folder for scheduled backups, best on another disk')
     .option('--backup-every-hours <n>', 'hours from one backup to the next (default: 24)')
     .option('--backup-keep <n>', 'scheduled backups that are kept (default: 14)')
+    .option(...trustOption)
     .addOption(readyOption())
     .action(
       run(async ({ output }, flags: Flags) => {
         const say = output.note;
-        report(await alone(() => install(ownArchive(), { flags, readyWithinS: flags.readyWithin, say })), output);
+        const trust = await readTrust(flags.trust);
+        const installed = await alone(async () => {
+          const own = ownArchive();
+          const of = { signer: own.archive.signing_key, pinned: await readPinnedKey(), trust };
+          return install(own, { flags, key: keyToPin(own.folder, of), readyWithinS: flags.readyWithin, say });
+        });
+        report(installed, output);
       }),
     );
 }
@@ -70,12 +85,15 @@ function upgradeCommand(admin: Command, run: Run): void {
   admin
     .command('upgrade <archive>')
     .description('upgrade the installed server to an archive (.tar.gz); it is reverted if it is not ready in time')
+    .option(...trustOption)
     .addOption(readyOption())
     .action(
       run(async ({ output }, file: string, flags: Flags) => {
+        const trust = await readTrust(flags.trust);
         const installed = await alone(async () => {
           if (currentVersion() === undefined) throw new PlatformError('NOT_INSTALLED', {});
-          return install(unpack(file), { flags: {}, readyWithinS: flags.readyWithin, say: output.note });
+          const { key, ...unpacked } = await unpack(file, { pinned: await readPinnedKey(), trust });
+          return install(unpacked, { flags: {}, key, readyWithinS: flags.readyWithin, say: output.note });
         });
         report(installed, output);
       }),

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { readJson } from '@platform/kit/node';
 import { knownAccounts } from './accounts.ts';
+import { keepBackupKey } from './backup-key.ts';
 import { places } from './places.ts';
 import { localUrl } from './readiness.ts';
 import { readServerOptions, writeIfOther } from './server-options.ts';
@@ -23,6 +24,7 @@ const connectionFile = path.join(places.data, 'connection.json');
 /** Passes the keys of the first start to the runner and to the command line of root. */
 export async function writeKeysOfFirstStart(): Promise<boolean> {
   const found = await readFirstRun();
+  keepBackupKey();
   if (!found) return false;
   const url = await localUrl();
   const { runner } = knownAccounts();

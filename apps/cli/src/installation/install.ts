@@ -5,6 +5,7 @@ import { isBefore } from '@platform/contract/semantic-version';
 import { formatBytes } from '@platform/kit';
 import { FolderLocked, lockFolder, systemClock } from '@platform/kit/node';
 import { prepareAccounts } from './accounts.ts';
+import { pinKey } from './archive-key.ts';
 import { snapshotSize } from './data-snapshot.ts';
 import { readFirstRun, writeKeysOfFirstStart } from './first-start.ts';
 import { places, requireHost, units } from './places.ts';
@@ -51,10 +52,14 @@ export async function alone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Installs or upgrades to an unpacked archive. Does only what is missing. */
+/**
+ * Installs or upgrades to an unpacked archive. Does only what is missing.
+ *
+ * @param of - key: the key of the archive, which is pinned once its version is in use.
+ */
 export async function install(
   unpacked: Unpacked,
-  { flags, readyWithinS, say }: { flags: SettingFlags; readyWithinS: number; say: Say },
+  { flags, key, readyWithinS, say }: { flags: SettingFlags; key: string | undefined; readyWithinS: number; say: Say },
 ): Promise<Installed> {
   await finishSwitch(say);
   refuseWhileReplacing();
@@ -63,6 +68,7 @@ export async function install(
   const before = currentVersion();
   if (before !== undefined && isBefore(version, before))
     throw new PlatformError('OLDER_VERSION', { version, current: before });
+  const isEmpty = !existsSync(path.join(places.data, 'cloud/secrets.json'));
   const accounts = prepareAccounts();
   const changed: string[] = [];
   if (placeVersion(unpacked)) changed.push(versionFolder(version));
@@ -81,6 +87,12 @@ export async function install(
     ),
   ];
   const isFirst = (await readFirstRun()) === undefined;
+  if (before !== undefined && isEmpty) {
+    changed.push(path.join(places.data, 'cloud'));
+    warnings.push(
+      `The data folder was empty, so this is a new installation. To get the data of before back: platform admin restore FOLDER --replace.`,
+    );
+  }
   if (before !== version) await switchTo(version, { from: before ?? null, restore: null, readyWithinS, say });
   else if (changed.length > 0 || !isActive()) await restart(version, readyWithinS);
   if (changed.length > 0 || before !== version) {
@@ -95,11 +107,16 @@ export async function install(
   // Enabled units start with the system only.
   systemctl('start', units.timer, units.backupTimer);
   if (changed.length > 0 || before !== version) attempt('systemctl', 'start', '--no-block', units.backup);
+  await pinKey(key);
+  if (key === undefined) warnings.push(notSigned);
   const elsewhere = await checkPublicUrl().catch(() => undefined);
   if (elsewhere !== undefined) warnings.push(elsewhere);
   const signInUrl = isFirst ? (await readFirstRun())?.sign_in_url : undefined;
   return { version, changed, warnings, signInUrl };
 }
+
+const notSigned =
+  'This archive is not signed, so no key is pinned: any archive that root upgrades to runs as root. Sign archives with "npm run build:server -- --sign-key FILE".';
 
 const isActive = (): boolean => attempt('systemctl', 'is-active', '--quiet', units.server).code === 0;
 

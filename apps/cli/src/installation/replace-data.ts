@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
-import { knownAccounts } from './accounts.ts';
+import { prepareAccounts } from './accounts.ts';
 import { writeKeysOfFirstStart } from './first-start.ts';
 import { finishSwitch } from './install.ts';
 import { places, units } from './places.ts';
@@ -31,6 +31,9 @@ export async function replaceData({ restore, readyWithinS, say }: Replacement): 
   const version = currentVersion();
   if (version === undefined) throw new PlatformError('NOT_INSTALLED', {});
   await finishSwitch(say);
+  // A lost data folder has neither the folder of the server nor that of the runner. While folders change places, an
+  // empty one would be in the way.
+  if (!isReplacing()) prepareAccounts();
   await refuseOtherPlaces();
   if (isReplacing()) say('A replacement of the data was interrupted. It goes on now …');
   else if (await restoreBeside(restore)) {
@@ -40,7 +43,6 @@ export async function replaceData({ restore, readyWithinS, say }: Replacement): 
   systemctl('stop', units.runner, units.server);
   swap();
   await endReplacement();
-  await writeKeysOfFirstStart();
   attempt('systemctl', 'reset-failed', units.server);
   systemctl('start', units.server);
   const problem = await untilReady(version, readyWithinS);
@@ -49,6 +51,8 @@ export async function replaceData({ restore, readyWithinS, say }: Replacement): 
       version,
       problem: `the restored data are in use, the data before are in ${replaced}; ${problem}`,
     });
+  // The server has just written them; before its start, a lost data folder has none.
+  await writeKeysOfFirstStart();
   systemctl('restart', units.runner);
   attempt('systemctl', 'start', units.maintenance);
   return replaced;
@@ -80,7 +84,7 @@ async function restoreBeside(restore: Replacement['restore']): Promise<boolean> 
 /** Can be repeated after an interruption. */
 function swap(): void {
   swapFolders({ fresh, data: places.data, replaced });
-  const { server } = knownAccounts();
+  const { server } = prepareAccounts();
   must('chown', '-R', `${server.uid}:${server.gid}`, path.join(places.data, 'cloud'));
   must('chmod', '700', path.join(places.data, 'cloud'));
   if (existsSync(path.join(places.data, 'release-keys')))

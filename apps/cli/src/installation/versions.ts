@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { type Archive, readArchive } from '../archive.ts';
 import { checkout } from '../data-folder.ts';
+import { proveArchive, type Trust } from './archive-trust.ts';
 import { places } from './places.ts';
 import { versionFolder } from './state.ts';
 import { attempt, diskUsage, flush, must, requireSpace } from './system.ts';
@@ -26,34 +27,40 @@ export function ownArchive(): Unpacked {
   });
 }
 
-/** Unpacks an archive beside the installed versions. @throws PlatformError ARCHIVE_UNUSABLE, DISK_FULL */
-export function unpack(file: string): Unpacked {
+/**
+ * Unpacks an archive beside the installed versions, once its signature is proven.
+ *
+ * @returns it, and the key that signed it.
+ * @throws PlatformError ARCHIVE_UNTRUSTED, ARCHIVE_UNUSABLE, DISK_FULL
+ */
+export async function unpack(
+  file: string,
+  of: { pinned: string | undefined; trust: Trust },
+): Promise<Unpacked & { key: string | undefined }> {
   const refuse = (problem: string): never => {
     throw new PlatformError('ARCHIVE_UNUSABLE', { file, problem });
   };
   if (!existsSync(file)) refuse('the file does not exist');
   const folder = path.join(places.programs, '.unpacked');
+  const copy = path.join(places.programs, '.archive');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  requireSpace(places.programs, 2 ** 29, 'the new version');
-  const { code, text } = attempt(
-    'tar',
-    '-xzf',
-    path.resolve(file),
-    '-C',
-    folder,
-    '--strip-components=1',
-    '--no-same-owner',
-  );
+  requireSpace(places.programs, 2 ** 29 + statSync(file).size, 'the new version');
   try {
+    // Root's copy: the owner of the file could exchange it between the check and the unpacking.
+    must('cp', '--reflink=auto', path.resolve(file), copy);
+    const key = await proveArchive(path.resolve(file), { ...of, copy });
+    const { code, text } = attempt('tar', '-xzf', copy, '-C', folder, '--strip-components=1', '--no-same-owner');
     if (/No space left/.test(text)) throw new PlatformError('DISK_FULL', { path: places.programs });
     if (code !== 0) refuse(`tar cannot unpack it: ${text.split('\n').at(-1)}`);
     const archive = readArchive(folder);
     if (!archive) return refuse('it is not an archive of the server: release.json is missing');
-    return { folder, archive };
+    return { folder, archive, key };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
+  } finally {
+    rmSync(copy, { force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 // The folder of backups: snapshots, each with a manifest, and the files of all snapshots by hash.
 //   platform-backup.json          whose backups these are
-//   snapshots/NNNNNN-TIME/        manifest.json, manifest.sha256, database/, blobs.txt.gz, keys.json
+//   snapshots/NNNNNN-TIME/        manifest.json, manifest.sha256, manifest.mac, database/, blobs.txt.gz, keys.json
 //   blobs/ab/cd/SHA256            shared by the snapshots
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -13,6 +13,7 @@ import { atomicWrite, FolderLocked, type FolderLock, lockFolder, readJson } from
 import { version } from '../version.ts';
 import { readBackupNote } from './backup-note.ts';
 import { isSha256 } from '../blobs/blob-store.ts';
+import { type BackupKey, macOf } from './manifest-mac.ts';
 import { manifestProblem } from './rules/manifest-problem.ts';
 import type { DatabaseDump } from './store/database-dump.ts';
 
@@ -34,12 +35,21 @@ export type Manifest = {
   damaged: Damage[];
 };
 
-export type Snapshot = { name: string; folder: string; manifest: Manifest };
+export type Snapshot = {
+  name: string;
+  folder: string;
+  manifest: Manifest;
+  /** The manifest as it was written. */
+  text: string;
+  /** Over `text`; undefined: a version without MACs made the snapshot, or it was removed. */
+  mac: string | undefined;
+};
 
 const markerFile = 'platform-backup.json';
 const snapshotsFolder = 'snapshots';
 const manifestFile = 'manifest.json';
 const sumFile = 'manifest.sha256';
+export const macFile = 'manifest.mac';
 export const keysFile = 'keys.json';
 export const databaseFolder = 'database';
 export const blobsFolder = 'blobs';
@@ -137,6 +147,7 @@ async function readSnapshot(folder: string): Promise<Snapshot> {
     });
   const [text, sum] = [await read(manifestFile), await read(sumFile)];
   if (sha256Of(text) !== sum.trim()) throw damaged(`it does not match ${sumFile}`);
+  const mac = (await readFile(path.join(folder, macFile), 'utf8').catch(() => undefined))?.trim();
   const manifest = JSON.parse(text) as Omit<Manifest, 'format'> & { format: number };
   const { format } = manifest;
   if (format !== 1) {
@@ -150,7 +161,7 @@ async function readSnapshot(folder: string): Promise<Snapshot> {
   }
   const problem = manifestProblem(manifest);
   if (problem !== undefined) throw damaged(problem);
-  return { name: path.basename(folder), folder, manifest: { ...manifest, format } };
+  return { name: path.basename(folder), folder, manifest: { ...manifest, format }, text, mac };
 }
 
 export async function hashOf(bytes: AsyncIterable<unknown>): Promise<string> {
@@ -195,9 +206,14 @@ export async function removeHidden(folder: string): Promise<void> {
 }
 
 /** Writes the manifest, then gives the snapshot its name: from this moment on it counts. */
-export async function completeSnapshot(folder: string, made: string, manifest: Manifest): Promise<Snapshot> {
+export async function completeSnapshot(
+  folder: string,
+  { made, manifest, key }: { made: string; manifest: Manifest; key: BackupKey },
+): Promise<Snapshot> {
   const text = `${JSON.stringify(manifest, null, 1)}\n`;
+  const mac = macOf(text, key);
   await atomicWrite(path.join(made, sumFile), `${sha256Of(text)}\n`, { mode: 0o600 });
+  await atomicWrite(path.join(made, macFile), `${mac}\n`, { mode: 0o600 });
   await atomicWrite(path.join(made, manifestFile), text, { mode: 0o600 });
   const time = manifest.createdOn.slice(0, 19).replaceAll(':', '-');
   const name = `${String(manifest.number).padStart(6, '0')}-${time}Z`;
@@ -205,7 +221,7 @@ export async function completeSnapshot(folder: string, made: string, manifest: M
   await rename(made, final);
   // Its parent is synced by the write of the marker's neighbour.
   await atomicWrite(path.join(folder, snapshotsFolder, `${hidden}newest`), `${name}\n`);
-  return { name, folder: final, manifest };
+  return { name, folder: final, manifest, text, mac };
 }
 
 /**

@@ -2,9 +2,11 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
-import type { Clock, Log } from '@platform/kit';
+import { type Clock, errorText, type Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { type Connection, clientConfig, cut } from '../database/database.ts';
+import { databaseHost } from '../database/database-host.ts';
+import { requireSessions } from '../database/pooler.ts';
 import { hasDatabase, runningCluster, startCluster } from '../postgres/cluster.ts';
 import { isRunningCopy, markRunning, unmarkRunning } from './running-mark.ts';
 import { openOwnDatabase } from '../postgres/roles.ts';
@@ -27,7 +29,7 @@ type Wanted = { dataFolder: string; databaseUrl: string | undefined; clock: Cloc
  */
 export async function reachDatabase({ dataFolder, databaseUrl, clock, log }: Wanted): Promise<DatabaseAccess> {
   if (databaseUrl !== undefined)
-    return { connection: { is: 'url', url: databaseUrl }, [Symbol.asyncDispose]: async () => {} };
+    return { connection: await sessionsOf(databaseUrl), [Symbol.asyncDispose]: async () => {} };
   const folder = path.join(dataFolder, 'postgres');
   if (!(await hasDatabase(folder))) {
     const problem = `${dataFolder} has no database of its own. Set DATABASE_URL to the one that its server uses`;
@@ -44,6 +46,17 @@ export async function reachDatabase({ dataFolder, databaseUrl, clock, log }: Wan
       };
   }
   throw new PlatformError('DATABASE_UNAVAILABLE', { problem: `it did not start within ${startingMs / 1_000} s` });
+}
+
+/** Backup and restore hold locks for as long as their sessions. @throws PlatformError DATABASE_POOLER, DATABASE_UNAVAILABLE */
+export async function sessionsOf(databaseUrl: string): Promise<Connection> {
+  const connection = { is: 'url', url: databaseUrl } as const;
+  const host = databaseHost(databaseUrl);
+  await requireSessions(connection, host).catch((error: unknown) => {
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { problem: `${host}: ${errorText(error)}` }, error);
+  });
+  return connection;
 }
 
 const freeLock = (file: string): Promise<AsyncDisposable | undefined> =>

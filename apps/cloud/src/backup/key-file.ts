@@ -54,15 +54,22 @@ export function encodeKeys(installationId: string, files: KeyEntry[], passphrase
 const derive = (passphrase: string, salt: Buffer, N: number): Buffer =>
   scryptSync(passphrase.normalize('NFC'), salt, 32, { N, r: 8, p: 1, maxmem: 256 * N * 8 });
 
-/** @throws PlatformError BACKUP_PASSPHRASE_WRONG, BACKUP_DAMAGED */
-export function decodeKeys(file: string, text: string, passphrase: string | undefined): KeyEntry[] {
+/**
+ * @returns the keys; `isSealed`: only who has the passphrase can have written them.
+ * @throws PlatformError BACKUP_PASSPHRASE_WRONG, BACKUP_DAMAGED
+ */
+export function decodeKeys(
+  file: string,
+  text: string,
+  passphrase: string | undefined,
+): { keys: KeyEntry[]; isSealed: boolean } {
   let found: Plain | Sealed;
   try {
     found = JSON.parse(text) as Plain | Sealed;
   } catch (error) {
     throw new PlatformError('BACKUP_DAMAGED', { file, problem: 'it is not JSON' }, error);
   }
-  if ('files' in found) return found.files;
+  if ('files' in found) return { keys: found.files, isSealed: false };
   if (passphrase === undefined)
     throw new PlatformError('BACKUP_PASSPHRASE_WRONG', { file, problem: 'none was given, and they are encrypted' });
   const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
@@ -70,7 +77,7 @@ export function decodeKeys(file: string, text: string, passphrase: string | unde
     const key = derive(passphrase, bytes(found.scrypt.salt), found.scrypt.cost);
     const cipher = createDecipheriv('aes-256-gcm', key, bytes(found.nonce)).setAuthTag(bytes(found.tag));
     const plain = Buffer.concat([cipher.update(bytes(found.sealed)), cipher.final()]);
-    return (JSON.parse(plain.toString('utf8')) as Plain).files;
+    return { keys: (JSON.parse(plain.toString('utf8')) as Plain).files, isSealed: true };
   } catch (error) {
     throw new PlatformError('BACKUP_PASSPHRASE_WRONG', { file }, error);
   }

@@ -8,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import type { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import { atomicWrite, readJson } from '@platform/kit/node';
+import { atomicWrite } from '@platform/kit/node';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import { openDiskBlobs } from '../blobs/disk.ts';
 import { filesToBackUp, manifestsToBackUp } from '../blobs/store/owned-blobs.ts';
@@ -36,6 +36,7 @@ import { noteBackup } from './backup-note.ts';
 import { connectAs } from './database-access.ts';
 import { refusalOfDisk } from './disk-full.ts';
 import { collectKeys, encodeKeys } from './key-file.ts';
+import { type BackupKey, readBackupKey } from './manifest-mac.ts';
 import { dumpDatabase } from './store/database-dump.ts';
 
 export type BackupOptions = {
@@ -72,20 +73,20 @@ export type BackupResult = {
  */
 export async function makeBackup(options: BackupOptions, work: Work): Promise<BackupResult> {
   const { folder, dataFolder } = options;
-  const installationId = await installationOf(dataFolder);
+  const key = await readBackupKey(dataFolder);
   try {
-    await prepareFolder(folder, dataFolder, installationId);
+    await prepareFolder(folder, dataFolder, key.installationId);
     await using _lock = await lockBackups(folder);
-    return await addSnapshot(options, installationId, work);
+    return await addSnapshot(options, key, work);
   } catch (error) {
     throw await refusalOfDisk(error, { files: folder, database: dataFolder });
   }
 }
 
-async function addSnapshot(options: BackupOptions, installationId: string, work: Work): Promise<BackupResult> {
+async function addSnapshot(options: BackupOptions, key: BackupKey, work: Work): Promise<BackupResult> {
   const { folder, keep } = options;
   try {
-    const made = await fill(options, installationId, work);
+    const made = await fill(options, key, work);
     const pruned = keep === undefined ? { removed: [] } : await prune(folder, keep);
     await noteBackup(options, made.name, work.clock);
     return { ...made, removed: pruned.removed };
@@ -95,23 +96,10 @@ async function addSnapshot(options: BackupOptions, installationId: string, work:
   }
 }
 
-/** @throws PlatformError BACKUP_FOLDER_UNUSABLE if this is not the data folder of a server. */
-async function installationOf(dataFolder: string): Promise<string> {
-  const secrets = (await readJson(path.join(dataFolder, 'secrets.json')).catch(() => undefined)) as
-    | { installation_id?: string }
-    | undefined;
-  if (typeof secrets?.installation_id === 'string') return secrets.installation_id;
-  const limit = 'the data folder of a server that was started before, with its secrets.json';
-  throw new PlatformError('INVALID_ARGUMENT', { field: '--data-dir', value: dataFolder, limit });
-}
-
 type FileRow = { sha256: string; isRequired: boolean };
 
-async function fill(
-  options: BackupOptions,
-  installationId: string,
-  work: Work,
-): Promise<Omit<BackupResult, 'removed'>> {
+async function fill(options: BackupOptions, key: BackupKey, work: Work): Promise<Omit<BackupResult, 'removed'>> {
+  const { installationId } = key;
   const { folder, dataFolder, connection } = options;
   const { clock, log, signal } = work;
   const createdOn = new Date(clock.wall()).toISOString();
@@ -145,7 +133,7 @@ async function fill(
     keys,
     damaged: copied.damaged,
   };
-  const { name, folder: at } = await completeSnapshot(folder, made, manifest);
+  const { name, folder: at } = await completeSnapshot(folder, { made, manifest, key });
   const { bytes, copiedFiles, damaged } = copied;
   return { name, folder: at, rows, files: copied.stored.length, bytes, copiedFiles, damaged, unreadKeys };
 }

@@ -25,9 +25,11 @@ import {
   sha256Of,
   type Snapshot,
 } from './backup-folder.ts';
-import { connectAs, databaseName } from './database-access.ts';
+import { connectAs, databaseName, sessionsOf } from './database-access.ts';
+import { requireAuthentic } from './authentic.ts';
 import { decodeKeys, isBesideReleaseKeys, type KeyEntry, refuseOtherKeys, writeKeys } from './key-file.ts';
 import type { Work } from './make-backup.ts';
+import { type BackupKey, keyAmong } from './manifest-mac.ts';
 import { refusalOfDisk } from './disk-full.ts';
 import { restoringFile } from './restoring.ts';
 import { advanceReleaseDocuments } from './store/advance-releases.ts';
@@ -42,8 +44,12 @@ export type RestoreOptions = {
   databaseUrl: string | undefined;
   keys: string | undefined;
   passphrase: string | undefined;
+  /** Keys that did not come with the backup. */
+  trusted: readonly BackupKey[];
   /** Go on without damaged files. */
   acceptDamaged: boolean;
+  /** Go on although nothing proves that the installation made the backup. */
+  acceptUnauthenticated: boolean;
 };
 
 export type RestoreResult = {
@@ -65,8 +71,9 @@ export type RestoreResult = {
 export async function restoreBackup(options: RestoreOptions, work: Work): Promise<RestoreResult> {
   const snapshot = await findSnapshot(options.folder, options.snapshot);
   const { name, manifest } = snapshot;
+  const { keys, proves } = await readKeys(snapshot, options);
+  requireAuthentic(snapshot, { ...options, inBackup: keyAmong(keys), proves });
   const last = await lastMigration(name, manifest);
-  const keys = await readKeys(snapshot, options);
   for (const table of manifest.database.tables) {
     const problem = await damageOf(path.join(snapshot.folder, databaseFolder), table);
     const file = path.join(snapshot.folder, databaseFolder, table.file);
@@ -112,20 +119,28 @@ async function lastMigration(name: string, { database, version: found }: Manifes
   throw new PlatformError('BACKUP_NEWER', { name, found, own: version, what: `schema ${unknown}` });
 }
 
-async function readKeys({ name, folder, manifest }: Snapshot, options: RestoreOptions): Promise<KeyEntry[]> {
+/** @returns the keys; `proves`: who can write to the folder of backups cannot have written them. */
+async function readKeys(
+  { name, folder, manifest }: Snapshot,
+  options: RestoreOptions,
+): Promise<{ keys: KeyEntry[]; proves: boolean }> {
   const file = options.keys ?? path.join(folder, keysFile);
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) throw new PlatformError('BACKUP_KEYS_MISSING', { name, file });
   if (options.keys === undefined && sha256Of(text) !== manifest.keys.sha256)
     throw new PlatformError('BACKUP_DAMAGED', { file, problem: 'its sha256 is not that of the manifest' });
-  const keys = decodeKeys(file, text, options.passphrase);
+  const { keys, isSealed } = decodeKeys(file, text, options.passphrase);
   const secrets = keys.find((one) => one.path === 'secrets.json');
   const found =
     secrets && (JSON.parse(Buffer.from(secrets.base64, 'base64').toString()) as { installation_id?: string });
-  if (found?.installation_id === manifest.installationId) return keys;
+  if (found?.installation_id === manifest.installationId)
+    return { keys, proves: isSealed || !isWithin(file, options.folder) };
   const problem = `they are those of installation ${found?.installation_id ?? '(none)'}, and the backup is of ${manifest.installationId}`;
   throw new PlatformError('BACKUP_KEYS_MISSING', { name, file, problem });
 }
+
+const isWithin = (file: string, folder: string): boolean =>
+  path.resolve(file).startsWith(`${path.resolve(folder)}${path.sep}`);
 
 /**
  * Prepares an empty folder with the mark of a restore. Empties one in which a restore did not end.
@@ -222,7 +237,7 @@ async function restoreDatabase(
     const cluster = await startCluster({ folder: path.join(dataFolder, 'postgres'), clock, log });
     started.defer(() => cluster.stop());
     connection = await openOwnDatabase(cluster, databaseName, log);
-  } else connection = { is: 'url', url: databaseUrl };
+  } else connection = await sessionsOf(databaseUrl);
   await using client = await connectAs(connection, dataFolder);
   await beginTarget(client);
   await migrate(connection, dataFolder, { last });

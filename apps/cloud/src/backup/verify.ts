@@ -12,10 +12,13 @@ import {
   keysFile,
   listSnapshots,
   lockBackups,
+  macFile,
   readBlobList,
   sha256Of,
   type Snapshot,
 } from './backup-folder.ts';
+import { authenticity, wrongMac } from './authentic.ts';
+import type { BackupKey } from './manifest-mac.ts';
 import { damageOf } from './store/database-dump.ts';
 
 export type VerifyResult = {
@@ -25,18 +28,23 @@ export type VerifyResult = {
   damaged: Damage[];
   /** Snapshots whose keys lie elsewhere and were not read. */
   keysElsewhere: string[];
+  /** Snapshots without a MAC. */
+  withoutMac: string[];
+  /** Snapshots whose MAC was not checked: none of the given keys is of their installation. */
+  notAuthenticated: string[];
 };
 
 /**
  * Reads every file of one snapshot or all, and compares its hash.
  *
- * @param keys - file with the keys, where they are kept apart.
+ * @param of - keys: file with the keys, where they are kept apart. trusted: keys that did not come with the backup.
  * @throws PlatformError BACKUP_NOT_FOUND
  */
 export async function verifyBackup(
-  { folder, snapshot, keys }: { folder: string; snapshot: string | undefined; keys: string | undefined },
+  of: { folder: string; snapshot: string | undefined; keys: string | undefined; trusted: readonly BackupKey[] },
   { signal }: { signal?: AbortSignal | undefined },
 ): Promise<VerifyResult> {
+  const { folder, snapshot } = of;
   await findSnapshot(folder, snapshot).catch((error: unknown) => {
     if (error instanceof PlatformError && error.code === 'BACKUP_NOT_FOUND') throw error;
   });
@@ -44,11 +52,12 @@ export async function verifyBackup(
   const found = await listSnapshots(folder);
   const isWanted = ({ name }: { name: string }): boolean =>
     snapshot === undefined || name === snapshot || String(Number.parseInt(name, 10)) === snapshot;
-  const result: VerifyResult = { snapshots: [], files: 0, bytes: 0, damaged: [], keysElsewhere: [] };
+  const lists = { damaged: [], keysElsewhere: [], withoutMac: [], notAuthenticated: [] };
+  const result: VerifyResult = { snapshots: [], files: 0, bytes: 0, ...lists };
   for (const { name, error } of found.damaged.filter(isWanted))
     result.damaged.push({ file: path.join(folder, 'snapshots', name), problem: error.what });
   const blobs = new Map<string, number>();
-  for (const one of found.whole.filter(isWanted)) await verifySnapshot(one, keys, { blobs, result });
+  for (const one of found.whole.filter(isWanted)) await verifySnapshot(one, of, { blobs, result });
   for (const [sha256, sizeBytes] of blobs) {
     signal?.throwIfAborted();
     const file = blobPath(folder, sha256);
@@ -62,13 +71,21 @@ export async function verifyBackup(
 
 type Found = { blobs: Map<string, number>; result: VerifyResult };
 
-async function verifySnapshot(snapshot: Snapshot, keys: string | undefined, { blobs, result }: Found): Promise<void> {
+async function verifySnapshot(
+  snapshot: Snapshot,
+  { keys, trusted }: { keys: string | undefined; trusted: readonly BackupKey[] },
+  { blobs, result }: Found,
+): Promise<void> {
   const { name, folder, manifest } = snapshot;
   const { tables } = manifest.database;
   for (const table of tables) {
     const problem = await damageOf(path.join(folder, databaseFolder), table);
     if (problem !== undefined) result.damaged.push({ file: path.join(folder, databaseFolder, table.file), problem });
   }
+  const found = authenticity(snapshot, trusted);
+  if (found === 'none') result.withoutMac.push(name);
+  if (found === 'unknown') result.notAuthenticated.push(name);
+  if (found === 'wrong') result.damaged.push({ file: path.join(folder, macFile), problem: wrongMac });
   const file = keys ?? path.join(folder, keysFile);
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined && manifest.keys.isApart) result.keysElsewhere.push(name);

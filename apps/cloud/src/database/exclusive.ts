@@ -10,6 +10,7 @@ import {
   rightKey,
   serverSessions,
 } from './database.ts';
+import { type DatabasePlace, inUse, isInUse } from './database-place.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
 const usualWaitMs = 10_000;
@@ -33,7 +34,7 @@ type Held = { client: Client; pid: number; startedOn: string; heart: Heartbeat }
 
 type Wanted = {
   connection: Connection;
-  where: string;
+  where: DatabasePlace;
   clock: Clock;
   log: Log;
   /** Another server took the right while our connection was broken, so this server must stop. */
@@ -46,7 +47,7 @@ type Wanted = {
  * Takes the database for this server alone and keeps it when connections break or hang. The new holder ends the
  * previous server's sessions, so that no statement of that server can write afterwards.
  *
- * @throws PlatformError DATA_DIR_IN_USE while another server has it.
+ * @throws PlatformError DATA_DIR_IN_USE, DATABASE_IN_USE while another server has it.
  */
 export async function holdDatabase(of: Wanted): Promise<Exclusive> {
   const { clock, log } = of;
@@ -121,7 +122,7 @@ async function untilTaken(
     if (rows[0]?.taken) return;
     // Sessions of a killed server end within moments.
     const isOurs = before !== undefined && (await endHolder(client, before));
-    if (!isOurs && clock.now() - start > waitMs) throw new PlatformError('DATA_DIR_IN_USE', { path: where });
+    if (!isOurs && clock.now() - start > waitMs) throw inUse(where);
     if (stop.aborted) throw new PlatformError('DATABASE_UNAVAILABLE');
   }
 }
@@ -132,7 +133,7 @@ async function retake(of: Wanted, stop: AbortSignal, before: Held): Promise<Held
     try {
       return await take(of, stop, before);
     } catch (error) {
-      if (error instanceof PlatformError && error.code === 'DATA_DIR_IN_USE') {
+      if (isInUse(error)) {
         of.onLost(error);
         return undefined;
       }

@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { type Connection, clientConfig, cut, type DatabaseRight, isDatabaseAway, serverSessions } from './database.ts';
+import { type DatabasePlace, newer } from './database-place.ts';
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
@@ -29,12 +30,12 @@ export async function knownMigrations(folder = migrationsFolder): Promise<{ name
  * @param of - lockMs: how long a statement waits for locks of other sessions. right: losing it ends the migration. last:
  *   name of the last file to apply.
  * @returns names of the files that were applied now.
- * @throws PlatformError DATA_DIR_NEWER if the database has a file that this version lacks, or one with other content;
+ * @throws PlatformError DATA_DIR_NEWER, DATABASE_NEWER if the database has a file that this version lacks, or one with other content;
  * DATABASE_UNAVAILABLE if another session holds a table, or the database no longer answers.
  */
 export async function migrate(
   connection: Connection,
-  where: string,
+  where: DatabasePlace,
   of: { folder?: string; lockMs?: number; right?: Pick<DatabaseRight, 'onLost'>; last?: string } = {},
 ): Promise<string[]> {
   const { folder = migrationsFolder, lockMs = usualLockMs, last } = of;
@@ -52,7 +53,7 @@ export async function migrate(
   }
 }
 
-type Migration = { where: string; folder: string; last: string | undefined; onStep: (step: string) => void };
+type Migration = { where: DatabasePlace; folder: string; last: string | undefined; onStep: (step: string) => void };
 
 async function applyNew(client: Client, { where, folder, last, onStep }: Migration): Promise<string[]> {
   const all = await knownMigrations(folder);
@@ -68,8 +69,7 @@ async function applyNew(client: Client, { where, folder, last, onStep }: Migrati
       'select name, sha256 from migration order by name',
     );
     const unknown = rows.filter((row) => !files.includes(row.name)).at(-1);
-    if (unknown)
-      throw new PlatformError('DATA_DIR_NEWER', { path: where, found: unknown.name, known: files.at(-1) ?? 'nothing' });
+    if (unknown) throw newer(where, { found: unknown.name, known: files.at(-1) ?? 'nothing' });
 
     const known = new Map(rows.map((row) => [row.name, row.sha256]));
     const applied: string[] = [];
@@ -79,11 +79,7 @@ async function applyNew(client: Client, { where, folder, last, onStep }: Migrati
       const before = known.get(name);
       if (before === sha256) continue;
       if (before !== undefined) {
-        throw new PlatformError('DATA_DIR_NEWER', {
-          path: where,
-          found: `${name} ${before.slice(0, 8)}`,
-          known: `${name} ${sha256.slice(0, 8)}`,
-        });
+        throw newer(where, { found: `${name} ${before.slice(0, 8)}`, known: `${name} ${sha256.slice(0, 8)}` });
       }
       onStep(name);
       await client.query('begin');

@@ -54,6 +54,13 @@ export const backupErrors = {
     message: 'The keys of the backup {name} are not in {file}[: {problem}].',
     remedy: 'Name the file with --keys. Without the keys, machines and users of the backup cannot sign in.',
   },
+  BACKUP_NOT_AUTHENTICATED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Nothing proves that the installation made the backup {name}: {problem}.',
+    remedy:
+      'Name the key file of the installation with --backup-key, or keys that are kept away from the backups with --keys. If only you can write to the folder of the backups, add --accept-unauthenticated.',
+  },
   BACKUP_PASSPHRASE_WRONG: {
     rpc: 'permission_denied',
     retry: 'never',

@@ -14,6 +14,34 @@ export const hostErrors = {
     message: 'A newer version wrote the data folder {path}[ (schema {found}, this version knows {known})].',
     remedy: 'Use that newer version, or choose another folder with --data-dir.',
   },
+  DATABASE_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Another server uses the database at {host}.',
+    remedy:
+      'Stop that server, or give this one a database of its own with --database-url (DATABASE_URL). If no other server runs, a pooler may hold the session of an earlier one: restart the pooler.',
+  },
+  DATABASE_OF_OTHER_INSTALLATION: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database belongs to installation {found}, and the data folder {path} to {own}.',
+    remedy:
+      'Start the server with the data folder of that installation (--data-dir): its secrets.json opens the rows. Or give this one an empty database with --database-url (DATABASE_URL).',
+  },
+  DATABASE_NEWER: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'A newer version wrote the database at {host}[ (schema {found}, this version knows {known})].',
+    remedy:
+      'Use that newer version, or give this one an empty database with --database-url (DATABASE_URL). Nothing in it was changed.',
+  },
+  DATABASE_POOLER: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The database at {host} is behind a pooler that the server cannot use: {problem}.',
+    remedy:
+      'Name PostgreSQL itself with --database-url (DATABASE_URL). A pooler must give each client a session of its own (pgbouncer: pool_mode = session), and the role must have a lock_timeout, statement_timeout and idle_in_transaction_session_timeout.',
+  },
   DATABASE_TOO_OLD: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -109,6 +137,13 @@ export const hostErrors = {
     retry: 'never',
     message: 'The archive {file} cannot be installed: {problem}.',
     remedy: 'Check its hash with "sha256sum -c", and use the archive for this host. Nothing was changed.',
+  },
+  ARCHIVE_UNTRUSTED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The archive {file} is not trusted: {problem}.',
+    remedy:
+      'Take the archive with its .sha256 and .sha256.sig from the source of the installed one. If its key was changed, compare the new key with its source, and name its file with --trust KEY. Nothing was changed.',
   },
   VERSION_DIFFERS: {
     rpc: 'failed_precondition',

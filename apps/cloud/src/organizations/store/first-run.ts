@@ -10,9 +10,12 @@ import { endSessionsOfKey } from '../../access/store/sessions.ts';
  * Creates the first organization, its owner and the keys of secrets.json in one transaction. Has no effect if they
  * exist.
  *
- * @throws PlatformError DATABASE_UNAVAILABLE if the database belongs to another data folder.
+ * @throws PlatformError DATABASE_OF_OTHER_INSTALLATION
  */
-export async function createFirstRun(db: Database, secrets: Secrets, orgName: string): Promise<void> {
+export async function createFirstRun(
+  db: Database,
+  { secrets, dataFolder, orgName }: { secrets: Secrets; dataFolder: string; orgName: string },
+): Promise<void> {
   const { first } = secrets;
   await db.transaction().execute(async (trx) => {
     const created = await trx
@@ -24,10 +27,8 @@ export async function createFirstRun(db: Database, secrets: Secrets, orgName: st
     if (!created) {
       const found = await trx.selectFrom('installation').select('id').executeTakeFirstOrThrow();
       if (found.id === secrets.installationId) return;
-      throw new PlatformError('DATABASE_UNAVAILABLE', {
-        problem:
-          'it belongs to another data folder, whose secrets.json is needed to read it; give that folder with --data-dir',
-      });
+      const of = { found: found.id, path: dataFolder, own: secrets.installationId };
+      throw new PlatformError('DATABASE_OF_OTHER_INSTALLATION', of);
     }
     await trx
       .insertInto('organization')
