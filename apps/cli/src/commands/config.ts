@@ -1,23 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { PlatformError } from '@platform/contract/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { keptPins } from '@platform/contract/version-pin';
+import { readStdin, readText } from '@platform/kit/node';
 import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { configHistoryCommands } from './config-history.ts';
 import { problemJson, problemText, reportSaved } from './config-problems.ts';
 import { findMachine } from '../find/machine.ts';
-
-/** Adds the path to the error: Node omits it when the path is a folder. */
-const readText = async (file: string): Promise<string> => {
-  if (file === '-') return text(process.stdin);
-  return readFile(file, 'utf8').catch((error: Error) => {
-    throw Object.assign(error, { path: file });
-  });
-};
 
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');
@@ -67,7 +58,7 @@ function setCommand(config: Command, run: Run): void {
         ) => {
           const open = await connection();
           const { partId } = await findMachine(open, name);
-          const configJson = await readText(file);
+          const configJson = file === '-' ? await readStdin() : await readText(file);
           if (options.check) {
             const { problems } = await open.client.fleetClient.checkConfig({ partId, configJson });
             output.json({ problems: problems.map(problemJson) });
