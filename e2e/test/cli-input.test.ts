@@ -105,6 +105,24 @@ test('the proxy of the environment is used for other hosts, and never for this o
   );
 });
 
+test('a configuration above the limit is refused by its own name, whatever its size', async () => {
+  await using s = await stage();
+  await using folder = await tempFolder();
+  assert.equal((await s.cli('machine', 'create', 'press')).code, 0);
+  const file = folder.file('config.json');
+  for (const sizeBytes of [2 ** 20 + 1, 5 * 2 ** 20]) {
+    await writeFile(file, debug.padEnd(sizeBytes));
+    const { code, stderr } = await s.cli('config', 'set', 'press', file);
+    assert.equal(code, 1);
+    assert.ok(
+      stderr.startsWith(`CONFIG_TOO_LARGE: The configuration has ${sizeBytes} bytes; the limit is 1048576 bytes.`),
+      stderr,
+    );
+  }
+  await writeFile(file, debug.padEnd(2 ** 20));
+  assert.equal((await s.cli('config', 'set', 'press', file)).code, 0);
+});
+
 /** Runs a command whose reader of stderr, or of both outputs, is gone before it writes. */
 async function withoutReader(env: Record<string, string>, both: boolean, ...args: string[]): Promise<number | null> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'apps/cli/src/main.ts', ...args], {

@@ -113,7 +113,7 @@ export async function connect(
 async function findOrganization(client: PlatformClient, named: string | undefined): Promise<string> {
   const { organizations } = await client.appClient.listOrganizations({});
   if (named !== undefined) {
-    const found = organizations.find((one) => one.id === named || one.name === named);
+    const found = organizations.find((one) => one.id === named) ?? organizations.find((one) => one.name === named);
     if (!found) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: named });
     return found.id;
   }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { configLimitBytes } from '@platform/contract/config-text';
 import { PlatformError } from '@platform/contract/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { keptPins } from '@platform/contract/version-pin';
@@ -9,6 +10,14 @@ import { wholeNumber } from '../values.ts';
 import { configHistoryCommands } from './config-history.ts';
 import { problemJson, problemText, reportSaved } from './config-problems.ts';
 import { findMachine } from '../find/machine.ts';
+
+/** Reads at most what the server takes: far above the limit, it could only say that the message is too large. */
+async function readConfigText(file: string): Promise<string> {
+  const text = file === '-' ? await readStdin() : await readText(file);
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes <= configLimitBytes) return text;
+  throw new PlatformError('CONFIG_TOO_LARGE', { sizeBytes, limitBytes: configLimitBytes });
+}
 
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');
@@ -58,7 +67,7 @@ function setCommand(config: Command, run: Run): void {
         ) => {
           const open = await connection();
           const { partId } = await findMachine(open, name);
-          const configJson = file === '-' ? await readStdin() : await readText(file);
+          const configJson = await readConfigText(file);
           if (options.check) {
             const { problems } = await open.client.fleetClient.checkConfig({ partId, configJson });
             output.json({ problems: problems.map(problemJson) });
