@@ -4,16 +4,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { spawnGroup } from '@platform/kit/node';
 import { proxyTo, tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, runCli } from '../src/up-process.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
 async function stage() {
   const cloud = await startCloud();
   const { ready } = cloud;
   const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
   const cli = (...args: string[]) => runCli(env, ...args);
-  return { env, cli, [Symbol.asyncDispose]: () => cloud[Symbol.asyncDispose]() };
+  return { ready, env, cli, [Symbol.asyncDispose]: () => cloud[Symbol.asyncDispose]() };
 }
 
 const debug = '{"agent": {"advanced_settings": {"debug": true}}}';
@@ -121,6 +122,37 @@ test('a configuration above the limit is refused by its own name, whatever its s
   }
   await writeFile(file, debug.padEnd(2 ** 20));
   assert.equal((await s.cli('config', 'set', 'press', file)).code, 0);
+});
+
+test('a runner works through the proxy, too', async () => {
+  await using s = await stage();
+  await using proxy = await proxyTo(Number(new URL(s.env.PLATFORM_URL).port));
+  await using folder = await tempFolder();
+  const runner = await spawnGroup({
+    command: process.execPath,
+    args: ['--disable-warning=ExperimentalWarning', 'apps/runner/src/main.ts', '--folder', folder.file('runner')],
+    env: cleanEnv({
+      HTTP_PROXY: `http://${proxy.url}`,
+      PLATFORM_URL: 'http://fleet.invalid',
+      PLATFORM_RUNNER_TOKEN: `${s.ready.runner_key_id}:${s.ready.runner_key}\n`,
+    }),
+    cwd: checkout,
+  });
+  runner.stdout?.resume();
+  runner.stderr?.resume();
+  try {
+    let known: unknown[] = [];
+    while (known.length === 0) {
+      const { stdout } = await s.cli('runner', 'list', '--json');
+      known = JSON.parse(stdout) as unknown[];
+    }
+    assert.ok(
+      proxy.asked.every((one) => one.includes('fleet.invalid')),
+      proxy.asked.join(),
+    );
+  } finally {
+    await runner.stop({ termMs: 15_000 });
+  }
 });
 
 /** Runs a command whose reader of stderr, or of both outputs, is gone before it writes. */

@@ -123,9 +123,14 @@ const mayWorkLater = (error: unknown): boolean => {
   return error instanceof PlatformError && errorTable[error.code].retry === 'later';
 };
 
-/** From the program itself, not from the server: an option or argument of the command line. */
+/**
+ * Whether the program itself refused an option or argument. The server's refusals are PlatformApiError; those of a file's
+ * content name the file.
+ */
 const isOfCommandLine = (error: unknown): boolean =>
-  error instanceof PlatformError && error.code === 'INVALID_ARGUMENT';
+  error instanceof PlatformError &&
+  error.code === 'INVALID_ARGUMENT' &&
+  /^-{0,2}[\w-]+$/.test(String(error.data['field']));
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Ended || error instanceof Usage) return error.exitCode;

@@ -6,7 +6,15 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { PlatformError } from '@platform/contract/errors';
 import { createLog, type Secret } from '@platform/kit';
-import { readStdin, readText, stderrSink, systemClock } from '@platform/kit/node';
+import {
+  readStdin,
+  readText,
+  stderrSink,
+  systemClock,
+  unusableRemedy,
+  unusableText,
+  useProxiesOf,
+} from '@platform/kit/node';
 import { runAttempt } from '../attempt.ts';
 import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
@@ -35,6 +43,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   const { job, url, token, runnerId, graceMs } = order;
   const root = await makeAttemptFolder(given.folder === undefined ? os.tmpdir() : path.join(given.folder, 'attempts'));
   const session = tokenSession(token);
+  for (const proxy of useProxiesOf(process.env)) log.warn(unusableText(proxy), { remedy: unusableRemedy });
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
   const { queue, outcome } = asAttempt(connectQueue(transport, session, runnerId, clock));
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });

@@ -62,7 +62,7 @@ export const callsErrors = {
     rpc: 'unimplemented',
     retry: 'never',
     message: 'This server does not support {what}.',
-    remedy: 'Upgrade the server to a version that supports it, or use another call.',
+    remedy: 'Upgrade the server if a newer version supports it, or use another call.',
   },
   CALL_NOT_OFFERED: {
     rpc: 'unimplemented',
