@@ -9,6 +9,7 @@ import { cyclesIn } from './house/cycles.ts';
 import { folderCircles } from './house/folders.ts';
 import { longFunctions, linesByName } from './house/functions.ts';
 import { excess, readLimits } from './house/limits.ts';
+import { lenientByUnit, lenientReads } from './house/text-reading.ts';
 import { bare, code, importsOf, isCode, isTest, read, root, sources, tracked } from './house/tree.ts';
 
 /** The pure rules of each cloud folder; they may import each other. */
@@ -187,6 +188,23 @@ test('no function has more than 60 lines but those of tools/house/long-functions
 test('no local variable hides in an object but those of tools/house/boxes.json', () => {
   assert.deepEqual(excess(readLimits('boxes'), boxesByUnit(code)), []);
 });
+
+test('text is decoded strictly, but in the places of tools/house/text-reading.json: use readText of the kit', () => {
+  assert.deepEqual(excess(readLimits('text-reading'), lenientByUnit()), []);
+});
+
+const reads: [source: string, lenient: number][] = [
+  ["await readFile(file, 'utf8')", 1],
+  ['readFileSync(\n  path.join(folder, name),\n  "utf-8",\n)', 1],
+  ["readFile('/proc/self/status', 'utf8'); readFileSync(`/sys/class/net/${name}/ifindex`, 'utf8')", 0],
+  ["readFile(`${prefix}/proc/locks`, 'utf8')", 0],
+  ['await readFile(file); await readText(file)', 0],
+  ["Buffer.concat(chunks).toString('utf8')", 1],
+  ['new TextDecoder(); new TextDecoder("utf-8", { fatal: true })', 1],
+  ['await text(process.stdin)', 1],
+];
+for (const [source, lenient] of reads)
+  test(`lenient reading: ${source}`, () => assert.equal(lenientReads(source), lenient));
 
 test('no source file has more than 500 lines, nine of ten have at most 300', () => {
   const sizes = sources.map((file) => [file, read(file).split('\n').length] as const).toSorted((a, b) => b[1] - a[1]);

@@ -1,6 +1,7 @@
 // npm run ratchet: lowers the limits in tools/house/*.json to the current counts. It never raises one.
 import { boxesByUnit } from './house/boxes.ts';
 import { linesByName, longFunctions } from './house/functions.ts';
+import { lenientByUnit } from './house/text-reading.ts';
 import { lowered, readLimits, writeLimits } from './house/limits.ts';
 import { countsOf, forbiddenPlaces } from './house/words.ts';
 import { code } from './house/tree.ts';
@@ -8,6 +9,7 @@ import { code } from './house/tree.ts';
 const found = {
   'long-functions': linesByName(longFunctions()),
   boxes: boxesByUnit(code),
+  'text-reading': lenientByUnit(),
   words: countsOf(forbiddenPlaces()),
 };
 for (const [name, counts] of Object.entries(found)) {

@@ -123,7 +123,7 @@ test('the same images again get labels and boxes, and every format comes back as
   assert.deepEqual(seen.pictures.map((one) => one.file_name).toSorted(), ['b.jpg', 'd.jpg']);
   await put(place('list.txt'), 'b.jpg\nz.jpg\n');
   const missing = await runCli(env, 'dataset', 'tag', 'set', 'lost', '--file', `@${place('list.txt')}`);
-  assert.equal(missing.code, 1);
+  assert.equal(missing.code, 2);
   assert.match(missing.stderr, /z\.jpg/);
   assert.ok((await listed('set')).every((one) => !one.labels.includes('lost')));
 });

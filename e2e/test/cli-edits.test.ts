@@ -33,6 +33,20 @@ test('a machine is renamed and deleted, by name', async () => {
   assert.match(again.stderr, /MACHINE_NOT_FOUND/);
 });
 
+test('an ID is never taken for a name, and a shared name asks for the ID', async () => {
+  await using s = await stage();
+  const { machine_id: id, part_id: partId } = await s.json('machine', 'create', 'press');
+  const refused = await s.cli('machine', 'create', String(id));
+  assert.deepEqual(
+    [refused.code, /it must not have the form of an ID/.test(refused.stderr)],
+    [1, true],
+    refused.stderr,
+  );
+  for (const name of [id, partId, 'press'].map(String))
+    assert.equal((await s.json('machine', 'show', name))['machine_id'], id, name);
+  assert.equal((await s.cli('machine', 'show', '11111111-2222-4333-8444-555555555555')).code, 4);
+});
+
 test('revisions are listed and rolled back; a save that crosses another is refused', async () => {
   await using s = await stage();
   await using folder = await tempFolder();

@@ -100,7 +100,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   assert.deepEqual(await configured(), { agent: { version_control: { agent: 'file:///opt/builds/agent' } } });
 
   const refused: [args: string[], code: number, says: RegExp][] = [
-    [['machine', 'pin', 'press', 'kernel', '1.0.0'], 1, /one of agent, server/],
+    [['machine', 'pin', 'press', 'kernel', '1.0.0'], 2, /one of agent, server/],
     [['machine', 'pin', 'press', 'agent', 'http://builds.example/agent'], 1, /without TLS/],
     [['machine', 'pin', 'press', 'agent', 'newest'], 1, /version_control\.agent/],
     [['machine', 'clear-quarantine', 'nowhere'], 4, /MACHINE_NOT_FOUND/],
@@ -174,7 +174,7 @@ test('logs -f prints every line once and in order, and says where lines were los
     ['--level', 'loud'],
   ]) {
     const { code, stdout, stderr } = await asked(...wrong);
-    assert.deepEqual([code, stdout], [1, ''], wrong.join(' '));
+    assert.deepEqual([code, stdout], [2, ''], wrong.join(' '));
     assert.match(stderr, new RegExp(`^INVALID_ARGUMENT: .*${wrong[1]}`));
   }
 });

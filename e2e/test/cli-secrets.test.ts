@@ -101,5 +101,5 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
   assert.equal(text.trim().split('\n').length, 4);
   const installation = await runCli(env, 'audit', '--installation', '--json');
   assert.deepEqual(JSON.parse(installation.stdout), []);
-  assert.equal((await runCli(env, 'audit', '--since', 'yesterday')).code, 1);
+  assert.equal((await runCli(env, 'audit', '--since', 'yesterday')).code, 2);
 });

@@ -75,7 +75,7 @@ async function editsImages({ cli, json, folder }: Session): Promise<void> {
   const one = tagged.pictures[0]?.id ?? '';
   assert.equal((await json('dataset', 'remove', 'few', one))['removed'], 1);
   const refused = await cli('dataset', 'remove', 'few');
-  assert.equal(refused.code, 1);
+  assert.equal(refused.code, 2);
   assert.match(refused.stderr, /give image IDs, or one of --with-label/);
 
   const out = path.join(folder, 'export');
@@ -109,7 +109,7 @@ async function editsImages({ cli, json, folder }: Session): Promise<void> {
 
 async function trains({ cli, json, env }: Session): Promise<void> {
   const wrong = await cli('train', 'submit', '--dataset', 'things', '--model-name', 'm', '--model-type', 'cat');
-  assert.equal(wrong.code, 1);
+  assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /--model-type is not valid: cat; one of single-label/);
   const submit = ['train', 'submit', '--dataset', 'things', '--model-name', 'things', '--model-type', 'single-label'];
   const done = await runCli(env, ...submit, '--model-version', '1', '--recipe', 'probe', '--wait');
@@ -210,7 +210,7 @@ async function stopsWaiting({ cli, json, env }: Session): Promise<void> {
 
   await json(...submit, '--model-name', 'stuck', '--model-version', 'b');
   const ambiguous = await cli('train', 'cancel', 'stuck');
-  assert.equal(ambiguous.code, 1);
+  assert.equal(ambiguous.code, 2);
   assert.match(ambiguous.stderr, /one job; 2 fit: stuck\/b, stuck\/a/);
   assert.equal((await json('train', 'cancel', 'stuck/a'))['status'], 'canceled');
   assert.equal(

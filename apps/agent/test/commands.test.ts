@@ -52,6 +52,11 @@ test('provision: shows the part, takes checked credentials, keeps the old ones, 
   assert.deepEqual([folderThere.code, folderThere.stdout], [2, '']);
   assert.match(folderThere.stderr, /cannot be read: .*EISDIR/);
 
+  await writeFile(folder.file('latin1.json'), Buffer.from('{"cloud": "Käse"}', 'latin1'));
+  assert.match(
+    (await provision(['--credentials', folder.file('latin1.json')])).stderr,
+    /latin1\.json cannot be read: it is not valid UTF-8: byte 0xE4 at offset 12, in line 1/,
+  );
   const bad = await provision(['--credentials', '-'], '{"cloud": {"id": "p"}}');
   assert.deepEqual([bad.code, bad.stdout], [2, '']);
   assert.match(bad.stderr, /The credentials from stdin cannot be used: .*app_address.*\. Copy the credentials/);

@@ -230,7 +230,7 @@ const refused: [
     [],
     () => ({ ...key, PLATFORM_URL: 'barn:80' }),
     2,
-    /PLATFORM_URL must be the http\(s\) address/,
+    /PLATFORM_URL must be the URL of the management server; barn:80 cannot be used: it must begin with https:/,
   ],
   [
     'a wrong key',

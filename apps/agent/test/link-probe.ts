@@ -2,7 +2,7 @@
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { peerValidity } from '../src/os/peer-certificate.ts';
-import { useProxiesOf } from '../src/os/proxies.ts';
+import { useProxiesOf } from '@platform/kit/node';
 import { connectCloud, isRefused } from '../src/link/cloud.ts';
 import { connectTransport } from '../src/link/http.ts';
 import { linkProblemIn } from '../src/link/link.ts';

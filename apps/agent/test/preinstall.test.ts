@@ -153,6 +153,14 @@ for (const [what, change, code] of [
     'NO_CREDENTIALS',
   ],
   [
+    'defaults in Latin-1',
+    async (of: PreinstallOf) => (
+      await writeFile(`${of.target}.json`, Buffer.from('{"a": "Müller"}', 'latin1')),
+      { ...of, defaults: `${of.target}.json` }
+    ),
+    'INVALID_DEFAULTS',
+  ],
+  [
     'a system of 32 bits',
     async (of: PreinstallOf) => {
       const head = elf(40);

@@ -2,49 +2,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
+import { proxyTo } from '@platform/kit/testing';
 import { listen, TestCloud } from './test-cloud.ts';
 
 const bun = path.resolve(
   import.meta.dirname,
   `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
 );
-
-/** Starts a proxy that forwards every host name to one port of this machine and records the requests. */
-async function proxyTo(port: number) {
-  const asked: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((incoming: IncomingMessage, answer) => {
-    asked.push(`${incoming.method} ${new URL(incoming.url ?? '').host}`);
-    const { method, headers, url } = incoming;
-    const onward = request({ port, method, headers, path: new URL(url ?? '').pathname }, (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers);
-      got.pipe(answer);
-    });
-    incoming.pipe(onward);
-  });
-  server.on('connect', (incoming: IncomingMessage, socket: Socket) => {
-    asked.push(`CONNECT ${incoming.url} ${incoming.headers['proxy-authorization'] ?? ''}`.trim());
-    const onward = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
-    socket.pipe(onward).pipe(socket);
-    for (const s of [socket, onward]) s.on('error', () => {});
-  });
-  server.on('connection', (socket) => sockets.add(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
 
 async function probe(program: string, env: Record<string, string>, ...urls: string[]): Promise<string[]> {
   const args = [path.join(import.meta.dirname, 'link-probe.ts'), ...urls];

@@ -38,8 +38,10 @@ function complain(error: unknown): void {
   process.stderr.write(`${text}\n`);
 }
 
-// A reader that closes the pipe early, such as head, ends the program silently.
+// A reader that closes the pipe early, such as head, ends the program silently. A reader of stderr that is gone misses
+// the messages, but the exit code still reports the failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stderr.on('error', () => {});
 try {
   await createProgram(completionNames, { isJson }).parseAsync();
   if (isStopped()) process.exitCode = exitCodes.stopped;

@@ -1,11 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { DescService } from '@bufbuild/protobuf';
 import { type Client, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
-import { Usage } from '@platform/kit/node';
+import { objectOf, parseJson } from '@platform/contract/json-object';
+import { parseServerUrl } from '@platform/contract/server-url';
+import { readTextSync, unusableRemedy, unusableText, Usage, useProxiesOf } from '@platform/kit/node';
 import { defaultDataFolder } from './data-folder.ts';
 
 export interface ConnectionFlags {
@@ -37,7 +39,26 @@ interface Saved {
 /** The connection in a file: PLATFORM_CONNECTION_FILE, else the one that `npm start` of this checkout saved. */
 function savedConnection(env: Record<string, string | undefined>): Saved {
   const file = env['PLATFORM_CONNECTION_FILE'] || path.join(defaultDataFolder(), 'connection.json');
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Saved) : {};
+  if (!existsSync(file)) return {};
+  const saved = objectOf(parseJson(readTextSync(file)));
+  if (!saved) throw new Usage(`${file} must hold one JSON object with url, api_key_id and api_key.`, 2);
+  return saved;
+}
+
+/** The first value that is given, with where it is from. White space around keys and IDs came with a file or a copy. */
+function firstOf(...values: readonly (readonly [from: string, value: string | undefined])[]): {
+  from: string;
+  value: string;
+} {
+  const [from = '', value = ''] = values.find(([, each]) => each !== undefined) ?? [];
+  return { from, value: value.trim() };
+}
+
+/** @throws Usage */
+function serverUrl({ from, value }: { from: string; value: string }): string {
+  const url = parseServerUrl(value);
+  if (url.ok) return url.value;
+  throw new Usage(`${from} is not the URL of a server: ${url.shown}: ${url.problem}.`, 2);
 }
 
 /**
@@ -50,17 +71,24 @@ export async function connect(
   flags: ConnectionFlags,
   env: Record<string, string | undefined> = process.env,
 ): Promise<Connection> {
-  const hasOwn = flags.url ?? env['PLATFORM_URL'];
-  const saved = hasOwn === undefined ? savedConnection(env) : {};
-  const baseUrl = hasOwn ?? saved.local_url ?? saved.url;
-  const authEntity = flags.apiKeyId ?? env['PLATFORM_API_KEY_ID'] ?? saved.api_key_id;
-  const payload = flags.apiKey ?? env['PLATFORM_API_KEY'] ?? saved.api_key;
-  if (!baseUrl || !authEntity || !payload) {
+  const own = flags.url ?? env['PLATFORM_URL'];
+  const saved = own === undefined ? savedConnection(env) : {};
+  const server = firstOf(
+    ['--url', flags.url],
+    ['PLATFORM_URL', env['PLATFORM_URL']],
+    ['local_url of the connection file', saved.local_url],
+    ['url of the connection file', saved.url],
+  );
+  const authEntity = firstOf(['', flags.apiKeyId], ['', env['PLATFORM_API_KEY_ID']], ['', saved.api_key_id]).value;
+  const payload = firstOf(['', flags.apiKey], ['', env['PLATFORM_API_KEY']], ['', saved.api_key]).value;
+  if (server.value === '' || authEntity === '' || payload === '') {
     throw new Usage(
       'No server or no API key is named. Set PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY (or give --url, --api-key-id and --api-key), or start a platform here with npm start.',
       2,
     );
   }
+  const baseUrl = serverUrl(server);
+  for (const proxy of useProxiesOf(env)) process.stderr.write(`${unusableText(proxy)} ${unusableRemedy}\n`);
   const options = { baseUrl, credentials: { type: 'api-key', authEntity, payload } } as const;
   const client = createPlatformClient(options);
   const opened: { transport?: Transport; organization?: Promise<string> } = {};
@@ -85,7 +113,7 @@ export async function connect(
 async function findOrganization(client: PlatformClient, named: string | undefined): Promise<string> {
   const { organizations } = await client.appClient.listOrganizations({});
   if (named !== undefined) {
-    const found = organizations.find((one) => one.id === named || one.name === named);
+    const found = organizations.find((one) => one.id === named) ?? organizations.find((one) => one.name === named);
     if (!found) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: named });
     return found.id;
   }

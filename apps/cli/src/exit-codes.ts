@@ -2,6 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { PlatformApiError } from '@platform/client';
 import { errorCodeOf, errorDomain, errorTable, PlatformError } from '@platform/contract/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
+import { isNotText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
 import { CommanderError } from 'commander';
 
@@ -58,6 +59,10 @@ export function complaintOf(error: unknown): Complaint | undefined {
   if (error instanceof PlatformError || error instanceof PlatformApiError) {
     const requestId = error.data['request_id'];
     return { code: error.code, what: error.what, remedy: error.remedy, requestId: requestId?.toString() };
+  }
+  if (isNotText(error)) {
+    const { code, what, remedy } = new PlatformError('NOT_TEXT', { source: error.source, problem: error.message });
+    return { code, what, remedy };
   }
   if (!(error instanceof ConnectError)) return ofFile(error);
   const info = error.findDetails(ErrorInfoSchema).find((detail) => detail.domain === errorDomain);
@@ -118,9 +123,19 @@ const mayWorkLater = (error: unknown): boolean => {
   return error instanceof PlatformError && errorTable[error.code].retry === 'later';
 };
 
+/**
+ * Whether the program itself refused an option or argument. The server's refusals are PlatformApiError; those of a file's
+ * content name the file.
+ */
+const isOfCommandLine = (error: unknown): boolean =>
+  error instanceof PlatformError &&
+  error.code === 'INVALID_ARGUMENT' &&
+  /^-{0,2}[\w-]+$/.test(String(error.data['field']));
+
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Ended || error instanceof Usage) return error.exitCode;
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  if (isOfCommandLine(error)) return exitCodes.usage;
   const code = complaintOf(error)?.code ?? '';
   if (/AUTHENTICATED|CREDENTIALS|PERMISSION|NOT_OWNER|TOKEN/.test(code)) return exitCodes.notAllowed;
   if (code.endsWith('NOT_FOUND')) return exitCodes.notFound;

@@ -31,3 +31,27 @@ test('a missing command, reported to users: the commands with what they do', () 
   assert.deepEqual([code, stdout], [exitCodes.usage, '']);
   assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a version/);
 });
+
+const invalid: [line: string[], what: RegExp][] = [
+  [['train', 'list', '--status', 'bogus'], /^INVALID_ARGUMENT: --status .*bogus.*one of all, /],
+  [['train', 'list', '--limit', '0'], /^INVALID_ARGUMENT: --limit /],
+  [['audit', '--since', 'yesterday'], /^INVALID_ARGUMENT: --since /],
+  [
+    ['--url', '127.0.0.1:8080', 'machine', 'list'],
+    /^--url is not the URL of a server: 127\.0\.0\.1:8080: it must begin with https:\/\/ or http:\/\/, for example/,
+  ],
+  [
+    ['--url', 'http://127.0.0.1:1/machines', 'machine', 'list'],
+    /: it must not have a path, a query or a fragment: give http:\/\/127\.0\.0\.1:1\.\n$/,
+  ],
+  [
+    ['--url', 'http://me:hunter2@127.0.0.1:1', 'machine', 'list'],
+    /http:\/\/\*\*\*@127\.0\.0\.1:1: it must not contain a user name/,
+  ],
+];
+for (const [line, what] of invalid)
+  test(`an invalid command line ends with 2: platform ${line.join(' ')}`, () => {
+    const { code, stdout, stderr } = platform('--api-key-id', 'a', '--api-key', 'b', ...line);
+    assert.deepEqual([code, stdout], [exitCodes.usage, ''], stderr);
+    assert.match(stderr, what);
+  });

@@ -36,6 +36,14 @@ test('who may authenticate, and with what error not', async () => {
       name,
     );
   }
+  for (const [before, after] of [
+    ['', '\n'],
+    ['', '\r\n'],
+    [' ', '\t'],
+  ] as const) {
+    const spaced = { entity: `${entity}${after}`, credentials: { type: 'api-key', payload: before + payload + after } };
+    assert.notEqual((await auth.authenticate(spaced)).accessToken, '', 'white space came with a file');
+  }
   const token = await on.token(on.owner);
   const again = createClient(AuthService, transportTo(on.url, token));
   assert.deepEqual(

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { ConnectError } from '@connectrpc/connect';
 import { actedOn } from '@platform/contract/config-effect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import {
   ConfigProblemsSchema,
   FleetService,
@@ -181,4 +182,21 @@ test('an agent of another product gets no condition about effects', async () => 
   await agent.deviceAgentConfig({ id: partId, hostInfo: { platform: 'linux/amd64', tags: ['other'] } });
   const configJson = JSON.stringify({ agent: { network_configuration: { manufacturer: 'Acme' } } });
   assert.deepEqual((await fleet.saveConfig({ partId, configJson })).problems, []);
+});
+
+test('a configuration above the limit is refused by its own name, in bytes', async () => {
+  await using on = await testServer();
+  const [fleet, app] = [await on.client(FleetService), await on.client(AppService)];
+  const { partId } = await on.machine('m');
+  const ofSize = (sizeBytes: number): string => {
+    const empty = JSON.stringify({ notes: '' });
+    return JSON.stringify({ notes: 'ü'.repeat((sizeBytes - empty.length) / 2) });
+  };
+  const [most, tooMuch] = [ofSize(2 ** 20), ofSize(2 ** 20 + 2)];
+  assert.equal(Buffer.byteLength(most), 2 ** 20);
+  const refused = 'InvalidArgument CONFIG_TOO_LARGE';
+  assert.equal(await failure(fleet.saveConfig({ partId, configJson: tooMuch })), refused);
+  assert.equal(await failure(fleet.checkConfig({ partId, configJson: tooMuch })), refused);
+  assert.equal(await failure(app.updateRobotPart({ id: partId, name: 'm-main', robotConfigJson: tooMuch })), refused);
+  assert.equal(await failure(fleet.saveConfig({ partId, configJson: most })), 'no failure');
 });

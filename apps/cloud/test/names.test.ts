@@ -68,6 +68,50 @@ test('names that turn text around, hide in it or drive a terminal are refused ev
   assert.deepEqual(wrong, []);
 });
 
+test('a name in the form of an ID is refused for whatever has an ID, and no other', async () => {
+  await using on = await testServer();
+  const id = '11111111-2222-4333-8444-555555555555';
+  const refused: string[] = [];
+  for (const [what, call] of Object.entries(await namingCalls(on))) {
+    const error = await failure(call(id.toUpperCase()));
+    if (error === 'InvalidArgument INVALID_ARGUMENT') refused.push(what);
+    else assert.equal(error, 'no failure', what);
+    assert.equal(await failure(call(`${what} ${id}`.slice(0, 60))), 'no failure', 'it only contains one');
+  }
+  assert.deepEqual(
+    Object.keys(await namingCalls(on)).filter((what) => !refused.includes(what)),
+    ['a tag'],
+  );
+});
+
+test('the server finds a machine by its ID or part ID, else by its name', async () => {
+  await using on = await testServer();
+  const [app, fleet] = [await on.client(AppService), await on.client(FleetService)];
+  const one = await on.machine('one');
+  const two = await on.machine('Größe'.normalize('NFD'));
+  await on.machine('one more');
+  const { location } = await app.createLocation({ organizationId: on.orgId, name: 'hall' });
+  const { id: other } = await app.newRobot({ name: 'one', location: location?.id ?? '' });
+  // Stored under earlier rules.
+  await on.db.updateTable('machine').set({ name: one.machineId }).where('id', '=', two.machineId).execute();
+  const find = async (named: string): Promise<string[]> => {
+    const { machines } = await fleet.listMachines({ organizationId: on.orgId, named });
+    return machines.map(({ id }) => id).toSorted();
+  };
+  assert.deepEqual(await find(one.machineId), [one.machineId], 'an ID wins over a name');
+  assert.deepEqual(await find(one.partId.toUpperCase()), [one.machineId]);
+  assert.deepEqual(await find('one'), [one.machineId, other].toSorted());
+  assert.deepEqual([await find('ONE'), await find("o'; --"), await find(on.orgId)], [[], [], []]);
+  await on.db.updateTable('machine').set({ name: on.orgId }).where('id', '=', two.machineId).execute();
+  assert.deepEqual(await find(on.orgId), [two.machineId], 'an old name in the form of an ID that nothing has');
+  await on.db
+    .updateTable('machine')
+    .set({ name: 'Größe'.normalize('NFD') })
+    .where('id', '=', two.machineId)
+    .execute();
+  assert.deepEqual(await find('Größe'.normalize('NFC')), [two.machineId], 'another form of the same letters');
+});
+
 test('names that were stored under earlier rules go on to work', async () => {
   await using on = await testServer();
   const old = 'old\u202ename';

@@ -281,10 +281,17 @@ function transports(on: TestServer, token: string | undefined): [name: string, t
   });
 }
 
-const raw: [name: string, path: string, headers: Record<string, string>, body: string, reason: string][] = [
-  ['a method that there is not', '/platform.app.mltraining.v1.MLTrainingService/Nothing', {}, '{}', 'UNSUPPORTED'],
-  ['a service that there is not', '/viam.app.nothing.v1.Nothing/Get', {}, '{}', 'UNSUPPORTED'],
+const raw: [name: string, path: string, headers: Record<string, string>, body: string | Buffer, reason: string][] = [
+  ['a method that there is not', '/platform.app.mltraining.v1.MLTrainingService/Nothing', {}, '{}', 'UNKNOWN_METHOD'],
+  ['a service that there is not', '/viam.app.nothing.v1.Nothing/Get', {}, '{}', 'UNKNOWN_METHOD'],
   ['no JSON', '/viam.app.mltraining.v1.MLTrainingService/GetTrainingJob', {}, '{', 'INVALID_MESSAGE'],
+  [
+    'JSON in Latin-1',
+    '/viam.app.mltraining.v1.MLTrainingService/GetTrainingJob',
+    {},
+    Buffer.from('{"id":"Müller"}', 'latin1'),
+    'INVALID_MESSAGE',
+  ],
   [
     'a field of another type',
     '/viam.app.mltraining.v1.MLTrainingService/GetTrainingJob',

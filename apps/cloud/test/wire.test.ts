@@ -61,7 +61,7 @@ test('every protocol over every HTTP version, with and without TLS, on one port'
           break;
         }
         assert.equal(await failure(app.getRobot({ id: 'x' })), 'NotFound MACHINE_NOT_FOUND', name);
-        assert.equal(await failure(app.listFragments({})), 'Unimplemented UNSUPPORTED', name);
+        assert.equal(await failure(app.listFragments({})), 'Unimplemented CALL_NOT_OFFERED', name);
       }
     }
   }
@@ -107,12 +107,12 @@ test('an error carries its row, its data and the remedy; an unknown method says 
   assert.match(detail?.metadata['remedy'] ?? '', /Check the machine ID/);
 
   const session = http2.connect(on.url);
-  const stream = session.request(
+  const refused = session.request(
     { ':method': 'POST', ':path': '/viam.app.v1.NoService/No', 'content-type': 'application/grpc', te: 'trailers' },
     { endStream: true },
   );
   const [headers, flags] = await new Promise<[http2.IncomingHttpHeaders, number]>((resolve) =>
-    stream.once('response', (got, bits) => resolve([got, bits])),
+    refused.once('response', (got, bits) => resolve([got, bits])),
   );
   assert.deepEqual(
     [headers[':status'], headers['grpc-status'], (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0],
@@ -124,12 +124,27 @@ test('an error carries its row, its data and the remedy; an unknown method says 
     headers: { 'content-type': 'application/grpc-web+proto' },
   });
   assert.deepEqual([web.status, web.headers.get('grpc-status')], [200, '12']);
-  const connect = await fetch(`${on.url}/platform.app.v1.NoService/No`, {
+  for (const [method, version] of [
+    ['platform.app.v1.NoService/No', { 'connect-protocol-version': '1' }],
+    ['platform.app.v1.AppService/No', {}],
+    ['viam.app.v1.AppService/No', {}],
+  ] as const) {
+    const sent = { 'content-type': 'application/json', ...version };
+    const connect = await fetch(`${on.url}/${method}`, { method: 'POST', headers: sent, body: '{}' });
+    const { code, message } = (await connect.json()) as { code: string; message: string };
+    assert.deepEqual([connect.status, code], [501, 'unimplemented'], method);
+    assert.match(message, /has no method .*AppService\/No|NoService\/No/);
+  }
+  const stream = await fetch(`${on.url}/platform.app.v1.AppService/No`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'connect-protocol-version': '1' },
-    body: '{}',
+    headers: { 'content-type': 'application/connect+json' },
+    body: Buffer.from('00000000027b7d', 'hex'),
   });
-  assert.deepEqual([connect.status, ((await connect.json()) as { code: string }).code], [404, 'unimplemented']);
+  const frame = Buffer.from(await stream.arrayBuffer());
+  assert.deepEqual([stream.status, frame[0], frame.readUInt32BE(1)], [200, 2, frame.length - 5]);
+  assert.match(frame.subarray(5).toString(), /^\{"error":\{"code":"unimplemented"/);
+  const page = await fetch(`${on.url}/machines/none`, { method: 'POST', body: 'x' });
+  assert.equal(page.status, 405, 'no name of a method');
 });
 
 test('other pages may call with a token: the preflight is answered, without a right to cookies', async () => {

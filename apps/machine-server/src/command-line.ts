@@ -1,7 +1,7 @@
 import { machineExit, parseCredentials, serverName } from '@platform/contract/machine';
 import type { MachineCredentials } from '@platform/contract/machine';
-import { options } from '@platform/kit/node';
-import { readFile } from 'node:fs/promises';
+import { errorText } from '@platform/kit';
+import { options, readText } from '@platform/kit/node';
 import path from 'node:path';
 
 export interface CommandLine {
@@ -55,9 +55,10 @@ export function readCommandLine(argv: readonly string[], env: Record<string, str
 export async function readCredentials(file: string): Promise<MachineCredentials> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = await readText(file);
   } catch (error) {
-    const why = error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'does not exist' : String(error);
+    const why =
+      error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'does not exist' : errorText(error);
     const remedy = 'Put the credentials of this machine there, or name another file with -config.';
     throw new Refusal(`The credentials file ${file} can't be read: ${why}. ${remedy}`, machineExit.badCredentials);
   }

@@ -33,6 +33,7 @@ test('what keeps the program from starting: exit code, cause and remedy', async 
   const credentials = folder.file('c.json');
   await writeFile(credentials, JSON.stringify({ cloud: { app_address: 'http://127.0.0.1:1', id: 'p', secret: 's' } }));
   await writeFile(folder.file('text'), 'hello');
+  await writeFile(folder.file('latin1'), Buffer.from('{"cloud": "Käse"}', 'latin1'));
   await mkdir(folder.file('dir'));
   const main = path.join(import.meta.dirname, '..', 'src', 'main.ts');
   const rows: [argv: string[], code: number, message: RegExp][] = [
@@ -43,6 +44,11 @@ test('what keeps the program from starting: exit code, cause and remedy', async 
       /none can't be read: does not exist\. Put the credentials/,
     ],
     [['-config', folder.file('dir')], machineExit.badCredentials, /EISDIR/],
+    [
+      ['-config', folder.file('latin1')],
+      machineExit.badCredentials,
+      /can't be read: it is not valid UTF-8: byte 0xE4 at/,
+    ],
     [['-config', folder.file('text')], machineExit.badCredentials, /not a JSON object\. To mend it, copy/],
     [['-config', credentials, '-data', folder.file('text')], machineExit.noDataFolder, /can't be written: .*-data/],
   ];

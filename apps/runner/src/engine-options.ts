@@ -1,6 +1,7 @@
 /** Options of a runner that submits its jobs to an engine. */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseServerUrl } from '@platform/contract/server-url';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import type { ScriptOptions } from './script/script-options.ts';
 
@@ -90,8 +91,8 @@ const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word :
 
 /** @throws Usage */
 export function engineOptions(given: Given, url: string, scripts: ScriptOptions): EngineOptions {
-  const attemptUrl = (given.attemptUrl ?? url).replace(/\/+$/, '');
-  if (!URL.canParse(attemptUrl)) throw new Usage(`--attempt-url ${attemptUrl} is not a URL.`, 2);
+  const attempt = parseServerUrl(given.attemptUrl ?? url);
+  if (!attempt.ok) throw new Usage(`--attempt-url ${attempt.shown} is not the URL of a server: ${attempt.problem}.`, 2);
   if (given.executor === 'kubernetes' && given.kubernetesImage === undefined) {
     throw new Usage('Kubernetes needs an image with this program: --kubernetes-image. See docs/runners.md.', 2);
   }
@@ -103,7 +104,7 @@ export function engineOptions(given: Given, url: string, scripts: ScriptOptions)
   return {
     ...given,
     ...(Object.fromEntries(resolved) as Pick<Given, (typeof files)[number]>),
-    attemptUrl,
+    attemptUrl: attempt.value,
     attemptCommand:
       given.attemptCommand ??
       [process.execPath, '--disable-warning=ExperimentalWarning', program].map(quoted).join(' '),

@@ -18,12 +18,16 @@ test('address and key come from the environment, flags win, the key never shows'
   );
   assert.ok(!JSON.stringify(options).includes('hidden'));
   assert.equal(readOptions(['--url', 'http://other:2'], env).url, 'http://other:2');
+  const spaced = { ...env, PLATFORM_API_KEY_ID: 'id\r', PLATFORM_API_KEY: ' hidden\n' };
+  const read = readOptions([], spaced);
+  assert.deepEqual([read.apiKeyId, read.apiKey.reveal()], ['id', 'hidden'], 'white space of a file');
 });
 
 test('what is missing is named with its remedy', () => {
   const cases: [Record<string, string>, RegExp][] = [
     [{}, /--url http:\/\/127\.0\.0\.1:8080 or PLATFORM_URL/],
-    [{ ...env, PLATFORM_URL: 'nowhere' }, /--url http/],
+    [{ ...env, PLATFORM_URL: 'nowhere' }, /nowhere cannot be used: it must begin with https:/],
+    [{ ...env, PLATFORM_URL: 'http://a/machines' }, /it must not have a path.*: give http:\/\/a\.$/],
     [{ PLATFORM_URL: 'http://a' }, /PLATFORM_API_KEY_ID and PLATFORM_API_KEY/],
   ];
   for (const [given, message] of cases) {
@@ -36,7 +40,7 @@ test('what is missing is named with its remedy', () => {
 
 test('one token is both parts of the key', () => {
   const { PLATFORM_URL } = env;
-  const options = readOptions([], { PLATFORM_URL, PLATFORM_RUNNER_TOKEN: 'key-id:a:b\n' });
+  const options = readOptions([], { PLATFORM_URL, PLATFORM_RUNNER_TOKEN: ' key-id:a:b\r\n' });
   assert.deepEqual([options.apiKeyId, options.apiKey.reveal()], ['key-id', 'a:b']);
   assert.ok(!JSON.stringify(options).includes('a:b'));
   for (const token of ['key-id', ':key', 'id: key', 'id:']) {

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { parseServerUrl } from '@platform/contract/server-url';
 import { Secret } from '@platform/kit';
 import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import { engineOptions, engineTable, type EngineOptions } from './engine-options.ts';
@@ -105,8 +106,10 @@ export function readOptions(argv: readonly string[], env: Record<string, string 
     fileFrom: 'optionsFile',
   });
   const { url } = given;
-  if (url === undefined || !URL.canParse(url)) {
-    throw new Usage('Give the address of the management server: --url http://127.0.0.1:8080 or PLATFORM_URL.', 2);
+  const server = parseServerUrl(url ?? '');
+  if (!server.ok) {
+    const problem = url === undefined ? '' : ` ${server.shown} cannot be used: ${server.problem}.`;
+    throw new Usage(`Give the URL of the management server: --url http://127.0.0.1:8080 or PLATFORM_URL.${problem}`, 2);
   }
   const key = given.runnerToken === undefined ? given : keyOf(given.runnerToken);
   if (key.apiKeyId === undefined || key.apiKey === undefined) {
@@ -115,7 +118,7 @@ export function readOptions(argv: readonly string[], env: Record<string, string 
       2,
     );
   }
-  const address = url.replace(/\/+$/, '');
+  const address = server.value;
   const work = workOptions(given);
   return {
     ...work,

@@ -1,10 +1,11 @@
 /** Downloads everything that a trainer needs to this host: manifest, images, job.json. */
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
 import type { DatasetLine, JobFile, JobSpec } from '@platform/contract/job';
 import { retry, type Clock } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import type { Blobs } from './cloud/blobs.ts';
 import { isPassing } from './cloud/queue.ts';
 import type { ImageCache } from './job/cache.ts';
@@ -46,7 +47,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
   };
   const manifestFile = path.join(folder.path, 'manifest.part');
   await fetchBlob(to.manifestSha256, manifestFile);
-  const lines = linesOf(await readFile(manifestFile, 'utf8'));
+  const lines = linesOf(await readText(manifestFile));
   await rm(manifestFile);
 
   let done = 0;

@@ -3,7 +3,17 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { createLog, errorText, type Log } from '@platform/kit';
-import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import {
+  atomicWrite,
+  lockFolder,
+  readJson,
+  stderrSink,
+  systemClock,
+  unusableRemedy,
+  unusableText,
+  Usage,
+  useProxiesOf,
+} from '@platform/kit/node';
 import { watchCapabilities } from './capabilities.ts';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
@@ -34,6 +44,7 @@ export async function startRunner(
   await makeFolder(given.folder);
   await using _lock = await lockFolder(path.join(given.folder, 'runner.lock'));
   await clearUp(given, log);
+  for (const proxy of useProxiesOf(process.env)) log.warn(unusableText(proxy), { remedy: unusableRemedy });
   const transport = createConnectTransport({ baseUrl: given.url, useBinaryFormat: true });
   const session = openSession(transport, { id: given.apiKeyId, key: given.apiKey }, clock);
   const runnerId = await identity(path.join(given.folder, 'runner.json'));

@@ -2,6 +2,7 @@ import type { DescService } from '@bufbuild/protobuf';
 import { type Client, Code, ConnectError, type Interceptor, type Transport, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { parseServerUrl } from '@platform/contract/server-url';
 import { apiError, httpError, localError } from './errors.ts';
 import { environment } from './runtime.ts';
 
@@ -52,7 +53,12 @@ export class Connection {
         'The address of the server is not known: give baseUrl or set PLATFORM_URL.',
         { field: 'baseUrl' },
       );
-    this.url = url.replace(/\/+$/, '');
+    const server = parseServerUrl(url);
+    if (!server.ok)
+      throw localError('INVALID_ARGUMENT', `${server.shown} is not the URL of a server: ${server.problem}.`, {
+        field: 'baseUrl',
+      });
+    this.url = server.value;
     this.#credentials = options.credentials === undefined ? credentialsOfEnvironment() : options.credentials;
     this.#fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));
     const interceptors: Interceptor[] = [

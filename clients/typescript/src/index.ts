@@ -6,7 +6,7 @@ export type { ImageUpload as Picture } from './data.ts';
 export type { DatasetClient } from './dataset.ts';
 export type { DownloadOptions } from './download.ts';
 export { PlatformApiError } from './errors.ts';
-export { allMachines } from './machines.ts';
+export { allMachines, machinesNamed } from './machines.ts';
 export type { ModelClient } from './model-client.ts';
 export type { PackageVersion } from './packages.ts';
 export { allPages } from './pages.ts';

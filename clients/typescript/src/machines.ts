@@ -20,3 +20,22 @@ export async function allMachines(
     return { rows: machines, nextPageToken };
   });
 }
+
+/**
+ * Finds the machine with this ID or part ID; if there is none, the machines of the organization with this name, of which
+ * each location can have one.
+ */
+export async function machinesNamed(
+  { fleetClient }: Pick<PlatformClient, 'fleetClient'>,
+  organizationId: string,
+  named: string,
+): Promise<Machine[]> {
+  const found = await allPages(async (pageToken) => {
+    const { machines, nextPageToken } = await fleetClient.listMachines({ organizationId, pageSize, pageToken, named });
+    return { rows: machines, nextPageToken };
+  });
+  // Servers up to 0.1 do not know `named` and send all machines.
+  const byId = found.filter(({ id, partId }) => [id, partId].includes(named.toLowerCase()));
+  const form = named.normalize('NFC');
+  return byId.length > 0 ? byId : found.filter(({ name }) => name.normalize('NFC') === form);
+}

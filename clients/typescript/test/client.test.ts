@@ -345,6 +345,13 @@ test('address and key come from the environment; without them the error says whi
     process.env['PLATFORM_API_KEY_ID'] = 'id';
     process.env['PLATFORM_API_KEY'] = 'key';
     assert.equal(createPlatformClient().url, 'http://127.0.0.1:1');
+    for (const [url, problem] of [
+      ['127.0.0.1:1', /it must begin with https:\/\/ or http:\/\//],
+      ['http://127.0.0.1:1/machines', /it must not have a path/],
+    ] as const) {
+      process.env['PLATFORM_URL'] = url;
+      assert.throws(() => createPlatformClient(), problem);
+    }
   } finally {
     process.env = saved;
   }

@@ -2,6 +2,9 @@
 import { isObject } from './json-object.ts';
 import type { Problem } from './config.ts';
 
+/** Largest text of a configuration: each machine reads it whole, and keeps several revisions. */
+export const configLimitBytes = 2 ** 20;
+
 export type Parsed =
   | { readonly is: 'json'; readonly json: unknown }
   | { readonly is: 'problem'; readonly problem: Problem; readonly line: number; readonly column: number };

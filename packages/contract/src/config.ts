@@ -1,8 +1,9 @@
 // Validates a machine configuration that a user wants to save. For servers and tools; devices use agent-config.ts.
 import { type Field, expectedText, misfit, remedyFor, shown } from './config-field.ts';
 import { type Json, isObject } from './json-object.ts';
-import { type Reading, joined, readAgent, readWindows, sectionOf } from './config-reading.ts';
+import { type Reading, joined, readAgent, readWindows, sectionNames, sectionOf } from './config-reading.ts';
 import type { Breach } from './config-breach.ts';
+import { addressRemarks, hugeNumbers, misplaced, outsideAgent, zoneNote } from './config-remarks.ts';
 import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import { machineConfigSchema } from './config-schema.ts';
 import { type AdditionalNetwork, type NetworkConfiguration, fieldTable } from './gen/agent-config.gen.ts';
@@ -54,7 +55,8 @@ export function checkConfig(json: unknown): Problem[] {
   };
   const problems = [...schemaProblems(copy, reading), ...serverProblems(json), ...remarkProblems(json, reading)];
   const broken = new Set(problems.filter((p) => p.severity === 'error').map((p) => p.path));
-  for (const problem of ruleProblems(copy, reading)) if (!broken.has(problem.path)) problems.push(problem);
+  for (const problem of [...ruleProblems(copy, reading), ...hugeNumbers(json)])
+    if (!broken.has(problem.path)) problems.push(problem);
   const rank = { error: 0, warning: 1, note: 2 };
   return problems.toSorted((a, b) => rank[a.severity] - rank[b.severity]);
 }
@@ -135,8 +137,10 @@ const unknown = (path: string): Problem => ({
 
 function remarkProblem({ path, is, instead }: Reading['remarks'][number]): Problem {
   switch (is) {
-    case 'unknown key':
-      return unknown(path);
+    case 'unknown key': {
+      const key = path.slice('agent.'.length);
+      return serverKeys.has(key) ? misplaced(path, key) : unknown(path);
+    }
     case 'retired key':
       return {
         path,
@@ -156,7 +160,10 @@ function remarkProblem({ path, is, instead }: Reading['remarks'][number]): Probl
 
 function remarkProblems(json: Json, reading: Reading): Problem[] {
   const found = reading.remarks.map(remarkProblem);
-  for (const key of Object.keys(json)) if (!serverKeys.has(key)) found.push(unknown(key));
+  for (const key of Object.keys(json)) {
+    if (sectionNames.some((name) => name === key)) found.push(outsideAgent(key));
+    else if (!serverKeys.has(key)) found.push(unknown(key));
+  }
   for (const [window, own] of windowsOf(json['maintenance_window']))
     for (const key of Object.keys(window))
       if (!Object.hasOwn(fieldTable.maintenance_window, key)) found.push(unknown(joined(own, key)));
@@ -257,6 +264,7 @@ function ruleProblems(copy: Json, reading: Reading): Problem[] {
       });
     else seen.set(identity, placeOf(reading, path));
   }
+  found.push(...addressRemarks(networks, (index) => placeOf(reading, joined('agent.additional_networks', index))));
   const { version_control: versions } = agent;
   for (const key of ['agent', 'platform-server']) {
     const version = isObject(versions) ? versions[key] : undefined;
@@ -282,5 +290,7 @@ function ruleProblems(copy: Json, reading: Reading): Problem[] {
   }
   for (const [window, path] of windowsOf(copy['maintenance_window']))
     for (const breach of windowBreaches(window)) add(path, breach);
+  for (const [window, path] of windowsOf(copy['maintenance_window']))
+    found.push(...zoneNote(window, placeOf(reading, path)));
   return found;
 }

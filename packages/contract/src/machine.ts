@@ -225,7 +225,7 @@ export function parseCredentials(text: string): Parsed<MachineCredentials> {
   if (appAddress === undefined) {
     return bad('"cloud.app_address" must be the http(s) address of the management server');
   }
-  const partId = cloud['id'];
+  const partId = trimmed(cloud['id']);
   if (!isText(partId)) return bad('"cloud.id" must be the ID of the machine part');
   const authority = cloud['certificate_authority'];
   if (authority !== undefined && !(isText(authority) && authority.includes('-----BEGIN CERTIFICATE-----'))) {
@@ -233,11 +233,12 @@ export function parseCredentials(text: string): Parsed<MachineCredentials> {
   }
   const server = { appAddress, partId, ...(authority !== undefined && { authority }) };
   const key = objectOf(cloud['api_key']);
-  if (key && isText(key['id']) && isText(key['key'])) {
-    return { ok: true, value: { ...server, entity: key['id'], type: 'api-key', payload: key['key'] } };
+  const [keyId, keySecret, secret] = [key?.['id'], key?.['key'], cloud['secret']].map(trimmed);
+  if (isText(keyId) && isText(keySecret)) {
+    return { ok: true, value: { ...server, entity: keyId, type: 'api-key', payload: keySecret } };
   }
-  if (isText(cloud['secret'])) {
-    return { ok: true, value: { ...server, entity: partId, type: 'robot-secret', payload: cloud['secret'] } };
+  if (isText(secret)) {
+    return { ok: true, value: { ...server, entity: partId, type: 'robot-secret', payload: secret } };
   }
   return bad('it needs "cloud.secret" or both "cloud.api_key.id" and "cloud.api_key.key"');
 }
@@ -265,6 +266,8 @@ function optional<K extends string, T>(key: K, value: unknown, is: (v: unknown) 
 }
 
 const textOf = (value: unknown): string => (isText(value) ? value : (JSON.stringify(value) ?? ''));
+/** Copied from a terminal or a page, IDs and secrets have blanks and line ends around them. */
+const trimmed = (value: unknown): unknown => (typeof value === 'string' ? value.trim() : value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const isSha256 = (value: unknown): value is string => isText(value) && /^[0-9a-f]{64}$/.test(value);
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';

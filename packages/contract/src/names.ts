@@ -22,5 +22,9 @@ export function nameProblem(text: string, max: number): string | undefined {
 /** Replaces each such character, so that the text can be shown safely beside other text in a terminal or a page. */
 export const showable = (text: string): string => text.replace(harmful, '\ufffd');
 
+/** Why a text cannot name something that also has an ID: whoever names it by that text could mean either. */
+export const idProblem = (text: string): string | undefined =>
+  isUuid(text) ? 'it must not have the form of an ID' : undefined;
+
 export const isUuid = (text: string | undefined): text is string =>
   text !== undefined && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

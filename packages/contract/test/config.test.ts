@@ -132,6 +132,81 @@ const cases: [name: string, config: unknown, found: [path: string, severity: Sev
     [],
   ],
   [
+    'the same fixed address on two interfaces',
+    {
+      agent: {
+        additional_networks: [
+          { type: 'wired', interface: 'eth0', ipv4_address: '192.168.7.2/24' },
+          { type: 'wired', interface: 'eth1', ipv4_address: '192.168.7.2/16' },
+          { ...wifi, ipv4_address: '192.168.7.2/24' },
+        ],
+      },
+    },
+    [
+      ['agent.additional_networks[1].ipv4_address', 'warning'],
+      ['agent.additional_networks[2].ipv4_address', 'warning'],
+    ],
+  ],
+  [
+    'the same fixed address in two places where one radio works',
+    {
+      agent: {
+        additional_networks: {
+          home: { ...wifi, ipv4_address: '192.168.7.2/24' },
+          work: { ...wifi, ssid: 'work', ipv4_address: '192.168.7.2/24' },
+        },
+      },
+    },
+    [],
+  ],
+  [
+    'the subnet of the hotspot',
+    {
+      agent: {
+        additional_networks: {
+          cable: { type: 'wired', ipv4_address: '10.42.0.9/24' },
+          other: { type: 'wired', interface: 'eth1', ipv4_address: '10.42.1.9/24' },
+        },
+      },
+    },
+    [['agent.additional_networks.cable.ipv4_address', 'note']],
+  ],
+  [
+    'windows and components inside of agent, a section of it outside',
+    { agent: { maintenance_window: { from: '01:00', to: '02:00' }, components: [] }, advanced_settings: {} },
+    [
+      ['agent.maintenance_window', 'warning'],
+      ['agent.components', 'warning'],
+      ['advanced_settings', 'warning'],
+    ],
+  ],
+  [
+    'zones with the sign of POSIX',
+    {
+      maintenance_window: [
+        { from: '01:00', to: '02:00', time_zone: 'Etc/GMT+5' },
+        { from: '03:00', to: '04:00', time_zone: 'Etc/GMT-14' },
+        { from: '05:00', to: '06:00', time_zone: 'Etc/GMT' },
+      ],
+    },
+    [
+      ['maintenance_window[0].time_zone', 'note'],
+      ['maintenance_window[1].time_zone', 'note'],
+    ],
+  ],
+  [
+    'numbers that no program can hold',
+    {
+      components: [{ name: 'a', type: 'b', attributes: { x: [1, 1e308 * 10], y: -1e308 * 10 } }],
+      agent: { network_configuration: { user_idle_minutes: 1e308 * 10 } },
+    },
+    [
+      ['agent.network_configuration.user_idle_minutes', 'error'],
+      ['components[0].attributes.x[1]', 'warning'],
+      ['components[0].attributes.y', 'warning'],
+    ],
+  ],
+  [
     'a bad name server',
     { agent: { additional_networks: [{ type: 'wired', ipv4_dns: ['1.1.1.1', 'dns'] }] } },
     [['agent.additional_networks[0].ipv4_dns', 'error']],
@@ -293,6 +368,14 @@ for (const [name, config, found] of cases) {
       assert.ok(/[.…]$/.test(message) && remedy.endsWith('.'), `${message} ${remedy}`);
   });
 }
+
+test('what is written in the wrong place, or means the opposite, says what to write', () => {
+  const inside = checkConfig({ agent: { maintenance_window: {} } });
+  assert.match(inside[0]?.remedy ?? '', /^Write maintenance_window at the top level/);
+  const [zone] = checkConfig({ maintenance_window: { from: '01:00', to: '02:00', time_zone: 'Etc/GMT+5' } });
+  assert.match(zone?.message ?? '', /^means UTC−5: /);
+  assert.match(zone?.remedy ?? '', /^Write Etc\/GMT-5 if you mean UTC\+5/);
+});
 
 test('no problem shows a secret', () => {
   const secret = 'tüll-geheim';

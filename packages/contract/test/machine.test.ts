@@ -75,6 +75,12 @@ test('credentials: both forms, and each mistake named', () => {
     ok: true,
     value: { appAddress: 'http://127.0.0.1:8080', partId: 'part', entity: 'part', type: 'robot-secret', payload: 's' },
   });
+  const spaced = { app_address: ' http://127.0.0.1:8080\n', id: '\tpart\r\n', secret: ' s\n' };
+  assert.deepEqual(parse({ cloud: spaced }), parse({ cloud: { ...cloud, secret: 's' } }));
+  assert.deepEqual(
+    parse({ cloud: { ...cloud, api_key: { id: 'k\n', key: ' v\r' } } }),
+    parse({ cloud: { ...cloud, api_key: { id: 'k', key: 'v' } } }),
+  );
   assert.deepEqual(parse({ cloud: { ...cloud, secret: 's', api_key: { id: 'k', key: 'v' } } }), {
     ok: true,
     value: { appAddress: 'http://127.0.0.1:8080', partId: 'part', entity: 'k', type: 'api-key', payload: 'v' },

@@ -11,4 +11,5 @@ export { estimateTime, withHeardTime, type TrustedTime } from './trusted-time.ts
 export { longestLifeMs, sourceWall } from './source-time.ts';
 export { firstWall, WallHistory } from './wall-history.ts';
 export { formatBytes, formatDuration } from './units.ts';
+export { decodeText, isNotText, NotText } from './text.ts';
 export { httpFieldOf } from './http-field.ts';

@@ -76,6 +76,7 @@ for (const [argv, env, file, message] of wrong) {
 
 test('a secret is given as a Secret', () => {
   assert.equal(read([], { PLATFORM_AGENT_TOKEN: 's3' }).token?.reveal(), 's3');
+  assert.equal(read([], { PLATFORM_AGENT_TOKEN: ' s3\r\n' }).token?.reveal(), 's3', 'from a file with one line');
   assert.equal(read([]).token, undefined);
 });
 
@@ -120,6 +121,13 @@ test('the options file named by an option', async () => {
   );
   writeFileSync(folder.file('torn.json'), '{"max_age"');
   assert.throws(() => from(folder.file('torn.json')), /torn\.json, given by --config, is not valid JSON/);
+  writeFileSync(folder.file('latin1.json'), Buffer.from('{"name": "Käse"}', 'latin1'));
+  assert.throws(
+    () => from(folder.file('latin1.json')),
+    /latin1\.json, given by --config, cannot be read: it is not valid UTF-8: byte 0xE4 at offset 11/,
+  );
+  writeFileSync(folder.file('utf16.json'), Buffer.from('\uFEFF{"max_age": 44}', 'utf16le'));
+  assert.equal(from(folder.file('utf16.json')).maxAge, 44);
   assert.throws(() => from(folder.file('none.json')), /none\.json, given by --config, cannot be read: ENOENT/);
 });
 

@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
-import { atomicWrite } from '@platform/kit/node';
+import { atomicWrite, readPem } from '@platform/kit/node';
 import { type KeyKind, makeKey, readKey, type SigningKey } from './keys.ts';
 
 // A folder of private keys, one PKCS#8 PEM file of mode 0600 each:
@@ -50,7 +50,7 @@ export async function makeKeyFile(file: string, passphrase?: string): Promise<bo
       limit: 'root-<name>.pem, targets.pem or installer.pem',
     });
   }
-  if ((await readFile(file, 'utf8').catch(noSuchFile)) !== undefined) return false;
+  if ((await stat(file).catch(noSuchFile)) !== undefined) return false;
   await atomicWrite(file, makeKey(kindOf[purpose], passphrase), { mode: 0o600 });
   return true;
 }
@@ -75,7 +75,7 @@ export async function readKeyFolders(folders: readonly string[], passphrase?: st
     for (const name of await namesOf(folder)) {
       const purpose = purposeOf(name);
       if (!purpose) continue;
-      const key = readKey(await readFile(path.join(folder, name), 'utf8'), path.join(folder, name), passphrase);
+      const key = readKey(await readPem(path.join(folder, name)), path.join(folder, name), passphrase);
       if ((key.publicKey.keytype === 'ed25519') !== (kindOf[purpose] === 'ed25519')) {
         const problem = `${purpose} keys are of the kind ${kindOf[purpose]}`;
         throw new PlatformError('SIGNING_KEY_UNREADABLE', { name: path.join(folder, name), problem });

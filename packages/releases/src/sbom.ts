@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { decodeText, isNotText } from '@platform/kit';
 
 /** Far above the size of real ones, 25 KiB and 150 KiB. */
 export const attachmentLimitBytes = 4 << 20;
@@ -32,9 +33,9 @@ export function checkSbom(bytes: Uint8Array, { name, version, platform, sha256 }
 
 function parsed(bytes: Uint8Array, refuse: (problem: string, cause?: unknown) => never): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return JSON.parse(decodeText(bytes));
   } catch (error) {
-    return refuse('it is not JSON', error);
+    return refuse(isNotText(error) ? error.message : 'it is not JSON', error);
   }
 }
 

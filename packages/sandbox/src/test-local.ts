@@ -1,10 +1,11 @@
 /** Runs a training script on its author's host, in the same sandbox and with the same command line as a runner. */
-import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { parseObject } from '@platform/contract/json-object';
 import type { Clock } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import { packScriptFolder, unpackScriptArchive } from './archive.ts';
 import { prepareEnvironment, type PackageSources } from './build.ts';
 import { findEnvironments, parsePythons, type Environment } from './environments.ts';
@@ -131,7 +132,7 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
   const root = path.resolve(datasetRoot);
   const lines: string[] = [];
   let missing = 0;
-  for (const [index, text] of (await readFile(file, 'utf8')).split('\n').entries()) {
+  for (const [index, text] of (await readText(file)).split('\n').entries()) {
     if (text.trim() === '') continue;
     const line = parseObject(text);
     const image = line?.['image_path'];

@@ -1,6 +1,9 @@
 // What the ways to give a machine its credentials share.
 import { errorText } from '@platform/kit';
+import { readStdin } from '@platform/kit/node';
 import { controlOf, NoAgentRuns } from '../control/client.ts';
+import { findCredentials } from '../install/credentials.ts';
+import type { FoundCredentials } from '../install/facts.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
@@ -17,11 +20,11 @@ export async function takenBy(root: string, { clock }: Io): Promise<string> {
   }
 }
 
-/** An unreadable file must not count as missing. */
-export function orMissing(file: string, error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return undefined;
-  throw endedByMachine(error) ?? unreadable(file, error);
-}
+/** What the credentials file holds before the command. An unreadable file must not count as missing. */
+export const credentialsBefore = (file: string): Promise<FoundCredentials> =>
+  findCredentials(file).catch((error: unknown) => {
+    throw endedByMachine(error) ?? unreadable(file, error);
+  });
 
 export const unreadable = (file: string, error: unknown): Ended =>
   new Ended(exitCodes.usage, {
@@ -30,13 +33,4 @@ export const unreadable = (file: string, error: unknown): Ended =>
     remedy: 'Name the file that holds the credentials, or - for stdin.',
   });
 
-export async function stdinText(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limitBytes) throw new Error(`it is longer than ${limitBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
+export const stdinText = (): Promise<string> => readStdin({ limitBytes });

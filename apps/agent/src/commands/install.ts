@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { parseServerUrl } from '@platform/contract/server-url';
 import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
-import { stderrSink, type TrustedAuthority, Usage } from '@platform/kit/node';
+import { readPem, stderrSink, type TrustedAuthority, Usage, useProxiesOf } from '@platform/kit/node';
 import { applySteps, StepFailed } from '../install/apply.ts';
 import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
 import type { Facts } from '../install/facts.ts';
@@ -9,7 +9,6 @@ import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts'
 import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { desiredInstallation } from '../install/desired.ts';
-import { useProxiesOf } from '../os/proxies.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { agentUnit } from '../install/unit.ts';
 import { programStore } from '../versions/store.ts';
@@ -247,7 +246,7 @@ async function sendTo(
   named?: TrustedAuthority,
 ): Promise<typeof fetch> {
   const isGiven = url !== undefined && authority !== undefined && URL.canParse(url);
-  const trusted = isGiven ? { origin: new URL(url).origin, pem: await readFile(authority, 'utf8') } : undefined;
+  const trusted = isGiven ? { origin: new URL(url).origin, pem: await readPem(authority) } : undefined;
   return onceFetch(named ?? trusted, { root, clock, system });
 }
 
@@ -262,11 +261,11 @@ function askedFor(given: Given, knownAddress: string | undefined) {
     const names = [...missing, ...(url === undefined ? ['PLATFORM_URL'] : [])].join(', ');
     throw new Usage(`To fetch the credentials of this machine ${names} must be set, too.`, 2);
   }
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+  const server = parseServerUrl(url);
+  if (!server.ok)
     throw new Usage(
-      `PLATFORM_URL must be the http(s) address of the management server, not ${JSON.stringify(url)}.`,
+      `PLATFORM_URL must be the URL of the management server; ${server.shown} cannot be used: ${server.problem}.`,
       2,
     );
-  }
-  return { url, partId, apiKey: { id: apiKeyId, key: apiKey } };
+  return { url: server.value, partId, apiKey: { id: apiKeyId, key: apiKey } };
 }

@@ -29,12 +29,16 @@ test('layers: the command line sets only what was given; a defaults file that ca
   assert.deepEqual((await layers('--debug', '--wait-for-update')).commandLine, {
     advanced_settings: { debug: true, wait_for_update_check: true },
   });
-  const bad: readonly [string | undefined, RegExp][] = [
+  const bad: readonly [string | Buffer | undefined, RegExp][] = [
     [undefined, /does not exist/],
     ['{', /is not valid JSON/],
     ['', /is not valid JSON/],
     ['[1]', /holds no JSON object/],
     ['"text"', /holds no JSON object/],
+    [
+      Buffer.from('{"network_configuration": {"manufacturer": "Müller"}}', 'latin1'),
+      /defaults\.json cannot be read: it is not valid UTF-8: byte 0xFC at offset 45, in line 1$/,
+    ],
   ];
   for (const [text, problem] of bad) {
     if (text !== undefined) await writeFile(defaults, text);
@@ -42,6 +46,10 @@ test('layers: the command line sets only what was given; a defaults file that ca
     assert.match(read.problem ?? '', problem);
     assert.equal(read.manufacturer, undefined);
   }
+  await writeFile(defaults, Buffer.from('\uFEFF{"network_configuration": {"manufacturer": "Müller"}}', 'utf16le'));
+  assert.deepEqual((await layers('--defaults', defaults)).manufacturer, {
+    network_configuration: { manufacturer: 'Müller' },
+  });
   await writeFile(defaults, '// of the image\n{"network_configuration": {"manufacturer": "acme"},}');
   assert.deepEqual((await layers('--defaults', defaults)).manufacturer, {
     network_configuration: { manufacturer: 'acme' },

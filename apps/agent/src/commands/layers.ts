@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { parseJsonText } from '@platform/contract/json-text';
 import { isObject } from '@platform/contract/json-object';
-import { errorText } from '@platform/kit';
+import { errorText, isNotText } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import { runOptions, type AgentOptions } from './run-options.ts';
 import type { OwnLayers } from '../config/config-receiver.ts';
 
@@ -10,12 +10,17 @@ export async function readLayers({ debug, wait, fastStart, defaults }: AgentOpti
   let manufacturer: unknown;
   let problem: string | undefined;
   try {
-    const text = await readFile(defaults, 'utf8').catch(orMissing);
+    const text = await readText(defaults).catch(orMissing);
     manufacturer = text === undefined ? undefined : parseJsonText(text);
     if (manufacturer === undefined && defaults !== runOptions.defaults.default) problem = `${defaults} does not exist`;
     else if (manufacturer !== undefined && !isObject(manufacturer)) problem = `${defaults} holds no JSON object`;
   } catch (error) {
-    problem = error instanceof SyntaxError ? `${defaults} is not valid JSON` : errorText(error);
+    problem =
+      error instanceof SyntaxError
+        ? `${defaults} is not valid JSON`
+        : isNotText(error)
+          ? `${defaults} cannot be read: ${error.message}`
+          : errorText(error);
   }
   const set = { ...(debug && { debug }), ...(wait && { wait_for_update_check: true }) };
   return {

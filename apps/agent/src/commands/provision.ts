@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { parseSetUpText } from '@platform/contract/set-up-code';
-import { foundCredentials } from '../install/credentials.ts';
+import { readText } from '@platform/kit/node';
+import type { FoundCredentials } from '../install/facts.ts';
 import { storeCredentials } from '../link/credentials.ts';
 import type { Io } from './command.ts';
-import { orMissing, stdinText, takenBy, unreadable } from './credentials-input.ts';
+import { credentialsBefore, stdinText, takenBy, unreadable } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
@@ -25,11 +25,11 @@ export async function provision(given: Given, io: Io): Promise<number> {
     return (await import('./redeem-code.ts')).redeemCode({ ...given, code: given.code }, io);
   if (given.hotspot) return (await import('./force-hotspot.ts')).forceHotspot(given, io);
   const file = path.resolve(given.config);
-  const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
+  const before = await credentialsBefore(file);
   if (given.credentials === undefined) return tell(file, before, given.json, io);
 
   const source = given.credentials === '-' ? 'stdin' : path.resolve(given.credentials);
-  const text = await (given.credentials === '-' ? stdinText() : readFile(source, 'utf8')).catch((error: unknown) => {
+  const text = await (given.credentials === '-' ? stdinText() : readText(source)).catch((error: unknown) => {
     throw endedByMachine(error) ?? unreadable(source, error);
   });
   if (parseSetUpText(text)) return (await import('./redeem-code.ts')).redeemCode({ ...given, code: text }, io);
@@ -62,7 +62,7 @@ export async function provision(given: Given, io: Io): Promise<number> {
   }
 }
 
-function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: boolean, io: Io): number {
+function tell(file: string, found: FoundCredentials, isJson: boolean, io: Io): number {
   const isUsable = found.at === 'usable';
   if (isJson) {
     const known = isUsable ? { part_id: found.partId, address: found.appAddress } : { part_id: '', address: '' };

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { parseCredentials } from '@platform/contract/machine';
@@ -6,13 +6,12 @@ import { parseSetUpText, setUpTextProblem, type SetUpText } from '@platform/cont
 import { Cell, createLog } from '@platform/kit';
 import { system } from '../composition/system.ts';
 import type { Condition } from '../health/conditions.ts';
-import { foundCredentials } from '../install/credentials.ts';
 import { storeCredentials } from '../link/credentials.ts';
 import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
 import { setUpConnections } from '../link/set-up-connection.ts';
 import { version } from '../versions/version.ts';
 import type { Io } from './command.ts';
-import { orMissing, stdinText, takenBy } from './credentials-input.ts';
+import { credentialsBefore, stdinText, takenBy } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
@@ -28,7 +27,7 @@ interface Given {
 export async function redeemCode(given: Given, io: Io): Promise<number> {
   const entered = enteredCode(given.code === '-' ? await stdinText() : given.code);
   const [file, root] = [path.resolve(given.config), path.resolve(given.root)];
-  const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
+  const before = await credentialsBefore(file);
   const hasCredentials = before.at === 'usable';
   if (hasCredentials && !given.force) {
     throw new Ended(exitCodes.refused, {

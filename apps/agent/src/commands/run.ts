@@ -2,7 +2,18 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
-import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import {
+  lockFolder,
+  onSignals,
+  spareLock,
+  stderrSink,
+  systemClock,
+  Usage,
+  unusableRemedy,
+  unusableText,
+  useProxiesOf,
+  type UnusableProxy,
+} from '@platform/kit/node';
 import { readLayers } from './layers.ts';
 import { reboot } from '../composition/reboot.ts';
 import { system, watchSmallFile } from '../composition/system.ts';
@@ -10,7 +21,6 @@ import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
-import { unusableRemedy, unusableText, useProxiesOf, type UnusableProxy } from '../os/proxies.ts';
 import type { MachineCredentials } from '@platform/contract/machine';
 import type { Device, Disk, Host } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';

@@ -1,9 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { shortestSecret } from '@platform/contract/config-secrets';
 import { parseCredentials } from '@platform/contract/machine';
 import { createLog } from '@platform/kit';
-import { lockFolder, onSignals, spareLock, stderrSink, systemClock } from '@platform/kit/node';
+import { lockFolder, onSignals, readText, spareLock, stderrSink, systemClock } from '@platform/kit/node';
 import { candidateOf } from '../install/look.ts';
 import { placeSelf } from '../install/self.ts';
 import { startChild } from '../supervisor/child.ts';
@@ -65,7 +65,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
 /** The agent does not mask what a crash writes. */
 async function maskOf(credentialsFile: string): Promise<(text: string) => string> {
   const mask = new Mask();
-  const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
+  const credentials = parseCredentials(await readText(credentialsFile).catch(() => ''));
   if (credentials.ok && credentials.value.payload.length >= shortestSecret) mask.hide([credentials.value.payload]);
   return (text) => mask.text(text);
 }

@@ -2,7 +2,7 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { createLog, errorText, type Log } from '@platform/kit';
-import { atomicWrite, onSignals, stderrSink } from '@platform/kit/node';
+import { atomicWrite, onSignals, readText, stderrSink } from '@platform/kit/node';
 import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { standardDefaults } from './run-options.ts';
@@ -34,7 +34,7 @@ export async function takeOver(given: TakeOverOptions, io: Io): Promise<number> 
   log.info('taking over from the agent of another product', { version, root: other.root, config: given.config });
   let credentials = '';
   try {
-    credentials = await readFile(given.config, 'utf8');
+    credentials = await readText(given.config);
     await copyPlaces(given, credentials);
     const finished = () => removeGuard(other.root, given.unitFolder);
     return hasSystemd ? await beside(given, io, finished) : await inPlace(given, io, finished, log);
@@ -47,7 +47,7 @@ export async function takeOver(given: TakeOverOptions, io: Io): Promise<number> 
 async function copyPlaces({ ownConfig, defaults }: TakeOverOptions, credentials: string): Promise<void> {
   const parsed = parseCredentials(credentials);
   if (!parsed.ok) throw new Error(`the credentials of the other agent cannot be used: ${parsed.problem}`);
-  const own = await readFile(ownConfig, 'utf8').catch(() => undefined);
+  const own = await readText(ownConfig).catch(() => undefined);
   const known = own === undefined ? undefined : parseCredentials(own);
   if (known?.ok && known.value.partId !== parsed.value.partId)
     throw new Error(`${ownConfig} holds the credentials of another machine, part ${known.value.partId}`);

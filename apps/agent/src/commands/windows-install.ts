@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog } from '@platform/kit';
 import { stderrSink } from '@platform/kit/node';
-import { fetchCredentials, foundCredentials, type ApiKey } from '../install/credentials.ts';
+import { fetchCredentials, findCredentials, foundCredentials, type ApiKey } from '../install/credentials.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
@@ -38,7 +37,7 @@ export async function installHere(
     if (!given.json) io.out(`  ${text}`);
   };
   const credentials = asked ? (await fetchCredentials(asked, clock, send)).text : undefined;
-  const found = foundCredentials(credentials ?? (await readFile(credentialsFile, 'utf8').catch(() => undefined)));
+  const found = credentials === undefined ? await findCredentials(credentialsFile) : foundCredentials(credentials);
   if (found.at !== 'usable' && !(found.at === 'none' && given.noCredentials)) {
     throw new Ended(exitCodes.refused, {
       code: 'CREDENTIALS_MISSING',

@@ -4,7 +4,7 @@ import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract
 import { shortestSecret } from '@platform/contract/config-secrets';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
 import { createLog, type Clock } from '@platform/kit';
-import { isAlive, readJson } from '@platform/kit/node';
+import { isAlive, readJson, readText } from '@platform/kit/node';
 import { lastStatusFile } from './serve.ts';
 import { badReport, exitReport, timeText, trialReport } from './status.ts';
 import type { Disk, FileSystem } from '../os/ports.ts';
@@ -37,7 +37,7 @@ export async function statusOnDisk({
   previousRun?: () => Promise<PreviousRun>;
 }): Promise<AgentStatus> {
   const last = (await readJson(path.join(root, lastStatusFile)).catch(() => undefined)) as AgentStatus | undefined;
-  const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
+  const credentials = parseCredentials(await readText(credentialsFile).catch(() => ''));
   const cloud = credentials.ok ? credentials.value : undefined;
   const server = await serverOf(root);
   const mask = new Mask();

@@ -1,6 +1,6 @@
+import { unusableRemedy } from '@platform/kit/node';
 import { neededBytes } from '../install/plan.ts';
 import { noexecProblem } from '../os/mounts.ts';
-import { unusableRemedy } from '../os/proxies.ts';
 import type { Observations } from './observations.ts';
 
 export interface CheckResult {

@@ -5,11 +5,11 @@ import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, errorText, sourceWall, within, type Clock, type Log } from '@platform/kit';
+import { readText, unusableText, useProxiesOf } from '@platform/kit/node';
 import { AgentSilent, controlOf } from '../control/client.ts';
-import { foundCredentials } from '../install/credentials.ts';
+import { findCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
 import { proxiesIn } from '../install/proxies.ts';
-import { unusableText, useProxiesOf } from '../os/proxies.ts';
 import type { FileSystem, System } from '../os/ports.ts';
 import { readFileSystem } from '../os/mounts.ts';
 import { chunksOf } from '../os/file-disk.ts';
@@ -38,10 +38,9 @@ export async function observe(
 ): Promise<Observations> {
   const at = (...names: string[]) => path.join(root, ...names);
   const files = system.files(root);
-  const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
+  const credentials = await findCredentials(credentialsFile).catch(() => ({ at: 'closed' }) as const);
   const mode = (await stat(credentialsFile).catch(() => undefined))?.mode;
-  const isClosed = credentialsText === undefined && mode !== undefined;
-  const unitProxies = proxiesIn(await readFile(at(unitEnvironmentFile), 'utf8').catch(() => ''));
+  const unitProxies = proxiesIn(await readText(at(unitEnvironmentFile)).catch(() => ''));
   for (const [name, value] of Object.entries(unitProxies)) process.env[name] ??= value; // connect as the agent does
   useProxiesOf(process.env);
   const proxies = { ...unitProxies, ...env };
@@ -50,7 +49,7 @@ export async function observe(
     root,
     isRoot: process.getuid?.() === 0,
     credentialsFile,
-    credentials: isClosed ? { at: 'closed' } : foundCredentials(credentialsText),
+    credentials: credentials.at === 'closed' && mode === undefined ? { at: 'none' } : credentials,
     credentialsMode: mode,
     systemd: await systemdObservations(system),
     gate: await gateObservations(at(gatePath), system),
@@ -59,7 +58,7 @@ export async function observe(
     fileSystem: await readFileSystem(root),
     spoolBytes: await bytesIn(at('spool')),
     ...(await agentObservations(root, clock)),
-    cloud: await cloudObservations(credentialsText ?? '', proxies, { system, clock }),
+    cloud: await cloudObservations(credentials.at === 'usable' ? credentials.text : '', proxies, { system, clock }),
     unusableProxies: unusable.map(unusableText),
   };
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { submissionProblem } from '../network/submission.ts';
 import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
 
@@ -21,7 +22,9 @@ export function readEntered(
   const problem = (text: string) => ({ is: 'problem', text }) as const;
   const field = (name: string): string => fields.get(name) ?? '';
   const pick = field('pick');
-  const ssid = pick === '' ? field('ssid') : Buffer.from(pick, 'hex').toString('utf8');
+  const picked = Buffer.from(pick, 'hex');
+  if (!isUtf8(picked)) return problem('Choose a network of the list, or enter its name.');
+  const ssid = pick === '' ? field('ssid') : picked.toString('utf8');
   const credentials = field('platformconfig').trim() || field('viamconfig').trim();
   if (credentials !== '' && view.hasCredentials) {
     return problem('This device already has its credentials. They are not replaced from here.');

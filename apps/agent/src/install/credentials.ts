@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { parseCredentials } from '@platform/contract/machine';
-import { errorText, within, type Clock, type Secret } from '@platform/kit';
+import { decodeText, errorText, isNotText, within, type Clock, type Secret } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import type { FoundCredentials } from './facts.ts';
 
 const answerMs = 20_000;
@@ -56,7 +57,23 @@ export async function fetchCredentials(
       if (size > limitBytes) throw unusable('its answer is too long');
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString('utf8');
+    try {
+      return decodeText(Buffer.concat(chunks));
+    } catch (error) {
+      throw unusable(errorText(error));
+    }
+  }
+}
+
+/** What the file holds. @throws the error of the operating system if it exists and cannot be read */
+export async function findCredentials(file: string): Promise<FoundCredentials> {
+  try {
+    return foundCredentials(await readText(file));
+  } catch (error) {
+    if (isNotText(error)) return { at: 'unusable', problem: error.message };
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code)))
+      return { at: 'none' };
+    throw error;
   }
 }
 

@@ -1,5 +1,5 @@
+import { unusableProxies, unusableText } from '@platform/kit/node';
 import path from 'node:path';
-import { unusableProxies, unusableText } from '../os/proxies.ts';
 import { agentUnit, unitEnvironmentFile, unitText } from './unit.ts';
 import { gateText } from '../versions/gate.ts';
 import { gatePath } from '../versions/layout.ts';

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, within, type Clock } from '@platform/kit';
+import { readText, useProxiesOf } from '@platform/kit/node';
 import { thisHost } from '../os/host.ts';
-import { useProxiesOf } from '../os/proxies.ts';
 import { connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
 import { unitEnvironmentFile } from './unit.ts';
@@ -23,11 +22,11 @@ export async function sayGoodbye(
   { root, credentialsFile }: { root: string; credentialsFile: string },
   { system, clock }: { system: System; clock: Clock },
 ): Promise<boolean> {
-  const text = await readFile(credentialsFile, 'utf8').catch(() => '');
+  const text = await readText(credentialsFile).catch(() => '');
   const credentials = parseCredentials(text);
   if (!credentials.ok) return false;
   // Use the agent's proxies: the user who removes it may have another environment.
-  const proxies = proxiesIn(await readFile(path.join(root, unitEnvironmentFile), 'utf8').catch(() => ''));
+  const proxies = proxiesIn(await readText(path.join(root, unitEnvironmentFile)).catch(() => ''));
   for (const [name, value] of Object.entries(proxies)) process.env[name] ??= value;
   useProxiesOf(process.env);
   const { appAddress, partId } = credentials.value;

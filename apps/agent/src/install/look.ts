@@ -9,7 +9,7 @@ import { idOf } from '../state/state.ts';
 import { agentUnit } from './unit.ts';
 import { Inspector, refusalOf } from '../versions/inspect.ts';
 import { programStore } from '../versions/store.ts';
-import { foundCredentials } from './credentials.ts';
+import { findCredentials } from './credentials.ts';
 import { exposedOf } from './exposed.ts';
 import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
 import type { System } from '../os/ports.ts';
@@ -61,7 +61,7 @@ export async function lookAround(
     quarantine: (await store.bad()).findLast(({ id }) => id === candidate.id)?.reason,
     strayPid: await strayPid(places.root, clock),
     installed: await store.linked(),
-    credentials: foundCredentials(credentials?.is === 'file' ? credentials.text : undefined),
+    credentials: credentials?.is === 'file' ? await findCredentials(places.credentialsFile) : { at: 'none' },
     files,
     unit: {
       isActive:

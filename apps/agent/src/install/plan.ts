@@ -1,4 +1,4 @@
-import { unusableRemedy } from '../os/proxies.ts';
+import { unusableRemedy } from '@platform/kit/node';
 import { noexecProblem } from '../os/mounts.ts';
 import type { Facts } from './facts.ts';
 

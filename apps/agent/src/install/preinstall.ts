@@ -2,8 +2,9 @@ import { createHash, verify } from 'node:crypto';
 import { open, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { programTargetPath } from '@platform/contract/target-path';
-import type { Clock, Log } from '@platform/kit';
-import { atomicWrite } from '@platform/kit/node';
+import { parseJsonText } from '@platform/contract/json-text';
+import { isNotText, type Clock, type Log } from '@platform/kit';
+import { atomicWrite, readText } from '@platform/kit/node';
 import { isObject } from '@platform/contract/json-object';
 import { readPathState, placeLink } from '../os/path-state.ts';
 import type { System } from '../os/ports.ts';
@@ -277,17 +278,26 @@ function installerKeyOf(rootDocument: Uint8Array): string | undefined {
 }
 
 async function checkedDefaults(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8');
+  const text = await readGiven(file, 'INVALID_DEFAULTS');
   try {
-    if (isObject(JSON.parse(text))) return text;
+    if (isObject(parseJsonText(text))) return text;
   } catch {
     // not JSON
   }
   throw new ImageRefused('INVALID_DEFAULTS', `${file} is not a JSON object.`, 'See docs/provisioning.md.');
 }
 
+async function readGiven(file: string, code: string): Promise<string> {
+  try {
+    return await readText(file);
+  } catch (error) {
+    if (!isNotText(error)) throw error;
+    throw new ImageRefused(code, `${file} cannot be used: ${error.message}.`, 'Save it as UTF-8.');
+  }
+}
+
 async function checkedCredentials(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8');
+  const text = await readGiven(file, 'NO_CREDENTIALS');
   const found = foundCredentials(text);
   if (found.at === 'usable') return text;
   const problem = found.at === 'unusable' ? found.problem : 'it is empty';

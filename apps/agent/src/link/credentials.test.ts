@@ -67,13 +67,23 @@ test('by an API key', async () => {
   });
 });
 
-const bad: readonly [string, string | undefined, RegExp][] = [
+test('credentials that Windows wrote as UTF-16, with line ends in the secret', async () => {
+  await using w = await world();
+  const text = JSON.stringify({ cloud: { app_address: 'http://h', id: 'part-1\r\n', secret: ' s\r\n' } });
+  await writeFile(w.file, Buffer.from(`\uFEFF${text}\r\n`, 'utf16le'));
+  assert.equal(await w.reload(), true);
+  const { partId, payload } = w.credentials.found.get()?.credentials ?? {};
+  assert.deepEqual([partId, payload, w.codes()], ['part-1', 's', []]);
+});
+
+const bad: readonly [string, string | Buffer | undefined, RegExp][] = [
   ['missing', undefined, /there is no such file/],
   ['empty', '', /it is empty/],
   ['truncated', good.slice(0, 40), /not a JSON object/],
   ['of wrong types', '{"cloud": {"app_address": 7, "id": [], "secret": {}}}', /cloud\.app_address/],
   ['without a secret', '{"cloud": {"app_address": "http://x", "id": "a"}}', /cloud\.secret/],
   ['a list', '[]', /not a JSON object/],
+  ['in Latin-1', Buffer.from('{"cloud": "Käse"}', 'latin1'), /not valid UTF-8: byte 0xE4 at offset 12, in line 1/],
   ['huge', `"${'x'.repeat(70_000)}"`, /larger than 65536 bytes/],
 ];
 for (const [name, text, problem] of bad) {

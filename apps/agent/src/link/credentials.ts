@@ -4,7 +4,7 @@ import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
 import { parseSetUpText, readSetUpCode, setUpTextProblem } from '@platform/contract/set-up-code';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
-import { atomicWrite } from '@platform/kit/node';
+import { atomicWrite, readText } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { FileWatch } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
@@ -326,7 +326,7 @@ async function contentOf(file: string): Promise<Content> {
     const found = await stat(file);
     if (!found.isFile()) return { ok: false, problem: 'it is not a file', isThere: true };
     if (found.size > limitBytes) return { ok: false, problem: `it is larger than ${limitBytes} bytes`, isThere: true };
-    return parseText(await readFile(file, 'utf8'));
+    return parseText(await readText(file));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT') return { ok: false, problem: 'there is no such file', isThere: false };

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { configLimitBytes } from '@platform/contract/config-text';
 import { PlatformError } from '@platform/contract/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { keptPins } from '@platform/contract/version-pin';
+import { readStdin, readText } from '@platform/kit/node';
 import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
@@ -11,13 +11,13 @@ import { configHistoryCommands } from './config-history.ts';
 import { problemJson, problemText, reportSaved } from './config-problems.ts';
 import { findMachine } from '../find/machine.ts';
 
-/** Adds the path to the error: Node omits it when the path is a folder. */
-const readText = async (file: string): Promise<string> => {
-  if (file === '-') return text(process.stdin);
-  return readFile(file, 'utf8').catch((error: Error) => {
-    throw Object.assign(error, { path: file });
-  });
-};
+/** Reads at most what the server takes: far above the limit, it could only say that the message is too large. */
+async function readConfigText(file: string): Promise<string> {
+  const text = file === '-' ? await readStdin() : await readText(file);
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes <= configLimitBytes) return text;
+  throw new PlatformError('CONFIG_TOO_LARGE', { sizeBytes, limitBytes: configLimitBytes });
+}
 
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');
@@ -68,7 +68,7 @@ function setCommand(config: Command, run: Run): void {
         ) => {
           const open = await connection();
           const { partId } = await findMachine(open, name);
-          const configJson = await readText(file);
+          const configJson = await readConfigText(file);
           if (options.check) {
             const { problems } = await open.client.fleetClient.checkConfig({ partId, configJson });
             output.json({ problems: problems.map(problemJson) });

@@ -5,6 +5,7 @@ import type { ImageUpload } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { nameProblem } from '@platform/contract/names';
 import { errorText } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';
 import { readAnnotations } from '../datasets/annotations.ts';
@@ -257,7 +258,7 @@ function openFolder(folder: string, files: readonly FoundFile[]): Folder {
   };
   return {
     paths: [...known.keys()],
-    read: async (file) => readFile(placeOf(file), 'utf8'),
+    read: async (file) => readText(placeOf(file)),
     sizeOf: async (file) => imageSize(placeOf(file)),
   };
 }
@@ -285,7 +286,7 @@ async function filesBelow(folder: string): Promise<FoundFile[]> {
 
 async function textOf(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return await readText(file);
   } catch (error) {
     throw new PlatformError(
       'INVALID_ARGUMENT',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
-import { atomicWrite, systemClock } from '@platform/kit/node';
+import { atomicWrite, readPem, systemClock } from '@platform/kit/node';
 import { readRoot, readTargets, rolesOf, type Roles } from '@platform/releases/documents';
 import { makeKeyFile, makeKeyFolder } from '@platform/releases/key-folder';
 import { keyId, readPublicKey } from '@platform/releases/keys';
@@ -191,7 +191,7 @@ async function readDocument(file: string): Promise<Buffer> {
 const rootVersion = (root: Uint8Array): number => readRoot(root).signed.version;
 
 async function changeOf(flags: RotateFlags): Promise<(roles: Roles) => Roles> {
-  const key = async (file: string) => readPublicKey(await readFile(path.resolve(file), 'utf8'), file, passphraseOf());
+  const key = async (file: string) => readPublicKey(await readPem(path.resolve(file)), file, passphraseOf());
   const added = await Promise.all((flags.add ?? []).map(key));
   const targets = flags.targets === undefined ? undefined : await key(flags.targets);
   const installer = flags.installer === undefined ? undefined : await key(flags.installer);

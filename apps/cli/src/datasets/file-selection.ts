@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
+import { readStdin, readText } from '@platform/kit/node';
 import { baseName } from './annotated.ts';
 
 /** The images that the values of --file select. */
@@ -36,7 +35,7 @@ export async function fileSelection(values: readonly string[]): Promise<FileSele
 
 async function listed(file: string): Promise<string[]> {
   try {
-    const content = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+    const content = file === '-' ? await readStdin() : await readText(file);
     return content
       .split(/\r?\n/)
       .map((line) => line.trim())

@@ -1,11 +1,10 @@
 // The certificate of an installed server. It is copied, because its key is often readable by root only; the hourly
 // maintenance copies a renewed one.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
+import { readPemSync, systemClock } from '@platform/kit/node';
 import type { Account } from './accounts.ts';
 import { places } from './places.ts';
 import { writeIfOther } from './server-options.ts';
@@ -44,7 +43,7 @@ export function readPair(files: CertificateFiles, nowMs = systemClock.wall()): P
 }
 
 function read(file: string): string {
-  return parse(file, () => readFileSync(file, 'utf8'));
+  return parse(file, () => readPemSync(file));
 }
 
 function parse<T>(file: string, work: () => T): T {

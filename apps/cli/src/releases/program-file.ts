@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
+import { isNotText } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import type { ProgramWords } from '@platform/releases/targets';
 
 /** A file to publish, with its metadata. */
@@ -37,7 +39,10 @@ function noteOf(bytes: Buffer): ProgramWords | undefined {
 }
 
 async function besideOf(file: string): Promise<ProgramWords | undefined> {
-  const text = await readFile(`${file}.json`, 'utf8').catch(() => '');
+  const text = await readText(`${file}.json`).catch((error: unknown) => {
+    if (isNotText(error)) throw error;
+    return '';
+  });
   return wordsOf(text);
 }
 

@@ -1,8 +1,8 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { getCACertificates } from 'node:tls';
 import { errorText } from '@platform/kit';
+import { readPem } from '@platform/kit/node';
 import { readIdentity } from '../installation/public-url.ts';
 import type { CertificateSeen, FoundServer, PublicUrlSeen, Validity } from './observations.ts';
 
@@ -16,12 +16,12 @@ export async function observeCertificate({ options, publicUrl }: FoundServer): P
   const { tls_cert: file, tls_key: keyFile, tls_authority: authorityFile } = options;
   if (file === undefined) return undefined;
   try {
-    const chain = certificates(await readFile(file, 'utf8'));
+    const chain = certificates(await readPem(file));
     const [leaf] = chain;
     if (!leaf) return { file, problem: 'it holds no certificate in PEM' };
-    const key = keyFile === undefined ? undefined : createPrivateKey(await readFile(keyFile, 'utf8'));
+    const key = keyFile === undefined ? undefined : createPrivateKey(await readPem(keyFile));
     const named = [authorityFile, options['tls_known_authority']].filter((one) => typeof one === 'string');
-    const own = (await Promise.all(named.map((one) => readFile(one, 'utf8')))).flatMap(certificates);
+    const own = (await Promise.all(named.map((one) => readPem(one)))).flatMap(certificates);
     return {
       file,
       ...validity(leaf, publicUrl),

@@ -51,9 +51,10 @@ export function authenticator({
     return caller;
   };
 
+  // Secrets are of letters and digits: white space around one came with a file or a copy.
   const check = async (type: SecretType, entity: string, secret: string) => {
-    const identity = await identityOf(type, entity);
-    const hash = hashSecret(secret);
+    const identity = await identityOf(type, entity.trim());
+    const hash = hashSecret(secret.trim());
     const known = identity?.proofs.get(proofOf(hash));
     if (!identity || !known || !timingSafeEqual(known, hash)) {
       onFailed({ credentials: type, ...subjectOf(identity?.caller) });

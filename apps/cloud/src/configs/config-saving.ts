@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { isObject } from '@platform/contract/json-object';
-import { parseConfigText } from '@platform/contract/config-text';
+import { configLimitBytes, parseConfigText } from '@platform/contract/config-text';
 import { checkConfig, type Problem } from '@platform/contract/config';
 import { duplicateKeys } from '@platform/contract/config-duplicates';
 import { effectProblems } from '@platform/contract/config-effect';
@@ -28,7 +28,6 @@ import { versionProblems } from './version-problems.ts';
 const severities = { error: Severity.ERROR, warning: Severity.WARNING, note: Severity.NOTE } as const;
 export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...problem, severity: severities[severity] });
 
-const limitBytes = 1024 * 1024;
 /** gRPC sends them in a header, which clients limit in size; CheckConfig returns all. */
 const problemsInError = 50;
 
@@ -83,7 +82,9 @@ export async function readConfig(
   text: string,
   part?: Pick<PartRow, 'host' | 'report'>,
 ): Promise<{ problems: Problem[]; config: JsonObject }> {
-  if (Buffer.byteLength(text) > limitBytes) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes });
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes > configLimitBytes)
+    throw new PlatformError('CONFIG_TOO_LARGE', { sizeBytes, limitBytes: configLimitBytes });
   const parsed = parseConfigText(text);
   if (parsed.is === 'problem') return { problems: [parsed.problem], config: {} };
   const config = isObject(parsed.json) ? { ...parsed.json } : {};

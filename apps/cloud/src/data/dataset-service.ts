@@ -86,7 +86,7 @@ const editCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
       const dataset: Dataset = {
         orgId: organizationId,
         id: randomUUID(),
-        name: check.newName('name', name),
+        name: check.nameBesideId('name', name),
         type: typeName(type ?? DatasetType.BINARY_DATA),
         createdOn: clock.wall(),
       };
@@ -102,7 +102,7 @@ const editCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
 
     async renameDataset({ id, name }, context) {
       const dataset = await ownDataset(db, id, callerOf(context));
-      await renameDataset(db, dataset, check.newName('name', name));
+      await renameDataset(db, dataset, check.nameBesideId('name', name));
       return {};
     },
   }) satisfies Partial<ServiceImpl<typeof DatasetService>>;
@@ -118,7 +118,7 @@ const mergeCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
       const merged: Dataset = {
         orgId: organizationId,
         id: randomUUID(),
-        name: check.newName('name', name),
+        name: check.nameBesideId('name', name),
         type,
         createdOn: clock.wall(),
       };

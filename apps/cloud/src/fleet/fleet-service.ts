@@ -14,7 +14,7 @@ import { findConfig, revisionsBefore, type SavedRevision } from '../configs/stor
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { sharedIdentities } from '../machines/shared-identities.ts';
-import { machinePage } from '../machines/store/machine-lists.ts';
+import { machinePage, namedMachinePage } from '../machines/store/machine-lists.ts';
 import { clearQuarantine, findPart, requestMigration, requestSystemUpgrade } from '../machines/store/machines.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
@@ -46,13 +46,13 @@ const machineHandlers = (deps: FleetDeps) => {
         ...(await credentialsOf(deps, part.id, baseUrlOf(deps, context))),
       };
     },
-    async listMachines({ organizationId, pageSize, pageToken, filters }, context) {
+    async listMachines({ organizationId, pageSize, pageToken, filters, named }, context) {
       const caller = callerOf(context);
       const page = pageOf({ pageSize, pageToken }, readMachineToken);
       const { id } = await organizationFor(db, caller, organizationId);
       // `reach` limits the list to the machines and locations that the caller may see.
       const of = { reach: reachOf(caller), orgId: id, facts: parseFilters(filters) };
-      const { rows, isCut } = await machinePage(db, of, page);
+      const { rows, isCut } = await (named === '' ? machinePage(db, of, page) : namedMachinePage(db, of, named, page));
       const last = rows.at(-1);
       const shared = await sharedIdentities(
         deps,

@@ -6,7 +6,7 @@ const mark = Symbol('answers UNIMPLEMENTED');
 export const unsupported = (what: string): (() => Promise<never>) =>
   Object.assign(
     async (): Promise<never> => {
-      throw new PlatformError('UNSUPPORTED', { what });
+      throw new PlatformError('CALL_NOT_OFFERED', { what });
     },
     { [mark]: true },
   );

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
+import { readPem } from '@platform/kit/node';
 import { authorities, type Authority, authorityOf, ownAuthority } from './authority.ts';
 import { type Certificate, readCertificate } from './certificate.ts';
 import { parsePublicUrl, urlOfCertificate } from './rules/public-url.ts';
@@ -60,7 +60,7 @@ export async function readAuthority(
 
 async function read<T>(field: string, file: string, parse: (text: string) => T): Promise<T> {
   try {
-    return parse(await readFile(file, 'utf8'));
+    return parse(await readPem(file));
   } catch (error) {
     throw new PlatformError(
       'INVALID_ARGUMENT',

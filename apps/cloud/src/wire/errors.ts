@@ -93,7 +93,7 @@ function rowOf(error: ConnectError, where: string): PlatformError | undefined {
     case Code.ResourceExhausted:
       return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: limitIn(problem) ?? largestMessage }, error);
     case Code.Unimplemented:
-      return new PlatformError('UNSUPPORTED', { what: where }, error);
+      return new PlatformError('CALL_NOT_OFFERED', { what: `the call ${where}` }, error);
     case Code.DeadlineExceeded:
       return new PlatformError('CALL_TIMED_OUT', {}, error);
     case Code.InvalidArgument:

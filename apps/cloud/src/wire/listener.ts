@@ -73,6 +73,9 @@ const authenticated =
 const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
+/** Wrong bytes in JSON are refused; the library's usual decoder destroys the letter. */
+const strictJson = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };
+
 /** @param publicNames - requests that used a method's public name. @returns the handler and the paths of the methods. */
 function rpcHandler(options: ListenerOptions, publicNames: WeakSet<Request>) {
   const prove = (values: ContextValues, callerId: string): void => {
@@ -98,6 +101,7 @@ function rpcHandler(options: ListenerOptions, publicNames: WeakSet<Request>) {
         .set(clientAddressKey, options.addresses.clientOf(request as Request)),
     // Each method has a lower limit of its own in `message-limits.ts`.
     readMaxBytes: largestMessage,
+    jsonOptions: strictJson,
   });
   return { handle, paths };
 }
@@ -115,8 +119,7 @@ export function rpcListener(options: ListenerOptions): Listener {
   /** Handles requests for paths that are not a method. */
   const other = (request: Request, response: Response): void | Promise<void> => {
     if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
-    if (request.headers['connect-protocol-version'] !== undefined)
-      return refuseConnect(response, noMethod(request), 404);
+    if (isConnect(request)) return refuseConnect(request, response, noMethod(request));
     return options.pages(request, response);
   };
   return (request, response) => {
@@ -201,13 +204,31 @@ function refuseGrpc(request: Request, response: Response, error: ConnectError): 
   response.end();
 }
 
-function refuseConnect(response: Response, error: ConnectError, status = codeToHttpStatus(error.code)): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(errorToJsonBytes(error, undefined));
-}
+/** Unary calls need no header of the protocol: curl sends the path of a method and JSON. */
+const isConnect = (request: Request): boolean =>
+  request.headers['connect-protocol-version'] !== undefined ||
+  (request.method === 'POST' && /^\/(?:\w+\.)+\w+\/\w+$/.test(pathOf(request)));
 
-const noMethod = ({ url = '' }: Request): ConnectError =>
-  toConnectError(new PlatformError('UNSUPPORTED', { what: `the method ${url.slice(1, 200)}` }));
+const streamType = /^application\/connect\+(?:json|proto)\b/;
+
+/** A stream has status 200 and ends with a frame that holds the error. */
+function refuseConnect(request: Request, response: Response, error: ConnectError): void {
+  const json = errorToJsonBytes(error, undefined);
+  const [type] = streamType.exec(request.headers['content-type'] ?? '') ?? [];
+  response.writeHead(type === undefined ? codeToHttpStatus(error.code) : 200, {
+    'content-type': type ?? 'application/json',
+  });
+  if (type === undefined) return void response.end(json);
+  const end = Buffer.concat([Buffer.from('{"error":'), json, Buffer.from('}')]);
+  const head = Buffer.alloc(5);
+  head.writeUInt8(endOfStream);
+  head.writeUInt32BE(end.length, 1);
+  response.end(Buffer.concat([head, end]));
+}
+const endOfStream = 0b10;
+
+const noMethod = (request: Request): ConnectError =>
+  toConnectError(new PlatformError('UNKNOWN_METHOD', { method: pathOf(request).slice(1, 200) }));
 
 /**
  * An error response before the end of the request would leave an HTTP/2 client waiting for flow control. So the stream

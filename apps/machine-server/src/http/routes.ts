@@ -3,7 +3,7 @@ import { restartStatusJson } from '@platform/contract/machine';
 import type { RestartStatus } from '@platform/contract/machine';
 import { resourceReportJson } from '@platform/contract/resource-report';
 import type { ResourceReport } from '@platform/contract/resource-report';
-import type { Log } from '@platform/kit';
+import { decodeText, isNotText, type Log } from '@platform/kit';
 import { maxImageBytes, mimeTypes } from '../images/image.ts';
 import type { RunningResources } from '../resources/running.ts';
 
@@ -86,10 +86,14 @@ export function failure(error: unknown): Answer {
 function modelName(body: Uint8Array): string | undefined {
   if (body.length === 0) return undefined;
   try {
-    const value = JSON.parse(Buffer.from(body).toString('utf8')) as { model?: unknown };
+    const value = JSON.parse(decodeText(body)) as { model?: unknown };
     return typeof value.model === 'string' ? value.model : undefined;
   } catch (error) {
-    throw new PlatformError('INVALID_MESSAGE', { problem: 'the body is not JSON' }, error);
+    throw new PlatformError(
+      'INVALID_MESSAGE',
+      { problem: isNotText(error) ? error.message : 'the body is not JSON' },
+      error,
+    );
   }
 }
 

@@ -4,6 +4,7 @@ import { describeModel, unlikeOutput } from '@platform/contract/model-output';
 import type { ModelDescription } from '@platform/contract/model-output';
 import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ModelOrigin } from '../plans/resources.ts';
@@ -35,7 +36,7 @@ export async function loadModel(
   { engine, clock }: { engine: ModelEngine; clock: Clock },
 ): Promise<{ model: Model; release: () => Promise<void> }> {
   try {
-    const labels = readLabels(await readFile(files.labelPath, 'utf8'));
+    const labels = readLabels(await readText(files.labelPath));
     const onnx = await readFile(files.modelPath);
     const description = describeModel(readModelMetadata(onnx));
     const rejectAbove = files.rejectUnlike ? unlikeThresholdOf(description, files.name) : undefined;

@@ -1,13 +1,20 @@
 /** Runs one attempt on a cluster node, as the dispatcher submitted it to the engine. */
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { PlatformError } from '@platform/contract/errors';
 import { createLog, type Secret } from '@platform/kit';
-import { stderrSink, systemClock } from '@platform/kit/node';
+import {
+  readStdin,
+  readText,
+  stderrSink,
+  systemClock,
+  unusableRemedy,
+  unusableText,
+  useProxiesOf,
+} from '@platform/kit/node';
 import { runAttempt } from '../attempt.ts';
 import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
@@ -32,10 +39,11 @@ const exitCodes = { complete: 0, confirmStop: 0, fail: 1, nothing: 69 } as const
 export async function startAttempt(given: AttemptOptions, trainers: Trainers, signal: AbortSignal): Promise<number> {
   const level = given.debug ? 'debug' : 'info';
   const log = createLog({ name: 'attempt', clock, level, sink: stderrSink(given.logFormat) });
-  const order = parseOrder(await (given.order === '-' ? text(process.stdin) : readFile(given.order, 'utf8')));
+  const order = parseOrder(await (given.order === '-' ? readStdin() : readText(given.order)));
   const { job, url, token, runnerId, graceMs } = order;
   const root = await makeAttemptFolder(given.folder === undefined ? os.tmpdir() : path.join(given.folder, 'attempts'));
   const session = tokenSession(token);
+  for (const proxy of useProxiesOf(process.env)) log.warn(unusableText(proxy), { remedy: unusableRemedy });
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
   const { queue, outcome } = asAttempt(connectQueue(transport, session, runnerId, clock));
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });

@@ -1,7 +1,7 @@
 /** Reads a trainer's results in out/ for the upload as a model version. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { modelArchive } from '@platform/contract/archive-rules';
@@ -9,6 +9,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { modelFiles } from '@platform/contract/job';
 import { resultFileLimits } from '@platform/contract/result-files';
 import { parseObject } from '@platform/contract/json-object';
+import { readText } from '@platform/kit/node';
 import { resultFiles } from '@platform/sandbox/result-files';
 
 export interface OutputFile {
@@ -59,7 +60,7 @@ export async function readOutputs(out: string, diskBytes: number, isScript = fal
 
 async function evaluationIn(out: string): Promise<Record<string, unknown> | undefined> {
   try {
-    return parseObject(await readFile(path.join(out, modelFiles.evaluation), 'utf8'));
+    return parseObject(await readText(path.join(out, modelFiles.evaluation)));
   } catch {
     return undefined; // scripts may omit it
   }

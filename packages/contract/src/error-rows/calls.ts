@@ -14,6 +14,13 @@ export const callsErrors = {
     message: 'The message cannot be read[: {problem}].',
     remedy: 'Send a message of the documented type and encoding.',
   },
+  NOT_TEXT: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: '{source} is not text that can be read: {problem}.',
+    remedy:
+      'Save it as UTF-8: in an editor choose the encoding UTF-8, or run iconv -f WINDOWS-1252 -t UTF-8. UTF-16 is read, too, if it begins with a byte order mark.',
+  },
   MESSAGE_TOO_COMPLEX: {
     rpc: 'resource_exhausted',
     retry: 'never',
@@ -55,7 +62,19 @@ export const callsErrors = {
     rpc: 'unimplemented',
     retry: 'never',
     message: 'This server does not support {what}.',
-    remedy: 'Upgrade the server to a version that supports it, or use another call.',
+    remedy: 'Upgrade the server if a newer version supports it, or use another call.',
+  },
+  CALL_NOT_OFFERED: {
+    rpc: 'unimplemented',
+    retry: 'never',
+    message: 'No version of this server offers {what}.',
+    remedy: 'Use another call; docs/generated/rpc.md lists those that the server offers.',
+  },
+  UNKNOWN_METHOD: {
+    rpc: 'unimplemented',
+    retry: 'never',
+    message: 'This server has no method {method}.',
+    remedy: 'Check its name. If it is of a newer version, upgrade the server.',
   },
   OFFLINE: {
     rpc: 'unavailable',

@@ -71,6 +71,12 @@ export const machinesErrors = {
     message: 'The configuration has {count} error(s) and was not saved[. First: {path}: {problem}].',
     remedy: 'Correct every listed path, then save again.',
   },
+  CONFIG_TOO_LARGE: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The configuration has {sizeBytes} bytes; the limit is {limitBytes} bytes.',
+    remedy: 'Move large values, such as tables or images, into a package that the configuration names.',
+  },
   CONFIG_CONFLICT: {
     rpc: 'failed_precondition',
     retry: 'never',

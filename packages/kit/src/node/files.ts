@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { readText } from './text-file.ts';
 
 /**
  * Replaces `file` atomically: after a power failure it has the old or the new content, never a part. The folder must
@@ -36,7 +37,7 @@ async function syncFolder(folder: string): Promise<void> {
 export async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = await readText(file);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;

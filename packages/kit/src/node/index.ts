@@ -5,6 +5,7 @@ export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
 export type { TrustedAuthority } from './tls/trusting-fetch.ts';
 export { fetchUnverified } from './tls/verified-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
+export { readPem, readPemSync, readStdin, readText, readTextSync } from './text-file.ts';
 export { isCopiedMark, markFolder } from './folder-mark.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {
@@ -16,6 +17,7 @@ export {
   type ProcessGroup,
   type SpawnOptions,
 } from './process-group.ts';
+export { unusableProxies, unusableRemedy, unusableText, useProxiesOf, type UnusableProxy } from './proxies.ts';
 export { processAgeMs } from './process-age.ts';
 export { onSignals } from './signals.ts';
 export { inMemory, runFolder, spareLock } from './run-folder.ts';

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Secret } from '../log.ts';
+import { readTextSync } from './text-file.ts';
 
 interface Described {
   description: string;
@@ -84,7 +84,8 @@ export function options<const T extends OptionTable>(table: T, source: Source): 
     if (spec.type === 'rest') return flags.rest;
     const flag = flags.named.get(name);
     if (flag !== undefined) return read(spec, flag, `option ${flagOf(name)}`);
-    const env = envOf(name) === '' ? undefined : source.env[envOf(name)];
+    // Files of variables that Windows wrote leave a carriage return at the end.
+    const env = envOf(name) === '' ? undefined : source.env[envOf(name)]?.trimEnd();
     if (env !== undefined && env !== '') return read(spec, env, `environment variable ${envOf(name)}`);
     const inFile = file[keyOf(name)];
     if (inFile !== undefined) return read(spec, inFile, `${keyOf(name)} in ${fileName}`);
@@ -180,7 +181,7 @@ function read(spec: OptionSpec, raw: unknown, where: string): unknown {
     }
     case 'secret':
       if (typeof raw !== 'string') throw wrong('a string');
-      return new Secret(raw);
+      return new Secret(raw.trim()); // files with one secret end with a line end
     case 'string':
       if (typeof raw !== 'string') throw wrong('a string');
       if (spec.choices && !spec.choices.includes(raw)) throw wrong(`one of ${spec.choices.join(', ')}`);
@@ -192,7 +193,7 @@ function read(spec: OptionSpec, raw: unknown, where: string): unknown {
 
 function readOptionsFile(file: string, flag: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as unknown;
+    return JSON.parse(readTextSync(file)) as unknown;
   } catch (error) {
     const why = error instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read';
     throw new Usage(`${file}, given by ${flag}, ${why}: ${error instanceof Error ? error.message : String(error)}.`, 2);

@@ -3,3 +3,4 @@ export { captureLog } from './capture-log.ts';
 export { tempFolder, type TempFolder } from './temp-folder.ts';
 export { seededRandom } from './seeded-random.ts';
 export { issue, type Issue, type Issued } from './certificates.ts';
+export { proxyTo } from './proxy.ts';

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { FactFilter } from '@platform/contract/machine-filter';
+import { isUuid } from '@platform/contract/names';
 import { type Bounded, boundsOf, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Reach } from '../../access/rules/permissions.ts';
 import type { MachinePlace } from '../../rpc/rules/page-tokens.ts';
@@ -29,6 +30,10 @@ export type MachineFilter = {
   locationIds?: readonly string[];
   /** Comparisons that all have to hold. */
   facts?: readonly FactFilter[];
+  /** ID of the machine or of its main part. */
+  id?: string;
+  /** One of these names. */
+  names?: readonly string[];
 };
 
 const comparisons = {
@@ -51,7 +56,7 @@ function factHolds({ field, operator, value }: FactFilter) {
 }
 
 const matching =
-  ({ reach, orgId, locationIds, facts = [] }: MachineFilter) =>
+  ({ reach, orgId, locationIds, facts = [], id, names }: MachineFilter) =>
   (eb: ExpressionBuilder<Tables, 'part' | 'machine'>) =>
     eb.and([
       eb('part.isMain', '=', true),
@@ -59,6 +64,8 @@ const matching =
         or machine.id::text = any(${reach.machineIds}::text[]))`,
       ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
       ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
+      ...(id === undefined ? [] : [sql<boolean>`(machine.id = ${id}::uuid or part.id = ${id}::uuid)`]),
+      ...(names === undefined ? [] : [sql<boolean>`machine.name = any(${names}::text[])`]),
       ...facts.map(factHolds),
     ]);
 
@@ -91,6 +98,20 @@ export async function newestMachines(
   const found = await boundedList<MachineLine>(db, query, { ...wholeAnswer, rows, atOnce: 1_000 });
   found.rows.sort((a, b) => byText(a.machineName, b.machineName) || byText(a.machineId, b.machineId));
   return found;
+}
+
+/** The machine with this ID; if there is none, a page of those with this name. Keyboards write other forms of a letter. */
+export async function namedMachinePage(
+  db: Database,
+  filter: MachineFilter,
+  named: string,
+  page: { after: MachinePlace | undefined; size: number },
+): Promise<Bounded<PartRow>> {
+  if (isUuid(named)) {
+    const found = await machinePage(db, { ...filter, id: named }, page);
+    if (found.rows.length > 0) return found;
+  }
+  return machinePage(db, { ...filter, names: [named, named.normalize('NFC'), named.normalize('NFD')] }, page);
 }
 
 /** Machines by name, after a position in that order. @param size - 0: as many as a response holds. */

@@ -1,7 +1,7 @@
 import { resultPathProblem } from '@platform/contract/result-files';
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
-import { longestLabel, nameProblem } from '@platform/contract/names';
+import { idProblem, longestLabel, nameProblem } from '@platform/contract/names';
 import type { BuiltInKind } from '@platform/contract/model-kinds';
 import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
 
@@ -19,6 +19,13 @@ export function filled(field: string, value: string): string {
 export function newName(field: string, value: string, max = longestLabel): string {
   const problem = nameProblem(value, max);
   if (problem !== undefined) throw invalid(field, value === '' ? '' : JSON.stringify(value), problem);
+  return value;
+}
+
+/** Validates a new name of something that users may also name by its ID. @throws PlatformError INVALID_ARGUMENT */
+export function nameBesideId(field: string, value: string): string {
+  const problem = idProblem(newName(field, value));
+  if (problem !== undefined) throw invalid(field, value, problem);
   return value;
 }
 

@@ -1,7 +1,6 @@
 /** Locates the API server: from the options, or from the environment of a pod. */
-import { readFile } from 'node:fs/promises';
 import { errorText } from '@platform/kit';
-import { Usage } from '@platform/kit/node';
+import { readPem, readText, Usage } from '@platform/kit/node';
 import { parseObject } from '@platform/contract/json-object';
 
 export interface KubernetesPlace {
@@ -40,10 +39,10 @@ export async function kubernetesPlace(
   const ca =
     caFile === undefined
       ? undefined
-      : await readFile(caFile, 'utf8').catch((error: unknown) => {
+      : await readPem(caFile).catch((error: unknown) => {
           throw new Usage(`The certificates in ${caFile} cannot be read: ${errorText(error)}.`, 2);
         });
-  const own = inside ? await readFile(`${account}/namespace`, 'utf8').catch(() => '') : '';
+  const own = inside ? await readText(`${account}/namespace`).catch(() => '') : '';
   return {
     url: url.replace(/\/+$/, ''),
     namespace: given.kubernetesNamespace ?? (own.trim() || 'default'),

@@ -1,7 +1,7 @@
 /** Runs each attempt as a Kubernetes Job through the API server. */
-import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 import type { Engine } from '../engine.ts';
 import { sendRequest, type HttpResponse, type HttpRequest } from '../http-request.ts';
 import { jobManifest, nameOf, ownerPatch, secretManifest, type ManifestSettings } from './manifest.ts';
@@ -29,7 +29,7 @@ function kubernetesApi(settings: KubernetesSettings) {
   const core = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
 
   const tokenOf = async (): Promise<Secret> => {
-    const text = await readFile(settings.tokenFile, 'utf8').catch((error: unknown) => {
+    const text = await readText(settings.tokenFile).catch((error: unknown) => {
       throw unreachable(`no token: ${errorText(error)}`, error);
     });
     return new Secret(text.trim());

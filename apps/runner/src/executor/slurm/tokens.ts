@@ -1,9 +1,9 @@
 /** The JWT for slurmrestd, read again before it expires. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
+import { readText } from '@platform/kit/node';
 
 export interface Tokens {
   /** @throws PlatformError ENGINE_UNREACHABLE when no token is available. */
@@ -18,7 +18,7 @@ const lost = (problem: string, cause: unknown): PlatformError =>
 export function tokenFile(file: string): Tokens {
   return {
     get: async () => {
-      const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      const text = await readText(file).catch((error: unknown) => {
         throw lost(errorText(error), error);
       });
       return new Secret(text.trim().replace(/^SLURM_JWT=/, ''));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unusableProxies, unusableText, useProxiesOf } from './proxies.ts';
+import { unusableProxies, unusableText, useProxiesOf } from '../src/node/index.ts';
 
 type Env = Record<string, string>;
 const local = 'localhost,127.0.0.1,::1';
