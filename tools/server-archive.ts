@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { plainEnvironment } from '../packages/kit/src/node/environment.ts';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { pack } from './release/server/archive.ts';
 import { type ProgramFile, serverPlatforms, stage, type ServerPlatform } from './release/server/stage.ts';
@@ -27,6 +28,7 @@ const releaseNames: Readonly<Record<ServerPlatform, string>> = {
 /** Runs a program of this folder, and returns the JSON lines that it prints. */
 function builder(file: string, ...args: string[]): Record<string, unknown>[] {
   const done = spawnSync(process.execPath, [path.join(root, 'tools', file), ...args], {
+    env: plainEnvironment(),
     stdio: ['ignore', 'pipe', 'inherit'],
     encoding: 'utf8',
     maxBuffer: 2 ** 24,

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { installOtherAgent } from '../src/other-agent.ts';
@@ -18,7 +18,7 @@ const otherFile = `viam-agent-v${other}-x86_64`;
 function built(version: string): { file: string } {
   const out = path.join(checkout, 'dist', 'test', version);
   const args = [path.join(checkout, 'tools/release.ts'), 'platform-agent', '--release-version', version, '--out', out];
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, args, { env: plainEnvironment(), encoding: 'utf8' });
   assert.equal(done.status, 0, done.stderr);
   return JSON.parse(done.stdout) as { file: string };
 }
