@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 
 const root = path.resolve(import.meta.dirname, '..');
 
 function built(name: string): { file: string; version: string } {
   const args = [path.join(root, 'tools', 'release.ts'), name, '--platform', 'linux/arm64'];
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, args, { env: plainEnvironment(), encoding: 'utf8' });
   assert.equal(done.status, 0, done.stderr);
   return JSON.parse(done.stdout) as { file: string; version: string };
 }

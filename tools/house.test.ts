@@ -85,8 +85,15 @@ const may: Readonly<Record<string, readonly string[]>> = {
     'node:',
     '*',
   ],
-  // The builder signs archives in the format that the installation checks.
-  tools: ['node:', '@platform/contract', '@platform/releases/archive-signature', 'packages/contract/src', '*'],
+  // The builder signs archives in the format that the installation checks; the environment of children has one rule.
+  tools: [
+    'node:',
+    '@platform/contract',
+    '@platform/releases/archive-signature',
+    'packages/contract/src',
+    'packages/kit/src/node/environment.ts',
+    '*',
+  ],
   // The generators import the code that they document.
   'tools/gen': [
     'node:',

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { plainEnvironment } from '../packages/kit/src/node/environment.ts';
 import { makeMsi, NoMsi } from './release/msi.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -13,7 +14,11 @@ const root = path.resolve(import.meta.dirname, '..');
 function built(version: string | undefined): string {
   const args = [path.join(root, 'tools', 'release.ts'), 'platform-agent', '--platform', 'windows/amd64'];
   if (version !== undefined) args.push('--release-version', version);
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  const done = spawnSync(process.execPath, args, {
+    env: plainEnvironment(),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   if (done.status !== 0) throw new NoMsi('The agent for windows/amd64 could not be built.');
   return (JSON.parse(done.stdout) as { file: string }).file;
 }

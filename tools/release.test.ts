@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { compile } from './release/compile.ts';
 import { describe } from './release/contents.ts';
@@ -24,7 +25,10 @@ interface Made {
 }
 
 function release(...args: string[]): { status: number | null; made: Made[]; stderr: string } {
-  const done = spawnSync(process.execPath, [path.join(root, 'tools', 'release.ts'), ...args], { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, [path.join(root, 'tools', 'release.ts'), ...args], {
+    env: plainEnvironment(),
+    encoding: 'utf8',
+  });
   const lines = done.stdout.split('\n').filter((line) => line !== '');
   return { status: done.status, made: lines.map((line) => JSON.parse(line) as Made), stderr: done.stderr };
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 
 test('two builds of the archive of the server are the same bytes, whoever builds it', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'platform-archive-'));
@@ -13,7 +14,7 @@ test('two builds of the archive of the server are the same bytes, whoever builds
       const script = `umask ${umask}; exec "$0" "$1" --programs none --out "$2"`;
       const done = spawnSync('/bin/sh', ['-c', script, process.execPath, program, path.join(folder, name)], {
         encoding: 'utf8',
-        env: { ...process.env, TZ: zone },
+        env: plainEnvironment({ TZ: zone }),
       });
       assert.equal(done.status, 0, done.stderr);
       return (JSON.parse(done.stdout) as { sha256: string }).sha256;

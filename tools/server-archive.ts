@@ -11,6 +11,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { PlatformError } from '@platform/contract/errors';
+import { plainEnvironment } from '../packages/kit/src/node/environment.ts';
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { signatureOf, signSums, sumsOf } from '@platform/releases/archive-signature';
 import { pack } from './release/server/archive.ts';
@@ -30,6 +31,7 @@ const releaseNames: Readonly<Record<ServerPlatform, string>> = {
 /** Runs a program of this folder, and returns the JSON lines that it prints. */
 function builder(file: string, ...args: string[]): Record<string, unknown>[] {
   const done = spawnSync(process.execPath, [path.join(root, 'tools', file), ...args], {
+    env: plainEnvironment(),
     stdio: ['ignore', 'pipe', 'inherit'],
     encoding: 'utf8',
     maxBuffer: 2 ** 24,

@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { plainEnvironment } from '../packages/kit/src/node/environment.ts';
 import { installForFull, pythonEnvironment } from './full-needs.ts';
 import { prepareLab, prepareNightly } from './lab-needs.ts';
 
@@ -44,9 +45,16 @@ if (kind === 'lab') prepareLab(root);
 if (kind === 'nightly') prepareNightly(root);
 const ofMachines = kind === 'lab' || kind === 'nightly';
 const needsPython = kind === 'lab' && files.some((file) => file.startsWith('clients/'));
+/** What steers tests; everything else of ours that happens to be set stays away from them. */
+const settings = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) =>
+    /^PLATFORM_(?:ATTACK|CHROMIUM|JOBS|KILL_POINTS|LAB|NO_SKIPS|TEST)(?:_|$)/.test(name),
+  ),
+);
 const moreEnv =
   kind === 'full' ? installForFull(root) : needsPython ? { PLATFORM_TEST_PYTHON: pythonEnvironment(root) } : {};
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
+  env: plainEnvironment(),
   cwd: root,
   stdio: ['ignore', 'ignore', 'inherit'],
 });
@@ -70,11 +78,14 @@ const done = spawnSync(
   {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, ...moreEnv },
+    env: plainEnvironment({ ...settings, ...moreEnv }),
   },
 );
 if (kind === 'attack' && wanted.length === 0 && process.env['PLATFORM_ATTACK'] !== 'short')
-  spawnSync(process.execPath, [path.join(root, 'e2e/src/write-attacks.ts'), record], { stdio: 'inherit' });
+  spawnSync(process.execPath, [path.join(root, 'e2e/src/write-attacks.ts'), record], {
+    env: plainEnvironment(settings),
+    stdio: 'inherit',
+  });
 const skipped = readFileSync(record, 'utf8').match(/^ *ok .*# SKIP.*$/gm) ?? [];
 rmSync(path.dirname(record), { recursive: true, force: true });
 // With PLATFORM_NO_SKIPS=1, as in CI, all requirements are installed, so a skipped test is a failure.

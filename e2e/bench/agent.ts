@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
-import { spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { build, type Build } from '../lab/builds.ts';
 import { type Site, startSite } from '../lab/site.ts';
@@ -271,6 +271,7 @@ interface Programs {
 
 async function buildPrograms(): Promise<Programs> {
   const { stdout } = spawnSync(process.execPath, [path.join(checkout, 'tools/release.ts'), 'agent-on-node'], {
+    env: plainEnvironment(),
     encoding: 'utf8',
   });
   return {

@@ -13,7 +13,7 @@ import {
   DeviceAgentConfigRequestSchema,
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { type CloudReady, readyOf } from '../src/cloud-process.ts';
 
 const rounds = 3;
@@ -44,7 +44,7 @@ async function startServer(folder: string): Promise<{ child: ChildProcess; ready
     '--machine-calls-per-s',
     '0',
   ];
-  const child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command ?? '', args, { env: plainEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   if (canPin) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
   return { child, ready: readyOf(line) };

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { plainEnvironment } from '@platform/kit/node';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { quiet, trainerFile, trainIn } from './trainer-process.ts';
@@ -76,7 +77,7 @@ function compose(name: string, { train, test }: BenchSet, folder: string, seed: 
       `--seed=${seed}`,
       ...flags.argument.map((one) => `--argument=${one}`),
     ],
-    { stdio: ['ignore', 'inherit', 'ignore'] },
+    { env: plainEnvironment(), stdio: ['ignore', 'inherit', 'ignore'] },
   );
   if (status !== 0 && status !== absent) throw new Error(`composing ${name} ended with ${status}`);
   return status === 0;

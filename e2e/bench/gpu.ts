@@ -17,6 +17,7 @@ import { startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
 import { runCli } from '../src/up-process.ts';
 import { writeObjects10 } from './objects-10.ts';
+import { plainEnvironment } from '@platform/kit/node';
 
 const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const { values: flags } = parseArgs({
@@ -54,7 +55,7 @@ function train(trainer: string, folder: string, env: NodeJS.ProcessEnv): { secon
 async function compose(trainer: string, folder: string): Promise<void> {
   if (trainer === 'classification') return writeObjects10(folder, { seed: 1, train: 12, test: 20, arguments: [] });
   const args = [file('trainers/detection/bench/compose.ts'), '--set=own-6', `--folder=${folder}`, '--seed=1'];
-  if (run(process.execPath, [...quiet, ...args], process.env) !== 0) throw new Error('own-6 was not composed');
+  if (run(process.execPath, [...quiet, ...args], plainEnvironment()) !== 0) throw new Error('own-6 was not composed');
 }
 
 /** Submits a built-in training that requests a GPU, and prints the output of its job and its runner. */
@@ -82,7 +83,7 @@ async function trainAsJob(data: string, images: string): Promise<void> {
   }
 }
 
-const withoutGpu: NodeJS.ProcessEnv = { ...process.env, CUDA_VISIBLE_DEVICES: '' };
+const withoutGpu: NodeJS.ProcessEnv = plainEnvironment({ CUDA_VISIBLE_DEVICES: '' });
 const folder = mkdtempSync(path.join(tmpdir(), 'bench-gpu-'));
 try {
   if (flags.only.includes('trainers')) {

@@ -14,7 +14,7 @@ import { createClient, type Client } from '@connectrpc/connect';
 import { createGrpcWebTransport } from '@connectrpc/connect-web';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { startRunnerProcess } from '../src/acting-runner.ts';
 import { postmasterOf } from '../src/end-state.ts';
 import { JobLab } from '../src/job-lab.ts';
@@ -338,6 +338,7 @@ async function gapsDuring(lab: JobLab, call: () => Promise<unknown>): Promise<nu
   const done = call();
   // In a separate process: the answer of `call` keeps this one busy, too.
   const probe = spawn(process.execPath, ['-e', probing, `${lab.ready.url}/livez`], {
+    env: plainEnvironment(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   createInterface({ input: probe.stdout }).on('line', (line) => {

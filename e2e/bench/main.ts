@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { plainEnvironment } from '@platform/kit/node';
 
 const benches: Readonly<Record<string, string>> = {
   check: 'CPU per config check: fast path, Connect and gRPC of the same server',
@@ -39,7 +40,7 @@ for (const name of wanted.length === 0 ? Object.keys(benches) : wanted) {
   const done = spawnSync(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, `${name}.ts`)],
-    { stdio: 'inherit' },
+    { env: plainEnvironment(), stdio: 'inherit' },
   );
   if (done.status !== 0) process.exitCode = 1;
 }

@@ -6,7 +6,7 @@ import { mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from 
 import os from 'node:os';
 import path from 'node:path';
 import { constants, zstdCompressSync } from 'node:zlib';
-import { applyPatch, makePatch, systemClock } from '@platform/kit/node';
+import { plainEnvironment, applyPatch, makePatch, systemClock } from '@platform/kit/node';
 
 const checkout = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'patches-'));
@@ -14,6 +14,7 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'patches-'));
 function built(program: string, version: string): string {
   const tool = path.join(checkout, 'tools', 'release.ts');
   const done = spawnSync(process.execPath, [tool, program, '--release-version', version, '--out', folder], {
+    env: plainEnvironment(),
     encoding: 'utf8',
   });
   if (done.status !== 0) throw new Error(done.stderr);

@@ -9,6 +9,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { plainEnvironment } from '@platform/kit/node';
 import type { AnyEvaluation } from '@platform/contract/evaluation';
 import { scoreText } from '@platform/contract/confidence';
 import { megabytesOf } from '@platform/contract/evaluation';
@@ -65,6 +66,7 @@ async function compose(name: string, { trainer, compose: args }: RecipeSet, fold
   }
   const command = [`--set=${name}`, `--folder=${folder}`, `--seed=${flags.seed}`, ...args];
   const { status } = spawnSync(process.execPath, [...quiet, trainerFile(trainer, 'bench/compose.ts'), ...command], {
+    env: plainEnvironment(),
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   if (status !== 0 && status !== 3) throw new Error(`composing ${name} ended with ${status}`);

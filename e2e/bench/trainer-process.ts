@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 import { checkout } from '../src/up-process.ts';
+import { plainEnvironment } from '@platform/kit/node';
 
 export type TrainerName = 'classification' | 'detection';
 
@@ -35,7 +36,7 @@ export function startTrainer(program: string, folder: string, { timed = false } 
     : command;
   const child = spawn(file, args, {
     stdio: ['ignore', 'inherit', 'pipe'],
-    env: { ...process.env, ...trainerMalloc },
+    env: plainEnvironment({ ...trainerMalloc }),
   });
   let errors = '';
   child.stderr?.on('data', (text: Buffer) => (errors += text.toString()));

@@ -9,6 +9,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { plainEnvironment } from '@platform/kit/node';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { jobFiles } from '@platform/contract/job';
@@ -81,7 +82,10 @@ async function compose(name: string, folder: string, seed: number): Promise<bool
   }
   const args = [program('bench/compose.ts'), `--set=${name}`, `--folder=${folder}`, `--seed=${seed}`];
   const given = flags.argument.map((one) => `--argument=${one}`);
-  const { status } = spawnSync(process.execPath, [...quiet, ...args, ...given], { stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, [...quiet, ...args, ...given], {
+    env: plainEnvironment(),
+    stdio: 'inherit',
+  });
   if (status !== 0 && status !== 3) throw new Error(`composing ${name} ended with ${status}`);
   return status === 0;
 }
@@ -194,7 +198,7 @@ const rounds = 3;
 const stepsPerRound = 24;
 
 function speedOf(command: string, args: readonly string[]): Speed | undefined {
-  const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
+  const { status, stdout } = spawnSync(command, args, { env: plainEnvironment(), encoding: 'utf8' });
   const line = stdout?.split('\n').find((one) => one.startsWith('{'));
   return status === 0 && line !== undefined ? (JSON.parse(line) as Speed) : undefined;
 }

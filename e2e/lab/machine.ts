@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 
 /** Name by which the machine reaches the server on this host, over TLS at port 443; port 80 leads to the same. */
@@ -65,7 +65,11 @@ export interface VirtualMachine extends LabMachine {
 const lab = import.meta.dirname;
 
 async function run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult> {
-  const group = await spawnGroup({ command, args, ...(env && { env }) });
+  const group = await spawnGroup({
+    command,
+    args,
+    env: env ?? plainEnvironment({ PLATFORM_LAB: process.env['PLATFORM_LAB'] }),
+  });
   const [stdout, stderr, { code }] = await Promise.all([
     group.stdout ? text(group.stdout) : '',
     group.stderr ? text(group.stderr) : '',

@@ -2,10 +2,10 @@
 // (apps/runner/test/acting-trainer.mjs).
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import type { CloudReady } from './cloud-process.ts';
 import { onSmallDisk, plain } from './small-disk.ts';
-import { checkout, cleanEnv } from './up-process.ts';
+import { checkout } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'test', 'acting-runner.ts');
 
@@ -34,7 +34,7 @@ export async function startRunnerProcess(
   ];
   const group = await spawnGroup({
     ...(diskMib === undefined ? plain(run) : onSmallDisk(folder, diskMib, run)),
-    env: cleanEnv({ PLATFORM_URL: url, PLATFORM_RUNNER_TOKEN: `${runner_key_id}:${runner_key}` }),
+    env: plainEnvironment({ PLATFORM_URL: url, PLATFORM_RUNNER_TOKEN: `${runner_key_id}:${runner_key}` }),
     cwd: checkout,
   });
   group.stdout?.resume();

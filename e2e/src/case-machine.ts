@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { type TempFolder, tempFolder } from '@platform/kit/testing';
 import { clientOf } from './cloud-process.ts';
 import { FleetLab } from './fleet-lab.ts';
-import { checkout, cleanEnv, runCli } from './up-process.ts';
+import { checkout, runCli } from './up-process.ts';
 
 const agentMain = path.join(checkout, 'apps/agent/src/main.ts');
 const patienceMs = 150_000;
@@ -79,7 +79,7 @@ export async function caseMachine(): Promise<CaseMachine> {
     agent(root, { command = 'run', before = [] } = {}) {
       const own = [agentMain, command, '--root', root, '--config', credentialsFile];
       const [program = '', ...args] = [...before, process.execPath, '--disable-warning=ExperimentalWarning', ...own];
-      return spawnGroup({ command: program, args, env: cleanEnv(), logFile });
+      return spawnGroup({ command: program, args, env: plainEnvironment(), logFile });
     },
     async linesOf(message) {
       const [row] = await cloud.sql<{ count: string }>(

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from '@platform/client';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
-import { checkout, cleanEnv, dataFolder } from './up-process.ts';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { checkout, dataFolder } from './up-process.ts';
 
 /** The fields of the server's ready line and credentials file. */
 export interface CloudReady {
@@ -67,7 +67,7 @@ export const spawnCloudAt = (
       '--json',
       ...flags,
     ],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     cwd: from,
   });
 

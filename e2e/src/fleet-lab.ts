@@ -2,12 +2,12 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { postmasterOf } from './end-state.ts';
 import { ServerLab } from './server-lab.ts';
 import { collectGarbage, openDebugger } from './garbage.ts';
-import { checkout, cleanEnv } from './up-process.ts';
+import { checkout } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 
@@ -34,7 +34,7 @@ export class FleetLab extends ServerLab {
     const group = await spawnGroup({
       command: process.execPath,
       args: ['--disable-warning=ExperimentalWarning', '--inspect-port=0', program, ...args],
-      env: cleanEnv(),
+      env: plainEnvironment(),
       cwd: checkout,
     });
     this.#debugged = { group };

@@ -9,12 +9,12 @@ import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/d
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { postmasterOf } from './end-state.ts';
 import { ServerLab } from './server-lab.ts';
 import { onSmallDisk, plain } from './small-disk.ts';
-import { checkout, cleanEnv } from './up-process.ts';
+import { checkout } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'test', 'clocked-server.ts');
 /** The limit for eventual events; only a broken server reaches it. */
@@ -47,7 +47,7 @@ export class JobLab extends ServerLab {
     const disk = this.#diskMib;
     return spawnGroup({
       ...(disk === undefined ? plain(run) : onSmallDisk(this.folder.path, disk, run)),
-      env: cleanEnv({ JUMPED_MS: String(this.#jumpedMs) }),
+      env: plainEnvironment({ JUMPED_MS: String(this.#jumpedMs) }),
       cwd: checkout,
       stdin: 'pipe',
     });

@@ -109,6 +109,7 @@ async function runService(
         PLATFORM_AGENT_ROOT: at('platform'),
         PLATFORM_AGENT_CONFIG: at('etc', 'platform.json'),
         PLATFORM_AGENT_UNIT_FOLDER: at('units'),
+        PLATFORM_AGENT_MEMORY_FOLDER: at('memory'),
         ...env,
       },
     });

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import type { CloudReady } from './cloud-process.ts';
-import { checkout, cleanEnv, dataFolder } from './up-process.ts';
+import { checkout, dataFolder } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
@@ -14,7 +14,7 @@ export async function startRunner(
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', program, '--folder', folder.path, ...args],
-    env: cleanEnv({
+    env: plainEnvironment({
       PLATFORM_URL: ready.url,
       PLATFORM_RUNNER_TOKEN: `${ready.runner_key_id}:${ready.runner_key}`,
     }),

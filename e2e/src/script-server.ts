@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
-import { checkout, cleanEnv, runCli } from './up-process.ts';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { checkout, runCli } from './up-process.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -64,7 +64,7 @@ export async function startSourceAgent(folder: string): Promise<SourceAgent> {
       path.join(folder, 'agent'),
       '--debug',
     ],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     logFile,
   });
   return {

@@ -2,21 +2,11 @@ import path from 'node:path';
 import { chmod, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 
 export const checkout = path.resolve(import.meta.dirname, '../..');
 const cli = path.join(checkout, 'apps', 'cli', 'src', 'main.ts');
-
-/** The environment of a user without any of our variables. */
-export const cleanEnv = (more: Record<string, string> = {}): Record<string, string | undefined> => ({
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(
-      ([key]) => !key.startsWith('PLATFORM_') && key !== 'DATABASE_URL' && key !== 'NODE_TEST_CONTEXT',
-    ),
-  ),
-  ...more,
-});
 
 export interface UpProcess {
   readonly group: ProcessGroup;
@@ -35,7 +25,7 @@ export async function startUpForAll(dataDir: string, ...args: string[]): Promise
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', cli, 'up', '--data-dir', dataDir, '--port', '0', '--json', ...args],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     cwd: checkout,
   });
   const { stdout, stderr } = group;
@@ -56,7 +46,7 @@ export async function runCli(
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', cli, ...args],
-    env: cleanEnv(env),
+    env: plainEnvironment(env),
     cwd: checkout,
   });
   const [stdout, stderr, { code }] = await Promise.all([

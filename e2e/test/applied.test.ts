@@ -5,11 +5,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { colourImage } from '../../apps/machine-server/test/colour-images.ts';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 /** Exit codes of the command line. */
 const exitCodes = { savedWithWarnings: 8 };
@@ -79,7 +79,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     const group = await spawnGroup({
       command: process.execPath,
       args,
-      env: cleanEnv(),
+      env: plainEnvironment(),
       logFile: folder.file('status'),
     });
     await group.exited;
@@ -106,7 +106,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   await using _agent = await spawnGroup({
     command: process.execPath,
     args: [...node, agentMain, 'run', '--root', folder.file('agent'), '--config', folder.file('platform.json')],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     logFile: folder.file('agent.log'),
   }).then((group) => ({ [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) }));
   const unknown = await until('the unknown model is reported', (now) => isLagging(now, 'server', 'RESOURCE_UNKNOWN'));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import path from 'node:path';
+import { plainEnvironment } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { arm64Machine, eventually, type VirtualMachine } from '../lab/machine.ts';
 import { serveFiles } from '../lab/file-server.ts';
@@ -16,7 +17,7 @@ const readySeconds = 1_800;
 function buildArchive(out: string): string {
   const program = path.join(checkout, 'tools', 'server-archive.ts');
   const args = [program, '--platform', 'linux-arm64', '--programs', 'none', '--release-version', '0.1.0', '--out', out];
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, args, { env: plainEnvironment(), encoding: 'utf8' });
   assert.equal(done.status, 0, done.stderr);
   return (JSON.parse(done.stdout) as { file: string }).file;
 }

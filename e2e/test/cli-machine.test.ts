@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { droppedLinesField } from '@platform/contract/log-marker';
-import { spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 type Json = Record<string, unknown>;
@@ -134,7 +134,7 @@ test('logs -f prints every line once and in order, and says where lines were los
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', `${checkout}/apps/cli/src/main.ts`, 'logs', 'press', '-f'],
-    env: cleanEnv(env),
+    env: plainEnvironment(env),
     cwd: checkout,
   });
   assert.ok(group.stdout);

@@ -5,11 +5,11 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { composeObjects10 } from '@platform/objects-10';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 const counts = `
 import argparse, os
@@ -99,7 +99,7 @@ test('a script from the first try to a model, and its failures', async () => {
       '-f',
       'f',
     ],
-    env: cleanEnv(env),
+    env: plainEnvironment(env),
     cwd: checkout,
   });
   assert.ok(follower.stdout);

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { chmodSync, closeSync, lstatSync, openSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 type Json = Record<string, unknown>;
 const modeOf = (file: string): number => statSync(file).mode & 0o777;
@@ -22,7 +22,7 @@ test('credentials, keys, links and configurations: every file is 0600, also one 
     const group = await spawnGroup({
       command: process.execPath,
       args: ['--disable-warning=ExperimentalWarning', `${checkout}/apps/cli/src/main.ts`, ...args],
-      env: cleanEnv(env),
+      env: plainEnvironment(env),
       stdoutFile: file,
     });
     return (await group.exited).code;

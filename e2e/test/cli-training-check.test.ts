@@ -5,10 +5,10 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { createTaggedDataset } from '../src/tagged-images.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 interface Front extends AsyncDisposable {
   readonly url: string;
@@ -226,7 +226,7 @@ test('train check and train submit show the split before a training', async (t) 
         ...submit,
         'stopped',
       ],
-      env: cleanEnv({ ...env, PLATFORM_URL: front.url }),
+      env: plainEnvironment({ ...env, PLATFORM_URL: front.url }),
       cwd: checkout,
     });
     await front.checked;

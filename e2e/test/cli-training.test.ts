@@ -7,11 +7,11 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createInterface } from 'node:readline';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 type Json = Record<string, unknown>;
 interface Session {
@@ -192,7 +192,7 @@ async function stopsWaiting({ cli, json, env }: Session): Promise<void> {
   const waiting = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', program, 'train', 'wait', 'stuck'],
-    env: cleanEnv(env),
+    env: plainEnvironment(env),
     cwd: checkout,
   });
   assert.ok(waiting.stderr);
@@ -367,7 +367,7 @@ async function exitsAndCompletes({ cli, env }: Session): Promise<void> {
     COMP_WORDS=(platform dataset show "") COMP_CWORD=3
     _platform_complete
     printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const bash = spawnSync('bash', ['--norc', '-c', inBash], { env: cleanEnv(env), encoding: 'utf8' });
+  const bash = spawnSync('bash', ['--norc', '-c', inBash], { env: plainEnvironment(env), encoding: 'utf8' });
   assert.ok(bash.stdout.split('\n').includes('things'), bash.stdout + bash.stderr);
   for (const shell of ['bash', 'zsh', 'fish'])
     assert.match((await cli('completion', shell)).stdout, /platform/, `completion for ${shell}`);

@@ -1,4 +1,5 @@
 // Tests command-line completion in real zsh and fish; cli-training.test.ts covers bash.
+import { plainEnvironment } from '@platform/kit/node';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
@@ -7,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 const run = promisify(execFile);
 
@@ -71,7 +72,7 @@ for (const shell of ['zsh', 'fish'] as const)
     const script = folder.file('completion');
     await writeFile(script, (await runCli(env, 'completion', shell)).stdout);
     const options = {
-      env: { ...cleanEnv(env), HOME: folder.path, TERM: 'xterm', PATH: `${folder.file('bin')}:/usr/bin:/bin` },
+      env: { ...plainEnvironment(env), HOME: folder.path, TERM: 'xterm', PATH: `${folder.file('bin')}:/usr/bin:/bin` },
       cwd: folder.path,
     };
     for (const [line, expected] of table)

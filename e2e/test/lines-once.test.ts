@@ -6,10 +6,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { FleetLab } from '../src/fleet-lab.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 const agentMain = path.join(checkout, 'apps/agent/src/main.ts');
 
@@ -94,7 +94,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
         '--config',
         folder.file('platform.json'),
       ],
-      env: cleanEnv(),
+      env: plainEnvironment(),
       logFile: folder.file('agent.log'),
     });
   /** pid → lines whose write() has returned, the oldest process first. */

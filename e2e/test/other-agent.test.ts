@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { installOtherAgent } from '../src/other-agent.ts';
@@ -18,7 +18,7 @@ const otherFile = `viam-agent-v${other}-x86_64`;
 function built(version: string): { file: string } {
   const out = path.join(checkout, 'dist', 'test', version);
   const args = [path.join(checkout, 'tools/release.ts'), 'platform-agent', '--release-version', version, '--out', out];
-  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, args, { env: plainEnvironment(), encoding: 'utf8' });
   assert.equal(done.status, 0, done.stderr);
   return JSON.parse(done.stdout) as { file: string };
 }
@@ -57,7 +57,7 @@ test('story: the agent of another product stays, moves to ours when asked, and i
   const shown = await json('machine', 'show', 'barn');
   assert.deepEqual(
     [shown['has_other_agent'], shown['agent_version'], shown['server_version'], codes(shown)],
-    [true, other, '0.131.0', []],
+    [true, other, '0.131.0', ['OTHER_AGENT_NO_RELEASE']],
   );
   assert.deepEqual([barn.started, await barn.linked()], [[otherFile], otherFile]);
   const { stdout: text } = await runCli(env, 'machine', 'show', 'barn');
@@ -84,7 +84,10 @@ test('story: the agent of another product stays, moves to ours when asked, and i
   assert.equal(await shed.current(), other);
   const back = await json('machine', 'show', 'shed');
   assert.deepEqual([back['has_other_agent'], back['migration_requested_on']], [true, '']);
-  assert.deepEqual(codes(back), ['MIGRATION_FAILED']);
+  assert.deepEqual(codes(back).toSorted(), ['MIGRATION_FAILED', 'OTHER_AGENT_NO_RELEASE']);
+  // Nothing of the attempt is left: neither credentials nor the guard.
+  assert.deepEqual(await readdir(folder.file('shed/etc')), ['viam.json']);
+  assert.deepEqual(await readdir(folder.file('shed/viam/etc')), []);
   assert.match(JSON.stringify(back['conditions']), /no-folder/);
 
   // On request it migrates: our program is downloaded as its update, and started in its place with its options and

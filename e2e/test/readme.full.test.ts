@@ -4,9 +4,9 @@ import { readFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { composeObjects10 } from '@platform/objects-10';
-import { checkout, cleanEnv, dataFolder, startUp } from '../src/up-process.ts';
+import { checkout, dataFolder, startUp } from '../src/up-process.ts';
 
 /** The commands of all shell blocks below a heading of the second level. */
 function commandsUnder(readme: string, heading: string): string[] {
@@ -18,7 +18,7 @@ async function shell(command: string, env: Record<string, string>): Promise<{ co
   const group = await spawnGroup({
     command: '/bin/sh',
     args: ['-c', command],
-    env: { ...cleanEnv(env), PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}` },
+    env: { ...plainEnvironment(env), PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}` },
     cwd: checkout,
   });
   const [out, err, { code }] = await Promise.all([

@@ -7,12 +7,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ModelType, type PlatformClient, TrainingStatus } from '@platform/client';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import { startSlurm, type SlurmCluster } from '../lab/slurm/process.ts';
 import { clientOf, type CloudProcess, startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv } from '../src/up-process.ts';
+import { checkout } from '../src/up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
@@ -35,7 +35,7 @@ const startRunner = (
       '--engine-cpus=2',
       ...more,
     ],
-    env: cleanEnv({ PLATFORM_RUNNER_TOKEN: `${cloud.ready.runner_key_id}:${cloud.ready.runner_key}` }),
+    env: plainEnvironment({ PLATFORM_RUNNER_TOKEN: `${cloud.ready.runner_key_id}:${cloud.ready.runner_key}` }),
     cwd: checkout,
     logFile: folder.file('runner.log'),
   });

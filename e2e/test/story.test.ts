@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { isAlive, spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, isAlive, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { checkout, cleanEnv, dataFolder, runCli, startUp } from '../src/up-process.ts';
+import { checkout, dataFolder, runCli, startUp } from '../src/up-process.ts';
 
 const steps = ['release', 'machine', 'dataset', 'train', 'deploy', 'predict'];
 
@@ -146,7 +146,7 @@ test('npm is stopped, or killed: what it started ends too, and the next start go
     const npm = await spawnGroup({
       command: 'npm',
       args: ['-s', 'start', '--', '--empty', '--own-platform-only', '--json', '--port', '0', '--data-dir', folder.path],
-      env: cleanEnv(),
+      env: plainEnvironment(),
       cwd: checkout,
     });
     assert.ok(npm.stdout);

@@ -5,10 +5,10 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 const agentMain = path.join(checkout, 'apps/agent/src/main.ts');
 const config = (round: number): string =>
@@ -38,7 +38,7 @@ function startAgent(folder: string, hostname: string): Promise<ProcessGroup> {
   const [command = '', ...args] = unshare
     ? [...unshare, 'sh', '-c', 'hostname "$0" && exec "$@"', hostname, ...own]
     : own;
-  return spawnGroup({ command, args, env: cleanEnv(), logFile: path.join(folder, 'agent.log') });
+  return spawnGroup({ command, args, env: plainEnvironment(), logFile: path.join(folder, 'agent.log') });
 }
 
 test('two agents from one copied folder are noticed, and split by one command', async (t) => {

@@ -13,7 +13,7 @@ import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { jobFiles, modelFiles } from '@platform/contract/job';
-import { spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { writeJob } from '../../trainers/detection/test/job-folder.ts';
 import { startTrainer } from '../../trainers/engine/test/trainer-process.ts';
@@ -21,7 +21,7 @@ import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 import { wireRunner } from '../src/wire-callers.ts';
 
 const modelName = 'finder';
@@ -94,7 +94,7 @@ async function startMachine(
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', main, '-config', at('platform.json'), '-data', at('data')],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     logFile: at('server.log'),
   });
   return { [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) };

@@ -10,14 +10,14 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { droppedLinesField } from '@platform/contract/log-marker';
 import { composeObjects10 } from '@platform/objects-10';
-import { atomicWrite, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, atomicWrite, spawnGroup, systemClock } from '@platform/kit/node';
 import type { Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
-import { checkout, cleanEnv, dataFolder } from '../src/up-process.ts';
+import { checkout, dataFolder } from '../src/up-process.ts';
 import { wireMachine, wireRunner } from '../src/wire-callers.ts';
 import type { WireMachine } from '../src/wire-callers.ts';
 
@@ -418,7 +418,7 @@ async function startAgent(credentials: string) {
       '--root',
       path.join(folder.path, 'root'),
     ],
-    env: cleanEnv(),
+    env: plainEnvironment(),
     cwd: folder.path,
   });
   group.stdout?.resume();

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ReleasePlatform } from '@platform/contract/target-path';
+import { plainEnvironment } from '../../packages/kit/src/node/environment.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const scripts = path.join(import.meta.dirname, 'debian');
@@ -75,7 +76,10 @@ export function makeDeb({ file, version, platform, trustedRoot }: DebOf, out: st
 
 function run(command: string, args: readonly string[]): string {
   // Files of the package get this time: the same input gives the same bytes.
-  const done = spawnSync(command, args, { encoding: 'utf8', env: { ...process.env, SOURCE_DATE_EPOCH: '946684800' } });
+  const done = spawnSync(command, args, {
+    encoding: 'utf8',
+    env: plainEnvironment({ SOURCE_DATE_EPOCH: '946684800' }),
+  });
   if (done.error && 'code' in done.error && done.error.code === 'ENOENT')
     throw new NoDeb(`The program ${command} is missing. Install it: apt install dpkg`);
   if (done.status !== 0) throw new Error(`${command} ended with ${done.status ?? done.signal}:\n${done.stderr}`);

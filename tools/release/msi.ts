@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { plainEnvironment } from '../../packages/kit/src/node/environment.ts';
 
 /** A built agent. */
 export interface MsiOf {
@@ -94,7 +95,7 @@ export function makeMsi({ file, version, platform }: MsiOf, sha256: string, out:
     const done = spawnSync('wixl', ['--arch', 'x64', '--output', target, 'agent.wxs'], {
       cwd: folder,
       encoding: 'utf8',
-      env: { ...process.env, SOURCE_DATE_EPOCH: String(builtAt), TZ: 'UTC' },
+      env: plainEnvironment({ SOURCE_DATE_EPOCH: String(builtAt), TZ: 'UTC' }),
     });
     if (done.error && 'code' in done.error && done.error.code === 'ENOENT')
       throw new NoMsi('The program wixl is missing. Install it: apt install wixl');

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Platform } from './platforms.ts';
+import { plainEnvironment } from '../../packages/kit/src/node/environment.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const pins = path.join(root, 'tools', 'bun');
@@ -35,7 +36,7 @@ function installed(): string {
     const done = spawnSync('npm', ['ci', '--no-progress', '--loglevel=error'], {
       cwd: fresh,
       encoding: 'utf8',
-      env: { ...process.env, NODE_NO_WARNINGS: '1' },
+      env: plainEnvironment({ NODE_NO_WARNINGS: '1' }),
       shell: process.platform === 'win32',
     });
     if (done.status !== 0) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import { createBus, type Peer } from '../src/os/linux/bus.ts';
 import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
@@ -43,7 +43,7 @@ async function mocked(): Promise<Mocked> {
   const socket = folder.file('bus');
   const address = `unix:path=${socket}`;
   const start = async (command: string, ...args: string[]): Promise<ProcessGroup> => {
-    const env = { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: address };
+    const env = plainEnvironment({ DBUS_SYSTEM_BUS_ADDRESS: address });
     const group = await spawnGroup({ command, args, env, logFile: folder.file(`${path.basename(command)}.log`) });
     cleanup.defer(async () => void (await group.stop({ termMs: 2_000 })));
     return group;

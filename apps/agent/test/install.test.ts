@@ -10,6 +10,7 @@ import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { spoolFolder } from '../src/logs/spool-segments.ts';
 import { sampleFolder } from '../src/samples/sample-spool.ts';
 import { command } from './running-agent.ts';
+import { skipWithoutMounts, smallDisks } from './small-disk.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 
 const partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
@@ -156,6 +157,26 @@ test('a command that cannot be linked into the path is a note: image systems hav
     /go without \S+\/bin\/platform-agent \(.*\): the command is \S+\/opt\/platform\/bin\/platform-agent/,
   );
   assert.match(await readlink(path.join(at.root, 'bin/platform-agent')), /^\.\.\/versions\/1\.0\.0-/);
+});
+
+test('a read-only /usr/local costs only the link', { skip: skipWithoutMounts }, async () => {
+  await using folder = await tempFolder();
+  const local = folder.file('local');
+  await using disks = await smallDisks([local]);
+  await mkdir(disks.inside(`${local}/bin`));
+  disks.setReadOnly(local, true);
+  const at = await site(folder);
+  const args = ['--no-credentials', '--link-folder', disks.inside(`${local}/bin`)];
+  const first = await at.install(args);
+  assert.equal(first.code, 0, first.stderr);
+  assert.match(first.stdout, /go without \S+\/bin\/platform-agent \(.*EROFS.*\)/);
+  const again = await at.install([...args, '--json']);
+  assert.equal(again.code, 0, again.stderr);
+  const { is_changed, steps } = JSON.parse(again.stdout) as { is_changed: boolean; steps: string[] };
+  assert.deepEqual([is_changed, steps], [false, []]);
+  const gone = await command(['uninstall', '--root', at.root, '--yes', '--json']);
+  assert.equal(gone.code, 0, gone.stdout + gone.stderr);
+  assert.deepEqual((JSON.parse(gone.stdout) as { left: string[] }).left, []);
 });
 
 test('uninstall reports to the management server that the agent is removed, and says when it could not', async () => {

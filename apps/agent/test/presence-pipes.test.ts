@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { relayEnvironment } from '../src/install/unit.ts';
 import { holdPresence, joinRelay } from '../src/os/linux/presence-pipes.ts';
@@ -32,7 +32,11 @@ async function side(code: string, pipes: object) {
     setInterval(() => {}, 1e8);
   `;
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program];
-  const started = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'] });
+  const started = spawn(process.execPath, args, {
+    env: plainEnvironment(),
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(createInterface({ input: started.stdout }), 'line');
   return {
     async [Symbol.asyncDispose]() {
@@ -106,7 +110,7 @@ for (const [version, join] of [
     const relays = new Cell<readonly ChildProcess[]>([]);
     const start = async (): Promise<void> => {
       const args = ['--disable-warning=ExperimentalWarning', main, 'relay', '--root', root];
-      const env = { ...process.env, ...relayEnvironment };
+      const env = plainEnvironment({ ...relayEnvironment });
       const relay = spawn(process.execPath, args, { env, stdio: 'inherit' });
       relays.update((all) => [...all, relay]);
     };

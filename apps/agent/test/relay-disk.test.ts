@@ -6,7 +6,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { relayEnvironment } from '../src/install/unit.ts';
 import { linesFile, relayFolder, relayPlaces } from '../src/os/relay-places.ts';
@@ -28,7 +28,7 @@ test('a program prints on while every file of its relay hangs on the disk', { ti
   execFileSync('mkfifo', [places.stdout, places.stderr]);
   const outputs = [places.stdout, places.stderr].map((pipe) => openSync(pipe, 'r+'));
   const relay = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, 'relay', '--root', root], {
-    env: { ...process.env, ...relayEnvironment },
+    env: plainEnvironment({ ...relayEnvironment }),
     stdio: 'inherit',
   });
   try {
@@ -41,7 +41,10 @@ test('a program prints on while every file of its relay hangs on the disk', { ti
     );
     socket.write(`${JSON.stringify({ log_socket: 1, boot_id: 'one' })}\n`);
     socket.write(`${JSON.stringify({ sequence: 1, time: 1, level: 'info', logger: 'x', message: 'handed over' })}\n`);
-    const program = spawn(process.execPath, ['-e', printer], { stdio: ['ignore', ...outputs] });
+    const program = spawn(process.execPath, ['-e', printer], {
+      env: plainEnvironment(),
+      stdio: ['ignore', ...outputs],
+    });
     assert.deepEqual(await once(program, 'exit'), [0, null]);
     socket.destroy();
   } finally {

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { AgentStatus } from '@platform/contract/agent-status';
-import { isAlive, processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
+import { plainEnvironment, isAlive, processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
@@ -16,7 +16,10 @@ const checkout = path.resolve(import.meta.dirname, '../../..');
 function built(version: string, ...flags: string[]): { file: string; version: string } {
   const out = path.join(checkout, 'dist', 'test', version);
   const args = [path.join(checkout, 'tools/release.ts'), 'platform-agent', '--release-version', version];
-  const done = spawnSync(process.execPath, [...args, '--out', out, ...flags], { encoding: 'utf8' });
+  const done = spawnSync(process.execPath, [...args, '--out', out, ...flags], {
+    env: plainEnvironment(),
+    encoding: 'utf8',
+  });
   assert.equal(done.status, 0, done.stderr);
   return JSON.parse(done.stdout) as { file: string; version: string };
 }

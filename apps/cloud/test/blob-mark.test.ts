@@ -7,7 +7,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { cloudOptions } from '../src/options.ts';
@@ -52,7 +52,7 @@ async function installation() {
     adopt: (...flags: string[]) =>
       spawnSync(process.execPath, [admin, 'blobs', '--data-dir', folder.path, ...flags], {
         encoding: 'utf8',
-        env: { ...process.env, DATABASE_URL: url },
+        env: plainEnvironment({ DATABASE_URL: url }),
       }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };

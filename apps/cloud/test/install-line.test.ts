@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { installCommands, installScriptCommand } from '@platform/contract/install-command';
 import { issue } from '@platform/kit/testing';
+import { plainEnvironment } from '@platform/kit/node';
 
 const day = 86_400_000;
 
@@ -35,7 +36,10 @@ const shapes: [name: string, line: (command: string) => string][] = [
 ];
 
 async function run(line: string, env: Record<string, string> = {}): Promise<{ code: number | null; output: string }> {
-  const child = spawn('/bin/sh', ['-c', line], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('/bin/sh', ['-c', line], {
+    env: plainEnvironment({ ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const [stdout, stderr, code] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

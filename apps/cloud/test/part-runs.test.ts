@@ -45,7 +45,7 @@ function servers(on: TestServer, count: number) {
       for (const one of all) await one.flush();
     },
     shared: async (partId: string) =>
-      (await sharedIdentities({ db: on.db, clock }, [partId])).get(partId)?.runs.map(({ id }) => id),
+      (await sharedIdentities({ db: on.db, clock }, [partId])).get(partId)?.computers?.runs.map(({ id }) => id),
     async [Symbol.asyncDispose]() {
       stop.abort();
       await Promise.all(all.map(({ done }) => done));
@@ -73,7 +73,7 @@ test('twins that talk to different servers are found, and each server knows whos
     await w.pass(20_000);
   }
   assert.deepEqual(await w.shared(partId), [a, b]);
-  const found = (await sharedIdentities({ db: on.db, clock: w.clock }, [partId])).get(partId);
+  const found = (await sharedIdentities({ db: on.db, clock: w.clock }, [partId])).get(partId)?.computers;
   assert.deepEqual(
     found?.runs.map(({ hostname, address }) => [hostname, address]),
     [
@@ -101,6 +101,30 @@ test('twins that talk to different servers are found, and each server knows whos
     await w.pass(60_000);
   }
   assert.equal(await w.shared(partId), undefined, 'only one has talked for ten minutes');
+});
+
+test('agents of two products on one part are found, also by different servers; ours counts', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  await using w = servers(on, 2);
+  const [one, two] = w.all;
+  const checkOther = (uptimeMs: number) =>
+    two?.noteCheck({ partId, runId: undefined, isOther: true, uptimeMs, address: '192.0.2.2' });
+  for (let at = 0; at <= 180_000; at += 20_000) {
+    checkOther(7_000 + at);
+    if (at >= 40_000) one?.noteCheck({ partId, runId: a, uptimeMs: at - 40_000, address: '192.0.2.1' });
+    await w.pass(20_000);
+  }
+  const found = (await sharedIdentities({ db: on.db, clock: w.clock }, [partId])).get(partId);
+  assert.equal(found?.computers, undefined, 'it is one computer');
+  assert.deepEqual([found?.bothAgents?.ours.id, found?.bothAgents?.other.address], [a, '192.0.2.2']);
+  for (const server of w.all)
+    assert.deepEqual([server.isOtherSecond(partId), server.isSecond(partId, a)], [true, false]);
+  for (let at = 0; at <= 660_000; at += 60_000) {
+    one?.noteCheck({ partId, runId: a, uptimeMs: 160_000 + at, address: '192.0.2.1' });
+    await w.pass(60_000);
+  }
+  assert.deepEqual((await sharedIdentities({ db: on.db, clock: w.clock }, [partId])).get(partId), undefined);
 });
 
 test('an agent costs one write per start, and a restarted server none', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { processState } from '../src/postgres/postmaster.ts';
 
@@ -19,7 +20,10 @@ for (const [what, file, isIn, expected] of [
     const program = folder.file(file);
     await writeFile(program, "process.stdout.write('started'); setInterval(() => {}, 1000);");
     const cwd = isIn ? folder.file('data') : folder.path;
-    const child = spawn(process.execPath, [program, '-D', path.join(folder.path, 'data')], { cwd });
+    const child = spawn(process.execPath, [program, '-D', path.join(folder.path, 'data')], {
+      env: plainEnvironment(),
+      cwd,
+    });
     try {
       await once(child.stdout, 'data');
       assert.equal(await processState(child.pid!, folder.file('data')), expected);

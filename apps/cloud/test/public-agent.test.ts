@@ -7,6 +7,7 @@ import http2 from 'node:http2';
 import path from 'node:path';
 import test from 'node:test';
 import {
+  create,
   type DescMessage,
   fromBinary,
   fromJson,
@@ -29,7 +30,7 @@ import {
   NeedsRestartRequestSchema,
   NeedsRestartResponseSchema,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { FleetService, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { FleetService, Severity, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthenticateRequestSchema, AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { failure } from './failure.ts';
@@ -47,8 +48,9 @@ function dial(url: string) {
   return {
     ping: () => new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve()))),
     close: () => session.close(),
-    async call<O extends DescMessage>(method: string, body: Uint8Array, output: O, token?: string) {
+    async call<O extends DescMessage>(method: string, body: Uint8Array, output: O, token?: string, host?: string) {
       const stream = session.request({
+        ...(host !== undefined && { ':authority': host }),
         ':method': 'POST',
         ':path': method,
         'content-type': 'application/grpc',
@@ -315,6 +317,86 @@ test('an agent of another product gets our program only after a migration is req
   assert.deepEqual((await machine())?.report?.conditions, []);
   const actions = await on.db.selectFrom('audit').select('action').where('subject', '=', partId).execute();
   assert.equal(actions.filter(({ action }) => action === 'request migration').length, 2);
+});
+
+test('the question whether a migration is requested has no effect: nothing is stored, the request stays open', async () => {
+  await using on = await testServer();
+  const { machineId, partId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const fleet = await on.client(FleetService);
+  await publish(on, 'platform-agent', '1.0.0');
+  const facts = { platform: 'linux/amd64', tags: [] };
+  await agent.deviceAgentConfig({ id: partId, hostInfo: facts, versionInfo: { agentRunning: '0.28.1' } });
+  const ask = async () =>
+    (await agent.deviceAgentConfig({ id: partId, asksMigration: true, versionInfo: { agentRunning: '7.7.7' } }))
+      .migrationRequested;
+  assert.equal(await ask(), false);
+  await fleet.migrateMachine({ id: machineId });
+  for (const _ of [1, 2]) assert.equal(await ask(), true);
+  const { machine } = await fleet.getMachine({ id: machineId });
+  assert.equal(machine?.report?.agent?.runningVersion, '0.28.1');
+  assert.ok(machine.migrationRequestedOn);
+});
+
+test('a migration that could not trust the release keys is refused before it is offered', async () => {
+  await using on = await testServer();
+  const { machineId, partId, part } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  await publish(on, 'platform-agent', '1.0.0');
+  const wire = dial(on.url);
+  const signIn = create(AuthenticateRequestSchema, {
+    entity: part.entity,
+    credentials: { type: 'robot-secret', payload: part.payload },
+  });
+  const { accessToken } = await wire.call(
+    '/proto.rpc.v1.AuthService/Authenticate',
+    toBinary(AuthenticateRequestSchema, signIn),
+    AuthenticateResponseSchema,
+  );
+  const checkFrom = async (host?: string) => {
+    const body = create(DeviceAgentConfigRequestSchema, {
+      id: partId,
+      hostInfo: { platform: 'linux/amd64' },
+      versionInfo: { agentRunning: '0.28.1', agentInstalled: '0.28.1' },
+    });
+    return wire.call(
+      '/viam.app.agent.v1.AgentDeviceService/DeviceAgentConfig',
+      toBinary(DeviceAgentConfigRequestSchema, body),
+      DeviceAgentConfigResponseSchema,
+      accessToken,
+      host,
+    );
+  };
+  await checkFrom('fleet.example:8080');
+  await assert.rejects(fleet.migrateMachine({ id: machineId }), (error) => {
+    assert.match(String(error), /MIGRATION_WITHOUT_TLS: .*http:\/\/fleet\.example:8080, without TLS/);
+    return true;
+  });
+  assert.equal((await checkFrom('fleet.example:8080')).agentUpdateInfo, undefined);
+  const { machine } = await fleet.getMachine({ id: machineId });
+  assert.equal(machine?.migrationRequestedOn, undefined);
+
+  // On this host, no one is in between.
+  await checkFrom();
+  assert.equal((await fleet.migrateMachine({ id: machineId })).version, '1.0.0');
+  wire.close();
+});
+
+test('without a version for it, the agent of another product gets a hint on its page', async () => {
+  await using on = await testServer();
+  const { machineId, partId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const fleet = await on.client(FleetService);
+  await agent.deviceAgentConfig({
+    id: partId,
+    hostInfo: { platform: 'linux/amd64' },
+    versionInfo: { agentRunning: '0.28.1' },
+  });
+  const codes = async () =>
+    (await fleet.getMachine({ id: machineId })).machine?.conditions.map(({ code, severity }) => [code, severity]);
+  assert.deepEqual(await codes(), [['OTHER_AGENT_NO_RELEASE', Severity.NOTE]]);
+  await publish(on, 'viam-server', '0.131.0');
+  assert.deepEqual(await codes(), []);
 });
 
 test('an unmodified public agent gets a restart once, and no version that does not exist', async () => {

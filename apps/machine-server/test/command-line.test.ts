@@ -1,5 +1,5 @@
 import { machineExit } from '@platform/contract/machine';
-import { Usage } from '@platform/kit/node';
+import { plainEnvironment, Usage } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -53,7 +53,10 @@ test('what keeps the program from starting: exit code, cause and remedy', async 
     [['-config', credentials, '-data', folder.file('text')], machineExit.noDataFolder, /can't be written: .*-data/],
   ];
   for (const [argv, code, message] of rows) {
-    const { status, stderr, stdout } = spawnSync(process.execPath, [main, ...argv], { encoding: 'utf8' });
+    const { status, stderr, stdout } = spawnSync(process.execPath, [main, ...argv], {
+      env: plainEnvironment(),
+      encoding: 'utf8',
+    });
     assert.equal(status, code, stderr);
     assert.match(stderr, message);
     assert.equal(stdout, '');

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { chmod, chown, copyFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 import { tarGz } from './archives.ts';
 import { colourImage } from './colour-images.ts';
 import { fakeCloud } from './fake-cloud.ts';
@@ -16,6 +17,7 @@ const otherUid = 65_534;
 /** Builds the release file if its sources have changed. */
 function releaseFile(): { file: string; version: string } {
   const built = spawnSync(process.execPath, [path.join(root, 'tools/release.ts'), 'platform-server'], {
+    env: plainEnvironment(),
     encoding: 'utf8',
   });
   assert.equal(built.status, 0, built.stderr);

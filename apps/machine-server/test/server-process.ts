@@ -6,6 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { FakeCloud } from './fake-cloud.ts';
+import { plainEnvironment } from '@platform/kit/node';
 
 const fromSource = [process.execPath, path.join(import.meta.dirname, '..', 'src', 'main.ts')];
 
@@ -45,7 +46,7 @@ export async function startServer(of: ServerOptions): Promise<ServerProcess> {
   const [program = '', ...args] = await serverCommand(of);
   const child = spawn(program, args, {
     cwd: folder,
-    env: { ...process.env, ...of.env },
+    env: plainEnvironment({ ...of.env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { isAlive, processStartTime } from '@platform/kit/node';
+import { plainEnvironment, isAlive, processStartTime } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { QueueServer } from './queue-server.ts';
 
@@ -17,7 +17,7 @@ test('kill −9: the next start ends the orphan, clears up and runs the job agai
   const start = () =>
     spawn(process.execPath, [program], {
       stdio: 'inherit',
-      env: { ...process.env, TEST_URL: url, TEST_FOLDER: folder.path },
+      env: plainEnvironment({ TEST_URL: url, TEST_FOLDER: folder.path }),
     });
   const job = server.submit({ arguments: { act: 'hang' } });
   const first = start();

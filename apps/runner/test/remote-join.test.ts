@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { QueueServer } from './queue-server.ts';
 
@@ -18,7 +18,7 @@ test('joins with a token over TLS, and goes on when the server comes back', asyn
   const runner = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', program],
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: tlsFile('cert.pem'), TEST_URL: url, TEST_FOLDER: folder.path },
+    env: plainEnvironment({ NODE_EXTRA_CA_CERTS: tlsFile('cert.pem'), TEST_URL: url, TEST_FOLDER: folder.path }),
     logFile: folder.file('runner.log'),
   });
   try {
@@ -46,7 +46,7 @@ test('without trust in the certificate nothing is sent', async () => {
   const runner = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', program],
-    env: { ...process.env, TEST_URL: await server.start({ tls }), TEST_FOLDER: folder.path },
+    env: plainEnvironment({ TEST_URL: await server.start({ tls }), TEST_FOLDER: folder.path }),
     logFile: folder.file('runner.log'),
   });
   try {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { PlatformError } from '@platform/contract/errors';
 import { Secret } from '@platform/kit';
-import { isAlive, processStartTime, systemClock } from '@platform/kit/node';
+import { plainEnvironment, isAlive, processStartTime, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import { connectBlobs } from '../src/cloud/blobs.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
@@ -331,7 +331,7 @@ test('two jobs at a time: both run, the third waits, and no call for more takes 
 });
 
 test('two jobs at a time that ask for a GPU get one each; the next one gets what came back', async () => {
-  await using s = await stage('key', 5_000, 2, { ...process.env, CUDA_VISIBLE_DEVICES: '4,7' });
+  await using s = await stage('key', 5_000, 2, plainEnvironment({ CUDA_VISIBLE_DEVICES: '4,7' }));
   const limits = { wall_seconds: 60, memory_mib: 512, disk_mib: 64, gpus: 1 };
   const jobs = [1, 2, 3].map(() => s.server.submit({ arguments: { act: 'obey' }, limits }));
   const [first, second, third] = jobs as [QueuedJob, QueuedJob, QueuedJob];

@@ -1,4 +1,5 @@
 /** The program itself: killed while a script runs, started where there is no bubblewrap, run by a user who is not root. */
+import { plainEnvironment } from '@platform/kit/node';
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +34,7 @@ function start(url: string, folder: string, env: Record<string, string> = {}): R
   const child = spawn(process.execPath, args, {
     // A descriptor that whoever starts the runner left open: the root of this computer.
     stdio: ['ignore', 'inherit', 'pipe', openSync('/', 'r')],
-    env: { ...process.env, PLATFORM_RUNNER_TOKEN: 'key-id:key', ...env },
+    env: plainEnvironment({ PLATFORM_RUNNER_TOKEN: 'key-id:key', ...env }),
   });
   let output = '';
   child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));

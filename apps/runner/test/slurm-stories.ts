@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { JobSpec } from '@platform/contract/job';
-import { isAlive, processStartTime, signalGroup } from '@platform/kit/node';
+import { plainEnvironment, isAlive, processStartTime, signalGroup } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
@@ -49,7 +49,7 @@ class Stage implements AsyncDisposable {
       ['--disable-warning=ExperimentalWarning', program, ...this.cluster.flags, ...own, ...more],
       {
         stdio: ['ignore', 'inherit', 'inherit'],
-        env: { ...process.env, TEST_URL: this.#url, TEST_FOLDER: this.#folder.path },
+        env: plainEnvironment({ TEST_URL: this.#url, TEST_FOLDER: this.#folder.path }),
       },
     );
   }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { type TempFolder, tempFolder } from '@platform/kit/testing';
 import { type CloudReady, readyOf } from '../../../e2e/src/cloud-process.ts';
-import { checkout, cleanEnv, dataFolder } from '../../../e2e/src/up-process.ts';
+import { checkout, dataFolder } from '../../../e2e/src/up-process.ts';
 
 export { checkout };
 
@@ -34,7 +34,7 @@ export async function python(
   const { stdout, stderr, exited } = await spawnGroup({
     command: pythonProgram(),
     args: [...args],
-    env: cleanEnv({
+    env: plainEnvironment({
       PYTHONDONTWRITEBYTECODE: '1',
       PYTHONUNBUFFERED: '1',
       PYTHONPATH: path.join(clientFolder, 'src'),
@@ -103,7 +103,7 @@ export class Server implements AsyncDisposable {
     const group = await spawnGroup({
       command: process.execPath,
       args: ['--disable-warning=ExperimentalWarning', main, ...flags, ...this.#flags],
-      env: cleanEnv(),
+      env: plainEnvironment(),
       cwd: checkout,
     });
     this.#group = group;
@@ -144,7 +144,7 @@ export async function startPlace(): Promise<Place> {
       '--folder',
       folder.path,
     ],
-    env: cleanEnv({
+    env: plainEnvironment({
       PLATFORM_URL: ready.url,
       PLATFORM_API_KEY_ID: ready.runner_key_id,
       PLATFORM_API_KEY: ready.runner_key,

@@ -94,26 +94,32 @@ export class PlatformError extends Error {
 }
 
 /**
- * Fills `{name}` from data. Omits a part in square brackets if one of its names has no value.
+ * Fills `{name}` from data. A sentence never ends in two full stops. Omits a part in square brackets if one of its names has no value.
  *
  * @example sentence('There is no dataset[ {datasetId}].', {}) // 'There is no dataset.'
  */
 export function sentence(template: string, data: ErrorData): string {
-  const fill = (text: string): string | undefined => {
-    let complete = true;
-    const filled = text.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const value = data[name];
-      if (value === undefined || value === '') complete = false;
-      return String(value ?? '?');
-    });
-    return complete ? filled : undefined;
-  };
   const parts = template.split(/\[([^\]]*)\]/);
   return parts
-    .map((part, i) =>
-      i % 2 === 1 ? (fill(part) ?? '') : part.replace(/\{(\w+)\}/g, (_, name: string) => String(data[name] ?? '?')),
-    )
+    .map((part, i) => {
+      const isOptional = i % 2 === 1;
+      let isComplete = true;
+      const filled = part.replace(placeholder, (match, name: string, at: number) => {
+        const value = data[name];
+        if (value === undefined || value === '') isComplete = false;
+        return valueBefore(part[at + match.length] ?? parts[i + 1]?.[0], value);
+      });
+      return isOptional && !isComplete ? '' : filled;
+    })
     .join('');
+}
+
+const placeholder = /\{(\w+)\}/g;
+
+/** A value that is a sentence itself ends before the full stop of its row. */
+function valueBefore(next: string | undefined, value: string | number | undefined): string {
+  const text = String(value ?? '?');
+  return next === '.' && text.endsWith('.') ? text.slice(0, -1) : text;
 }
 
 export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(errorTable, text);

@@ -48,6 +48,8 @@ const sentences: [template: string, data: Record<string, string | number>, text:
   ['Port {port} is in use.', {}, 'Port ? is in use.'],
   ['Full[ of {a} and {b}].', { a: 1 }, 'Full.'],
   ['Label "{label}" has {count}.', { label: '{count}', count: 0 }, 'Label "{count}" has 0.'],
+  ['It failed: {problem}.', { problem: 'No room. Delete x.' }, 'It failed: No room. Delete x.'],
+  ['It failed[: {problem}].', { problem: 'No room.' }, 'It failed: No room.'],
   ['It failed[: {problem}].', { problem: '[x] {y}' }, 'It failed: [x] {y}.'],
 ];
 for (const [template, data, text] of sentences)

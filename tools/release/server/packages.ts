@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import type { LockEntry } from './closure.ts';
+import { plainEnvironment } from '../../../packages/kit/src/node/environment.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..', '..');
 
@@ -104,7 +105,7 @@ function run(command: string, args: readonly string[]): string {
   const done = spawnSync(command, args, {
     cwd: root,
     encoding: 'utf8',
-    env: { ...process.env, NODE_NO_WARNINGS: '1' },
+    env: plainEnvironment({ NODE_NO_WARNINGS: '1' }),
   });
   if (done.status === 0) return done.stdout;
   throw new Error(

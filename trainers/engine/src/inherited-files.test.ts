@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { test } from 'node:test';
+import { plainEnvironment } from '@platform/kit/node';
 
 const program = `
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -19,7 +20,7 @@ test('a folder that whoever started the program had left open is closed; the pro
   try {
     const stdio = ['ignore', 'pipe', 'inherit', ...Array.from({ length: 20 }, () => folder)] as const;
     const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program];
-    const done = spawnSync(process.execPath, args, { stdio: [...stdio], encoding: 'utf8' });
+    const done = spawnSync(process.execPath, args, { env: plainEnvironment(), stdio: [...stdio], encoding: 'utf8' });
     assert.equal(done.status, 0);
     const { before, after } = JSON.parse(done.stdout) as Record<'before' | 'after', string[]>;
     assert.deepEqual([before.length, new Set(before), after], [20, new Set(['/usr']), []]);

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { plainEnvironment } from '@platform/kit/node';
 import { jobFiles } from '@platform/contract/job';
 
 export interface Ended {
@@ -24,7 +25,10 @@ export function startTrainer(main: URL, folder: string): Started {
     `--job_file=${path.join(folder, jobFiles.job)}`,
     `--events_file=${path.join(folder, jobFiles.events)}`,
   ];
-  const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'inherit', 'pipe'] });
+  const child = spawn(process.execPath, [program, ...flags], {
+    env: plainEnvironment(),
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
   let stderr = '';
   child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
   const ended = new Promise<Ended>((resolve) => {

@@ -185,7 +185,14 @@ async function applied(
   const { isOnline, facts, desired, target, report, clock, log } = of;
   const { root, credentialsFile, unitFile } = desired;
   const parts = { root, credentialsFile, unitFile, candidate: facts.candidate, target, isOnline };
-  await applySteps(steps, { ...parts, system, clock, log, report: report.step }).catch((error: unknown) => {
+  await applySteps(steps, {
+    ...parts,
+    system,
+    clock,
+    log,
+    report: report.step,
+    note: (text) => report.print(`  ${text}`),
+  }).catch((error: unknown) => {
     if (!(error instanceof StepFailed)) throw error;
     throw new Ended(exitCodes.failed, {
       code: 'INSTALL_FAILED',

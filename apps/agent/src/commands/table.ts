@@ -1,7 +1,7 @@
 import { command, type Command } from './command.ts';
 import { installOptions } from './install-options.ts';
 import { preinstallOptions } from './preinstall-options.ts';
-import { takeOverOptions } from './take-over-options.ts';
+import { migrateBackOptions, takeOverOptions } from './take-over-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
 const programWord = { type: 'rest', words: 'agent|server', description: 'agent or server.' } as const;
@@ -73,6 +73,14 @@ export const commands: readonly Command[] = [
       ...jsonOption,
     },
     load: async () => (await import('./uninstall.ts')).uninstall,
+  }),
+  command({
+    name: 'migrate-back',
+    summary: 'Give the machine back to the agent of another product that was replaced by a migration',
+    about:
+      "Restores the program and the record of the other agent, stops and disables platform-agent and its machine server, then enables and starts the other agent's service. If that does not start, platform-agent runs again. platform-agent stays installed: `uninstall` removes it. Asks first; without a terminal --yes is needed.",
+    table: migrateBackOptions,
+    load: async () => (await import('./migrate-back.ts')).migrateBack,
   }),
   command({
     name: 'status',

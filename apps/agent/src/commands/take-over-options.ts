@@ -1,7 +1,15 @@
-import type { OptionTable, OptionValues } from '@platform/kit/node';
+import { type OptionTable, type OptionValues, runFolder } from '@platform/kit/node';
+import { adminUnits } from '../install/desired.ts';
+import { standardRoot } from '../take-over/moved.ts';
 import { placeOptions } from './run-options.ts';
 
 const flag = (description: string) => ({ type: 'boolean', env: '', description }) as const;
+
+/** Where the files of a take-over are, besides the other agent's folder. */
+const placesOfTakeOver = {
+  unitFolder: { type: 'string', default: adminUnits, description: 'Folder of the units of the administrator.' },
+  memoryFolder: { type: 'string', default: runFolder, description: 'Folder that a reboot empties.' },
+} as const;
 
 /** The options with which the service of the other product starts its agent. */
 export const takeOverOptions = {
@@ -18,7 +26,7 @@ export const takeOverOptions = {
     default: '/etc/viam-defaults.json',
     description: "Manufacturer's defaults of the other agent.",
   },
-  viamDir: { type: 'string', env: '', default: '/opt/viam', description: 'Folder of the other agent.' },
+  viamDir: { type: 'string', env: '', default: standardRoot, description: 'Folder of the other agent.' },
   install: flag('Prepare for the first start, and end.'),
   enableSyscfg: flag('Understood, without effect: the configuration decides.'),
   enableNetworking: flag('Understood, without effect: the configuration decides.'),
@@ -27,14 +35,23 @@ export const takeOverOptions = {
   wait: { type: 'boolean', short: 'w', env: '', description: 'Understood, without effect.' },
   root: { ...placeOptions.root, alias: 'ownRoot' },
   ownConfig: { ...placeOptions.config, short: 'C', env: 'PLATFORM_AGENT_CONFIG' },
-  unitFolder: {
-    type: 'string',
-    default: '/etc/systemd/system',
-    description: 'Folder of the units of the administrator.',
-  },
+  ...placesOfTakeOver,
 } as const satisfies OptionTable;
 
 export type TakeOverOptions = OptionValues<typeof takeOverOptions>;
+
+export const migrateBackOptions = {
+  root: placeOptions.root,
+  viamDir: {
+    type: 'string',
+    env: '',
+    description: 'Folder of the other agent; left out: the one that was replaced.',
+  },
+  ...placesOfTakeOver,
+  yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask.' },
+} as const satisfies OptionTable;
+
+export type MigrateBackOptions = OptionValues<typeof migrateBackOptions>;
 
 const others = /^--?(?:install|enable-syscfg|enable-networking|viam-dir|dev-mode)(?:=|$)/;
 

@@ -1,12 +1,18 @@
 import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { errorText } from '@platform/kit';
+import { runFolder } from '@platform/kit/node';
 import { AgentSilent, controlOf, NoAgentRuns } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
+import { adminUnits } from '../install/desired.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll, type Removed } from '../install/remove.ts';
 import { installedNetworks, type InstalledNetworks } from '../composition/release-networks.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import { system } from '../composition/system.ts';
+import { readMoved, restoredText, restoreOtherAgent, standardRoot, unknownText } from '../take-over/moved.ts';
+import { otherUnit } from '../take-over/other-agent.ts';
+import { startFileIn } from '../take-over/guard.ts';
 import { settlePackageFiles } from '../system/package-files.ts';
 import { installedPackages } from '../system/installed-packages.ts';
 import type { Io } from './command.ts';
@@ -50,6 +56,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, warning, io);
   process.on('SIGHUP', () => {}); // the session of this command may end with its network
 
+  const otherRoot = (await readMoved(root))?.root ?? standardRoot;
   const removed = await removeAll(
     {
       root,
@@ -62,8 +69,24 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
     },
     system,
   );
+  const isOtherBack = await putOtherBack(otherRoot, changes ? path.dirname(changes.unitFile) : adminUnits, removed);
+  if (isOtherBack && usesSystemd) await system.run('systemctl', 'daemon-reload');
   report(removed, given.json, io);
+  if (isOtherBack && !given.json) io.out(`${otherUnit} stays disabled. Start it: systemctl enable --now ${otherUnit}`);
   return removed.left.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+/** Otherwise the other agent's service would install platform-agent again. @returns whether it was restored */
+async function putOtherBack(otherRoot: string, unitFolder: string, { done, left }: Removed): Promise<boolean> {
+  try {
+    const restored = await restoreOtherAgent(otherRoot, { unitFolder, startFile: startFileIn(runFolder) });
+    if (restored.is === 'restored') done.push(restoredText(restored));
+    if (restored.is === 'unknown') left.push(unknownText(restored.link));
+    return restored.is === 'restored';
+  } catch (error) {
+    left.push(`not restored the agent of another product: ${errorText(error)}`);
+    return false;
+  }
 }
 
 function report({ done, left, leftNetworks, leftPackages, isServerNotified }: Removed, isJson: boolean, io: Io): void {

@@ -31,6 +31,8 @@ export interface ApplyParts {
   clock: Clock;
   log: Log;
   report: (text: string) => void;
+  /** Receives what the installation does without. */
+  note: (text: string) => void;
 }
 
 /** A step that failed. Earlier steps are not undone. */
@@ -62,7 +64,7 @@ export async function applySteps(steps: readonly Step[], parts: ApplyParts): Pro
     } catch (error) {
       if (step.do === 'link') {
         // A convenience: image systems have a read-only /usr.
-        parts.report(`go without ${step.file} (${errorText(error)}): the command is ${step.target}`);
+        parts.note(`go without ${step.file} (${errorText(error)}): the command is ${step.target}`);
         continue;
       }
       throw error instanceof StepFailed ? error : new StepFailed(step, errorText(error));

@@ -7,7 +7,8 @@ import type { Places } from './look.ts';
 import type { DesiredInstallation } from './plan.ts';
 import { proxiesOf } from './proxies.ts';
 
-const adminUnits = '/etc/systemd/system';
+/** Folder of the units of the administrator. */
+export const adminUnits = '/etc/systemd/system';
 const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
 
 /** The desired installation according to the command line, before the machine is inspected. */

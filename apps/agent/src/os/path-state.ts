@@ -25,7 +25,8 @@ export async function readPathState(file: string): Promise<PathState> {
 }
 
 export async function restorePathState(file: string, before: PathState): Promise<void> {
-  if (before.kind === 'none') return rm(file, { force: true });
+  // A read-only file system refuses to remove even what does not exist.
+  if (before.kind === 'none') return (await readPathState(file)).kind === 'none' ? undefined : rm(file);
   if (before.kind === 'link') return placeLink(file, before.content);
   await atomicWrite(file, Buffer.from(before.content, 'base64'), { mode: before.mode });
 }

@@ -3,34 +3,68 @@ import { PlatformError } from '@platform/contract/errors';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, type Clock } from '@platform/kit';
 import { thisHost } from '../os/host.ts';
-import { connectCloud } from '../link/cloud.ts';
+import { type Cloud, connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
 import { version } from '../versions/version.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import type { System } from '../os/ports.ts';
+import type { MigrationRequest } from './decision.ts';
 
-/** Reports the failure to the management server, which then stops offering this program. */
-export async function reportFailure(
-  { credentialsText, problem, root }: { credentialsText: string; problem: string; root: string },
-  { system, clock }: { system: System; clock: Clock },
-): Promise<void> {
+interface Of {
+  credentialsText: string;
+  root: string;
+}
+interface Host {
+  system: System;
+  clock: Clock;
+}
+
+async function connect({ credentialsText, root }: Of, { system, clock }: Host): Promise<Cloud> {
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) throw new Error(parsed.problem);
-  const { appAddress, partId } = parsed.value;
   const send = await onceFetch(trustedBy(parsed.value), { root, clock, system });
-  const cloud = connectCloud(connectTransport(appAddress, { clock, fetch: send }), parsed.value, clock, {
-    isReached: new Cell(false),
-  });
+  const transport = connectTransport(parsed.value.appAddress, { clock, fetch: send });
+  return connectCloud(transport, parsed.value, clock, { isReached: new Cell(false) });
+}
+
+const never = new AbortController().signal;
+
+/**
+ * Asks the management server whether it offers this program.
+ *
+ * @param running - version of the other agent: an older server takes the request for one of its checks.
+ * @throws if it cannot be reached
+ */
+export async function askRequest({ running, ...of }: Of & { running: string }, host: Host): Promise<MigrationRequest> {
+  const cloud = await connect(of, host);
+  const { platform, distro } = thisHost();
+  const { migrationRequested } = await cloud.deviceAgentConfig(
+    {
+      id: cloud.partId,
+      hostInfo: { platform, distro: distro() },
+      versionInfo: { agentRunning: running, agentInstalled: version },
+      asksMigration: true,
+    },
+    0,
+    never,
+  );
+  if (migrationRequested === undefined) return 'unknown';
+  return migrationRequested ? 'open' : 'closed';
+}
+
+/** Reports the failure to the management server, which then stops offering this program. */
+export async function reportFailure({ problem, ...of }: Of & { problem: string }, host: Host): Promise<void> {
+  const cloud = await connect(of, host);
   const { code, what, remedy } = new PlatformError('MIGRATION_FAILED', { problem });
   const { platform, distro, tags } = thisHost();
   await cloud.deviceAgentConfig(
     {
-      id: partId,
+      id: cloud.partId,
       hostInfo: { platform, distro: distro(), tags: [...tags] },
       versionInfo: { agentRunning: version },
       report: { platform, conditions: [{ code, severity: Severity.ERROR, message: what, remedy }] },
     },
     0,
-    new AbortController().signal,
+    never,
   );
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { plainEnvironment } from '@platform/kit/node';
 import { PlatformError } from '@platform/contract/errors';
 import { checkout } from '../data-folder.ts';
 
@@ -17,7 +18,11 @@ export async function buildPrograms(version: string | undefined): Promise<string
   for (const program of ['platform-agent', 'platform-server']) {
     const args = [path.join(checkout, 'tools', 'release.ts'), program, '--platform', 'all'];
     if (version !== undefined) args.push('--release-version', version);
-    const child = spawn(process.execPath, args, { cwd: checkout, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, args, {
+      env: plainEnvironment(),
+      cwd: checkout,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
     if (code === 2)
       throw new PlatformError('INVALID_ARGUMENT', {

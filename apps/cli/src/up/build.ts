@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { plainEnvironment } from '@platform/kit/node';
 import { readArchive, type ReleaseFile } from '../archive.ts';
 import { checkout } from '../data-folder.ts';
 
@@ -17,6 +18,7 @@ export async function build(onNote: (note: string) => void): Promise<Built> {
   const archive = readArchive();
   if (archive) return { web: archive.web, releases: archive.releases, agent: archive.agent };
   const child = spawn(process.execPath, [path.join(checkout, 'tools', 'build.ts')], {
+    env: plainEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

@@ -101,14 +101,14 @@ class AgentCheck implements Check {
 export function agentChecks(of: Sources): ReadCheck {
   const { hosts, runs } = of;
   const shared = { ...of, same: unchangedBytes(of.presence) };
-  return (body, { baseUrl, address }) => {
+  return (body, { baseUrl, address, cameBy }) => {
     const asked = fromBinary(DeviceAgentConfigRequestSchema, body);
-    if (asked.id === '' || asked.report || asked.uninstalled) return undefined;
+    if (asked.id === '' || asked.report || asked.uninstalled || asked.asksMigration) return undefined;
     return {
       check: new AgentCheck(shared, askOf(asked, asked.id, baseUrl), asked),
-      isKnown: hosts.isKnown(asked.id, asked),
+      isKnown: hosts.isKnown(asked.id, asked, cameBy),
       note: () => runs.noteCheck(runCheckOf(asked, asked.id, address)),
-      save: () => hosts.save(asked.id, asked),
+      save: () => hosts.save(asked.id, asked, cameBy),
     };
   };
 }

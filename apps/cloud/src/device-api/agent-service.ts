@@ -18,12 +18,13 @@ import { runIdOf } from '../machines/store/part-runs.ts';
 import { saveUninstalled } from '../machines/store/machines.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import { longPoll } from '../rpc/long-poll.ts';
-import { baseUrlOf, clientAddressKey } from '../wire/base-url.ts';
+import { baseUrlOf, cameByOf, clientAddressKey } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import type { AgentAnswers } from './agent-answers.ts';
 import type { PersonalAnswers } from './personal-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
+import { readPartSources } from './store/part-sources.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
 export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
@@ -42,8 +43,14 @@ export const runCheckOf = (request: DeviceAgentConfigRequest, partId: string, ad
   partId,
   runId: runIdOf(request.runId),
   uptimeMs: request.agentUptime && durationMs(request.agentUptime),
+  isOther: productOf(request.hostInfo?.tags ?? []) !== 'platform',
   address,
 });
+
+async function isMigrating(db: Database, partId: string): Promise<boolean> {
+  const [source] = await readPartSources(db, [partId]);
+  return source?.isMigrating === true;
+}
 
 type AgentDeps = {
   db: Database;
@@ -70,12 +77,13 @@ export const agentRoutes =
           await saveUninstalled(db, partId, clock.wall());
           return {};
         }
+        if (request.asksMigration) return { migrationRequested: await isMigrating(db, partId) };
         presence.touch(partId);
         const run = runCheckOf(request, partId, context.values.get(clientAddressKey));
         runs.noteCheck(run);
-        await hosts.save(partId, request);
+        await hosts.save(partId, request, cameByOf(context));
         // The status is that of the first computer of a shared part.
-        const isSecond = runs.isSecond(partId, run.runId);
+        const isSecond = run.isOther ? runs.isOtherSecond(partId) : runs.isSecond(partId, run.runId);
         if (request.report && !isSecond) presence.reported(partId);
         const ask = askOf(request, partId, baseUrlOf(deps, context));
         const { knownFingerprint, wait } = request;

@@ -1,3 +1,5 @@
+import type { CameBy } from '../wire/base-url.ts';
+
 /** State of the response to a check. */
 export type Present = {
   /** Fingerprint of the response; equal fingerprints mean equal responses. */
@@ -35,4 +37,7 @@ export type NewCheck = {
 };
 
 /** Parses a message; undefined: not a check, or a check that needs the full RPC. */
-export type ReadCheck = (body: Uint8Array, from: { baseUrl: string; address: string }) => NewCheck | undefined;
+export type ReadCheck = (
+  body: Uint8Array,
+  from: { baseUrl: string; address: string; cameBy: CameBy },
+) => NewCheck | undefined;

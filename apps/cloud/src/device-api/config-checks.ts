@@ -203,7 +203,8 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   ]);
   const read = ({ path, body, host, isSecure, address }: CheckRequest): NewCheck | undefined => {
     try {
-      return readers.get(path)?.(body, { baseUrl: baseUrl(deps.addresses, { host, isSecure }), address });
+      const cameBy = { host, isSecure };
+      return readers.get(path)?.(body, { baseUrl: baseUrl(deps.addresses, cameBy), address, cameBy });
     } catch {
       return undefined;
     }

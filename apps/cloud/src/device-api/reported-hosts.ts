@@ -8,6 +8,7 @@ import type { Clock } from '@platform/kit';
 import type { Database } from '../database/database.ts';
 import type { PartRuns } from '../machines/part-runs.ts';
 import { runIdOf } from '../machines/store/part-runs.ts';
+import type { CameBy } from '../wire/base-url.ts';
 import { boundedReport } from './rules/reported-network.ts';
 import { reportFacts } from '../machines/rules/report-facts.ts';
 import { type NewSamples, saveSamples } from '../machines/store/samples.ts';
@@ -25,8 +26,8 @@ type KnownHost = { text: string; before: string | undefined; at: number; isOther
 /** Facts that machines report about their host with each check. Only changes are stored, and samples. */
 export type ReportedHosts = {
   /** Whether the check's facts about its host are known, and it carries no samples. */
-  isKnown(partId: string, request: DeviceAgentConfigRequest): boolean;
-  save(partId: string, request: DeviceAgentConfigRequest): Promise<void>;
+  isKnown(partId: string, request: DeviceAgentConfigRequest, cameBy: CameBy): boolean;
+  save(partId: string, request: DeviceAgentConfigRequest, cameBy: CameBy): Promise<void>;
   /** Records the revision that the part was sent. Other products' agents report none: their next check confirms it. */
   sent(partId: string, revision: number): void;
 };
@@ -35,7 +36,7 @@ export type ReportedHosts = {
 export function reportedHosts(
   db: Database,
   sourceOf: (partId: string) => Promise<PartSource | undefined>,
-  { runs, clock }: { runs: Pick<PartRuns, 'isSecond' | 'noteReport'>; clock: Pick<Clock, 'now'> },
+  { runs, clock }: { runs: Pick<PartRuns, 'isSecond' | 'isOtherSecond' | 'noteReport'>; clock: Pick<Clock, 'now'> },
 ): ReportedHosts {
   const known = new LRUCache<string, KnownHost>({ max: 200_000 });
   // Most machines report the same text.
@@ -43,14 +44,16 @@ export function reportedHosts(
   const write = batchWriter((reports: readonly NewReport[]) => saveReports(db, reports));
   const writeSamples = batchWriter((batches: readonly NewSamples[]) => saveSamples(db, batches));
   const revisions = new LRUCache<string, number>({ max: 200_000 });
-  const hostOf = (partId: string, request: DeviceAgentConfigRequest): JsonObject => {
-    const revision = isOther(request) ? revisions.get(partId) : undefined;
-    return { ...factsOf(request), ...(revision !== undefined && { revision }) };
+  const hostOf = (partId: string, request: DeviceAgentConfigRequest, { host, isSecure }: CameBy): JsonObject => {
+    if (!isOther(request)) return factsOf(request);
+    const revision = revisions.get(partId);
+    const server_url = `${isSecure ? 'https' : 'http'}://${host}`;
+    return { ...factsOf(request), server_url, ...(revision !== undefined && { revision }) };
   };
-  const textOf = (partId: string, request: DeviceAgentConfigRequest): string =>
-    interned(JSON.stringify(hostOf(partId, request)));
-  const isSecond = (partId: string, { runId }: DeviceAgentConfigRequest): boolean =>
-    runs.isSecond(partId, runIdOf(runId));
+  const textOf = (partId: string, request: DeviceAgentConfigRequest, cameBy: CameBy): string =>
+    interned(JSON.stringify(hostOf(partId, request, cameBy)));
+  const isSecond = (partId: string, request: DeviceAgentConfigRequest): boolean =>
+    isOther(request) ? runs.isOtherSecond(partId) : runs.isSecond(partId, runIdOf(request.runId));
   const isKnownText = (partId: string, text: string, request: DeviceAgentConfigRequest): boolean => {
     const found = known.get(partId);
     if (found?.text === text) return true;
@@ -61,15 +64,15 @@ export function reportedHosts(
     if (report) runs.noteReport({ partId, runId: runIdOf(runId), ...placeOf(boundedReport(report)) });
   };
   return {
-    isKnown: (partId, request) =>
-      !request.samples && (isSecond(partId, request) || isKnownText(partId, textOf(partId, request), request)),
+    isKnown: (partId, request, cameBy) =>
+      !request.samples && (isSecond(partId, request) || isKnownText(partId, textOf(partId, request, cameBy), request)),
     sent: (partId, revision) => void revisions.set(partId, revision),
-    async save(partId, request) {
+    async save(partId, request, cameBy) {
       if (request.samples) await writeSamples({ partId, batch: request.samples });
       // The status of a shared part is that of its first computer, and does not alternate.
       if (isSecond(partId, request)) return noteReport(partId, request);
-      const host = hostOf(partId, request);
-      const text = textOf(partId, request);
+      const host = hostOf(partId, request, cameBy);
+      const text = interned(JSON.stringify(host));
       if (isKnownText(partId, text, request) && !request.report) return;
       const before = known.get(partId)?.text;
       // After a restart of the server the cache is empty, but most facts are stored.

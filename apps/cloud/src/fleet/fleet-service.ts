@@ -15,7 +15,14 @@ import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../m
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { sharedIdentities } from '../machines/shared-identities.ts';
 import { machinePage, namedMachinePage } from '../machines/store/machine-lists.ts';
-import { clearQuarantine, findPart, requestMigration, requestSystemUpgrade } from '../machines/store/machines.ts';
+import { unprovenUrl } from '../machines/rules/other-agent.ts';
+import {
+  clearQuarantine,
+  findPart,
+  type PartRow,
+  requestMigration,
+  requestSystemUpgrade,
+} from '../machines/store/machines.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
@@ -182,12 +189,7 @@ const operationHandlers = (deps: FleetDeps) => {
     async migrateMachine({ id }, context) {
       const caller = callerOf(context);
       const part = await operatedMainPart(db, caller, id);
-      const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name: part.machineName, problem });
-      if (!hasOtherAgent(part))
-        throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
-      const { platform } = machineFacts(part);
-      const version = await offeredVersion(releases, platform);
-      if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
+      const version = await migrationVersion(releases, part);
       await audited(deps, caller, async (trx, record) => {
         await requestMigration(trx, part.id);
         await record(
@@ -210,6 +212,21 @@ const operationHandlers = (deps: FleetDeps) => {
     },
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
+
+/** @throws PlatformError MIGRATION_REFUSED, MIGRATION_WITHOUT_TLS: it could not succeed */
+async function migrationVersion(releases: FleetDeps['releases'], part: PartRow): Promise<string> {
+  const { machineName: name } = part;
+  const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name, problem });
+  if (!hasOtherAgent(part)) throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
+  const url = unprovenUrl(part.host ?? {});
+  if (url !== undefined) throw new PlatformError('MIGRATION_WITHOUT_TLS', { name, url });
+  const { platform } = machineFacts(part);
+  if (platform?.startsWith('linux/') === false)
+    throw refuse(`platform-agent replaces agents on Linux only, and it runs ${platform}`);
+  const version = await offeredVersion(releases, platform);
+  if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
+  return version;
+}
 
 const usageHandlers = (deps: FleetDeps) => {
   const { db, usage } = deps;

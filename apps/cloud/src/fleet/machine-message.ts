@@ -15,14 +15,20 @@ import type { JsonObject } from '../database/schema.ts';
 import { type ConfigFacts, deriveConfigStatus } from '../machines/rules/config-status.ts';
 import { hasOtherAgent, machineFacts, reportOf } from '../machines/rules/machine-facts.ts';
 import { isUninstalled } from '../machines/rules/online.ts';
-import { migrationCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
+import { migrationCondition, noReleaseCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
 import { repeatedLinesCondition } from '../machines/rules/repeated-lines.ts';
 import { isRestartWaiting } from '../machines/rules/restart-request.ts';
-import { type Sharing, sharedIdentityMessage, sharingCondition } from '../machines/rules/shared-identity.ts';
+import {
+  bothAgentsCondition,
+  type PartSharing,
+  sharedIdentityMessage,
+  sharingCondition,
+} from '../machines/rules/shared-identity.ts';
 import type { PartRow } from '../machines/store/machines.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
-import { parseDesiredVersion } from '../releases/rules/update-info.ts';
+import { desiredProgramsOf } from '../releases/rules/desired-programs.ts';
+import { parseDesiredVersion, releaseName } from '../releases/rules/update-info.ts';
 
 type ReportInit = MessageInitShape<typeof AgentReportSchema>;
 
@@ -32,11 +38,11 @@ const onlineStates = {
   'awaiting setup': OnlineState.AWAITING_SETUP,
 } as const;
 
-/** @param of - `config`: the newest one, which the server checks for problems; `sharing`: the computers that share it. */
+/** @param of - `config`: the newest one, which the server checks for problems; `sharing`: who shares it. */
 export async function machineMessage(
   deps: Pick<FleetDeps, 'presence' | 'releases' | 'clock' | 'revisionOfContent'>,
   part: PartRow,
-  { config, sharing }: { config?: JsonObject | undefined; sharing?: Sharing | undefined } = {},
+  { config, sharing }: { config?: JsonObject | undefined; sharing?: PartSharing | undefined } = {},
 ): Promise<MessageInitShape<typeof MachineSchema>> {
   const { presence, releases, clock } = deps;
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
@@ -64,9 +70,11 @@ export async function machineMessage(
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
     ...openRequests(part, clock.wall()),
     hasOtherAgent: hasOther,
-    ...(sharing && { sharedIdentity: sharedIdentityMessage(sharing) }),
+    ...(sharing?.computers && { sharedIdentity: sharedIdentityMessage(sharing.computers) }),
     conditions: [
-      ...(sharing ? [sharingCondition(sharing, part.machineName)] : []),
+      ...(sharing?.computers ? [sharingCondition(sharing.computers, part.machineName)] : []),
+      ...(sharing?.bothAgents ? [bothAgentsCondition(sharing.bothAgents)] : []),
+      ...(hasOther ? await offerConditions(releases, config, platform) : []),
       ...versionConditions(problems),
       ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
       ...(moving ? [moving] : []),
@@ -103,6 +111,17 @@ const versionConditions = (problems: readonly Problem[]) =>
       message: `${path} ${message}`,
       remedy,
     }));
+
+/** @param config - undefined: not read, as in lists. */
+async function offerConditions(releases: ReleaseCache, config: JsonObject | undefined, platform: string | undefined) {
+  if (!config) return [];
+  const offers = await Promise.all(
+    desiredProgramsOf(config).map(({ program, desired }) =>
+      releases.resolve(releaseName(program, 'reference'), desired, platform),
+    ),
+  );
+  return offers.some(({ is }) => is === 'release' || is === 'file') ? [] : [noReleaseCondition()];
+}
 
 const movingCondition = async (releases: ReleaseCache, { migrationRequestedOn, host }: PartRow, platform?: string) =>
   migrationRequestedOn !== null && host

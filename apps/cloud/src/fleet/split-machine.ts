@@ -29,7 +29,7 @@ export const splitHandlers = (deps: FleetDeps) => {
       const machine = await operatedMachine(db, caller, id, requireMachineOwner);
       requireOwner(caller, machine.orgId);
       const part = await operatedMainPart(db, caller, machine.id);
-      const sharing = (await sharedIdentities(deps, [part.id])).get(part.id);
+      const sharing = (await sharedIdentities(deps, [part.id])).get(part.id)?.computers;
       if (!sharing) throw new PlatformError('IDENTITY_NOT_SHARED', { name: machine.name, minutes: sharedMinutes });
       const last = lastRun(sharing);
       const made = await audited(deps, caller, async (trx, record) => {

@@ -12,6 +12,7 @@ import {
   type RunCheck,
   storedRun,
 } from './rules/run-memory.ts';
+import { isOtherRun, otherRunId } from './rules/other-agent-run.ts';
 import type { StoredRun } from './rules/shared-identity.ts';
 import { readReportRuns, readRuns, saveRuns } from './store/part-runs.ts';
 
@@ -30,6 +31,8 @@ export type PartRuns = {
   }): void;
   /** Whether the part is shared and another run is the first one: its status is shown, not this one's. */
   isSecond(partId: string, runId: string | undefined): boolean;
+  /** Whether an agent of ours checks in beside that of another product: its status is shown. */
+  isOtherSecond(partId: string): boolean;
   /** Whether this run has to send its report again, because the stored one is of another run. */
   wantsReport(partId: string, runId: string | undefined): boolean;
   flush(): Promise<void>;
@@ -58,9 +61,17 @@ export function partRuns(of: Deps): PartRuns & { done: Promise<void> } {
   });
   const isSecond = (partId: string, runId: string | undefined): boolean =>
     runId !== undefined && isSecondRun(entries.get(partId)?.runs ?? [], runId, clock.now());
+  const otherRunOf = ({ partId, isOther, uptimeMs }: RunCheck): string | undefined =>
+    isOther && uptimeMs !== undefined
+      ? otherRunId(
+          clock.wall() - uptimeMs,
+          (entries.get(partId)?.runs ?? []).map(({ id }) => id),
+        )
+      : undefined;
   return {
     noteCheck(check) {
-      const { partId, runId } = check;
+      const { partId } = check;
+      const runId = check.runId ?? otherRunOf(check);
       if (runId !== undefined && noteRunCheck(entryOf(partId), runId, clock.now(), check)) pending.add(partId);
     },
     noteReport({ partId, runId, hostname, linkAddresses }) {
@@ -71,6 +82,8 @@ export function partRuns(of: Deps): PartRuns & { done: Promise<void> } {
       Object.assign(noted, { hostname, linkAddresses });
     },
     isSecond,
+    isOtherSecond: (partId) =>
+      (entries.get(partId)?.runs ?? []).some(({ id }) => isOtherRun(id) && isSecond(partId, id)),
     wantsReport(partId, runId) {
       const entry = entries.get(partId);
       const found = entry?.runs.find(({ id }) => id === runId);

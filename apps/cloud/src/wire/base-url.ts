@@ -73,14 +73,11 @@ export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { hos
   return base;
 }
 
-export const baseUrlOf = (
-  deps: { addresses: Addresses },
-  { url, values }: Pick<HandlerContext, 'url' | 'values'>,
-): string =>
-  baseUrl(
-    deps.addresses,
-    values.get(cameByKey) ?? { host: URL.parse(url)?.host ?? '', isSecure: url.startsWith('https:') },
-  );
+export const baseUrlOf = (deps: { addresses: Addresses }, context: Pick<HandlerContext, 'url' | 'values'>): string =>
+  baseUrl(deps.addresses, cameByOf(context));
+
+export const cameByOf = ({ url, values }: Pick<HandlerContext, 'url' | 'values'>): CameBy =>
+  values.get(cameByKey) ?? { host: URL.parse(url)?.host ?? '', isSecure: url.startsWith('https:') };
 
 /** URL of this server for the client of a plain HTTP request. */
 export const baseUrlFor = ({ addresses: known }: { addresses: Addresses }, request: Request): string =>

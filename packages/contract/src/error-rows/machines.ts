@@ -98,10 +98,34 @@ export const machinesErrors = {
     remedy:
       'Check that the machine runs the agent of another product and that a platform-agent is published for its platform. Otherwise install the agent as described in docs/install.md.',
   },
+  MIGRATION_WITHOUT_TLS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Machine {name} cannot be moved to platform-agent: it reaches this server at {url}, without TLS. platform-agent would not trust the release keys from there.',
+    remedy:
+      'Give the server a certificate, and write its https URL as app_address into the credentials of the other agent on the machine. Or install platform-agent there with --trusted-root: docs/install.md.',
+  },
+  OTHER_AGENT_NO_RELEASE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'No version of its own programs is published here for the agent of another product on this machine. It keeps what it has, and may log errors at each check, about every 5 s.',
+    remedy:
+      'Publish viam-agent and viam-server for its platform, pin them by URL in the configuration, or move the machine: platform machine migrate NAME. See docs/versions.md.',
+  },
+  AGENTS_BOTH_RUN: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Two agents run with the credentials of this machine: platform-agent on {ours}, and the agent of another product at {other}. Each starts a machine server. The status shown is that of platform-agent.',
+    remedy:
+      'Keep one. On the machine, `systemctl disable --now viam-agent` keeps platform-agent, and `platform-agent migrate-back` keeps the other one. This condition ends {minutes} minutes later.',
+  },
   MIGRATION_FAILED: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'The platform-agent could not replace the other agent: {problem}. The other agent runs again.',
+    message: 'The platform-agent could not replace the other agent and restores it: {problem}.',
     remedy: 'Remove the cause, then start the migration again: platform machine migrate NAME.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -4,6 +4,7 @@ export { isCertificateCode } from './tls/certificate-error.ts';
 export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
 export type { TrustedAuthority } from './tls/trusting-fetch.ts';
 export { fetchUnverified } from './tls/verified-fetch.ts';
+export { plainEnvironment, type Environment } from './environment.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { readPem, readPemSync, readStdin, readText, readTextSync } from './text-file.ts';
 export { isCopiedMark, markFolder } from './folder-mark.ts';

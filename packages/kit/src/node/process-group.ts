@@ -4,11 +4,12 @@ import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { systemClock } from './clock.ts';
+import { plainEnvironment } from './environment.ts';
 
 export interface SpawnOptions {
   command: string;
   args?: readonly string[];
-  /** The whole environment of the child; default: the environment of this process. */
+  /** The whole environment of the child; default: `plainEnvironment()`. */
   env?: Record<string, string | undefined>;
   cwd?: string;
   uid?: number;
@@ -62,7 +63,7 @@ export async function spawnGroup(of: SpawnOptions): Promise<ProcessGroup> {
         of.outputs?.stdout ?? output(of.stdoutFile ?? of.logFile),
         of.outputs?.stderr ?? output(of.stderrFile ?? of.logFile),
       ],
-      ...(of.env && { env: of.env }),
+      env: of.env ?? plainEnvironment(),
       ...(of.cwd !== undefined && { cwd: of.cwd }),
       ...(of.uid !== undefined && { uid: of.uid }),
       ...(of.gid !== undefined && { gid: of.gid }),

@@ -3,6 +3,7 @@ import type { Log } from '@platform/kit';
 import { noSupervisor, type Supervisor } from '../supervisor.ts';
 import { datagramsTo } from './libc.ts';
 import { forgetStarts } from '../starts-file.ts';
+import { plainEnvironment } from '@platform/kit/node';
 
 /**
  * systemd, if it started this process as a unit of Type=notify; otherwise `noSupervisor`.
@@ -37,7 +38,7 @@ export async function linuxSupervisor(env: Record<string, string | undefined>, l
 function byProgram(address: string, log: Log): (state: string) => boolean {
   return (state) => {
     const child = spawn('systemd-notify', state.split('\n'), {
-      env: { ...process.env, NOTIFY_SOCKET: address },
+      env: plainEnvironment({ NOTIFY_SOCKET: address }),
       stdio: 'ignore',
     });
     child.on('error', (error) => log.warn('systemd was not notified', { state, error }));

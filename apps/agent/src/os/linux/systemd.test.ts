@@ -61,6 +61,7 @@ test('an environment is written so that systemd reads it back, and holds nothing
     SYSTEMD_EXEC_PID: '1',
     BUN_OPTIONS: '--inspect',
     LD_PRELOAD: 'x.so',
+    PLATFORM_API_KEY: 'set for a command',
   };
   assert.deepEqual(Object.keys(childEnvironment(ours)), ['PATH', 'HTTPS_PROXY', 'TWO', 'not a name']);
 });

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { isProvenUrl } from '@platform/contract/proven-url';
 import type { Clock, Log } from '@platform/kit';
 import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 import { EqualVersionError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
@@ -176,7 +177,7 @@ async function startingRoot(
     }
   }
   // With a known hash, any source is safe. Without one, only a server with a proven identity is trusted.
-  if (!floor && !isProvenAddress(appAddress)) throw new PlatformError('TRUSTED_ROOT_MISSING', { url: appAddress });
+  if (!floor && !isProvenUrl(appAddress)) throw new PlatformError('TRUSTED_ROOT_MISSING', { url: appAddress });
   const name = `${floor?.root.version ?? 1}.root.json`;
   const bytes = await fetched(name, limits.root);
   if (!bytes) {
@@ -191,12 +192,6 @@ async function startingRoot(
   await disk.write(local('root'), bytes);
   if (!floor) log.info('trusting the release keys of this server from now on', { sha256: hashOf(bytes) });
   return { store, bytes };
-}
-
-/** https, or this host. */
-function isProvenAddress(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 async function loadTimestamp(store: TrustedMetadataStore, disk: Disk, bytes: Buffer): Promise<void> {

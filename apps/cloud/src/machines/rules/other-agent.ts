@@ -7,6 +7,9 @@ import {
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
+import { PlatformError } from '@platform/contract/errors';
+import { isProvenUrl } from '@platform/contract/proven-url';
+
 type Host = { readonly [key: string]: unknown };
 
 const slices = [
@@ -53,6 +56,18 @@ export function otherAgentReport(
     })),
     conditions: left?.conditions.filter(({ code }) => code === 'MIGRATION_FAILED') ?? [],
   };
+}
+
+/** The condition while nothing is published that the other agent could run. */
+export function noReleaseCondition() {
+  const { code, what, remedy } = new PlatformError('OTHER_AGENT_NO_RELEASE');
+  return { code, severity: Severity.NOTE, message: what, remedy };
+}
+
+/** The URL by which the other agent reaches this server if ours could not trust its release keys there. */
+export function unprovenUrl(host: Host): string | undefined {
+  const url = host['server_url'];
+  return typeof url === 'string' && URL.canParse(url) && !isProvenUrl(url) ? url : undefined;
 }
 
 /** The condition after a requested migration if the other agent has downloaded our file and still runs. */

@@ -8,6 +8,8 @@ export type RunCheck = {
   /** Undefined: the agent is older. Nothing is claimed about it. */
   runId: string | undefined;
   uptimeMs: number | undefined;
+  /** The check is one of another product's agent, which names no run. */
+  isOther?: boolean;
   /** IP address of the client. */
   address: string;
 };

@@ -1,6 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { isOtherRun } from './other-agent-run.ts';
 import { type AgentRun, runLifeMs, sharingRuns } from './sharing-runs.ts';
 
 /** A run with its times as ages in ms: they hold for every clock. */
@@ -14,23 +15,38 @@ export type StoredRun = Omit<AgentRun, 'firstSeen' | 'lastSent' | 'returnedOn'> 
 /** A split whose new machine no device has become yet. */
 export type OpenSplit = { partId: string; runId: Buffer; newPartId: string; machineId: string; name: string };
 
+/** An agent of ours and one of another product that both check in for a part. */
+export type BothAgents = { ours: AgentRun; other: AgentRun };
+
+/** Who shares a part; undefined: none does. */
+export type PartSharing = { computers: Sharing | undefined; bothAgents: BothAgents | undefined };
+
 /** The computers that share a part. Times are ms since 1970. */
 export type Sharing = { runs: readonly [AgentRun, AgentRun, ...AgentRun[]]; split: OpenSplit | undefined };
 
 export const sharedMinutes = runLifeMs / 60_000;
 
 /** @param now - ms since 1970. @returns undefined: it is not shared, as far as the runs show. */
-export function sharingOf(runs: readonly StoredRun[], split: OpenSplit | undefined, now: number): Sharing | undefined {
-  const found = sharingRuns(
-    runs.map(({ firstAgo, sentAgo, returnedAgo, ...run }) => ({
-      ...run,
-      firstSeen: now - firstAgo,
-      lastSent: now - sentAgo,
-      returnedOn: returnedAgo === null ? undefined : now - returnedAgo,
-    })),
+export function sharingOf(
+  stored: readonly StoredRun[],
+  split: OpenSplit | undefined,
+  now: number,
+): PartSharing | undefined {
+  const runs = stored.map(({ firstAgo, sentAgo, returnedAgo, ...run }) => ({
+    ...run,
+    firstSeen: now - firstAgo,
+    lastSent: now - sentAgo,
+    returnedOn: returnedAgo === null ? undefined : now - returnedAgo,
+  }));
+  const all = sharingRuns(runs, now);
+  if (!all) return undefined;
+  const computers = sharingRuns(
+    runs.filter(({ id }) => !isOtherRun(id)),
     now,
   );
-  return found && { runs: found, split };
+  const [ours] = all;
+  const other = all.find(({ id }) => isOtherRun(id));
+  return { computers: computers && { runs: computers, split }, bothAgents: other && { ours, other } };
 }
 
 /** The computer that a split makes a machine of its own. */
@@ -58,6 +74,16 @@ function placeOf(run: AgentRun): string {
   const own = run.linkAddresses.filter((address) => address.split('/')[0] !== run.address);
   const places = [run.address, ...(own.length > 0 ? [`its own addresses: ${own.join(', ')}`] : [])].filter(Boolean);
   return `${nameOf(run)}${places.length > 0 ? ` (${places.join('; ')})` : ''}`;
+}
+
+export function bothAgentsCondition({ ours, other }: BothAgents) {
+  const { code, what, remedy } = new PlatformError('AGENTS_BOTH_RUN', {
+    ours: placeOf(ours),
+    other: other.address || 'an unknown address',
+    minutes: sharedMinutes,
+  });
+  const since = timestampFromMs(Math.round(Math.max(ours.firstSeen, other.firstSeen)));
+  return { code, severity: Severity.ERROR, message: what, remedy, since };
 }
 
 export function sharingCondition(sharing: Sharing, name: string) {

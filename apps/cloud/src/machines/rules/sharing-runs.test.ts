@@ -1,6 +1,7 @@
 // When two runs of an agent are two computers, and when they are one that was restarted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isOtherRun, otherRunId } from './other-agent-run.ts';
 import { type AgentRun, newTimes, noteSent, type RunTimes, runLifeMs, sentAt, sharingRuns } from './sharing-runs.ts';
 
 /** A check as the network delivers it, in seconds: the run, when it arrives, and the uptime of its agent when it was sent. */
@@ -66,6 +67,40 @@ const never: Readonly<Record<string, readonly Delivered[]>> = {
     agent('c', 1_010, 2_000),
   ),
 };
+/** A start of another product's agent at that second. */
+const other = (start: number): string => otherRunId(1_000_000 + start * 1000, []);
+
+test('agents of two products that go on beside each other are found; ours is the first', () => {
+  const both = byArrival(agent(other(0), 0, 900, 5), agent('a', 300, 900));
+  assert.equal(sharedAfter(both), `a ${other(0)}`);
+  assert.equal(sharedAfter(byArrival(agent('a', 0, 900), agent(other(300), 300, 900, 5))), `a ${other(300)}`);
+});
+
+test("a migration, one that failed and was repeated, and a way back are not two agents; one's starts neither", () => {
+  const rows: (readonly Delivered[])[] = [
+    byArrival(agent(other(0), 0, 300, 5), agent('a', 303, 900)),
+    byArrival(
+      agent(other(0), 0, 100, 5),
+      agent('a', 103, 130, 5),
+      agent(other(140), 140, 200, 5),
+      agent('b', 205, 900, 5),
+    ),
+    byArrival(agent('a', 0, 300), agent(other(303), 303, 900, 5)),
+    // Two servers that know one run by two starts.
+    byArrival(agent(other(0), 0, 900, 10), agent(other(40), 5, 900, 10)),
+  ];
+  for (const checks of rows)
+    for (let end = 1; end <= checks.length; end++) assert.equal(sharedAfter(checks.slice(0, end)), '');
+});
+
+test('a check belongs to the run that started at about the same time', () => {
+  const id = otherRunId(1_000_000, []);
+  assert.equal(otherRunId(1_020_000, ['x', id]), id);
+  assert.notEqual(otherRunId(1_040_000, ['x', id]), id);
+  assert.deepEqual([isOtherRun(id), isOtherRun(Buffer.alloc(16, 1).toString('base64url'))], [true, false]);
+  assert.equal(Buffer.from(id, 'base64url').length, 16);
+});
+
 for (const [name, checks] of Object.entries(never))
   test(`not shared: ${name}`, () => {
     for (let end = 1; end <= checks.length; end++) assert.equal(sharedAfter(checks.slice(0, end)), '');

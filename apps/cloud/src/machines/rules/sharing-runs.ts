@@ -1,3 +1,5 @@
+import { isOtherRun } from './other-agent-run.ts';
+
 /** A run of the agent of a part, as its checks show it. Times are ms of one clock. */
 export type AgentRun = {
   /** 16 bytes, base64url. */
@@ -73,11 +75,21 @@ export function noteSent(run: AgentRun & { times: RunTimes }, runs: readonly Age
  * that returns, but only one that goes on.
  */
 export function sharingRuns<R extends AgentRun>(runs: readonly R[], now: number): [R, R, ...R[]] | undefined {
-  const live = runs.filter(({ lastSent }) => now - lastSent <= runLifeMs).toSorted((a, b) => a.firstSeen - b.firstSeen);
+  const live = withOneOther(runs.filter(({ lastSent }) => now - lastSent <= runLifeMs)).toSorted(
+    (a, b) => a.firstSeen - b.firstSeen,
+  );
   const isShared = live.some(({ returnedOn, firstSeen }) =>
     live.some((other) => returnedOn !== undefined && other.firstSeen > firstSeen && other.lastSent > returnedOn),
   );
   // A run that did not go on beside a later one is an earlier start of the same computer.
-  const [first, second, ...more] = live.filter((one) => one.returnedOn !== undefined || one === live.at(-1));
+  const going = live.filter((one) => one.returnedOn !== undefined || one === live.at(-1));
+  // An agent of another product reports least: it is never the first.
+  const [first, second, ...more] = going.toSorted((a, b) => Number(isOtherRun(a.id)) - Number(isOtherRun(b.id)));
   return isShared && first && second ? [first, second, ...more] : undefined;
+}
+
+/** Keeps one run of another product's agent, the newest: servers may know one run by two starts. */
+function withOneOther<R extends AgentRun>(live: readonly R[]): R[] {
+  const last = live.filter(({ id }) => isOtherRun(id)).toSorted((a, b) => b.lastSent - a.lastSent)[0];
+  return live.filter((one) => one === last || !isOtherRun(one.id));
 }
