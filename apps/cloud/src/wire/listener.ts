@@ -8,8 +8,6 @@ import {
   createContextValues,
   type Interceptor,
 } from '@connectrpc/connect';
-import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
@@ -26,6 +24,7 @@ import type { MessageBudget } from './message-budget.ts';
 import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
 import { ownPath, publicNameKey } from './public-name.ts';
+import { isGrpc, refuseConnect, refuseGrpc } from './refusal.ts';
 import type { Listener, Request, Response } from './request.ts';
 import { requestIdHeader } from './request-ids.ts';
 import type { ValueRate } from './value-rate.ts';
@@ -181,29 +180,6 @@ function crossOrigin(request: Request, response: Response): boolean {
   response.writeHead(204);
   response.end();
   return true;
-}
-
-const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
-
-/**
- * gRPC clients require HTTP 200 and the status in one frame that also ends the stream. Otherwise they see no status.
- */
-function refuseGrpc(request: Request, response: Response, error: ConnectError): void {
-  const trailer = new Headers();
-  setTrailerStatus(trailer, error);
-  const headers = { 'content-type': String(request.headers['content-type']), ...Object.fromEntries(trailer) };
-  const stream = http2Stream(response);
-  if (stream) {
-    stream.respond({ ':status': 200, ...headers }, { endStream: true });
-    return;
-  }
-  response.writeHead(200, headers);
-  response.end();
-}
-
-function refuseConnect(response: Response, error: ConnectError, status = codeToHttpStatus(error.code)): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(errorToJsonBytes(error, undefined));
 }
 
 const noMethod = ({ url = '' }: Request): ConnectError =>
