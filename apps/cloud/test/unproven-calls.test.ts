@@ -5,6 +5,9 @@ import http from 'node:http';
 import http2 from 'node:http2';
 import net from 'node:net';
 import test from 'node:test';
+import { sql } from 'kysely';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { systemClock } from '@platform/kit/node';
 import { testServer, type TestServer } from './server.ts';
 
 /** 24 at once. */
@@ -129,4 +132,25 @@ test('streams that are reset count, and their connection is closed before all of
   const refused = await ask(on, outsider, '/livez').catch(() => undefined);
   assert.ok(refused === undefined || refused.status === 429);
   assert.equal(on.server.unhandled.count, 0);
+});
+
+test('while the look-ups of callers without credentials hang, calls with a token reach the database', async () => {
+  await using on = await testServer();
+  const fleet = await on.client(FleetService);
+  await fleet.listMachines({ organizationId: on.orgId });
+  const locking = await on.db.startTransaction().execute();
+  await sql`lock table sign_in_link in access exclusive mode`.execute(locking);
+  const hanging = Array.from({ length: 40 }, () => ask(on, outsider, '/sign-in?token=x'));
+  const waiting = async (): Promise<number> => {
+    const { rows } = await sql<{
+      n: number;
+    }>`select count(*)::integer as n from pg_stat_activity where wait_event_type = 'Lock'`.execute(on.db);
+    return rows[0]?.n ?? 0;
+  };
+  while ((await waiting()) < 4) await systemClock.sleep(10);
+  const listed = await fleet.listMachines({ organizationId: on.orgId });
+  assert.deepEqual(listed.machines, []);
+  assert.equal(await waiting(), 4);
+  await locking.rollback().execute();
+  for (const { status } of await Promise.all(hanging)) assert.equal(status, 401);
 });
