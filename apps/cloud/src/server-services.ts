@@ -29,7 +29,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
-import { installScripts } from './releases/install-script.ts';
+import { InstallScripts } from './releases/install-script.ts';
 import { releaseCache } from './releases/release-cache.ts';
 import { keepFresh } from './releases/tuf-repository.ts';
 import { startRetention } from './retention/start.ts';
@@ -101,7 +101,7 @@ export function startServices(
     ...health,
     certificateProblems: () => health.certificate().problems.map(({ text }) => text),
     unknownCodes: new UnknownCodes(),
-    installScripts: installScripts(database.unprovenDb, machines.changes),
+    installScripts: new InstallScripts(database.unprovenDb, machines.changes),
     revisionOfContent: batchLoader((contents) => findRevisionsOf(db, contents)),
     version,
   };

@@ -47,9 +47,9 @@ type Checks = { database: Check; blobs: Check; disk: Check };
  */
 export function readiness(deps: ReadinessDeps): { read: () => Promise<Readiness>; done: Promise<void> } {
   const { clock, stop, certificate } = deps;
-  const storage = everyMs(() => checkStorage(deps), clock, filesEveryMs);
+  const storage = new StorageCheck(deps);
   const check = async (): Promise<Checks> => {
-    const [isAnswering, [blobs, disk]] = await Promise.all([deps.isAnswering(answerMs), storage()]);
+    const [isAnswering, [blobs, disk]] = await Promise.all([deps.isAnswering(answerMs), storage.read()]);
     return { database: isAnswering ? fine : { problem: 'does not answer' }, blobs, disk };
   };
   const first = Promise.withResolvers<void>();
@@ -118,21 +118,26 @@ export function roomOf({ bsize, bavail, blocks, files, ffree }: FileSystem): Che
   return { note };
 }
 
-/**
- * @returns the result of a check that began less than `ms` ago, or begins one. While one hangs, no second one begins.
- */
-function everyMs(check: () => Promise<[Check, Check]>, clock: Clock, ms: number): () => Promise<[Check, Check]> {
-  const state: { running: Promise<[Check, Check]> | undefined; began: number } = { running: undefined, began: 0 };
-  const isOver = { is: true };
-  return () => {
-    if (!state.running || (isOver.is && clock.now() - state.began >= ms)) {
-      isOver.is = false;
-      const running = check().finally(() => (isOver.is = true));
-      Object.assign(state, { running, began: clock.now() });
-      return inTime(running, clock, [late, late]);
+/** The last check of files and disk, for a time. While one hangs, no second one begins. */
+class StorageCheck {
+  readonly #deps: ReadinessDeps;
+  #running: Promise<[Check, Check]> | undefined;
+  #isRunning = false;
+  #began = 0;
+
+  constructor(deps: ReadinessDeps) {
+    this.#deps = deps;
+  }
+
+  read(): Promise<[Check, Check]> {
+    const { clock } = this.#deps;
+    if (!this.#running || (!this.#isRunning && clock.now() - this.#began >= filesEveryMs)) {
+      this.#began = clock.now();
+      this.#isRunning = true;
+      this.#running = checkStorage(this.#deps).finally(() => (this.#isRunning = false));
     }
-    return inTime(state.running, clock, [late, late]);
-  };
+    return inTime(this.#running, clock, [late, late]);
+  }
 }
 
 async function inTime<T>(work: Promise<T>, clock: Clock, otherwise: T): Promise<T> {

@@ -59,46 +59,51 @@ async function readPublished(db: Database): Promise<Published> {
 /** Scripts in memory. Without --public-url, a script contains the host of its request, which the client invents. */
 const mostScripts = 64;
 
-/** The script for these values, rendered once until a release or document is published. */
-export type InstallScripts = (
-  of: Pick<InstallerValues, 'url' | 'authority' | 'action'> & { isSecure: boolean },
-) => Promise<string>;
+type ScriptValues = Pick<InstallerValues, 'url' | 'authority' | 'action'> & { isSecure: boolean };
 
-export function installScripts(db: Database, changes: Pick<Changes, 'subscribe'>): InstallScripts {
-  const scripts = new LRUCache<string, string>({ max: mostScripts });
-  const state: { published: Promise<Published> | undefined } = { published: undefined };
-  changes.subscribe((kind) => {
-    if (kind !== undefined && kind !== 'release') return;
-    state.published = undefined;
-    scripts.clear();
-  });
-  const read = (): Promise<Published> => {
-    if (state.published) return state.published;
-    const reading = readPublished(db);
-    state.published = reading;
-    reading.catch(() => {
-      if (state.published === reading) state.published = undefined;
+/** The scripts, rendered once until a release or document is published. */
+export class InstallScripts {
+  readonly #db: Database;
+  readonly #scripts = new LRUCache<string, string>({ max: mostScripts });
+  #published: Promise<Published> | undefined;
+
+  constructor(db: Database, changes: Pick<Changes, 'subscribe'>) {
+    this.#db = db;
+    changes.subscribe((kind) => {
+      if (kind !== undefined && kind !== 'release') return;
+      this.#published = undefined;
+      this.#scripts.clear();
     });
-    return reading;
-  };
-  return async ({ isSecure, ...values }) => {
+  }
+
+  async render({ isSecure, ...values }: ScriptValues): Promise<string> {
     const key = JSON.stringify([isSecure, values.url, values.action, values.authority]);
-    const found = scripts.get(key);
+    const found = this.#scripts.get(key);
     if (found !== undefined) return found;
-    const reading = read();
+    const reading = this.#read();
     const { template, ...published } = await reading;
     // The URL may be https although the script was requested by plain http, where an attacker can change it.
     const agents = isSecure ? published.agents : [];
     const text = renderInstaller(template, { ...published, ...values, agents });
     // Published since: the next request reads again.
-    if (state.published === reading) scripts.set(key, text);
+    if (this.#published === reading) this.#scripts.set(key, text);
     return text;
-  };
+  }
+
+  #read(): Promise<Published> {
+    if (this.#published) return this.#published;
+    const reading = readPublished(this.#db);
+    this.#published = reading;
+    reading.catch(() => {
+      if (this.#published === reading) this.#published = undefined;
+    });
+    return reading;
+  }
 }
 
 /** GET /install.sh and /uninstall.sh: public. Secrets come from the machine's environment. */
 export const installRoutes = (deps: {
-  installScripts: InstallScripts;
+  installScripts: Pick<InstallScripts, 'render'>;
   addresses: Addresses;
   authority: () => Authority;
 }): Route[] =>
@@ -106,7 +111,7 @@ export const installRoutes = (deps: {
     methods: ['GET', 'HEAD'],
     path: new RegExp(`^/${action}\\.sh$`),
     async answer({ request, response }) {
-      const text = await deps.installScripts({
+      const text = await deps.installScripts.render({
         url: baseUrlFor(deps, request),
         isSecure: deps.addresses.cameBy(request).isSecure,
         authority: authorityPem(deps.authority()) ?? '',
