@@ -13,7 +13,7 @@ import { lostLinkMs } from '../../apps/agent/src/os/linux/radio-links.ts';
 import { samplePeriodMs } from '../../apps/agent/src/samples/take-samples.ts';
 import { answerValidMs } from '../../apps/agent/src/server/watch.ts';
 import { validIntervals } from '../../apps/cloud/src/backup/rules/next-backup.ts';
-import { answerMs } from '../../apps/cloud/src/health/readiness.ts';
+import { answerMs, checkHoldsMs, databaseEveryMs, filesEveryMs } from '../../apps/cloud/src/health/readiness.ts';
 import { checkInterval, onlineForMs } from '../../apps/cloud/src/machines/rules/online.ts';
 import { repeatedQuietMs } from '../../apps/cloud/src/machines/rules/repeated-lines.ts';
 import { runLifeMs } from '../../apps/cloud/src/machines/rules/sharing-runs.ts';
@@ -263,26 +263,26 @@ const ofServer: readonly MeasuredValue[] = [
   {
     value: 'Database',
     source: 'a statement over a connection of its own',
-    measured: 'at each call of `/readyz` and `GetHealth`',
-    validFor: seconds(answerMs),
+    measured: `every ${seconds(databaseEveryMs)}, and answered within ${seconds(answerMs)}`,
+    validFor: seconds(checkHoldsMs),
     afterwards: '`unavailable`, `database: does not answer`',
     test: ['apps/cloud/test/database-hang.test.ts', 'not ready, and back by itself: '],
   },
   {
     value: 'Files (blobs): can be written',
     source: 'a file that is written and removed; the mark of the folder',
-    measured: 'at each call of `/readyz` and `GetHealth`',
-    validFor: seconds(answerMs),
+    measured: `every ${seconds(filesEveryMs)}, and answered within ${seconds(answerMs)}`,
+    validFor: seconds(checkHoldsMs),
     afterwards: '`unavailable`, `blobs: cannot be written`, or `did not answer`',
     test: [
       'apps/cloud/test/readiness.test.ts',
-      'files and disk that do not answer are a problem within 1.5 s, and well again with their next answer',
+      'files and disk that do not answer for 1.5 s are a problem, and well again with their next answer',
     ],
   },
   {
     value: 'Files (blobs): are those of this installation',
     source: 'the mark of the folder',
-    measured: 'at the start, at each file that is stored, at each call of `/readyz`',
+    measured: 'at the start, at each file that is stored, with each check of the files',
     validFor: 'that one use',
     afterwards: '`BLOBS_NOT_MOUNTED`; no file is taken',
     test: [
@@ -293,12 +293,12 @@ const ofServer: readonly MeasuredValue[] = [
   {
     value: 'Disk of the server',
     source: 'the file system of the data folder',
-    measured: 'at each call of `/readyz` and `GetHealth`',
-    validFor: seconds(answerMs),
+    measured: `every ${seconds(filesEveryMs)}, and answered within ${seconds(answerMs)}`,
+    validFor: seconds(checkHoldsMs),
     afterwards: '`unavailable`, `disk: did not answer`',
     test: [
       'apps/cloud/test/readiness.test.ts',
-      'files and disk that do not answer are a problem within 1.5 s, and well again with their next answer',
+      'files and disk that do not answer for 1.5 s are a problem, and well again with their next answer',
     ],
   },
   {

@@ -1,5 +1,6 @@
 import { dataDownloads } from './data/data-downloads.ts';
 import { sequenceExportDownloads } from './data/sequence-export-downloads.ts';
+import type { Database } from './database/database.ts';
 import { machineConfigRoutes } from './fleet/machine-config-download.ts';
 import { setUpCodeRoutes } from './fleet/set-up-codes.ts';
 import { healthRoutes } from './health/health-pages.ts';
@@ -27,23 +28,26 @@ export type HttpDeps = Parameters<typeof healthRoutes>[0] &
   Parameters<typeof packageDownloads>[0] &
   Parameters<typeof packageUploads>[0] &
   Parameters<typeof dataDownloads>[0] &
-  Parameters<typeof sequenceExportDownloads>[0];
+  Parameters<typeof sequenceExportDownloads>[0] & { unprovenDb: Database };
 
 /** All HTTP routes except RPC; the web app's route matches all remaining paths. */
-export const httpRoutes = (deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
-  ...healthRoutes(deps),
-  ...metricsRoutes(deps),
-  ...signInRoutes(deps),
-  ...machineConfigRoutes(deps),
-  ...setUpCodeRoutes(deps),
-  ...authorityRoutes(deps),
-  ...installRoutes(deps),
-  ...releaseFileRoutes(deps),
-  ...tufRoutes(deps),
-  ...blobRoutes(deps, of.blobLimitBytes),
-  packageDownloads(deps),
-  packageUploads(deps),
-  dataDownloads(deps),
-  sequenceExportDownloads(deps),
-  ...webRoutes(of.webFolder),
-];
+export function httpRoutes(deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] {
+  const unproven = { ...deps, db: deps.unprovenDb };
+  return [
+    ...healthRoutes(deps),
+    ...metricsRoutes(deps),
+    ...signInRoutes(unproven),
+    ...machineConfigRoutes(deps),
+    ...setUpCodeRoutes(unproven),
+    ...authorityRoutes(deps),
+    ...installRoutes(deps),
+    ...releaseFileRoutes(unproven),
+    ...tufRoutes(unproven),
+    ...blobRoutes(deps, of.blobLimitBytes),
+    packageDownloads(deps),
+    packageUploads(deps),
+    dataDownloads(deps),
+    sequenceExportDownloads(deps),
+    ...webRoutes(of.webFolder),
+  ];
+}

@@ -28,7 +28,15 @@ const table = {
     type: 'number',
     default: usualLimits.ofAddress,
     min: 1,
-    description: 'Connections of one address (IPv6: of a /64) at once whose callers have not proved who they are.',
+    description:
+      'Connections of one address (IPv6: of a /64, twice as many of a /56, four times of a /48) at once whose callers have not proved who they are.',
+  },
+  unprovenCallsPerS: {
+    type: 'number',
+    default: 50,
+    min: 0,
+    description:
+      'Calls and pages a second of one address (IPv6: of a /64, twice as many of a /56, four times of a /48) without valid credentials, twelve times as many at once; four times as many where a caller is known. 0: no limit.',
   },
   tlsCert: { type: 'string', description: 'File with the TLS certificate (PEM). TLS is spoken on the same port then.' },
   tlsKey: { type: 'string', description: 'File with the key of the TLS certificate (PEM).' },

@@ -29,6 +29,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { CloudOptions } from './options.ts';
 import { steadyTime } from './process/steady-time.ts';
 import { latestVersion } from './registry/store/registry.ts';
+import { InstallScripts } from './releases/install-script.ts';
 import { releaseCache } from './releases/release-cache.ts';
 import { keepFresh } from './releases/tuf-repository.ts';
 import { startRetention } from './retention/start.ts';
@@ -76,7 +77,7 @@ export function startServices(
   const failed = failedSignIns({ db, clock, log }, stop);
   stopping.defer(() => failed.done);
   const signIn = authentication(
-    { db, changes: machines.changes, clock, onFailed: failed.note },
+    { ...database, changes: machines.changes, clock, onFailed: failed.note },
     data.secrets.signingKey,
   );
   const deps: Services['deps'] = {
@@ -100,6 +101,7 @@ export function startServices(
     ...health,
     certificateProblems: () => health.certificate().problems.map(({ text }) => text),
     unknownCodes: new UnknownCodes(),
+    installScripts: new InstallScripts(database.unprovenDb, machines.changes),
     revisionOfContent: batchLoader((contents) => findRevisionsOf(db, contents)),
     version,
   };
@@ -120,11 +122,13 @@ function measuredHealth(
   stopping.defer(() => backups.done);
   const certificate = () => certificateNow(identity, addresses, clock);
   const withBackups = () => withNotice(certificate(), backups.problem());
+  const checked = readiness({ ...data, ...database, certificate: withBackups, clock, log, stop });
+  stopping.defer(() => checked.done);
   return {
     backups,
     certificate,
     certificateEnds: () => identity.now().pair?.certificate.validUntil,
-    readiness: readiness({ ...data, ...database, certificate: withBackups, clock, stop }),
+    readiness: checked.read,
   };
 }
 
@@ -167,11 +171,17 @@ function machineState({
 
 /** @param onFailed - called with each failed sign-in. */
 function authentication(
-  of: { db: Database; changes: Changes; clock: Clock; onFailed: ReturnType<typeof failedSignIns>['note'] },
+  of: {
+    db: Database;
+    unprovenDb: Database;
+    changes: Changes;
+    clock: Clock;
+    onFailed: ReturnType<typeof failedSignIns>['note'];
+  },
   signingKey: Parameters<typeof tokens>[0],
 ): Services['signIn'] {
-  const { db, changes, clock, onFailed } = of;
-  const known = identities({ db, changes, clock, scriptOf: (keyId) => findScriptKey(db, keyId) });
+  const { db, unprovenDb, changes, clock, onFailed } = of;
+  const known = identities({ db: unprovenDb, changes, clock, scriptOf: (keyId) => findScriptKey(unprovenDb, keyId) });
   const signer = tokens(signingKey);
   const attemptOf = (jobId: string, attempt: number) => findAttempt(db, jobId, attempt, clock.wall());
   return {

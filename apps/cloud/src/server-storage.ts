@@ -45,6 +45,8 @@ export type DataFolder = {
 /** The database, which only this server may use. */
 export type ServerDatabase = {
   db: Database;
+  /** A pool of its own for callers that are not authenticated yet, so that they cannot take all connections. */
+  unprovenDb: Database;
   connection: Connection;
   isAnswering: Exclusive['isAnswering'];
   notifications: Notifications;
@@ -52,6 +54,8 @@ export type ServerDatabase = {
 };
 
 const databaseName = 'platform';
+/** Sign-ins are looked up in batches, so few connections serve a whole fleet. */
+const unprovenMax = 4;
 
 /**
  * @param started - closes what is opened here.
@@ -117,6 +121,8 @@ export async function openServerDatabase(
   if (of.data.isCopy) await acceptCopy(connection, of.data, log);
   const { db, pool: opened, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
+  const unproven = openDatabase(connection, log, { max: unprovenMax, limits: limitsOf(options), right: exclusive });
+  started.defer(unproven.close);
   await createFirstRun(db, { ...of.data, orgName: options.orgName });
   await requireOwnBlobs(db, {
     folder: path.join(dataFolder, blobsFolder),
@@ -127,7 +133,7 @@ export async function openServerDatabase(
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
   const pool = (): PoolState => ({ open: opened.totalCount, idle: opened.idleCount, waiting: opened.waitingCount });
-  return { db, connection, isAnswering: exclusive.isAnswering, notifications, pool };
+  return { db, unprovenDb: unproven.db, connection, isAnswering: exclusive.isAnswering, notifications, pool };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };

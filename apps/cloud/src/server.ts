@@ -31,6 +31,7 @@ import { mostConnections, openPort } from './wire/mux.ts';
 import { openPorts, type Ports } from './wire/ports.ts';
 import type { Listener, Request } from './wire/request.ts';
 import { type RequestIds, requestIds } from './wire/request-ids.ts';
+import { unprovenCalls } from './wire/unproven-calls.ts';
 import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
@@ -188,7 +189,13 @@ function requestHandlers(
   const check = configChecks({ ...deps, ...signIn, held });
   const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
   const limits = { ...usualLimits, most: mostConnections(), ofAddress: options.connectionsPerAddress };
-  const entrance = openEntrance(visitors(limits, clock, log), isProxy);
+  const calls = unprovenCalls(options.unprovenCallsPerS, clock);
+  const entrance = openEntrance(visitors(limits, clock, log), {
+    isTrusted: isProxy,
+    calls,
+    signedSubject: (authorization) =>
+      authorization.startsWith('Bearer ') ? signIn.tokens.signed(authorization.slice(7))?.subject : undefined,
+  });
   const { addresses: known, authenticator, budgets } = deps;
   const { prove } = entrance;
   const pages = httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import test from 'node:test';
+import { systemClock } from '@platform/kit/node';
 import { testServer } from './server.ts';
 
 const get = (url: string, host: string) =>
@@ -29,4 +30,26 @@ test('/install.sh and /uninstall.sh: public, with the URL by which they were req
     if (status === 200) assert.ok(body.includes(`server_url='${on.url}'\n`), host);
     else assert.ok(status >= 400 && !body.includes('#!/bin/sh'), host);
   }
+});
+
+test('/install.sh is read from the database once per change, whatever host is named', async () => {
+  await using on = await testServer();
+  const channelsAt = async (host: string): Promise<string> =>
+    /^channels='([^']*)'$/m.exec((await get(`${on.url}/install.sh`, host)).body)?.[1] ?? 'none';
+  assert.equal(await channelsAt('machines.example'), '');
+  const sha256 = Buffer.alloc(32, 1);
+  await on.db
+    .insertInto('release')
+    .values({ name: 'platform-agent', version: '1.2.3', platform: 'linux/amd64', sha256, sizeBytes: 1, target: null })
+    .execute();
+  await on.db
+    .insertInto('releaseChannel')
+    .values({ name: 'platform-agent', channel: 'stable', version: '1.2.3' })
+    .execute();
+  // Nothing notified the server of these rows.
+  assert.equal(await channelsAt('machines.example'), '');
+  assert.equal(await channelsAt('other.example'), '');
+  await on.db.insertInto('change').values({ kind: 'release', key: 'platform-agent' }).execute();
+  while ((await channelsAt('machines.example')) === '') await systemClock.sleep(10);
+  assert.equal(await channelsAt('other.example'), 'stable 1.2.3');
 });

@@ -13,6 +13,7 @@ import test from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { trustedProxies } from '../src/wire/addresses.ts';
 import { openEntrance } from '../src/wire/entrance.ts';
+import { unprovenCalls } from '../src/wire/unproven-calls.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { visitors } from '../src/wire/visitors.ts';
 import { testLog, testUnhandled } from './database.ts';
@@ -77,7 +78,11 @@ for (const [limit, slowest] of [
         cert: await readFile(path.join(folder, 'cert.pem'), 'utf8'),
         key: await readFile(path.join(folder, 'key.pem'), 'utf8'),
       },
-      entrance: openEntrance(all, trustedProxies(undefined)),
+      entrance: openEntrance(all, {
+        isTrusted: trustedProxies(undefined),
+        calls: unprovenCalls(0, systemClock),
+        signedSubject: () => undefined,
+      }),
       clock: systemClock,
       log: testLog,
       unhandled: testUnhandled,

@@ -1,11 +1,10 @@
-import type { Log } from '@platform/kit';
 import { mayReadMetrics } from '../access/rules/permissions.ts';
 import { type Exchange, type Route, sendText } from '../wire/exchange.ts';
 import { isFromThisHost } from '../wire/this-host.ts';
 import { linesOf, type Readiness } from './readiness.ts';
 
 /** /livez and /healthz: the process responds. /readyz: it works, in one word; more for those who may know it. */
-export function healthRoutes({ readiness, log }: { readiness: () => Promise<Readiness>; log: Log }): Route[] {
+export function healthRoutes({ readiness }: { readiness: () => Promise<Readiness> }): Route[] {
   return [
     {
       methods: ['GET', 'HEAD'],
@@ -19,7 +18,6 @@ export function healthRoutes({ readiness, log }: { readiness: () => Promise<Read
         const found = await readiness();
         const { word } = found;
         const lines = linesOf(found);
-        if (word === 'unavailable') log.warn('not ready', { checks: lines });
         const shown = (await mayReadDetails(exchange)) ? [word, ...lines] : [word];
         const isReady = word === 'ok' || word === 'degraded';
         sendText(exchange.response, isReady ? 200 : 503, `${shown.join('\n')}\n`, { 'cache-control': 'no-store' });

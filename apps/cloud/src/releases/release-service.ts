@@ -143,7 +143,8 @@ const publicationCalls = (deps: ReleaseDeps) => {
         const names = new Set([...programNames, ...releases.map(({ name }) => name)]);
         await record(
           { orgId: null, action: 'sign releases', subject, details },
-          ...[...names].map((name) => ['release', name] as const),
+          // The documents alone may be new.
+          ...[...names, 'documents'].map((name) => ['release', name] as const),
         );
       });
       const baseUrl = baseUrlOf(deps, context);

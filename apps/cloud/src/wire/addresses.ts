@@ -44,18 +44,35 @@ export function clientAddress(peer: string, forwardedFor: string | undefined, is
 
 const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '');
 
-/** Key of the per-address limits: an IPv4 address, or the /64 network of an IPv6 host. */
-export function addressGroup(address: string): string {
+/** Sizes of the IPv6 networks that are limited together: a link, a home, a site. */
+const prefixes = [64, 56, 48] as const;
+
+/**
+ * Keys of the limits of an address, narrowest first: an IPv4 address, or the /64, /56 and /48 networks of an IPv6 host.
+ * A home has the 256 networks of a /56, so a limit for each /64 alone would be 256 limits.
+ */
+export function networksOf(address: string): readonly string[] {
   const plain = unmapped(address);
-  if (net.isIP(plain) !== 6) return plain;
+  if (net.isIP(plain) !== 6) return [plain];
   const [head = '', tail] = plain.split('%')[0]?.split('::') ?? [];
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
   // A dotted IPv4 ending fills two of the eight groups.
   const groups = left.length + right.length + (plain.includes('.') ? 1 : 0);
   const all = tail === undefined ? left : [...left, ...Array.from({ length: 8 - groups }, () => '0'), ...right];
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  const numbers = all.slice(0, 4).map((group) => Number.parseInt(group, 16));
+  return prefixes.map((bits) => {
+    const kept = numbers.slice(0, Math.ceil(bits / 16));
+    if (bits % 16 !== 0) kept[kept.length - 1] = (kept.at(-1) ?? 0) & 0xff00;
+    return `${kept.map((group) => group.toString(16)).join(':')}::/${bits}`;
+  });
 }
+
+/** The narrowest network of an address: an IPv4 address, or the /64 network of an IPv6 host. */
+export const addressGroup = (address: string): string => networksOf(address)[0] ?? address;
+
+/** Proxies of this host connect from here: a limit for such an address would be one for all of their clients. */
+export const isLoopbackAddress = (address: string): boolean => {
+  const plain = unmapped(address);
+  return plain === '127.0.0.1' || plain === '::1';
+};

@@ -61,8 +61,8 @@ const retrySeconds = '2';
 
 /** @param requestId - of the call that failed. */
 export function toConnectError(error: PlatformError, requestId?: string): ConnectError {
-  const { rpc } = errorTable[error.code];
-  const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS' || error.code === 'BUDGET_EXCEEDED';
+  const { rpc, retry } = errorTable[error.code];
+  const isBusy = rpc === 'unavailable' || (rpc === 'resource_exhausted' && retry === 'later');
   return new ConnectError(
     error.message,
     connectCode[rpc],

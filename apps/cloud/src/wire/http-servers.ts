@@ -51,6 +51,8 @@ export function httpServers(
       sessions.add(session);
       stalled.followSession(session);
       entrance?.follow(session, session.socket);
+      // Before the server's own listener, which calls the handler.
+      session.prependListener('stream', (stream) => entrance?.followStream(stream, session));
       session.once('close', () => sessions.delete(session));
     });
   };
@@ -88,10 +90,17 @@ export function guarded(
     else response.destroy();
   };
   return (request, response) => {
+    const handle = (): void => {
+      try {
+        listener(request, response)?.catch((error: unknown) => failed(error, request, response));
+      } catch (error) {
+        failed(error, request, response);
+      }
+    };
     try {
       stalled.follow(request, response);
-      if (entrance?.admit(request, response) === false) return;
-      listener(request, response)?.catch((error: unknown) => failed(error, request, response));
+      if (entrance) entrance.admit(request, response, handle);
+      else handle();
     } catch (error) {
       failed(error, request, response);
     }

@@ -8,8 +8,6 @@ import {
   createContextValues,
   type Interceptor,
 } from '@connectrpc/connect';
-import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
@@ -26,6 +24,7 @@ import type { MessageBudget } from './message-budget.ts';
 import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
 import { ownPath, publicNameKey } from './public-name.ts';
+import { isGrpc, refuseConnect, refuseGrpc } from './refusal.ts';
 import type { Listener, Request, Response } from './request.ts';
 import { requestIdHeader } from './request-ids.ts';
 import type { ValueRate } from './value-rate.ts';
@@ -186,46 +185,10 @@ function crossOrigin(request: Request, response: Response): boolean {
   return true;
 }
 
-const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
-
-/**
- * gRPC clients require HTTP 200 and the status in one frame that also ends the stream. Otherwise they see no status.
- */
-function refuseGrpc(request: Request, response: Response, error: ConnectError): void {
-  const trailer = new Headers();
-  setTrailerStatus(trailer, error);
-  const headers = { 'content-type': String(request.headers['content-type']), ...Object.fromEntries(trailer) };
-  const stream = http2Stream(response);
-  if (stream) {
-    stream.respond({ ':status': 200, ...headers }, { endStream: true });
-    return;
-  }
-  response.writeHead(200, headers);
-  response.end();
-}
-
 /** Unary calls need no header of the protocol: curl sends the path of a method and JSON. */
 const isConnect = (request: Request): boolean =>
   request.headers['connect-protocol-version'] !== undefined ||
   (request.method === 'POST' && /^\/(?:\w+\.)+\w+\/\w+$/.test(pathOf(request)));
-
-const streamType = /^application\/connect\+(?:json|proto)\b/;
-
-/** A stream has status 200 and ends with a frame that holds the error. */
-function refuseConnect(request: Request, response: Response, error: ConnectError): void {
-  const json = errorToJsonBytes(error, undefined);
-  const [type] = streamType.exec(request.headers['content-type'] ?? '') ?? [];
-  response.writeHead(type === undefined ? codeToHttpStatus(error.code) : 200, {
-    'content-type': type ?? 'application/json',
-  });
-  if (type === undefined) return void response.end(json);
-  const end = Buffer.concat([Buffer.from('{"error":'), json, Buffer.from('}')]);
-  const head = Buffer.alloc(5);
-  head.writeUInt8(endOfStream);
-  head.writeUInt32BE(end.length, 1);
-  response.end(Buffer.concat([head, end]));
-}
-const endOfStream = 0b10;
 
 const noMethod = (request: Request): ConnectError =>
   toConnectError(new PlatformError('UNKNOWN_METHOD', { method: pathOf(request).slice(1, 200) }));

@@ -1,10 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock, Log } from '@platform/kit';
-import { addressGroup } from './addresses.ts';
+import { isLoopbackAddress, networksOf } from './addresses.ts';
 
 /** A connection, or a request through a proxy, and whether its caller is authenticated. */
 export type Visitor = {
+  readonly address: string;
   readonly isProven: boolean;
+  /** ID of the authenticated caller; undefined: unproven. */
+  readonly caller: string | undefined;
   /** The caller is authenticated. */
   prove(callerId: string): void;
   /**
@@ -13,6 +16,8 @@ export type Visitor = {
    */
   busy(isComplete: () => boolean, answer?: SentAnswer): () => void;
   leave(): void;
+  /** Closes the connection or the request. */
+  close(): void;
 };
 
 /** The state of a response to a visitor. */
@@ -26,6 +31,8 @@ export type SentAnswer = {
 export type Visitors = {
   /** @param close - closes the visitor. @returns undefined: a limit is reached. */
   enter(address: string, close: () => void): Visitor | undefined;
+  /** Whether a caller of this address was authenticated within a day. */
+  isKnown(address: string): boolean;
   /** Totals since the start; `open` and `unproven` are current. */
   readonly counts: {
     readonly open: number;
@@ -40,7 +47,7 @@ export type Visitors = {
 export type VisitorLimits = {
   /** Open at the same time, in total. */
   most: number;
-  /** Unproven at the same time, per address. */
+  /** Unproven at the same time, per address or IPv6 /64; twice as many per /56, four times per /48. */
   ofAddress: number;
   /** Total time in which a visitor may be unproven, without the time that the server takes. */
   unprovenMs: number;
@@ -52,6 +59,11 @@ export type VisitorLimits = {
 const keptShare = 1 / 4;
 /** Share of all connections that one caller may hold. */
 const callerShare = 1 / 16;
+/**
+ * Share of all connections that may be unproven from one address with an authenticated caller: the machines of a whole
+ * fleet may be behind it, but another address needs room, too.
+ */
+const knownShare = 1 / 2;
 /**
  * A burst may briefly exceed the limit of its address. After a restart of the server, all machines of a site reconnect
  * at once.
@@ -82,6 +94,7 @@ type Register = {
 
 class Entry implements Visitor {
   readonly address: string;
+  readonly networks: readonly string[];
   readonly close: () => void;
   readonly came: number;
   since: number;
@@ -95,11 +108,12 @@ class Entry implements Visitor {
   constructor(register: Register, address: string, close: () => void) {
     this.#register = register;
     this.address = address;
+    this.networks = networksOf(address);
     this.close = close;
     this.came = register.clock.now();
     this.since = this.came;
     register.unproven.add(this);
-    add(register.ofAddress, address, 1);
+    for (const network of this.networks) add(register.ofAddress, network, 1);
     register.counts.open++;
   }
   get isProven(): boolean {
@@ -123,7 +137,7 @@ class Entry implements Visitor {
     this.caller = callerId;
     this.requests = undefined;
     add(ofCaller, callerId, 1);
-    proven.set(this.address, clock.now());
+    for (const network of this.networks) proven.set(network, clock.now());
     this.#forgetUnproven();
   }
   busy(isComplete: () => boolean, answer?: SentAnswer): () => void {
@@ -144,15 +158,26 @@ class Entry implements Visitor {
     else add(this.#register.ofCaller, this.caller, -1);
   }
   #forgetUnproven(): void {
-    if (this.#register.unproven.delete(this)) add(this.#register.ofAddress, this.address, -1);
+    if (!this.#register.unproven.delete(this)) return;
+    for (const network of this.networks) add(this.#register.ofAddress, network, -1);
   }
 }
 
-function hasRoom({ proven, unproven, limits, ofAddress, clock }: Register, address: string): boolean {
-  const isKnown = clock.now() - (proven.get(address) ?? Number.NEGATIVE_INFINITY) < rememberedMs;
+/** Limit of a network: a wider one has more, but not as many times as it has narrower ones. */
+const times = (level: number): number => 2 ** level;
+
+const isKnownTo = ({ proven, clock }: Register, networks: readonly string[]): boolean =>
+  networks.some((network) => clock.now() - (proven.get(network) ?? Number.NEGATIVE_INFINITY) < rememberedMs);
+
+function hasRoom(register: Register, address: string): boolean {
+  const { unproven, limits, ofAddress } = register;
+  const networks = networksOf(address);
+  const isKnown = isKnownTo(register, networks);
   if (!isKnown && unproven.size >= limits.most * (1 - keptShare)) return false;
-  const isLocal = address === '0:0:0:0::/64' || address.startsWith('127.');
-  return isKnown || isLocal || (ofAddress.get(address) ?? 0) < Math.max(limits.ofAddress, burst.ofAddress);
+  if (isLoopbackAddress(address)) return true;
+  const most = (level: number): number =>
+    isKnown ? limits.most * knownShare : Math.max(limits.ofAddress, burst.ofAddress) * times(level);
+  return networks.every((network, level) => (ofAddress.get(network) ?? 0) < most(level));
 }
 
 /** Calls `end` with each unproven visitor that exceeds a limit. */
@@ -165,8 +190,10 @@ function closeOverdue({ unproven, limits, clock }: Register, end: (entry: Entry,
       continue;
     }
     if (entry.isOurTurn) continue;
-    add(waiting, entry.address, 1);
-    const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
+    for (const network of entry.networks) add(waiting, network, 1);
+    const isBeyond = entry.networks.some(
+      (network, level) => (waiting.get(network) ?? 0) > limits.ofAddress * times(level),
+    );
     if (now - entry.since > limits.unprovenMs) end(entry, 'the client did not authenticate in time');
     // Two rounds passed, so the server has read what it sent.
     else if (isBeyond && entry.isSeen && now - entry.came > burst.ms) end(entry, 'too many of its address');
@@ -190,8 +217,8 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
     get counts() {
       return { ...counts, unproven: unproven.size };
     },
-    enter(of, close) {
-      const address = addressGroup(of);
+    isKnown: (address) => isKnownTo(register, networksOf(address)),
+    enter(address, close) {
       if (!hasRoom(register, address)) {
         counts.refused++;
         log.debug('a connection was refused: too many are unproven', { address });

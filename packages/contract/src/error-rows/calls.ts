@@ -40,6 +40,13 @@ export const callsErrors = {
     remedy:
       'Wait {retryAfterS} s, then repeat the call: the server processed none of it. The operator of the server can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s).',
   },
+  UNPROVEN_CALLS_EXCEEDED: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'The address of this caller exceeded its limit of {limit} calls a second without valid credentials.',
+    remedy:
+      'Wait {retryAfterS} s, then repeat the call: the server processed none of it. Calls with a valid token are not limited by it. The operator of the server can raise the limit (--unproven-calls-per-s).',
+  },
   TOO_MANY_REQUESTS: {
     rpc: 'resource_exhausted',
     retry: 'later',

@@ -9,6 +9,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "MESSAGE_TOO_COMPLEX": ("resource_exhausted", "never", "Split it into several calls."),
     "MESSAGE_TOO_LARGE": ("resource_exhausted", "never", "Send less per call, or upload the file as a stream."),
     "BUDGET_EXCEEDED": ("resource_exhausted", "later", "Wait {retryAfterS} s, then repeat the call: the server processed none of it. The operator of the server can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s)."),
+    "UNPROVEN_CALLS_EXCEEDED": ("resource_exhausted", "later", "Wait {retryAfterS} s, then repeat the call: the server processed none of it. Calls with a valid token are not limited by it. The operator of the server can raise the limit (--unproven-calls-per-s)."),
     "TOO_MANY_REQUESTS": ("resource_exhausted", "later", "Wait a few seconds, then repeat the call."),
     "CALL_TIMED_OUT": ("deadline_exceeded", "later", "Check whether the server completed it. Then repeat it with a longer timeout, or request less per call."),
     "NAME_TAKEN": ("already_exists", "never", "Choose another name."),
