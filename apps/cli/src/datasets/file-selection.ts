@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
-import { baseName } from './annotated.ts';
+import { baseName } from '@platform/dataset-files/file-names';
 
 /** The images that the values of --file select. */
 export interface FileSelection {
