@@ -29,8 +29,8 @@ export function checkImport(plan: ImportPlan, folder: string, choices: ImportCho
   const linesOf = (outcome: string): string =>
     groups
       .filter((group) => group.outcome === outcome)
-      .map(groupLine)
-      .join(' ');
+      .map((group) => groupLine(group).replace(/\.$/, ''))
+      .join('; ');
   if (ledger.counts.invalid > 0 && !choices.skipInvalid)
     throw new PlatformError('IMPORT_INVALID', { count: ledger.counts.invalid, folder, problems: linesOf('invalid') });
   const missing = ledger.missing.length;
@@ -50,6 +50,6 @@ export function checkImport(plan: ImportPlan, folder: string, choices: ImportCho
   if (choices.strict && hasLoss(ledger))
     throw new PlatformError('IMPORT_LOSS', {
       folder,
-      problems: [linesOf('invalid'), linesOf('left out')].filter(Boolean).join(' '),
+      problems: [linesOf('invalid'), linesOf('left out')].filter(Boolean).join('; '),
     });
 }
