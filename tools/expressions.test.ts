@@ -19,8 +19,6 @@ const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '([^ ,:]+):\\S+ \\(([^,()]+), ([^,()]+)\\)': 'a log of apt, written by root',
   },
   'apps/cli/src/datasets/export-lines.ts': { '0+$': 'nine digits' },
-  'apps/cli/src/datasets/read/yolo.ts': { '^\\s*[\'"]?names[\'"]?\\s*:': "a file of the user, on the user's computer" },
-  'apps/cli/src/datasets/write/layouts.ts': { '^[. ]+|[. ]+$': 'a name of a file' },
   'apps/cloud/src/data/rules/manifest.ts': { '0+$': 'nine digits' },
   'apps/cloud/src/organizations/store/first-run.ts': { '^-+|-+$': 'the name of the first organization' },
   'apps/runner/src/executor/kubernetes/in-cluster.ts': { '\\/+$': 'a variable of the cluster' },
@@ -33,6 +31,11 @@ const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'packages/contract/src/machine.ts': { '\\/+$': 'the address of a management server' },
   'packages/kit/src/node/options.ts': { ' (?![^[]*\\])': 'the help of a program' },
+  'packages/dataset-files/src/evidence.ts': {
+    '<\\?[^>]*\\?>|<!--[^]*?-->|<!DOCTYPE[^>[]*(\\[[^\\]]*\\])?[^>]*>': 'the first 4 KiB of a file',
+    '^\\s*[\'"]?names[\'"]?\\s*:': "a file of the user, on the user's computer",
+  },
+  'packages/dataset-files/src/write/layouts.ts': { '^[. ]+|[. ]+$': 'a name of a file' },
   'packages/sandbox/src/build.ts': {
     '^[A-Za-z0-9][A-Za-z0-9._-]* *(\\[[A-Za-z0-9._, -]*\\])? *\\(?[<>=!~0-9A-Za-z.*+, -]*\\)? *(;[^\\u0000-\\u001f]*)?$':
       '500 characters',

@@ -35,9 +35,10 @@ const may: Readonly<Record<string, readonly string[]>> = {
   ...cloudRules,
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', '@platform/sandbox/model-archive', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
-  'apps/web': ['@platform/contract', '@platform/kit', '*'],
+  'apps/web': ['@platform/contract', '@platform/kit', '@platform/dataset-files', '*'],
   'apps/cli/src': [
     '@platform/contract',
+    '@platform/dataset-files',
     '@platform/kit',
     '@platform/releases',
     '@platform/sandbox',
@@ -61,6 +62,8 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '@platform/contract',
     'e2e/src',
   ],
+  'packages/dataset-files/src': ['@platform/contract', '*'],
+  'packages/dataset-files/test': ['@platform/contract', 'packages/dataset-files/src', 'node:', '*'],
   'packages/releases/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'packages/sandbox/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   trainers: [

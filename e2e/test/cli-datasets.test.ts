@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
 import { tempFolder } from '@platform/kit/testing';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { runCli } from '../src/up-process.ts';
 
 type Json = Record<string, unknown>;
@@ -84,7 +84,7 @@ test('the same images again get labels and boxes, and every format comes back as
   await put(place('yolo/labels/d.txt'), '1 0.24 0.24 0.08 0.08\n');
   const planned = await runCli(env, 'dataset', 'upload', 'set', place('yolo'), '--dry-run');
   assert.match(planned.stdout, /^YOLO \(data\.yaml\)\.\n4 images: handle 1 box, lid 2 boxes\.\n/);
-  assert.match(planned.stdout, /Cut 1 box at the edge of the image\.\n/);
+  assert.match(planned.stdout, /\nChanged: 1 annotation, cut at the edge of the image \(labels\/a\.txt: line 2\)\.\n/);
   assert.equal((await json('dataset', 'upload', 'set', place('yolo')))['changed'], 2);
   const again = await json('dataset', 'upload', 'set', place('yolo'));
   assert.deepEqual([again['uploaded'], again['changed'], again['there_already']], [0, 0, 4]);
@@ -105,10 +105,12 @@ test('the same images again get labels and boxes, and every format comes back as
     ['coco', boxesOf],
     ['yolo', boxesOf],
     ['voc', boxesOf],
+    ['cvat', (one: Listed) => [boxesOf(one), labelsOf(one)]],
   ] as const) {
     const target = place('export', format);
     const written = await json<{ notes: string[] }>('dataset', 'export', 'set', target, '--format', format);
-    assert.equal(written.notes.length, format === 'jsonl' ? 0 : 1, written.notes.join());
+    const isWhole = ['jsonl', 'cvat'].includes(format);
+    assert.equal(written.notes.length, isWhole ? 0 : 1, written.notes.join());
     await json('dataset', 'import', `from-${format}`, target, '--create');
     assert.deepEqual(summary(await listed(`from-${format}`), has), summary(before, has), format);
     // An import into the original dataset adds nothing.
@@ -126,4 +128,84 @@ test('the same images again get labels and boxes, and every format comes back as
   assert.equal(missing.code, 2);
   assert.match(missing.stderr, /z\.jpg/);
   assert.ok((await listed('set')).every((one) => !one.labels.includes('lost')));
+});
+
+test('an import accounts for everything before it stores anything, and its exit code says what was left out', async () => {
+  await using folder = await tempFolder();
+  await using cloud = await startCloud();
+  const { url, api_key_id, api_key } = cloud.ready;
+  const env = { PLATFORM_URL: url, PLATFORM_API_KEY_ID: api_key_id, PLATFORM_API_KEY: api_key };
+  const place = (...parts: string[]): string => path.join(folder.path, ...parts);
+  const [first = Buffer.of(), second = Buffer.of()] = await images();
+  const upload = async (name: string, ...args: string[]) =>
+    runCli(env, 'dataset', 'upload', 'set', place(name), ...args);
+  const put = async (files: Record<string, Buffer | string>): Promise<void> => {
+    for (const [target, content] of Object.entries(files)) {
+      await mkdir(path.dirname(place(target)), { recursive: true });
+      await writeFile(place(target), content);
+    }
+  };
+  await put({ 'half/images/a.jpg': first, 'half/labels/a.txt': '0 0.5 0.5 0.2 0.2\n' });
+  const half = await upload('half', '--create');
+  assert.equal(half.code, 1);
+  assert.match(
+    half.stderr,
+    /IMPORT_FORMAT_UNCLEAR: Nothing was uploaded: The folder looks like YOLO: labels\/a\.txt has boxes, but the class/,
+  );
+  assert.match(half.stderr, /--format yolo, --format folders\.$/m);
+
+  await put({
+    'bad/a.jpg': first,
+    'bad/classes.txt': 'cup\n',
+    'bad/a.txt': '0 0.5 0.5 0.2 0.2\n7 1 1 1 1\n9 1 1 1 1\n',
+  });
+  const bad = await upload('bad', '--create');
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /IMPORT_INVALID: Nothing was uploaded: 2 annotations .*class 7 has no name.*a\.txt: line 2.*class 9/);
+  const skipped = await upload('bad', '--skip-invalid', '--dry-run');
+  assert.equal(skipped.code, 9, skipped.stderr);
+
+  const document = {
+    images: Array.from({ length: 8 }, (_, id) => ({ id, file_name: `${id}.jpg` })),
+    annotations: Array.from({ length: 8 }, (_, id) => ({ id, image_id: id, category_id: 1, bbox: [2, 2, 9, 9] })),
+    categories: [{ id: 1, name: 'cup' }],
+  };
+  await put({ 'gone/0.jpg': first, 'gone/1.jpg': 'no image', 'gone/set.json': JSON.stringify(document) });
+  const gone = await upload('gone', '--create');
+  assert.equal(gone.code, 1);
+  assert.match(gone.stderr, /IMPORT_IMAGES_MISSING: Nothing was uploaded: 6 of 7 annotated images are not in .*: 2\.jpg, 3\.jpg/);
+  const strict = await upload('gone', '--allow-missing', '--strict', '--create');
+  assert.equal(strict.code, 1);
+  assert.match(strict.stderr, /IMPORT_LOSS: .*1 file, is text, no image \(1\.jpg\)/);
+  assert.equal((await runCli(env, 'dataset', 'show', 'set')).code, 4, 'nothing was stored so far');
+
+  const done = await upload('gone', '--allow-missing', '--create', '--json');
+  assert.equal(done.code, 9);
+  const { uploaded, ledger } = JSON.parse(done.stdout) as { uploaded: number; ledger: { counts: Json; files: Json[] } };
+  assert.deepEqual([uploaded, ledger.counts], [1, { seen: 8, used: 1, changed: 0, leftOut: 7, invalid: 0 }]);
+  assert.deepEqual(ledger.files, [
+    { path: '0.jpg', use: 'image' },
+    { path: '1.jpg', use: 'left out', reason: 'is text, no image' },
+    { path: 'set.json', use: 'annotations' },
+  ]);
+
+  // An export goes past a stored file of another type.
+  await put({ 'more/heic/b.jpg': second });
+  assert.equal((await upload('more')).code, 0);
+  const broken = Buffer.from('00000018667479706865696300000000', 'hex');
+  const { dataset_id } = JSON.parse(done.stdout) as { dataset_id: string };
+  await clientOf(cloud.ready).dataClient.uploadImages(
+    [{ bytes: broken, fileName: 'photo.jpg', fileExtension: 'jpg' }],
+    {
+      partId: '',
+      datasetIds: [dataset_id],
+    },
+  );
+  const exported = await runCli(env, 'dataset', 'export', 'set', place('out'), '--format', 'coco');
+  assert.equal(exported.code, 0, exported.stderr);
+  assert.match(
+    exported.stdout,
+    /Left out 1 image without a readable size: .*photo\.jpg is a HEIC image: convert it to JPEG\./,
+  );
+  assert.match(await readFile(place('out/_annotations.coco.json'), 'utf8'), /"name":"cup"/);
 });

@@ -241,11 +241,15 @@ async function stopsWaiting({ cli, json, env }: Session): Promise<void> {
   assert.equal((await cli('train', 'get', id)).code, 4);
 }
 
+/** A JPEG file with a header and without an image. */
+const brokenImage = (text: string): Buffer =>
+  Buffer.concat([Buffer.from('ffd8ffc0001108001000100301220002110103110100', 'hex'), Buffer.from(text)]);
+
 async function failsOnBadImages({ cli, folder }: Session): Promise<void> {
   const set = path.join(folder, 'bad');
   for (const label of ['a', 'b']) {
     await mkdir(path.join(set, label), { recursive: true });
-    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), `not an image ${label}${n}`);
+    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), brokenImage(`${label}${n}`));
   }
   assert.equal((await cli('dataset', 'upload', 'bad', set, '--create')).code, 0);
   const submit = ['train', 'submit', '--dataset', 'bad', '--model-name', 'bad', '--model-type', 'single-label'];
@@ -287,7 +291,7 @@ async function showsHostileNames({ cli, json, folder }: Session): Promise<void> 
   // Files keep their original names.
   const set = path.join(folder, 'hostile');
   await mkdir(set);
-  await writeFile(path.join(set, `${name}.jpg`), Buffer.from([0xff, 0xd8, 0xff, 0xe0, 1]));
+  await writeFile(path.join(set, `${name}.jpg`), brokenImage('hostile'));
   await json('dataset', 'upload', 'hostile', set, '--create');
   const listed = await json<{ pictures: { file_name: string }[] }>('dataset', 'pictures', 'hostile');
   assert.equal(listed.pictures[0]?.file_name, `${name}.jpg`, 'programs get the name as it is');

@@ -17,6 +17,7 @@ export const exitCodes = {
   jobCanceled: 6,
   later: 7,
   savedWithWarnings: 8,
+  leftOut: 9,
   stopped: 130,
 } as const;
 
@@ -31,6 +32,7 @@ export const exitCodesHelp = `Exit codes of platform
     6  the training job that was waited for was canceled
     7  the server cannot be reached or is busy: the same command may work later
     8  saved, but a part of it cannot work: see the warnings
+    9  done, but some files, annotations or images were left out: see the lines that say which
   130  stopped by Ctrl-C or a signal
 
 Results go to stdout, everything else to stderr. With --json stdout holds one JSON document

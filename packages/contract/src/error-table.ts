@@ -3,6 +3,7 @@ import { agentLinkErrors } from './error-rows/agent-link.ts';
 import { backupErrors } from './error-rows/backup.ts';
 import { callsErrors } from './error-rows/calls.ts';
 import { dataErrors } from './error-rows/data.ts';
+import { datasetImportErrors } from './error-rows/dataset-import.ts';
 import { hostErrors } from './error-rows/host.ts';
 import { machineServerErrors } from './error-rows/machine-server.ts';
 import { machinesErrors } from './error-rows/machines.ts';
@@ -29,6 +30,7 @@ export const errorTable = {
   ...machineServerErrors,
   ...releasesErrors,
   ...dataErrors,
+  ...datasetImportErrors,
   ...trainingDataErrors,
   ...trainingErrors,
   ...registryErrors,
@@ -48,6 +50,7 @@ export const errorSubjects: readonly { readonly title: string; readonly rows: Re
   { title: 'The machine server and its resources', rows: machineServerErrors },
   { title: 'Releases: publication, signatures, downloads, versions on a machine', rows: releasesErrors },
   { title: 'Data: files, images, sequences, datasets', rows: dataErrors },
+  { title: 'Imports of images, labels and boxes', rows: datasetImportErrors },
   { title: 'What a training job needs from its dataset', rows: trainingDataErrors },
   { title: 'Training jobs, scripts, runners and clusters', rows: trainingErrors },
   { title: 'Models and packages', rows: registryErrors },

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { copyFile, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,8 +10,9 @@ import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { datasetLine, fileNames, imageOf, metadataJson } from '../datasets/export-lines.ts';
-import { imageSize } from '../datasets/image-size.ts';
-import { type ExportedImage, folderOf, type LayoutName, layoutNames, layouts } from '../datasets/write/layouts.ts';
+import { imageHeader } from '@platform/dataset-files/image-header';
+import type { ExportedImage } from '@platform/dataset-files/write/layout';
+import { folderOf, type LayoutName, layoutNames, layouts } from '@platform/dataset-files/write/layouts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
 import { counted, printable } from '../output.ts';
@@ -75,17 +76,28 @@ interface Written {
 
 /** Calls `take` for each image of the dataset, several at a time. */
 async function eachImage(
-  { signal }: CommandWorld,
+  world: CommandWorld,
   { open, datasetId, parallel }: Source,
   take: (metadata: BinaryMetadata) => Promise<void>,
 ): Promise<void> {
   const { count } = await open.client.dataClient.countBinaryData({ datasetId });
+  const found = open.client.dataClient.allBinaryData({ datasetId });
+  await inLanes(world, { waiting: found, count: Number(count), parallel }, async ({ metadata }) => {
+    if (metadata) await take(metadata);
+  });
+}
+
+/** Shows the progress. */
+async function inLanes<T>(
+  { signal }: CommandWorld,
+  { waiting, count, parallel }: { waiting: AsyncIterator<T> | Iterator<T>; count: number; parallel: number },
+  take: (one: T) => Promise<void>,
+): Promise<void> {
   let done = 0;
   const screen = countScreen(process.stderr, 'fetched', count);
-  const found = open.client.dataClient.allBinaryData({ datasetId });
   const lane = async (): Promise<void> => {
-    for (let next = await found.next(); !next.done && !signal.aborted; next = await found.next()) {
-      if (next.value.metadata) await take(next.value.metadata);
+    for (let next = await waiting.next(); !next.done && !signal.aborted; next = await waiting.next()) {
+      await take(next.value);
       screen.show(++done);
     }
   };
@@ -121,17 +133,30 @@ async function exportLines(world: CommandWorld, source: Source, folder: string, 
 async function exportLayout(world: CommandWorld, source: Source, folder: string, format: LayoutName): Promise<Written> {
   const layout = layouts[format];
   const nameOf = fileNames({ isStemUnique: true });
+  const known: (ReturnType<typeof imageOf> & { file: string; metadata: BinaryMetadata })[] = [];
+  for await (const { metadata } of source.open.client.dataClient.allBinaryData({ datasetId: source.datasetId })) {
+    world.signal.throwIfAborted();
+    if (metadata) known.push({ file: nameOf(metadata), ...imageOf(metadata), metadata });
+  }
+  const places = layout.placesOf(known);
   const images: ExportedImage[] = [];
-  await eachImage(world, source, async (metadata) => {
-    const known = { file: nameOf(metadata), ...imageOf(metadata) };
-    const [first = known.file, ...copies] = layout.pathsOf(known).map((place) => path.join(folder, place));
+  const unreadable: string[] = [];
+  const lanes = { waiting: known.values(), count: known.length, parallel: source.parallel };
+  await inLanes(world, lanes, async ({ metadata, ...image }) => {
+    const [first = image.file, ...copies] = (places.get(image.file) ?? []).map((place) => path.join(folder, place));
     await mkdir(path.dirname(first), { recursive: true });
     await fetchImage(source.open, metadata, first, world.signal);
+    const size = format === 'folders' ? { width: 0, height: 0 } : await sizeOf(first);
+    if ('problem' in size) {
+      unreadable.push(`${image.file} ${size.problem}`);
+      return rm(first);
+    }
     for (const copy of copies) {
       await mkdir(path.dirname(copy), { recursive: true });
       await copyFile(first, copy);
     }
-    images.push({ ...known, ...(format === 'folders' ? { width: 0, height: 0 } : await imageSize(first)) });
+    images.push({ ...image, ...size });
+    return undefined;
   });
   const ordered = images.toSorted((a, b) => (a.file < b.file ? -1 : 1));
   for (const [place, text] of layout.textsOf(ordered)) {
@@ -139,8 +164,22 @@ async function exportLayout(world: CommandWorld, source: Source, folder: string,
     await mkdir(path.dirname(target), { recursive: true });
     await atomicWrite(target, text);
   }
-  return { images: images.length, notes: omissions(format, ordered) };
+  return { images: images.length, notes: [...unreadableNotes(unreadable), ...omissions(format, ordered)] };
 }
+
+/** Size of an image, upright. */
+async function sizeOf(file: string): Promise<{ width: number; height: number } | { problem: string }> {
+  const found = imageHeader(await readFile(file), true);
+  if ('header' in found) return found.header.upright;
+  return { problem: 'problem' in found ? found.problem : 'is a broken image' };
+}
+
+const unreadableNotes = (unreadable: readonly string[]): string[] =>
+  unreadable.length === 0
+    ? []
+    : [
+        `Left out ${counted(unreadable.length, 'image')} without a readable size: ${unreadable.toSorted().slice(0, 5).map(printable).join('; ')}${unreadable.length > 5 ? ` and ${unreadable.length - 5} more` : ''}. --format jsonl has all files.`,
+      ];
 
 /** What an export omits, and which other formats include it. */
 function omissions(format: LayoutName, images: readonly ExportedImage[]): string[] {
@@ -151,10 +190,10 @@ function omissions(format: LayoutName, images: readonly ExportedImage[]): string
   const { omits } = layouts[format];
   return [
     omits === 'labels' && labels > 0
-      ? `Left out ${counted(labels, 'label')} of whole images: --format folders or jsonl has them.`
+      ? `Left out ${counted(labels, 'label')} of whole images: --format folders, cvat, labelstudio, sagemaker or jsonl has them.`
       : '',
     omits === 'boxes' && boxes > 0
-      ? `Left out ${counted(boxes, 'box', 'boxes')}: --format coco, yolo, voc or jsonl has them.`
+      ? `Left out ${counted(boxes, 'box', 'boxes')}: --format coco, yolo, voc, cvat, labelstudio, createml, csv, sagemaker or jsonl has them.`
       : '',
     format === 'folders' && renamed.length > 0
       ? `Labels that no folder may be called are written with _: ${renamed.slice(0, 5).map(printable).join(', ')}.`

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ImageUpload } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
-import { nameProblem } from '@platform/contract/names';
-import { errorText } from '@platform/kit';
-import { readText } from '@platform/kit/node';
 import type { Command } from 'commander';
+import { hasLoss } from '@platform/dataset-files/ledger';
+import { type ImportFormat, importFormats } from '@platform/dataset-files/formats';
+import { type ImportPlan, type PlannedImage, planImport, tagsOf } from '@platform/dataset-files/plan';
+import { planLines } from '@platform/dataset-files/summary';
 import { choiceOption } from '../choices.ts';
-import { readAnnotations } from '../datasets/annotations.ts';
-import { type Found, type Folder, noNotes, type ReadNotes } from '../datasets/annotated.ts';
-import { imageSize } from '../datasets/image-size.ts';
-import { type ImportFormat, importFormats, readFolder } from '../datasets/read/folder.ts';
+import { folderSource, withFile } from '../datasets/folder-source.ts';
+import { checkImport, type ImportChoices } from '../datasets/import-checks.ts';
 import {
   type HashedImage,
   neededUploads,
@@ -19,14 +18,6 @@ import {
   type OneEach,
   type PresentImage,
 } from '../datasets/repeated-images.ts';
-import {
-  type FoundFile,
-  type PlannedImage,
-  planLines,
-  tagsOf,
-  type UploadPlan,
-  uploadPlan,
-} from '../datasets/upload-plan.ts';
 import type { Connection } from '../connection.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
@@ -35,7 +26,7 @@ import type { CommandWorld, Run } from '../run.ts';
 import { collect, wholeNumber } from '../values.ts';
 import { countScreen } from '../views/count-progress.ts';
 
-interface UploadFlags {
+interface UploadFlags extends ImportChoices {
   readonly label?: string[];
   readonly annotations?: string;
   readonly format: ImportFormat;
@@ -51,13 +42,16 @@ export function uploadCommand(dataset: Command, run: Run): void {
     .command('upload <dataset> <folder>')
     .alias('import')
     .description(
-      'upload a folder of images: one folder per label, YOLO, Pascal VOC, COCO or an earlier export. Images that the dataset has get the labels and boxes that are new',
+      'upload a folder of images: one folder per label, COCO, YOLO, Pascal VOC, CVAT, Label Studio, Create ML, CSV, SageMaker or an earlier export. Prints an account of every file and annotation. Images that the dataset has get the labels and boxes that are new',
     )
     .option('--label <label>', 'label of all images, in place of the folders; again for more', collect)
-    .option('--annotations <file>', 'labels and boxes from dataset.jsonl (as of dataset export) or COCO JSON')
+    .option('--annotations <file>', 'the only file of labels and boxes to read, also outside of the folder')
     .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('auto'))
     .option('--create', 'make the dataset when there is none of that name')
-    .option('--dry-run', 'only say what would be sent')
+    .option('--dry-run', 'only print what would be sent, and what is left out or changed')
+    .option('--strict', 'upload nothing when a file or an annotation is left out')
+    .option('--skip-invalid', 'leave out annotations that cannot be understood, instead of refusing all')
+    .option('--allow-missing', 'upload although many annotated images are not in the folder')
     .option('--parallel <n>', 'uploads at the same time', '8')
     .action(run(upload));
 }
@@ -69,24 +63,14 @@ async function upload(
   flags: UploadFlags,
 ): Promise<void> {
   const concurrency = wholeNumber('--parallel', flags.parallel, { min: 1, max: 64 });
-  const { plan, found } = await planOf(folder, flags);
-  const summary = {
-    pictures: plan.images.length,
-    ...(found && { format: found.format, notes: found.notes }),
-    labels: Object.fromEntries(
-      [...plan.counts].map(([label, { images, boxes }]) => [label, { pictures: images, boxes }]),
-    ),
-    left_out: plan.refused,
-    missing: plan.missing,
-  };
-  for (const line of [
-    ...(found ? [`${printable(found.format)}.`] : []),
-    ...planLines(plan),
-    ...noteLines(found?.notes),
-  ])
-    output.text(line);
-  if (flags.dryRun) return output.json({ uploaded: 0, ...summary });
-  refuseUnusable(plan, folder);
+  const plan = await planOf(folder, flags);
+  const summary = summaryOf(plan);
+  for (const line of planLines(plan)) output.text(printable(line));
+  checkImport(plan, folder, flags);
+  if (flags.dryRun) {
+    output.json({ uploaded: 0, ...summary });
+    return endWithLoss(plan);
+  }
 
   const images = oneEach(await hashed(folder, plan.images, signal));
   for (const line of copyLines(images)) output.text(line);
@@ -119,6 +103,24 @@ async function upload(
       .filter(Boolean)
       .join(' '),
   );
+  endWithLoss(plan);
+}
+
+/** The plan for programs, with the whole account. */
+const summaryOf = ({ format, images, counts, ledger }: ImportPlan) => ({
+  pictures: images.length,
+  format,
+  labels: Object.fromEntries([...counts].map(([label, of]) => [label, { pictures: of.images, boxes: of.boxes }])),
+  left_out: ledger.files
+    .filter(({ use }) => use === 'left out')
+    .map(({ path: place, reason }) => ({ path: place, reason })),
+  missing: ledger.missing,
+  warnings: ledger.warnings,
+  ledger: { counts: ledger.counts, files: ledger.files, annotations: ledger.annotations },
+});
+
+function endWithLoss({ ledger }: ImportPlan): void {
+  if (hasLoss(ledger)) throw new Ended(exitCodes.leftOut, 'Something was left out: see the lines above.');
 }
 
 async function send(
@@ -147,32 +149,14 @@ async function send(
 const stopped = (): Ended =>
   new Ended(exitCodes.stopped, 'Stopped. What was uploaded stays; the same command goes on with the rest.');
 
-async function planOf(folder: string, flags: UploadFlags): Promise<{ plan: UploadPlan; found: Found | undefined }> {
-  const files = await filesBelow(folder);
-  const found =
-    flags.annotations === undefined
-      ? await readFolder(openFolder(folder, files), flags.format)
-      : await readAnnotationFile(flags.annotations);
-  const plan = uploadPlan(files, {
+async function planOf(folder: string, flags: UploadFlags): Promise<ImportPlan> {
+  const below = await folderSource(folder);
+  const other = flags.annotations === undefined ? undefined : await withFile(below, flags.annotations);
+  return planImport(other?.source ?? below, {
+    format: flags.format,
     ...(flags.label && { labels: flags.label }),
-    ...(found && { annotations: found.annotations }),
+    ...(other && { annotations: other.name }),
   });
-  return { plan: { ...plan, missing: [...(found?.missing ?? []), ...plan.missing] }, found };
-}
-
-async function readAnnotationFile(file: string): Promise<Found> {
-  const notes = noNotes();
-  return { format: file, annotations: readAnnotations(file, await textOf(file), notes), missing: [], notes };
-}
-
-function noteLines(notes: ReadNotes = noNotes()): string[] {
-  const { clipped, outside, outlines, repeated } = notes;
-  return [
-    clipped > 0 ? `Cut ${counted(clipped, 'box', 'boxes')} at the edge of the image.` : '',
-    outside > 0 ? `Left out ${counted(outside, 'box', 'boxes')} that lie outside of the image or have no area.` : '',
-    outlines > 0 ? `Took the boxes around ${counted(outlines, 'outline')}.` : '',
-    repeated > 0 ? `${counted(repeated, 'image')} annotated twice: the boxes were put together.` : '',
-  ].filter((line) => line !== '');
 }
 
 const copyLines = ({ copies, divided }: OneEach): string[] => [
@@ -183,20 +167,6 @@ const copyLines = ({ copies, divided }: OneEach): string[] => [
       ]
     : []),
 ];
-
-function refuseUnusable({ images, counts }: UploadPlan, folder: string): void {
-  if (images.length === 0)
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'folder',
-      value: folder,
-      limit: 'a folder with JPEG, PNG or WebP files',
-    });
-  for (const label of counts.keys()) {
-    const problem = nameProblem(label, 128);
-    if (problem !== undefined)
-      throw new PlatformError('INVALID_ARGUMENT', { field: 'label', value: JSON.stringify(label), limit: problem });
-  }
-}
 
 async function hashed(folder: string, planned: readonly PlannedImage[], signal: AbortSignal): Promise<HashedImage[]> {
   const found: HashedImage[] = [];
@@ -240,58 +210,5 @@ async function* contents(folder: string, images: readonly HashedImage[]): AsyncG
       boxes: image.boxes,
       takenAt: Math.floor(mtimeMs),
     };
-  }
-}
-
-/** Larger files cannot be annotations. */
-const mostTextBytes = 512 * 1024 * 1024;
-
-/** Gives format readers access only to the files found below the folder. */
-function openFolder(folder: string, files: readonly FoundFile[]): Folder {
-  const known = new Map(files.filter(({ isLink }) => !isLink).map((file) => [file.path, file]));
-  const placeOf = (file: string): string => {
-    const found = known.get(file);
-    if (!found) throw new Error(`${file} is not below the folder`);
-    if (found.sizeBytes > mostTextBytes)
-      throw new PlatformError('INVALID_ARGUMENT', { field: file, limit: 'a file of annotations has at most 512 MiB' });
-    return path.join(folder, file);
-  };
-  return {
-    paths: [...known.keys()],
-    read: async (file) => readText(placeOf(file)),
-    sizeOf: async (file) => imageSize(placeOf(file)),
-  };
-}
-
-/** Files below the folder in a deterministic order; skips dotfiles and does not follow links. */
-async function filesBelow(folder: string): Promise<FoundFile[]> {
-  const found: FoundFile[] = [];
-  const look = async (at: string): Promise<void> => {
-    const entries = await readdir(path.join(folder, at), { withFileTypes: true });
-    for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (entry.name.startsWith('.')) continue;
-      const place = at === '' ? entry.name : `${at}/${entry.name}`;
-      if (entry.isDirectory()) await look(place);
-      else if (entry.isSymbolicLink()) found.push({ path: place, sizeBytes: 0, isLink: true });
-      else if (entry.isFile()) found.push({ path: place, sizeBytes: (await stat(path.join(folder, place))).size });
-    }
-  };
-  try {
-    await look('');
-  } catch (error) {
-    throw new PlatformError('INVALID_ARGUMENT', { field: 'folder', value: folder, limit: errorText(error) }, error);
-  }
-  return found;
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readText(file);
-  } catch (error) {
-    throw new PlatformError(
-      'INVALID_ARGUMENT',
-      { field: '--annotations', value: file, limit: errorText(error) },
-      error,
-    );
   }
 }

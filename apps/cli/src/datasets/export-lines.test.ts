@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { readAnnotations } from './annotations.ts';
+import { planImport } from '@platform/dataset-files/plan';
 import { datasetLine, fileNames } from './export-lines.ts';
 
 const image = create(BinaryMetadataSchema, {
@@ -45,25 +45,26 @@ test('a line as training scripts read it', () => {
   });
 });
 
-test('what was exported can be uploaded again', () => {
-  const read = readAnnotations('dataset.jsonl', datasetLine(image, 'data/x.jpg'));
-  assert.deepEqual(read.get('data/x.jpg'), {
-    labels: ['cup', 'mug'],
-    split: 'test',
-    boxes: [{ label: 'lid', xMin: 0.1, yMin: 0.2, xMax: 0.3, yMax: 0.4 }],
+test('what was exported can be uploaded again', async () => {
+  // A PNG file of 1 × 1 px.
+  const pixel = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  const files = new Map<string, Uint8Array>([
+    ['dataset.jsonl', Buffer.from(datasetLine(image, 'data/x.png'))],
+    ['data/x.png', pixel],
+  ]);
+  const bytesOf = (name: string): Uint8Array => files.get(name) ?? new Uint8Array();
+  const { images } = await planImport({
+    files: [...files].map(([name, bytes]) => ({ path: name, sizeBytes: bytes.length })),
+    read: (name) => Promise.resolve(bytesOf(name)),
+    readStart: (name, bytes) => Promise.resolve(bytesOf(name).subarray(0, bytes)),
   });
-});
-
-test('an export of before, with the split among the labels, is understood', () => {
-  const line = JSON.stringify({
-    image_path: 'data/x.jpg',
-    classification_annotations: [{ annotation_label: 'cup' }, { annotation_label: 'split:validation' }],
-  });
-  assert.deepEqual(readAnnotations('dataset.jsonl', line).get('data/x.jpg'), {
-    labels: ['cup'],
-    split: 'validation',
-    boxes: [],
-  });
+  assert.deepEqual(
+    images.map(({ labels, split, boxes }) => ({ labels, split, boxes })),
+    [{ labels: ['cup', 'mug'], split: 'test', boxes: [{ label: 'lid', xMin: 0.1, yMin: 0.2, xMax: 0.3, yMax: 0.4 }] }],
+  );
 });
 
 test('formats that name files after images need names that differ without their extension', () => {

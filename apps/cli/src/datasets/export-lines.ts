@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type BinaryMetadata, BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { splitOf, withoutExtension } from './annotated.ts';
+import { splitOf, withoutExtension } from '@platform/dataset-files/file-names';
 
 const pad = (n: number, digits: number): string => String(n).padStart(digits, '0');
 

@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { readStdin, readText } from '@platform/kit/node';
-import { baseName } from './annotated.ts';
+import { baseName } from '@platform/dataset-files/file-names';
 
 /** The images that the values of --file select. */
 export interface FileSelection {

@@ -1,6 +1,6 @@
 import type { Box } from '@platform/client';
 import { type Split, splits } from '@platform/contract/job';
-import type { PlannedImage } from './upload-plan.ts';
+import type { PlannedImage } from '@platform/dataset-files/plan';
 
 /** A file with its hash. */
 export type HashedImage = PlannedImage & { readonly sha256: string };

@@ -1,0 +1,151 @@
+import { longestLabel, nameProblem } from '@platform/contract/names';
+import { type Split, splits } from '@platform/contract/job';
+import { type Annotation, type Box, boxOrLeftOut, type Frame, frameOf } from './boxes.ts';
+import { fileFinder, type FindFile, plainPath } from './file-names.ts';
+import type { ImageHeader } from './image-header.ts';
+import { plainLabel } from './labels.ts';
+import type { LedgerWriter } from './ledger.ts';
+
+/** Annotations of an image. */
+export interface Annotated {
+  readonly labels: readonly string[];
+  readonly boxes: readonly Box[];
+  readonly split: Split | undefined;
+}
+
+/** What a file says of one image. */
+export interface ImageEntry {
+  /** The file of annotations. */
+  readonly file: string;
+  /** Path in the folder, from `imageFor`. */
+  readonly image: string;
+  /** Size that the file states; undefined if it states none. */
+  readonly declared?: { readonly width: number; readonly height: number } | undefined;
+  /** For coordinates in units other than pixels: percent, shares. */
+  readonly unit?: number | undefined;
+  readonly split?: Split | undefined;
+}
+
+export interface Collector {
+  /** The image of a path that a file names. If the folder lacks it, its annotations are counted as left out. */
+  readonly imageFor: (
+    written: string,
+    of: { readonly file: string; readonly count: number; readonly among?: readonly ((path: string) => boolean)[] },
+  ) => string | undefined;
+  /** Starts with the entry of an image; what it returns adds boxes and labels. */
+  readonly open: (entry: ImageEntry) => {
+    readonly box: (where: string, annotation: Annotation) => void;
+    readonly label: (where: string, label: string) => void;
+  };
+  readonly result: () => ReadonlyMap<string, Annotated>;
+}
+
+interface Growing {
+  readonly labels: Set<string>;
+  readonly boxes: Box[];
+  split: Split | undefined;
+}
+
+const isSame = (a: Box, b: Box): boolean =>
+  a.label === b.label && a.xMin === b.xMin && a.yMin === b.yMin && a.xMax === b.xMax && a.yMax === b.yMax;
+
+/** Keeps a test image out of the training when two files disagree. */
+const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined =>
+  splits.findLast((split) => split === a || split === b);
+
+/** Label Studio prefixes an uploaded file with eight hexadecimal digits. */
+const withoutUploadPrefix = (name: string): string => name.replace(/(^|\/)[0-9a-f]{8}-(?=[^/]+$)/, '$1');
+
+export function openCollector(
+  headers: ReadonlyMap<string, ImageHeader>,
+  unusable: readonly string[],
+  ledger: LedgerWriter,
+): Collector {
+  const found = new Map<string, Growing>();
+  const find = fileFinder([...headers.keys()]);
+  const writtenAs = new Map<string, string>();
+  const findUnusable = fileFinder(unusable);
+  return {
+    imageFor: (written, { file, count, among = [] }) => {
+      const image = firstFit(find, written, among) ?? firstFit(find, withoutUploadPrefix(written), among);
+      if (image !== undefined) {
+        const [name, other] = [nameKey(written), writtenAs.get(image) ?? nameKey(written)];
+        if (isSuffix(name, other) || isSuffix(other, name)) {
+          writtenAs.set(image, other.length < name.length ? name : other);
+          return image;
+        }
+        ledger.invalid(file, written, `two images are meant by ${image}: ${other} and ${name}`);
+        return undefined;
+      }
+      if (findUnusable(written) === undefined) ledger.missing(written, file, count);
+      else for (let i = 0; i < count; i++) ledger.leftOut(file, written, 'the image is left out');
+      return undefined;
+    },
+    open: ({ file, image, declared, unit, split }) => {
+      const header = headers.get(image);
+      if (!header) throw new Error(`${image} is not an image of the folder`);
+      const own = found.get(image) ?? { labels: new Set(), boxes: [], split: undefined };
+      found.set(image, own);
+      if (own.split !== undefined && split !== undefined && own.split !== split)
+        ledger.warn(`${image} is named in the splits ${own.split} and ${split}: it is held out`);
+      own.split = heldOut(own.split, split);
+      const frame = frameIn(header, { declared, unit }, (warning) => ledger.warn(`${image}: ${warning}`));
+      return adder(own, file, frame, ledger);
+    },
+    result: () =>
+      new Map([...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }])),
+  };
+}
+
+const nameKey = (written: string): string => plainPath(written).normalize('NFC');
+const isSuffix = (end: string, path: string): boolean => path === end || path.endsWith(`/${end}`);
+
+function firstFit(find: FindFile, written: string, among: readonly ((path: string) => boolean)[]): string | undefined {
+  for (const one of [...among.slice(0, 1), () => true, ...among.slice(1)]) {
+    const path = find(written, one);
+    if (path !== undefined) return path;
+  }
+  return undefined;
+}
+
+function frameIn(
+  header: ImageHeader,
+  { declared, unit }: Pick<ImageEntry, 'declared' | 'unit'>,
+  warn: (warning: string) => void,
+): Frame {
+  const known = declared && declared.width > 0 && declared.height > 0 ? declared : undefined;
+  if (unit === undefined) return frameOf(known, header, warn);
+  const { orientation } = known ? frameOf(known, header, warn) : { orientation: 1 };
+  return { width: unit, height: unit, orientation };
+}
+
+function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): ReturnType<Collector['open']> {
+  const usable = (where: string, label: string): string | undefined => {
+    const plain = plainLabel(label);
+    const problem = nameProblem(plain, longestLabel);
+    if (problem !== undefined) ledger.invalid(file, where, `label ${JSON.stringify(label)}: ${problem}`);
+    return problem === undefined ? plain : undefined;
+  };
+  const renamed = (label: string, plain: string) => (label === plain ? [] : (['label trimmed or normalized'] as const));
+  return {
+    label: (where, label) => {
+      const plain = usable(where, label);
+      if (plain === undefined) return;
+      own.labels.add(plain);
+      ledger.used(file, where, renamed(label, plain));
+    },
+    box: (where, annotation) => {
+      const plain = usable(where, annotation.label);
+      if (plain === undefined) return;
+      const outcome = boxOrLeftOut({ ...annotation, label: plain }, frame);
+      if ('leftOut' in outcome) return ledger.leftOut(file, where, outcome.leftOut);
+      const isRepeated = own.boxes.some((box) => isSame(box, outcome.box));
+      if (!isRepeated) own.boxes.push(outcome.box);
+      ledger.used(file, where, [
+        ...outcome.changes,
+        ...renamed(annotation.label, plain),
+        ...(isRepeated ? (['the same box twice'] as const) : []),
+      ]);
+    },
+  };
+}
