@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { spawnGroup } from '@platform/kit/node';
+import { plainEnvironment, spawnGroup } from '@platform/kit/node';
 import { proxyTo, tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
-import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { checkout, runCli } from '../src/up-process.ts';
 
 async function stage() {
   const cloud = await startCloud();
@@ -131,7 +131,7 @@ test('a runner works through the proxy, too', async () => {
   const runner = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', 'apps/runner/src/main.ts', '--folder', folder.file('runner')],
-    env: cleanEnv({
+    env: plainEnvironment({
       HTTP_PROXY: `http://${proxy.url}`,
       PLATFORM_URL: 'http://fleet.invalid',
       PLATFORM_RUNNER_TOKEN: `${s.ready.runner_key_id}:${s.ready.runner_key}\n`,
