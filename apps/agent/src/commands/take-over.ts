@@ -51,7 +51,7 @@ async function prepare(run: Run): Promise<number> {
   if ((await guard.readGivenUp(other.root)) !== version) return exitCodes.done;
   // The guard could not report it. The request ends with this report, so the start that follows gives the machine back.
   const problem = `version ${version} ended ${guard.mostFailures} times before it could take over`;
-  const credentialsText = await readFile(given.config, 'utf8').catch(() => '');
+  const credentialsText = await readText(given.config).catch(() => '');
   await report(run, credentialsText, problem);
   await guard.forgetGivenUp(other.root);
   return exitCodes.done;
@@ -62,7 +62,7 @@ async function start(run: Run): Promise<number> {
   const stop = onSignals();
   // Also if the process is killed later: a requested stop does not count as a failure.
   stop.addEventListener('abort', () => void guard.noteRequestedStop(run.places));
-  const credentials = await readFile(given.config, 'utf8').catch(() => '');
+  const credentials = await readText(given.config).catch(() => '');
   const decision = await decideStart(run, credentials);
   if (decision === 'refuse') {
     log.warn('no migration to platform-agent is requested: the other agent is put back', { root: other.root });

@@ -1,6 +1,6 @@
-import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { atomicWrite } from '@platform/kit/node';
+import { atomicWrite, readText } from '@platform/kit/node';
 import { agentUnit, relayUnit, serverUnit } from '../install/unit.ts';
 import { otherUnit, recordFile, restoredRecord, type OtherAgent } from './other-agent.ts';
 
@@ -102,7 +102,7 @@ export async function removeCreated(root: string): Promise<void> {
 }
 
 const readCreated = async (root: string): Promise<readonly string[]> =>
-  (await readFile(createdFile(root), 'utf8').catch(() => '')).split('\n').filter(Boolean);
+  (await readText(createdFile(root)).catch(() => '')).split('\n').filter(Boolean);
 
 /** @returns whether there was one. */
 export async function removeGuard({ root, unitFolder, startFile }: GuardPlaces): Promise<boolean> {
@@ -113,7 +113,7 @@ export async function removeGuard({ root, unitFolder, startFile }: GuardPlaces):
 
 /** The version that the guard has given up; undefined: none, or that was reported. */
 export const readGivenUp = async (root: string): Promise<string | undefined> =>
-  (await readFile(failedFile(root), 'utf8').catch(() => '')).trim() || undefined;
+  (await readText(failedFile(root)).catch(() => '')).trim() || undefined;
 
 export const forgetGivenUp = (root: string): Promise<void> => rm(failedFile(root), { force: true });
 

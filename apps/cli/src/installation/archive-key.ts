@@ -1,7 +1,8 @@
 // The pinned key of the archives, beside the settings of the installed server.
 import { rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+
 import path from 'node:path';
+import { readPem } from '@platform/kit/node';
 import { readArchiveKey } from '@platform/releases/archive-signature';
 import { places } from './places.ts';
 import { writeIfOther } from './server-options.ts';
@@ -10,7 +11,7 @@ const file = path.join(places.settings, 'archive-key.pem');
 
 /** @throws PlatformError SIGNING_KEY_UNREADABLE */
 export async function readPinnedKey(): Promise<string | undefined> {
-  const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const pem = await readPem(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });

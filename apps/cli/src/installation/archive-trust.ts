@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
+import { readPem } from '@platform/kit/node';
 import { isSignedBy, readArchiveKey, signatureOf, sumsOf } from '@platform/releases/archive-signature';
 
 /** What `--trust` says: a public key, or that the archive needs no signature. */
@@ -12,7 +13,7 @@ export type Trust = { readonly pem: string } | 'unsigned' | undefined;
 /** @param given - a file with a public key (PEM), or the word `unsigned`. @throws PlatformError SIGNING_KEY_UNREADABLE */
 export async function readTrust(given: string | undefined): Promise<Trust> {
   if (given === undefined || given === 'unsigned') return given;
-  const pem = await readFile(given, 'utf8').catch((error: unknown) => {
+  const pem = await readPem(given).catch((error: unknown) => {
     throw new PlatformError('SIGNING_KEY_UNREADABLE', { name: given, problem: 'it cannot be read' }, error);
   });
   return { pem: readArchiveKey(pem, path.basename(given)) };

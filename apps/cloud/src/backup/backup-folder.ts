@@ -9,7 +9,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { PlatformError } from '@platform/contract/errors';
-import { atomicWrite, FolderLocked, type FolderLock, lockFolder, readJson } from '@platform/kit/node';
+import { atomicWrite, FolderLocked, type FolderLock, lockFolder, readJson, readText } from '@platform/kit/node';
 import { version } from '../version.ts';
 import { readBackupNote } from './backup-note.ts';
 import { isSha256 } from '../blobs/blob-store.ts';
@@ -147,7 +147,7 @@ async function readSnapshot(folder: string): Promise<Snapshot> {
     });
   const [text, sum] = [await read(manifestFile), await read(sumFile)];
   if (sha256Of(text) !== sum.trim()) throw damaged(`it does not match ${sumFile}`);
-  const mac = (await readFile(path.join(folder, macFile), 'utf8').catch(() => undefined))?.trim();
+  const mac = (await readText(path.join(folder, macFile)).catch(() => undefined))?.trim();
   const manifest = JSON.parse(text) as Omit<Manifest, 'format'> & { format: number };
   const { format } = manifest;
   if (format !== 1) {
