@@ -188,18 +188,6 @@ fetch() {
   done
 }
 
-# "Mon, 23 Nov 2026 06:00:00 GMT" as "2026-11-23 06:00:00", which every date program takes
-plain_date() {
-  # shellcheck disable=SC2086
-  set -- $1
-  [ $# -ge 5 ] || return 0
-  month=01
-  for name in Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec; do
-    [ "$name" != "$3" ] || { printf '%s-%s-%s %s' "$4" "$month" "$2" "$5"; return 0; }
-    month=$((1$month + 1)) month=${month#1}
-  done
-}
-
 # explain_certificate URL: prints the dates of its certificate beside the clock. Nothing is sent but the request for them.
 explain_certificate() {
   seen=$(curl -skvI --connect-timeout 20 --max-time 30 "$1" 2>&1 < /dev/null | tr -d '\r')
@@ -215,9 +203,9 @@ explain_certificate() {
       say 'The clock fits the certificate. If its authority is your own, put that into the store of this system (update-ca-certificates).'
       return 0
     fi
-    set_to=$(plain_date "$told")
-    say 'If the clock here is wrong, set it, and run this again:'
-    say "  sudo date -u -s '${set_to:-2030-12-31 23:59:59}'"
+    # Never with the time of the server in it: whoever answers in its place would choose the time of this machine.
+    say 'If the clock here is wrong, set it to the time of a clock that you trust, in UTC, and run this again:'
+    say "  sudo date -u -s 'YYYY-MM-DD HH:MM:SS'"
   } >&2
 }
 

@@ -308,7 +308,9 @@ async function run([name = '', ...argv]: readonly string[], work: Work): Promise
 async function main(): Promise<number> {
   const argv = process.argv.slice(2);
   const isJson = argv.includes('--json');
-  const log = createLog({ name: 'admin', clock: systemClock, level: 'info', sink: stderrSink('text') });
+  // Steps that went well are not part of the answer; PLATFORM_LOG_LEVEL=info shows them.
+  const level = process.env['PLATFORM_LOG_LEVEL'] === 'info' ? 'info' : 'warn';
+  const log = createLog({ name: 'admin', clock: systemClock, level, sink: stderrSink('text') });
   try {
     const { document, text, json, error } = await run(argv, { clock: systemClock, log, signal: onSignals() });
     process.stdout.write(json ? `${JSON.stringify(snakeCase(document))}\n` : `${text.join('\n')}\n`);

@@ -18,12 +18,24 @@ function promtool(args: readonly string[], input = ''): string {
   return stdout;
 }
 
-type Series = Readonly<Record<string, string>>;
+/** Undefined: the series is absent. */
+type Series = Readonly<Record<string, string | undefined>>;
 const day = 86_400;
 const fine: Series = {
-  'up{job="platform"}': '1x40',
+  'up{job="platform"}': '1x1600',
   'platform_data_disk_bytes{job="platform",kind="free"}': '50x40',
   'platform_data_disk_bytes{job="platform",kind="size"}': '100x40',
+  'platform_data_disk_inodes{job="platform",kind="free"}': '50x40',
+  'platform_data_disk_inodes{job="platform",kind="size"}': '100x40',
+  'platform_backup_disk_bytes{job="platform",kind="free"}': '50x200',
+  'platform_backup_disk_bytes{job="platform",kind="size"}': '100x200',
+  'platform_release_document_end_timestamp_seconds{job="platform",role="root"}': `${300 * day}x200`,
+  'platform_release_document_end_timestamp_seconds{job="platform",role="targets"}': `${60 * day}x200`,
+  'platform_release_document_end_timestamp_seconds{job="platform",role="snapshot"}': `${6 * day}x200`,
+  'platform_release_document_end_timestamp_seconds{job="platform",role="timestamp"}': `${0.9 * day}x200`,
+  'platform_notices{job="platform",kind="check"}': '0x200',
+  'platform_notices{job="platform",kind="problem"}': '0x200',
+  'platform_notices{job="platform",kind="notice"}': '0x200',
   'platform_machines{job="platform",state="offline"}': '1x40',
   'platform_machines{job="platform",state="online"}': '9x40',
   'platform_machines{job="platform",state="awaiting_setup"}': '90x40',
@@ -42,6 +54,16 @@ const causes: Readonly<Record<string, Series>> = {
   PlatformServerDown: { 'up{job="platform"}': '0x40' },
   PlatformDatabaseBusy: { 'platform_database_connections{job="platform",state="waiting"}': '9x40' },
   PlatformDiskFull: { 'platform_data_disk_bytes{job="platform",kind="free"}': '9x40' },
+  PlatformInodesFull: { 'platform_data_disk_inodes{job="platform",kind="free"}': '9x40' },
+  PlatformBackupDiskFull: { 'platform_backup_disk_bytes{job="platform",kind="free"}': '9x200' },
+  PlatformReleaseDocumentEnds: {
+    'platform_release_document_end_timestamp_seconds{job="platform",role="targets"}': `${13 * day}x200`,
+  },
+  PlatformReleaseTimestampOld: {
+    'platform_release_document_end_timestamp_seconds{job="platform",role="timestamp"}': `${0.2 * day}x200`,
+  },
+  PlatformNotice: { 'platform_notices{job="platform",kind="notice"}': '1x200' },
+  PlatformBackupNever: { 'platform_backup_last_success_timestamp_seconds{job="platform"}': undefined },
   PlatformCertificateEnds: { 'platform_certificate_end_timestamp_seconds{job="platform"}': `${10 * day}x200` },
   PlatformMachinesOffline: { 'platform_machines{job="platform",state="offline"}': '3x40' },
   PlatformJobsWait: { 'platform_oldest_pending_job_seconds{job="platform"}': '3601x40' },
@@ -54,16 +76,27 @@ const causes: Readonly<Record<string, Series>> = {
   PlatformEventLoopBlocked: { 'nodejs_eventloop_lag_p99_seconds{job="platform"}': '0.6x40' },
 };
 
+/** Some alerts wait for longer. */
+const evalTimes: Readonly<Record<string, string>> = {
+  PlatformCertificateEnds: '90m',
+  PlatformBackupOld: '90m',
+  PlatformBackupDiskFull: '90m',
+  PlatformReleaseDocumentEnds: '90m',
+  PlatformNotice: '90m',
+  PlatformBackupNever: '25h',
+};
+
 test('each alert fires for its cause, and none without one', async () => {
   await using folder = await tempFolder();
-  assert.match(promtool(['check', 'rules', rules]), /11 rules found/);
+  assert.match(promtool(['check', 'rules', rules]), /17 rules found/);
   const fires = (alert: string, series: Series) => ({
     interval: '1m',
-    input_series: Object.entries({ ...fine, ...series }).map(([name, values]) => ({ series: name, values })),
+    input_series: Object.entries({ ...fine, ...series }).flatMap(([name, values]) =>
+      values === undefined ? [] : [{ series: name, values }],
+    ),
     promql_expr_test: Object.keys(causes).map((one) => ({
       expr: `count(ALERTS{alertname="${one}",alertstate="firing"}) or vector(0)`,
-      // These alerts wait for an hour.
-      eval_time: ['PlatformCertificateEnds', 'PlatformBackupOld'].includes(alert) ? '90m' : '35m',
+      eval_time: evalTimes[alert] ?? '35m',
       exp_samples: [{ labels: '{}', value: one === alert ? 1 : 0 }],
     })),
   });

@@ -163,7 +163,7 @@ test('a disk that is full in the middle of a restore', { skip }, async (t) => {
   };
   for (const [moment, isMoment] of Object.entries(moments))
     await t.test(moment, async () => {
-      const { code, isFull, stderr } = await runOn(disk, args, {}, isMoment);
+      const { code, isFull, stderr } = await runOn(disk, args, { PLATFORM_LOG_LEVEL: 'info' }, isMoment);
       disk.free();
       assert.equal(isFull, true);
       assert.equal(code, 1, stderr);

@@ -1,5 +1,6 @@
 // Backups of a running server: consistent, incremental, checked, and restored to the same rows and files.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -25,10 +26,11 @@ import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { holdFiles } from '../src/database/backup-lock.ts';
 import { blobFolders, sweepBlobs } from '../src/retention/blob-sweep.ts';
 import { backUp, contentOf, damage, editManifest, fillServer, restoreTo, syncOf, upload } from './backup-folder.ts';
-import { emptyDatabase } from './database.ts';
+import { emptyDatabase, urlOf } from './database.ts';
 import { testServer } from './server.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof PlatformError && error.code === code;
+const adminProgram = path.resolve(import.meta.dirname, '../src/admin.ts');
 const all = { snapshot: undefined, keys: undefined, trusted: [] };
 
 const filesOf = async (folder: string, snapshot?: string): Promise<string[]> => {
@@ -152,6 +154,25 @@ test('verify names every damaged file, and restore refuses before it writes', as
   const target = { dataDir: folder.file('restored'), connection: await emptyDatabase() };
   await assert.rejects(restoreTo(target, backups), codeOf('BACKUP_DAMAGED'));
   assert.deepEqual(await readdir(folder.path), ['backups']);
+});
+
+test('what verify says of a manifest that cannot be read is one sentence; backup and verify print no log lines', async () => {
+  await using on = await testServer();
+  await using folder = await tempFolder();
+  const env = { ...process.env, DATABASE_URL: urlOf(on.connection) };
+  const admin = (...args: string[]) => spawnSync(process.execPath, [adminProgram, ...args], { encoding: 'utf8', env });
+  const backups = folder.file('backups');
+  const made = admin('backup', '--data-dir', on.server.dataFolder, '--', backups);
+  assert.deepEqual([made.status, made.stderr], [0, '']);
+  const { folder: at } = await findSnapshot(backups, undefined);
+  await rm(path.join(at, 'manifest.json'));
+  const { status, stderr } = admin('verify', '--', backups);
+  assert.equal(status, 1);
+  const [first = ''] = stderr.split('. ');
+  assert.equal(
+    first,
+    `BACKUP_DAMAGED: The backup cannot be used as it is: ${path.join(at, 'manifest.json')}: manifest.json cannot be read`,
+  );
 });
 
 test('a restore that found a damaged image can go on without it, and begins anew in its own folder', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { sql } from 'kysely';
@@ -9,6 +10,13 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { roleNames, validMs } from '@platform/releases/documents';
+import type { KeyRing } from '@platform/releases/key-folder';
+import { makeKey, readKey } from '@platform/releases/keys';
+import { firstRoot, nextTargets } from '@platform/releases/publication';
+import { openOnlineKey } from '../src/releases/online-key.ts';
+import { takeOver } from '../src/releases/tuf-repository.ts';
 import { services } from './every-call.ts';
 import { type Credentials, testServer } from './server.ts';
 
@@ -51,6 +59,7 @@ test('metrics: machines, calls with their status, pool, disk; on a port of their
   assert.ok(valueOf(text, 'platform_data_disk_bytes{kind="free"}') > 0);
   assert.ok(valueOf(text, 'platform_database_connections{state="idle"}') >= 0);
   assert.equal(valueOf(text, 'platform_oldest_pending_job_seconds'), 0);
+  assert.equal(valueOf(text, 'platform_jobs{status="completed"}'), 0, 'before the first job');
   assert.ok(text.endsWith('# EOF\n'));
 });
 
@@ -144,7 +153,35 @@ test('log lines that are too many at once, ended jobs and stored files are measu
   assert.equal(valueOf(text, 'platform_blob_bytes'), 40);
   assert.equal(valueOf(text, 'platform_blobs'), 1);
   assert.equal(valueOf(text, 'platform_long_polls_held'), 0);
-  assert.ok(!text.includes('platform_job_duration_seconds_count{'));
+  assert.equal(valueOf(text, 'platform_job_duration_seconds_count{status="failed"}'), 0);
+});
+
+test('what fills up or expires is measured: inodes, disk of the backups, signed documents, notices', async () => {
+  await using backups = await tempFolder();
+  await using on = await testServer(['--metrics-port', '0', '--backup-dir', backups.file('b'), '--backup-by-host']);
+  const read = async (): Promise<string> => (await fetch(on.server.metricsUrl ?? '')).text();
+  await mkdir(backups.file('b'));
+  const text = await read();
+  const [free, size] = ['free', 'size'].map((kind) => valueOf(text, `platform_data_disk_inodes{kind="${kind}"}`));
+  assert.ok((free ?? 0) > 0 && (free ?? 0) <= (size ?? 0));
+  assert.ok(valueOf(text, 'platform_backup_disk_bytes{kind="size"}') > 0);
+  assert.equal(valueOf(text, 'platform_notices{kind="problem"}'), 0);
+  assert.doesNotMatch(text, /^platform_backup_last_success_timestamp_seconds /m, 'there is no backup');
+  assert.doesNotMatch(text, /^platform_release_document_end_timestamp_seconds/m, 'no release was published');
+  const key = await openOnlineKey(on.server.dataFolder);
+  const [root, targets, installer] = (['ed25519', 'ed25519', 'p256'] as const).map((kind) =>
+    readKey(makeKey(kind), kind),
+  );
+  assert.ok(root && targets && installer);
+  const ring: KeyRing = { root: [root], targets: [targets], installer: [installer], folders: [] };
+  const first = firstRoot(ring, 1, key.publicKey, Date.now());
+  const signed = nextTargets({ root: first, targets: Buffer.alloc(0) }, ring, Date.now());
+  await on.db.transaction().execute((trx) => takeOver(trx, { root: first, ...signed }, key, Date.now()));
+  const now = Date.now() / 1_000;
+  const ends = (role: string, of: string): number =>
+    valueOf(of, `platform_release_document_end_timestamp_seconds{role="${role}"}`) - now;
+  const after = await read();
+  for (const role of roleNames) assert.ok(Math.abs(ends(role, after) - validMs[role] / 1_000) < 3_600, role);
 });
 
 test('no web page reads the metrics of loopback by another name', async () => {

@@ -83,7 +83,8 @@ async function upgrade(
   const all = ['upgrade-database', '--data-dir', dataFolder, ...args];
   const child = spawn(process.execPath, [admin, ...all], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    // The moments are lines of its log.
+    env: { PATH: process.env['PATH'], PLATFORM_LOG_LEVEL: 'info' },
   });
   endedWithTests(child);
   const chunks: Buffer[] = [];

@@ -61,6 +61,7 @@ const sound: Observations = {
   isRoot: true,
   server,
   health: { status: 200, text: 'ok\n' },
+  change: undefined,
   certificate,
   publicUrl,
   isClockSynchronized: true,
@@ -89,6 +90,37 @@ const ofUnit = (more: Partial<UnitSeen>): Partial<Observations> => ({ units: [{ 
 const ofServer = (more: object): Partial<Observations> => ({ server: { ...server, ...more } });
 const expiring = (role: string, expires: number): Partial<Observations> => ({
   releases: { programs, documents: documents.map((one) => (one.name === role ? { ...one, expires } : one)) },
+});
+
+const upgrading = { what: 'the switch from 0.1.0 to 0.2.0 (stage trial)', isRunning: true };
+const stoppedFor = (change: object): Partial<Observations> => ({
+  change: { ...upgrading, ...change },
+  server: { ...server, pid: undefined },
+  health: undefined,
+  publicUrl: undefined,
+  releases: undefined,
+  units: [{ ...unit, activeState: 'inactive' }],
+});
+
+test('the doctor names an upgrade in progress, and starts nothing beside it', () => {
+  const remedies = (more: Partial<Observations>) =>
+    checkResults({ ...sound, ...more })
+      .filter(isFinding)
+      .map((one) => ('remedy' in one ? one.remedy : ''))
+      .join('\n');
+  const running = stoppedFor({});
+  assert.deepEqual(problems(running), [
+    'warning server: The server is not ready, because the switch from 0.1.0 to 0.2.0 (stage trial) is in progress.',
+  ]);
+  assert.match(remedies(running), /journalctl -fu platform-management-switch/);
+  assert.doesNotMatch(remedies(running), /systemctl start/);
+  const [first] = problems({ ...running, server, health: { problem: 'ECONNREFUSED' } });
+  assert.match(first ?? '', /is in progress/, 'the new version starts');
+  const cut = stoppedFor({ isRunning: false });
+  assert.match(problems(cut)[0] ?? '', /^failed server: .* was interrupted/);
+  assert.match(remedies(cut), /systemctl start platform-management-switch/);
+  assert.doesNotMatch(remedies(cut), /systemctl start platform-management\b(?!-)/);
+  assert.deepEqual(problems({ change: upgrading }), [], 'the server is ready, and the unit is about to end');
 });
 
 const cases: readonly (readonly [what: string, seen: Partial<Observations>, expected: readonly RegExp[]])[] = [

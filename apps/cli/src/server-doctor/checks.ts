@@ -2,6 +2,7 @@ import { releasePlatforms } from '@platform/contract/target-path';
 import { formatBytes, formatDuration } from '@platform/kit';
 import type {
   BlobsSeen,
+  ChangeSeen,
   DatabaseSeen,
   DiskSeen,
   FileSeen,
@@ -29,7 +30,7 @@ export function checkResults(seen: Observations): CheckResult[] {
   return [
     ...accountResults(seen),
     serverResult(seen),
-    ...serviceResults(seen.units),
+    ...serviceResults(seen.units, seen.change !== undefined),
     blobsResult(seen.blobs),
     ...seen.disks.flatMap(diskResults),
     ...permissionResults(seen.files),
@@ -47,8 +48,25 @@ function accountResults({ isRoot, units }: Observations): CheckResult[] {
   return [note('account', 'Without root, some of the installation cannot be seen. Run it again with sudo.')];
 }
 
-function serverResult({ server, health }: Observations): CheckResult {
+/** While an upgrade works, a start by hand would be in its way. */
+function changeResult({ what, isRunning }: ChangeSeen): CheckResult {
+  const why = 'The server is away until its end. Machines run on and come back by themselves.';
+  return isRunning
+    ? warning('server', `The server is not ready, because ${what} is in progress.`, {
+        why,
+        remedy: 'Wait for its end: journalctl -fu platform-management-switch shows each stage.',
+      })
+    : failed('server', `The server is not ready, because ${what} was interrupted.`, {
+        why,
+        remedy: 'Go on with it: systemctl start platform-management-switch. Do not start the server itself.',
+      });
+}
+
+function serverResult(seen: Observations): CheckResult {
+  const { server, health, change } = seen;
   const { pid, isInstalled, dataFolder } = server;
+  const isReady = health !== undefined && !('problem' in health) && health.status === 200;
+  if (change && !isReady) return changeResult(change);
   const log = isInstalled ? 'journalctl -u platform-management -n 50' : 'its output';
   if (pid === undefined)
     return failed('server', `The server of ${dataFolder} does not run. Only what needs no server was checked.`, {

@@ -7,6 +7,8 @@ export interface Observations {
   readonly server: FoundServer;
   /** The answer of /readyz; undefined: the server does not run, or its port is not known. */
   readonly health: Health | undefined;
+  /** An upgrade, a return or a restore that has not ended; undefined: there is none. */
+  readonly change: ChangeSeen | undefined;
   /** Undefined: the server has no certificate. */
   readonly certificate: CertificateSeen | undefined;
   /** Undefined: there is no public URL. */
@@ -36,6 +38,13 @@ export interface FoundServer {
   /** On loopback, without TLS; undefined: not known. */
   readonly localUrl: string | undefined;
   readonly publicUrl: string | undefined;
+}
+
+export interface ChangeSeen {
+  /** A clause such as `the switch from 0.1.0 to 0.2.0 (stage trial)`. */
+  readonly what: string;
+  /** Whether its unit works on it now. */
+  readonly isRunning: boolean;
 }
 
 export type Health = { readonly status: number; readonly text: string } | { readonly problem: string };

@@ -6,6 +6,7 @@ import { checkout, isRoot } from '../data-folder.ts';
 import { places } from '../installation/places.ts';
 import { findServer, type Known } from './found-server.ts';
 import type { BlobsSeen, DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
+import { observeChange } from './observe-change.ts';
 import { observeCertificate, observePublicUrl } from './observe-certificate.ts';
 import { isClockSynchronized, observeDisks, observeFiles, observeUnits } from './observe-host.ts';
 import { observeReleases } from './observe-releases.ts';
@@ -29,6 +30,7 @@ export async function observe(dataDir: string, known: Known, clock: Clock): Prom
     isRoot: isRoot(),
     server,
     health,
+    change: await observeChange(server),
     certificate,
     publicUrl,
     isClockSynchronized: isClockSynchronized(),

@@ -1,10 +1,13 @@
 import type { UnitSeen } from './observations.ts';
 import { type CheckResult, failed, note, ok, warning } from './results.ts';
 
-/** @param units - undefined: the server is not installed as a service. */
-export function serviceResults(units: readonly UnitSeen[] | undefined): CheckResult[] {
+/**
+ * @param units - undefined: the server is not installed as a service.
+ * @param isChanging - an upgrade or a restore has stopped the lasting units.
+ */
+export function serviceResults(units: readonly UnitSeen[] | undefined, isChanging = false): CheckResult[] {
   if (!units) return [note('service', 'This server is not installed as a service: nothing starts it again at boot.')];
-  const found = units.flatMap(unitResults);
+  const found = units.flatMap((unit) => unitResults(unit, isChanging));
   return found.some(({ at }) => at !== 'note')
     ? found
     : [...found, ok('service', 'All units are installed and start with the system.')];
@@ -13,7 +16,7 @@ export function serviceResults(units: readonly UnitSeen[] | undefined): CheckRes
 const install =
   'Run install-service of the installed version again: /opt/platform-management/current/platform admin install-service';
 
-function unitResults(unit: UnitSeen): CheckResult[] {
+function unitResults(unit: UnitSeen, isChanging: boolean): CheckResult[] {
   const { name, activeState } = unit;
   const why = unit.isLasting
     ? 'What it runs is away.'
@@ -47,7 +50,7 @@ function unitResults(unit: UnitSeen): CheckResult[] {
     found.push(
       failed('service', `${name} failed: ${unit.result}.`, { why, remedy: `${log} Then: systemctl restart ${name}` }),
     );
-  else if (unit.isLasting && activeState !== 'active' && activeState !== 'reloading')
+  else if (!isChanging && unit.isLasting && activeState !== 'active' && activeState !== 'reloading')
     found.push(
       failed('service', `${name} is ${activeState}.`, { why, remedy: `Start it: systemctl start ${name}. ${log}` }),
     );

@@ -18,6 +18,8 @@ export type ScheduleOptions = {
 export type Backups = {
   /** Undefined: none is scheduled. */
   schedule: { everyHours: number; keep: number } | undefined;
+  /** Where scheduled backups go, absolute. */
+  folder: string | undefined;
   /** When the newest backup of this data folder was made, by the schedule or by hand; ms since 1970. */
   last(): Promise<number | undefined>;
   /** Why an operator must look; undefined without a schedule. */
@@ -37,7 +39,8 @@ export function scheduleBackups(
 ): Backups {
   const last = async (): Promise<number | undefined> => (await readBackupNote(dataFolder)).at;
   const { backupDir, backupByHost } = options;
-  if (backupDir === undefined) return { last, schedule: undefined, problem: () => undefined, done: Promise.resolve() };
+  if (backupDir === undefined)
+    return { last, folder: undefined, schedule: undefined, problem: () => undefined, done: Promise.resolve() };
   const everyMs = options.backupEveryHours * hourMs;
   const state: { last?: number | undefined; failed?: number; error?: string } = {};
   const timesNow = () => ({ everyMs, last: state.last, failed: state.failed, now: clock.wall() });
@@ -72,7 +75,7 @@ export function scheduleBackups(
     }
   };
   const schedule = { everyHours: options.backupEveryHours, keep: options.backupKeep };
-  return { last, schedule, problem: () => backupProblem({ ...timesNow(), error: state.error }), done: run() };
+  return { last, folder, schedule, problem: () => backupProblem({ ...timesNow(), error: state.error }), done: run() };
 }
 
 /** What a backup that was made lacks. */

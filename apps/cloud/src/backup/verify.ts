@@ -55,7 +55,7 @@ export async function verifyBackup(
   const lists = { damaged: [], keysElsewhere: [], withoutMac: [], notAuthenticated: [] };
   const result: VerifyResult = { snapshots: [], files: 0, bytes: 0, ...lists };
   for (const { name, error } of found.damaged.filter(isWanted))
-    result.damaged.push({ file: path.join(folder, 'snapshots', name), problem: error.what });
+    result.damaged.push(damageOfSnapshot(path.join(folder, 'snapshots', name), error));
   const blobs = new Map<string, number>();
   for (const one of found.whole.filter(isWanted)) await verifySnapshot(one, of, { blobs, result });
   for (const [sha256, sizeBytes] of blobs) {
@@ -67,6 +67,14 @@ export async function verifyBackup(
     result.bytes += sizeBytes;
   }
   return result;
+}
+
+/** The error's own file and problem: its whole sentence would stand inside another one. */
+function damageOfSnapshot(folder: string, { code, data, what }: PlatformError): Damage {
+  const { file, problem } = data;
+  return code === 'BACKUP_DAMAGED'
+    ? { file: String(file), problem: String(problem) }
+    : { file: folder, problem: what.replace(/\.$/, '') };
 }
 
 type Found = { blobs: Map<string, number>; result: VerifyResult };

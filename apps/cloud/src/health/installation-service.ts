@@ -12,7 +12,7 @@ export type HealthDeps = {
   /** End of the TLS certificate in use, ms since 1970; undefined without TLS. */
   certificateEnds: () => number | undefined;
   certificate: ReadinessDeps['certificate'];
-  backups: Pick<Backups, 'schedule' | 'last' | 'problem'>;
+  backups: Pick<Backups, 'folder' | 'schedule' | 'last' | 'problem'>;
 };
 
 export const installationRoutes =

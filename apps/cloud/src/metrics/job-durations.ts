@@ -4,6 +4,7 @@ import { at, type Database } from '../database/database.ts';
 
 /** From a minute of a small model to days of a large one. */
 const buckets = [10, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200];
+const endings = ['completed', 'failed', 'canceled'] as const;
 /** A transaction may commit this long after the time that it wrote. */
 const overlapMs = 120_000;
 
@@ -32,6 +33,7 @@ export function addJobDurations(
       for (const [id, endedOn] of counted) if (endedOn < newest - overlapMs) counted.delete(id);
     },
   });
+  for (const status of endings) durations.zero({ status });
   registry.registerMetric(durations);
 }
 

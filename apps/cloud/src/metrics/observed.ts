@@ -1,34 +1,31 @@
 // What is measured when the metrics are read.
-import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { Gauge, type OpenMetricsContentType, type Registry } from 'prom-client';
 import type { Clock } from '@platform/kit';
-import type { Database, PoolState } from '../database/database.ts';
+import type { PoolState } from '../database/database.ts';
 import { refreshed } from '../database/refreshed.ts';
 import { isUninstalled, type Online } from '../machines/rules/online.ts';
 import type { Presence } from '../machines/presence.ts';
+import { addHostGauges, type HostObserved, type Sample } from './host-gauges.ts';
 import { addJobDurations } from './job-durations.ts';
 
-export type Observed = {
-  db: Database;
+export type Observed = HostObserved & {
   pool: () => PoolState;
   presence: Presence;
   /** Checks that are held now. */
   held: () => number;
-  dataFolder: string;
-  /** ms since 1970; undefined: no TLS. */
-  certificateEnds: () => number | undefined;
-  /** The newest backup, ms since 1970; undefined: there is none. */
-  backups: { last: () => Promise<number | undefined> };
   clock: Clock;
   stop: AbortSignal;
 };
 
-type Sample = { labels?: Record<string, string>; value: number };
-
 /** Adds gauges to the registry. One that cannot be measured is left out, and the others stay. */
 export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observed): void {
-  const gauge = (name: string, help: string, labelNames: string[], read: () => readonly Sample[] | Promise<Sample[]>) =>
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: string[],
+    read: () => readonly Sample[] | Promise<readonly Sample[]>,
+  ) =>
     new Gauge({
       name,
       help,
@@ -60,21 +57,7 @@ export function addGauges(registry: Registry<OpenMetricsContentType>, of: Observ
     const { open, idle, waiting } = of.pool();
     return Object.entries({ used: open - idle, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }));
   });
-  gauge('platform_data_disk_bytes', 'File system of the data folder; free: for this user.', ['kind'], async () => {
-    const { bsize, bavail, blocks } = await statfs(of.dataFolder);
-    return [
-      { labels: { kind: 'free' }, value: bsize * bavail },
-      { labels: { kind: 'size' }, value: bsize * blocks },
-    ];
-  });
-  gauge('platform_backup_last_success_timestamp_seconds', 'Time of the newest backup.', [], async () => {
-    const last = await of.backups.last();
-    return last === undefined ? [] : [{ value: last / 1_000 }];
-  });
-  gauge('platform_certificate_end_timestamp_seconds', 'End of the TLS certificate in use.', [], () => {
-    const ends = of.certificateEnds();
-    return ends === undefined ? [] : [{ value: ends / 1_000 }];
-  });
+  addHostGauges(gauge, of);
 }
 
 /** The sum reads a row of each file. */
@@ -126,6 +109,9 @@ async function countMachines({ db, presence }: Observed): Promise<Sample[]> {
   return [...counts].map(([state, value]) => ({ labels: { state: state.replace(' ', '_') }, value }));
 }
 
+/** All of them, so that a dashboard has a line before the first job. */
+const statuses = ['pending', 'in_progress', 'completed', 'failed', 'canceling', 'canceled'] as const;
+
 async function readJobs({ db, clock }: Observed): Promise<{ counts: Sample[]; oldestMs: number }> {
   const rows = await db
     .selectFrom('trainingJob')
@@ -133,8 +119,10 @@ async function readJobs({ db, clock }: Observed): Promise<{ counts: Sample[]; ol
     .groupBy('status')
     .execute();
   const oldest = rows.find(({ status }) => status === 'pending')?.oldest ?? null;
+  const counts = new Map<string, number>(statuses.map((status) => [status, 0]));
+  for (const { status, count } of rows) counts.set(status, Number(count));
   return {
-    counts: rows.map(({ status, count }) => ({ labels: { status }, value: Number(count) })),
+    counts: [...counts].map(([status, value]) => ({ labels: { status }, value })),
     oldestMs: oldest === null ? 0 : Math.max(0, clock.wall() - oldest),
   };
 }

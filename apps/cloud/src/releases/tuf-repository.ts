@@ -1,3 +1,4 @@
+import { documentEnds } from './document-ends.ts';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { checkRoot, checkTargets } from '@platform/releases/checks';
@@ -7,13 +8,7 @@ import type { SigningKey } from '@platform/releases/keys';
 import { renewed } from '@platform/releases/online';
 import { isProgram, type Target } from '@platform/releases/targets';
 import type { Database } from '../database/database.ts';
-import {
-  insertDocument,
-  lockDocuments,
-  newestDocument,
-  newestSigned,
-  replaceInstallerSignature,
-} from './store/release-metadata.ts';
+import { insertDocument, lockDocuments, newestDocument, replaceInstallerSignature } from './store/release-metadata.ts';
 
 /** Signed documents from a publisher; empty bytes: the document stays unchanged. */
 export type Submitted = { root: Uint8Array; targets: Uint8Array; installerSignature: Uint8Array };
@@ -117,11 +112,13 @@ export async function keepFresh(
         return renew(trx, key, clock.wall());
       });
       if (isDone) log.debug('the timestamp of the releases was signed anew');
-      for (const { role, expires } of await ends(db)) {
-        const isNear = Date.parse(expires) - clock.wall() < warnMs;
+      for (const { role, endsAt } of await documentEnds(db)) {
+        if (role === 'snapshot' || role === 'timestamp') continue;
+        const isNear = endsAt - clock.wall() < warnMs;
         if (!isNear || clock.now() - (warned.get(role) ?? -Infinity) < 86_400_000) continue;
         warned.set(role, clock.now());
         const remedy = role === 'root' ? 'platform release rotate-root' : 'platform release sign';
+        const expires = new Date(endsAt).toISOString();
         log.warn('a signed document of the releases expires soon', { role, expires, remedy });
       }
     } catch (error) {
@@ -129,12 +126,4 @@ export async function keepFresh(
     }
     await clock.sleep(lookMs, signal);
   }
-}
-
-async function ends(db: Database): Promise<{ role: string; expires: string }[]> {
-  const { root, targets } = await newestSigned(db);
-  return [
-    ...(root ? [{ role: 'root', expires: readRoot(root.bytes).signed.expires }] : []),
-    ...(targets ? [{ role: 'targets', expires: readTargets(targets.bytes).signed.expires }] : []),
-  ];
 }
