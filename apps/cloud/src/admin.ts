@@ -28,6 +28,7 @@ const data = {
   },
   backupPassphrase: {
     type: 'secret',
+    isVerbatim: true,
     description: 'Encrypts the keys of the backup, and opens them. Best as PLATFORM_BACKUP_PASSPHRASE.',
   },
 } as const;

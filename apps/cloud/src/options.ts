@@ -156,6 +156,7 @@ const table = {
   },
   backupPassphrase: {
     type: 'secret',
+    isVerbatim: true,
     description: 'Encrypts the keys of scheduled backups. Best as PLATFORM_BACKUP_PASSPHRASE.',
   },
   machineLinesPerS: {

@@ -9,6 +9,7 @@ const table = {
   maxAge: { type: 'number', min: 1, max: 100, default: 10, description: 'Days to keep.' },
   logFormat: { type: 'string', choices: ['text', 'json'], default: 'text', description: 'Form of a line.' },
   token: { type: 'secret', description: 'Access token.' },
+  passphrase: { type: 'secret', isVerbatim: true, description: 'Words of the user.' },
   debug: { type: 'boolean', description: 'More lines.' },
   config: { type: 'string', description: 'Options file.' },
 } satisfies OptionTable;
@@ -65,7 +66,7 @@ const wrong: [argv: string[], env: Record<string, string>, file: unknown, messag
     [],
     {},
     { maxAge: 5 },
-    'the options file has an unknown key maxAge. Known: root, max_age, log_format, token, debug, config.',
+    'the options file has an unknown key maxAge. Known: root, max_age, log_format, token, passphrase, debug, config.',
   ],
   [[], {}, [], 'the options file must hold one JSON object, such as {"debug": true}.'],
 ];
@@ -77,6 +78,7 @@ for (const [argv, env, file, message] of wrong) {
 test('a secret is given as a Secret', () => {
   assert.equal(read([], { PLATFORM_AGENT_TOKEN: 's3' }).token?.reveal(), 's3');
   assert.equal(read([], { PLATFORM_AGENT_TOKEN: ' s3\r\n' }).token?.reveal(), 's3', 'from a file with one line');
+  assert.equal(read([], { PLATFORM_AGENT_PASSPHRASE: ' a b ' }).passphrase?.reveal(), ' a b ', 'as the user chose it');
   assert.equal(read([]).token, undefined);
 });
 
@@ -94,6 +96,7 @@ test('help shows every option with its default and variable', () => {
   --max-age <number>        Days to keep. [default: 10] [env: PLATFORM_AGENT_MAX_AGE]
   --log-format <text|json>  Form of a line. [default: text] [env: PLATFORM_AGENT_LOG_FORMAT]
   --token <secret>          Access token. [env: PLATFORM_AGENT_TOKEN]
+  --passphrase <secret>     Words of the user. [env: PLATFORM_AGENT_PASSPHRASE]
   --debug                   More lines. [env: PLATFORM_AGENT_DEBUG]
   --config <string>         Options file. [env: PLATFORM_AGENT_CONFIG]
   --help                    Show this text.`,

@@ -44,6 +44,7 @@ const table = {
   backupKeep: { type: 'number', min: 1, description: 'Scheduled backups that are kept (default: 14).' },
   backupPassphrase: {
     type: 'secret',
+    isVerbatim: true,
     description: 'Encrypts the keys of scheduled backups. Best as PLATFORM_BACKUP_PASSPHRASE.',
   },
   publicUrl: {

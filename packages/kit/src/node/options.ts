@@ -14,7 +14,8 @@ interface Described {
 type OptionSpec = Described &
   (
     | { type: 'string'; default?: string; choices?: readonly string[] }
-    | { type: 'secret' }
+    /** White space around it is removed, unless it `isVerbatim`: a passphrase that a user chose. */
+    | { type: 'secret'; isVerbatim?: true }
     | { type: 'number'; default?: number; min?: number; max?: number }
     | { type: 'boolean'; default?: boolean }
     /** Positional arguments; `words`: their name in the usage text. */
@@ -85,7 +86,8 @@ export function options<const T extends OptionTable>(table: T, source: Source): 
     const flag = flags.named.get(name);
     if (flag !== undefined) return read(spec, flag, `option ${flagOf(name)}`);
     // Files of variables that Windows wrote leave a carriage return at the end.
-    const env = envOf(name) === '' ? undefined : source.env[envOf(name)]?.trimEnd();
+    const found = envOf(name) === '' ? undefined : source.env[envOf(name)];
+    const env = 'isVerbatim' in spec ? found : found?.trimEnd();
     if (env !== undefined && env !== '') return read(spec, env, `environment variable ${envOf(name)}`);
     const inFile = file[keyOf(name)];
     if (inFile !== undefined) return read(spec, inFile, `${keyOf(name)} in ${fileName}`);
@@ -181,7 +183,7 @@ function read(spec: OptionSpec, raw: unknown, where: string): unknown {
     }
     case 'secret':
       if (typeof raw !== 'string') throw wrong('a string');
-      return new Secret(raw.trim()); // files with one secret end with a line end
+      return new Secret(spec.isVerbatim ? raw : raw.trim()); // files with one secret end with a line end
     case 'string':
       if (typeof raw !== 'string') throw wrong('a string');
       if (spec.choices && !spec.choices.includes(raw)) throw wrong(`one of ${spec.choices.join(', ')}`);

@@ -66,6 +66,8 @@ const matching =
       ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
       ...(id === undefined ? [] : [sql<boolean>`(machine.id = ${id}::uuid or part.id = ${id}::uuid)`]),
       ...(names === undefined ? [] : [sql<boolean>`machine.name = any(${names}::text[])`]),
+      // The index of names begins with the organization.
+      ...(names === undefined || orgId === undefined ? [] : [eb('machine.orgId', '=', orgId)]),
       ...facts.map(factHolds),
     ]);
 
