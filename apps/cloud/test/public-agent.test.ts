@@ -397,6 +397,8 @@ test('without a version for it, the agent of another product gets a hint on its 
   assert.deepEqual(await codes(), [['OTHER_AGENT_NO_RELEASE', Severity.NOTE]]);
   await publish(on, 'viam-server', '0.131.0');
   assert.deepEqual(await codes(), []);
+  const { report } = (await fleet.getMachine({ id: machineId })).machine ?? {};
+  assert.deepEqual([report?.agent?.wantedVersion, report?.server?.wantedVersion], ['', '0.131.0']);
 });
 
 test('an unmodified public agent gets a restart once, and no version that does not exist', async () => {

@@ -32,6 +32,39 @@ test('fields are kept up to the limit, else their number and size', () => {
   ]);
 });
 
+test('an empty text is empty and not 0, an error keeps its text, and a boolean is one', () => {
+  const zap = (Key: string, Type: number, more: object) => ({
+    Key,
+    Type,
+    Integer: 0,
+    String: '',
+    Interface: null,
+    ...more,
+  });
+  assert.deepEqual(
+    fieldPairs([
+      zap('actual', 15, {}),
+      zap('err', 15, { String: 'connection refused', Interface: {} }),
+      zap('count', 11, {}),
+      zap('isOn', 4, { Integer: 1 }),
+      zap('isOff', 4, {}),
+      zap('all', 23, { Interface: [1] }),
+      { Key: 'untyped', String: '', Integer: 0 },
+      { Key: 'number', Integer: 0 },
+    ]),
+    [
+      ['actual', ''],
+      ['err', 'connection refused'],
+      ['count', 0],
+      ['isOn', true],
+      ['isOff', false],
+      ['all', [1]],
+      ['untyped', ''],
+      ['number', 0],
+    ],
+  );
+});
+
 test('fields as pairs, in both forms that programs send', () => {
   assert.deepEqual(
     fieldPairs([{ Key: 'err', String: 'gone' }, { n: 4 }, { n: 5 }, { Key: 'i', Integer: 2, String: '' }]),

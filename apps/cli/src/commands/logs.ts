@@ -46,7 +46,7 @@ const keyOf = (entry: LogEntry): string =>
 export function logCommands(program: Command, run: Run): void {
   program
     .command('logs <machine>')
-    .description('log lines of a machine, oldest first')
+    .description('log lines of a machine, in the order in which they arrived')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
     .option('-n, --lines <n>', 'how many of the newest lines', '100')
     .addOption(choicesOption('--level <level>', 'only this level; again for more', levels))

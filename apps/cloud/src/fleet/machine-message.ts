@@ -15,7 +15,12 @@ import type { JsonObject } from '../database/schema.ts';
 import { type ConfigFacts, deriveConfigStatus } from '../machines/rules/config-status.ts';
 import { hasOtherAgent, machineFacts, reportOf } from '../machines/rules/machine-facts.ts';
 import { isUninstalled } from '../machines/rules/online.ts';
-import { migrationCondition, noReleaseCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
+import {
+  migrationCondition,
+  noReleaseCondition,
+  type Offers,
+  otherAgentReport,
+} from '../machines/rules/other-agent.ts';
 import { repeatedLinesCondition } from '../machines/rules/repeated-lines.ts';
 import { isRestartWaiting } from '../machines/rules/restart-request.ts';
 import {
@@ -51,7 +56,8 @@ export async function machineMessage(
   const { platform } = machineFacts(part);
   const problems = config ? await versionProblems(releases, config, platform, hasOther ? 'reference' : 'platform') : [];
   const left = reportOf(part);
-  const report = hasOther && part.host ? otherAgentReport(part.host, left) : left;
+  const offers = hasOther ? await offersOf(releases, config, platform) : undefined;
+  const report = hasOther && part.host ? otherAgentReport(part.host, left, offers) : left;
   const moving = await movingCondition(releases, part, platform);
   return {
     id: part.machineId,
@@ -74,7 +80,7 @@ export async function machineMessage(
     conditions: [
       ...(sharing?.computers ? [sharingCondition(sharing.computers, part.machineName)] : []),
       ...(sharing?.bothAgents ? [bothAgentsCondition(sharing.bothAgents)] : []),
-      ...(hasOther ? await offerConditions(releases, config, platform) : []),
+      ...(offers?.agent === '' && offers.server === '' ? [noReleaseCondition()] : []),
       ...versionConditions(problems),
       ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
       ...(moving ? [moving] : []),
@@ -112,15 +118,20 @@ const versionConditions = (problems: readonly Problem[]) =>
       remedy,
     }));
 
-/** @param config - undefined: not read, as in lists. */
-async function offerConditions(releases: ReleaseCache, config: JsonObject | undefined, platform: string | undefined) {
-  if (!config) return [];
-  const offers = await Promise.all(
-    desiredProgramsOf(config).map(({ program, desired }) =>
-      releases.resolve(releaseName(program, 'reference'), desired, platform),
-    ),
+/** What the other agent is offered: versions or pinned URLs; undefined: no configuration was read, as in lists. */
+async function offersOf(
+  releases: ReleaseCache,
+  config: JsonObject | undefined,
+  platform: string | undefined,
+): Promise<Offers | undefined> {
+  if (!config) return undefined;
+  const [agent, server] = await Promise.all(
+    desiredProgramsOf(config).map(async ({ program, desired, text }) => {
+      const found = await releases.resolve(releaseName(program, 'reference'), desired, platform);
+      return found.is === 'release' ? found.release.version : found.is === 'file' && !found.pin.problem ? text : '';
+    }),
   );
-  return offers.some(({ is }) => is === 'release' || is === 'file') ? [] : [noReleaseCondition()];
+  return { agent: agent ?? '', server: server ?? '' };
 }
 
 const movingCondition = async (releases: ReleaseCache, { migrationRequestedOn, host }: PartRow, platform?: string) =>

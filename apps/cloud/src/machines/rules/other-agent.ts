@@ -20,19 +20,28 @@ const slices = [
   ConfigSlice.SERVER,
 ] as const;
 
+/** Versions that the other agent is offered, or URLs; empty: none. */
+export interface Offers {
+  agent: string;
+  server: string;
+}
+
 /**
  * Converts the facts in checks of another product's agent to a report, so that clients can show it. It contains no
  * states and nothing in effect.
  *
+ * @param offers - what the server offers it; undefined: not read.
  * @param left - the last report of our agent, which may have tried to take over.
  */
 export function otherAgentReport(
   host: Host,
   left: AgentReport | undefined,
+  offers: Offers | undefined,
 ): MessageInitShape<typeof AgentReportSchema> {
   const text = (key: string): string => (typeof host[key] === 'string' ? host[key] : '');
   const received = typeof host['revision'] === 'number' ? BigInt(host['revision']) : 0n;
-  const program = (running: string, installed: string) => ({
+  const program = (running: string, installed: string, wantedVersion = '') => ({
+    wantedVersion,
     runningVersion: text(running),
     installedVersion: text(installed),
     restartNeeded: text(installed) !== '' && text(running) !== '' && text(installed) !== text(running),
@@ -42,8 +51,8 @@ export function otherAgentReport(
       ? 'The agent of another product has received no configuration yet.'
       : `The agent of another product has received revision ${received}; it does not report what is in effect.`;
   return {
-    agent: program('agent_version', 'agent_installed'),
-    server: program('server_version', 'server_installed'),
+    agent: program('agent_version', 'agent_installed', offers?.agent),
+    server: program('server_version', 'server_installed', offers?.server),
     platform: text('platform'),
     os: text('distro'),
     supervisedBySystemd: true,
