@@ -26,6 +26,8 @@ export type Exchange = {
    * Admits a request by a signed link, charged to the link budget of its signer. @throws PlatformError BUDGET_EXCEEDED
    */
   admitLink(signer: string): void;
+  /** The caller is authenticated by other means, such as a set-up code. */
+  prove(callerId: string): void;
   /** The body of the request. The caller's budget pays for bytes that its headers did not announce. */
   body(): AsyncIterable<Uint8Array>;
   /** Reads and discards the rest of the body. */
@@ -121,6 +123,7 @@ function exchangeOf(request: Request, response: Response, url: URL, options: Htt
     url,
     caller: async () => notAttempt(await callerOrAttempt()),
     callerOrAttempt,
+    prove: (callerId) => prove?.(request, callerId),
     admitLink: (signer) => admit({ kind: 'links', id: signer }),
     body: () => metered(request, chargeBeyond(announced, charge)),
     drain() {
@@ -221,7 +224,8 @@ function sendError(response: Response, error: PlatformError, requestId: string |
     response.destroy();
     return;
   }
-  if (error.code === 'BUDGET_EXCEEDED') response.setHeader('retry-after', String(error.data['retryAfterS']));
+  const { retryAfterS } = error.data;
+  if (retryAfterS !== undefined) response.setHeader('retry-after', String(retryAfterS));
   else if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
     response.setHeader('retry-after', '1');
   const text = jsonText({

@@ -34,6 +34,13 @@ export const accessErrors = {
     message: 'This set-up code is wrong, has expired, or was used by another device.',
     remedy: 'Create a new code for the machine in the web app: Machines, "Set up a device".',
   },
+  SET_UP_CODES_LIMITED: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'Too many wrong set-up codes that begin like this one were tried, and too many from this network.',
+    remedy:
+      'Wait {retryAfterS} s, then repeat it; an agent keeps the code and does so by itself. The credentials file of the machine works at once.',
+  },
   SET_UP_CODE_WAITS: {
     rpc: 'unavailable',
     retry: 'later',

@@ -10,12 +10,18 @@ type Bucket = { level: number; at: number };
 export class TokenBuckets {
   readonly #rate: Rate;
   readonly #most: number;
+  readonly #least: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param most - buckets in memory. Full buckets are dropped first, because a new bucket is full, too. */
-  constructor(rate: Rate, most = 100_000) {
+  /**
+   * @param most - buckets in memory. Full buckets are dropped first, because a new bucket is full, too.
+   * @param least - tokens that a call needs to begin: where a token takes minutes, a part of one does not suffice.
+   */
+  constructor(rate: Rate, most = 100_000, least: 0 | 1 = 0) {
     this.#rate = rate;
     this.#most = most;
+    // A whole token is reached up to the rounding of its parts.
+    this.#least = Math.max(0, least - 1e-6);
   }
 
   get size(): number {
@@ -38,7 +44,7 @@ export class TokenBuckets {
     if (this.#rate.perSecond === Infinity) return 0;
     const bucket = this.#bucket(key, now);
     const level = this.#levelOf(bucket, now);
-    if (level <= 0) return this.#waitMs(level);
+    if (level <= this.#least) return this.#waitMs(level);
     this.#spend(bucket, amount, now);
     return 0;
   }
@@ -63,7 +69,7 @@ export class TokenBuckets {
   }
 
   #waitMs(level: number): number {
-    return level > 0 ? 0 : Math.ceil(((1 - level) / this.#rate.perSecond) * 1_000);
+    return level > this.#least ? 0 : Math.ceil(((1 - level) / this.#rate.perSecond) * 1_000);
   }
 
   /** Drops full buckets. If that is not enough, drops the least recently used half. */

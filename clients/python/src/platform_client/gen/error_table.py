@@ -23,6 +23,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "TOKEN_EXPIRED": ("unauthenticated", "now", "Authenticate again; the clients of this platform do so once by themselves. If the key was deleted or rotated, use another key."),
     "SIGN_IN_LINK_INVALID": ("unauthenticated", "never", "Create a new link: `platform sign-in`."),
     "SET_UP_CODE_INVALID": ("not_found", "never", "Create a new code for the machine in the web app: Machines, \"Set up a device\"."),
+    "SET_UP_CODES_LIMITED": ("resource_exhausted", "later", "Wait {retryAfterS} s, then repeat it; an agent keeps the code and does so by itself. The credentials file of the machine works at once."),
     "SET_UP_CODE_WAITS": ("unavailable", "later", "The agent repeats it by itself. If that does not help, correct the network or the address of the server."),
     "SET_UP_AUTHORITY_DIFFERS": ("unauthenticated", "later", "Enter the letters after the # again. If they are right, create a new set-up code: the server may have another authority now, or something between device and server imitates it."),
     "PERMISSION_DENIED": ("permission_denied", "never", "Use a key that covers this resource."),
