@@ -161,7 +161,10 @@ test('an import accounts for everything before it stores anything, and its exit 
   });
   const bad = await upload('bad', '--create');
   assert.equal(bad.code, 1);
-  assert.match(bad.stderr, /IMPORT_INVALID: Nothing was uploaded: 2 annotations .*class 7 has no name.*a\.txt: line 2.*class 9/);
+  assert.match(
+    bad.stderr,
+    /IMPORT_INVALID: Nothing was uploaded: 2 annotations .*class 7 has no name.*a\.txt: line 2.*class 9/,
+  );
   const skipped = await upload('bad', '--skip-invalid', '--dry-run');
   assert.equal(skipped.code, 9, skipped.stderr);
 
@@ -173,7 +176,10 @@ test('an import accounts for everything before it stores anything, and its exit 
   await put({ 'gone/0.jpg': first, 'gone/1.jpg': 'no image', 'gone/set.json': JSON.stringify(document) });
   const gone = await upload('gone', '--create');
   assert.equal(gone.code, 1);
-  assert.match(gone.stderr, /IMPORT_IMAGES_MISSING: Nothing was uploaded: 6 of 7 annotated images are not in .*: 2\.jpg, 3\.jpg/);
+  assert.match(
+    gone.stderr,
+    /IMPORT_IMAGES_MISSING: Nothing was uploaded: 6 of 7 annotated images are not in .*: 2\.jpg, 3\.jpg/,
+  );
   const strict = await upload('gone', '--allow-missing', '--strict', '--create');
   assert.equal(strict.code, 1);
   assert.match(strict.stderr, /IMPORT_LOSS: .*1 file, is text, no image \(1\.jpg\)/);
