@@ -54,6 +54,7 @@ async function buildWeb(): Promise<string> {
     'apps/web/src/**/*.*',
     'apps/web/*.*',
     'packages/contract/src/**/*.*',
+    'packages/dataset-files/src/**/*.ts',
     'packages/kit/src/**/*.ts',
     'package-lock.json',
   ]);

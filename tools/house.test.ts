@@ -81,6 +81,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   datasets: ['node:', '*'],
   e2e: [
     '@platform/contract',
+    '@platform/dataset-files',
     '@platform/kit',
     '@platform/releases',
     '@platform/client',

@@ -284,7 +284,7 @@ async function collects({ page, mark }: Session): Promise<void> {
     await page.getByText('15 images without a label').waitFor();
     await page.getByLabel('Label of all of them').fill(label);
     await page.getByText(`15 × ${label}`).waitFor();
-    await page.getByText('notes.txt: not a JPEG').waitFor();
+    await page.getByText('1 file, names no image (notes.txt).').waitFor();
     await checkPage(page, 'add images');
     await button(page, 'Upload').click();
     await page.getByText('15 images uploaded.').waitFor();

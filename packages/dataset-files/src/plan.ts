@@ -1,13 +1,18 @@
-import type { Split } from '@platform/contract/job';
-import type { Box } from './boxes.ts';
 import { type Annotated, openCollector } from './collector.ts';
 import { type Evidence, findEvidence, type EvidenceView, xmlRoot } from './evidence.ts';
 import { baseName, extensionOf, splitOfFolders } from './file-names.ts';
 import { type FileFormat, formatNames, type ImportFormat } from './formats.ts';
 import { type SortedFiles, sortFiles } from './image-files.ts';
-import type { ImageType } from './image-header.ts';
 import { alikeLabels } from './labels.ts';
-import { type Ledger, type LedgerWriter, openLedger } from './ledger.ts';
+import { type LedgerWriter, openLedger } from './ledger.ts';
+import {
+  countLabels,
+  type ImportPlan,
+  isTyped,
+  type PlannedImage,
+  type Refusal,
+  withLabels,
+} from './planned-images.ts';
 import { readCoco } from './read/coco.ts';
 import { readCreateMl } from './read/create-ml.ts';
 import { readCsv } from './read/csv.ts';
@@ -28,36 +33,6 @@ export interface ImportOptions {
   readonly labels?: readonly string[];
   /** The only file of annotations to read, a path of the source. */
   readonly annotations?: string;
-}
-
-export interface PlannedImage {
-  readonly path: string;
-  readonly fileName: string;
-  readonly sizeBytes: number;
-  /** By content; without a dot. */
-  readonly extension: ImageType;
-  readonly labels: readonly string[];
-  readonly split: Split | undefined;
-  readonly boxes: readonly Box[];
-}
-
-/** Why nothing can be imported before the user decides. */
-export interface Refusal {
-  readonly problem: string;
-  /** Formats to choose from. */
-  readonly formats: readonly ImportFormat[];
-}
-
-export interface ImportPlan {
-  /** For users: `COCO (_annotations.coco.json)`. */
-  readonly format: string;
-  readonly images: readonly PlannedImage[];
-  /** Number of images and boxes per label. */
-  readonly counts: ReadonlyMap<string, { readonly images: number; readonly boxes: number }>;
-  /** Images that the files of annotations name and the folder has. */
-  readonly annotated: number;
-  readonly ledger: Ledger;
-  readonly refusal?: Refusal;
 }
 
 const readers: Readonly<Record<FileFormat, ReadFiles>> = {
@@ -100,10 +75,11 @@ export async function planImport(source: Source, options: ImportOptions = {}): P
   }
   await accountForRest(view, ledger, format);
   const isByFolder = !('evidence' in decision);
-  const images = 'refusal' in decision ? [] : planImages(sorted, { annotated, isByFolder, labels, ledger });
+  const images =
+    'refusal' in decision ? [] : planImages(sorted, { annotated, isByFolder, isTyped: isTyped(labels), ledger });
   const counts = countLabels(images);
   for (const group of alikeLabels(counts.keys())) ledger.warn(`Labels that look alike stay apart: ${group.join(', ')}`);
-  return {
+  const plan: ImportPlan = {
     format: isByFolder ? 'folders' : titleOf(decision.evidence),
     images,
     counts,
@@ -111,6 +87,7 @@ export async function planImport(source: Source, options: ImportOptions = {}): P
     ledger: ledger.read(),
     ...('refusal' in decision && { refusal: decision.refusal }),
   };
+  return withLabels(plan, labels);
 }
 
 /** Larger files cannot be annotations: JavaScript has no string of that size. */
@@ -174,7 +151,7 @@ async function decide(
     return { refusal: { problem: `The folder looks like ${found}`, formats: whole.map((one) => one.format) } };
   }
   const [half] = evidence;
-  if (labels && labels.length > 0) return { folders: true };
+  if (isTyped(labels)) return { folders: true };
   if (half)
     return {
       refusal: {
@@ -226,47 +203,28 @@ async function whyNoData(view: EvidenceView, path: string): Promise<string> {
 interface Choice {
   readonly annotated: ReadonlyMap<string, Annotated>;
   readonly isByFolder: boolean;
-  readonly labels: readonly string[] | undefined;
+  readonly isTyped: boolean;
   readonly ledger: LedgerWriter;
 }
 
 function planImages(
   { headers, sizes }: SortedFiles,
-  { annotated, isByFolder, labels, ledger }: Choice,
+  { annotated, isByFolder, isTyped: hasTypedLabels, ledger }: Choice,
 ): PlannedImage[] {
   const byFolder = folderLabels([...headers.keys()]);
   return [...headers].map(([path, header]) => {
     const ofFile = annotated.get(path);
     const ofFolder = isByFolder ? byFolder(path) : { label: undefined, split: splitOfFolders(path) };
     const own = ofFile?.labels ?? (ofFolder.label === undefined ? [] : [ofFolder.label]);
-    const isTyped = labels !== undefined && labels.length > 0;
-    if (isByFolder && !isTyped) for (const _label of own) ledger.used(path, 'folder');
+    if (isByFolder && !hasTypedLabels) for (const _label of own) ledger.used(path, 'folder');
     return {
       path,
       fileName: baseName(path),
       sizeBytes: sizes.get(path) ?? 0,
       extension: header.type,
-      labels: [...new Set(isTyped ? labels : own)],
+      labels: [...new Set(own)],
       split: ofFile?.split ?? ofFolder.split,
       boxes: ofFile?.boxes ?? [],
     };
   });
 }
-
-function countLabels(images: readonly PlannedImage[]): Map<string, { images: number; boxes: number }> {
-  const counts = new Map<string, { images: number; boxes: number }>();
-  const count = (label: string, kind: 'images' | 'boxes'): void => {
-    const sum = counts.get(label) ?? { images: 0, boxes: 0 };
-    sum[kind]++;
-    counts.set(label, sum);
-  };
-  for (const { labels, boxes } of images) {
-    for (const label of labels) count(label, 'images');
-    for (const box of boxes) count(box.label, 'boxes');
-  }
-  return new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b)));
-}
-
-/** Tags on the wire. */
-export const tagsOf = ({ labels, split }: Pick<PlannedImage, 'labels' | 'split'>): string[] =>
-  split === undefined ? [...labels] : [...labels, `split:${split}`];

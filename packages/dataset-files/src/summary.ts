@@ -1,4 +1,4 @@
-import type { ImportPlan } from './plan.ts';
+import type { ImportPlan } from './planned-images.ts';
 import type { AnnotationEntry, FileEntry, Ledger } from './ledger.ts';
 
 /** Entries of the ledger that have the same outcome and reason. */

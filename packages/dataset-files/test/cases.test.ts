@@ -1,7 +1,8 @@
 // Folders as other tools write them: each keeps every label and box, and accounts for the rest.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ImportPlan, planImport } from '../src/plan.ts';
+import { planImport } from '../src/plan.ts';
+import type { ImportPlan } from '../src/planned-images.ts';
 import { hasLoss } from '../src/ledger.ts';
 import { imageHeader } from '../src/image-header.ts';
 import { ledgerGroups } from '../src/summary.ts';

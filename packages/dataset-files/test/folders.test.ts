@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planImport, tagsOf } from '../src/plan.ts';
+import { planImport } from '../src/plan.ts';
+import { tagsOf } from '../src/planned-images.ts';
 import { memorySource, pngStart } from './case-files.ts';
 
 const plan = async (paths: readonly string[], labels?: readonly string[]) =>

@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import { hasLoss } from '@platform/dataset-files/ledger';
-import type { ImportPlan } from '@platform/dataset-files/plan';
+import { hasManyMissing, type ImportPlan } from '@platform/dataset-files/planned-images';
 import { groupLine, ledgerGroups } from '@platform/dataset-files/summary';
 
 export interface ImportChoices {
@@ -8,9 +8,6 @@ export interface ImportChoices {
   readonly skipInvalid?: boolean;
   readonly allowMissing?: boolean;
 }
-
-/** Up to this many annotated images may be missing; more need --allow-missing. */
-const fewMissing = 5;
 
 /**
  * Refuses an import before anything is stored.
@@ -34,7 +31,7 @@ export function checkImport(plan: ImportPlan, folder: string, choices: ImportCho
   if (ledger.counts.invalid > 0 && !choices.skipInvalid)
     throw new PlatformError('IMPORT_INVALID', { count: ledger.counts.invalid, folder, problems: linesOf('invalid') });
   const missing = ledger.missing.length;
-  if (missing > fewMissing && missing * 10 > annotated + missing && !choices.allowMissing)
+  if (hasManyMissing(plan) && !choices.allowMissing)
     throw new PlatformError('IMPORT_IMAGES_MISSING', {
       count: missing,
       total: annotated + missing,

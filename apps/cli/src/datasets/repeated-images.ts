@@ -1,6 +1,6 @@
 import type { Box } from '@platform/client';
 import { type Split, splits } from '@platform/contract/job';
-import type { PlannedImage } from '@platform/dataset-files/plan';
+import type { PlannedImage } from '@platform/dataset-files/planned-images';
 
 /** A file with its hash. */
 export type HashedImage = PlannedImage & { readonly sha256: string };

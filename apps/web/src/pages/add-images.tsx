@@ -1,17 +1,20 @@
-import { useId, useState } from 'react';
+import type { ImportFormat } from '@platform/dataset-files/formats';
+import { hasManyMissing, withLabels } from '@platform/dataset-files/planned-images';
+import type { ImportPlan } from '@platform/dataset-files/planned-images';
+import { useId, useMemo, useState } from 'react';
 import type { ReactNode } from 'react';
 import { FormDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { TextField } from '../parts/fields.tsx';
-import { Note } from '../parts/messages.tsx';
+import { Loading, Note } from '../parts/messages.tsx';
 import { ProgressBar } from '../parts/badges.tsx';
+import { filesByPath } from '../view/file-source.ts';
 import { formatCount } from '../view/quantities.ts';
-import { uploadPlan } from '../view/upload-plan.ts';
-import { useImageUploads } from './image-uploads.ts';
-import type { BrowserFile, UploadState } from './image-uploads.ts';
 import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
-
-type Plan = ReturnType<typeof uploadPlan<BrowserFile>>;
+import { useImageUploads } from './image-uploads.ts';
+import type { BrowserFile, UploadState } from './image-uploads.ts';
+import { useImportPlan } from './import-plan.ts';
+import { FormatField, ImportPreview } from './import-preview.tsx';
 
 interface AddImagesProps {
   datasetId: string;
@@ -22,66 +25,96 @@ interface AddImagesProps {
 }
 
 const chosen = (files: FileList | null): BrowserFile[] =>
-  [...(files ?? [])].map((source) => ({
-    source,
-    name: source.name,
-    path: source.webkitRelativePath,
-    size: source.size,
-  }));
+  [...(files ?? [])].map((source) => ({ source, name: source.name, path: source.webkitRelativePath }));
 
 /** Uploads labeled images from the user's disk into a dataset. */
 export function AddImages({ datasetId, name, start: dropped, onClose }: AddImagesProps) {
   const [files, setFiles] = useState(dropped);
   const [label, setLabel] = useState('');
+  const [format, setFormat] = useState<ImportFormat>('auto');
+  const [isLossAccepted, setLossAccepted] = useState(false);
   const { state, start } = useImageUploads(datasetId);
-  const plan = uploadPlan(files, label);
-  const total = plan.uploads.length;
-  if (state.at !== 'idle')
+  const byPath = useMemo(() => filesByPath(files), [files]);
+  const blobs = useMemo(() => new Map([...byPath].map(([path, { source }]) => [path, source])), [byPath]);
+  const answer = useImportPlan(blobs, format);
+  const read = answer && 'plan' in answer ? answer.plan : undefined;
+  const plan = read && withLabels(read, label.trim() === '' ? undefined : [label.trim()]);
+  const isAsking = plan !== undefined && (plan.ledger.counts.invalid > 0 || hasManyMissing(plan));
+  const choose = (next: readonly BrowserFile[]): void => {
+    setFiles(next);
+    setLossAccepted(false);
+  };
+  if (plan && state.at !== 'idle')
     return (
       <ModalDialog title={`Images for ${isolateText(name)}`} isOpen onClose={onClose}>
-        <UploadProgress state={state} total={total} refused={plan.refused} onClose={onClose} />
+        <UploadProgress state={state} total={plan.images.length} refused={leftOut(plan)} onClose={onClose} />
       </ModalDialog>
     );
   return (
     <FormDialog
       title={`Add images to ${isolateText(name)}`}
-      lead="JPEG, PNG or WebP. Ten images of each label are enough for a first model."
+      lead="JPEG, PNG or WebP, with labels and boxes as other tools store them. Ten images of each label are enough for a first model."
       verb="Upload"
-      isDisabled={total === 0}
-      onSubmit={() => void start(plan.uploads)}
+      isWide
+      isDisabled={plan === undefined || plan.images.length === 0 || (isAsking && !isLossAccepted)}
+      onSubmit={() => void start((plan?.images ?? []).flatMap((image) => withFile(image, byPath)))}
       onClose={onClose}
     >
-      <FileField
-        label="A folder with one folder per label"
-        isFolder
-        onChange={setFiles}
-        hint={
-          <>
-            The folder’s name becomes the label. Images in <code>test/LABEL</code> are kept for the evaluation. Images
-            that the dataset has get the labels that are new.
-          </>
-        }
+      <ChosenFiles onChange={choose} />
+      <TextField
+        label="Label of all of them"
+        value={label}
+        onChange={setLabel}
+        placeholder="empty: by folder or file"
       />
-      <FileField label="Or single images" onChange={setFiles} />
-      <TextField label="Label of all of them" value={label} onChange={setLabel} placeholder="empty: by folder" />
-      {files.length > 0 && <PlanNote plan={plan} />}
-      {plan.annotations > 0 && (
-        <Note tone="warn">
-          <p>
-            {formatCount(plan.annotations, 'file')} may hold labels and boxes, which are not read here. The command line
-            reads YOLO, Pascal VOC and COCO: <code>platform dataset import {name} FOLDER</code>
-          </p>
+      <FormatField value={format} onChange={setFormat} />
+      {files.length > 0 && answer === undefined && <Loading text={`Reading ${formatCount(files.length, 'file')} …`} />}
+      {answer && 'problem' in answer && (
+        <Note tone="bad" isLive>
+          <p>The files could not be read: {answer.problem}. Choose them again.</p>
         </Note>
       )}
-      <ExcludedFiles title="Left out" files={plan.refused} />
+      {plan && <ImportPreview plan={plan} files={byPath} />}
+      {isAsking && (
+        <label className="choice">
+          <input type="checkbox" checked={isLossAccepted} onChange={(event) => setLossAccepted(event.target.checked)} />
+          Upload without what is missing or cannot be understood
+        </label>
+      )}
     </FormDialog>
   );
 }
 
+const withFile = (image: ImportPlan['images'][number], files: ReadonlyMap<string, BrowserFile>) => {
+  const file = files.get(image.path);
+  return file ? [{ image, file }] : [];
+};
+
+const leftOut = ({ ledger }: ImportPlan): { name: string; reason: string }[] =>
+  ledger.files.flatMap(({ path, use, reason }) => (use === 'left out' ? [{ name: path, reason: reason ?? '' }] : []));
+
+const ChosenFiles = ({ onChange }: { onChange: (files: BrowserFile[]) => void }) => (
+  <>
+    <FileField
+      label="A folder with its images and annotations"
+      isFolder
+      onChange={onChange}
+      hint={
+        <>
+          COCO, YOLO, Pascal VOC, CVAT, Label Studio, Create ML, CSV and SageMaker, or one folder per label. Images in{' '}
+          <code>test/LABEL</code> are kept for the evaluation. Images that the dataset has get the labels and boxes that
+          are new.
+        </>
+      }
+    />
+    <FileField label="Or single images" onChange={onChange} />
+  </>
+);
+
 interface UploadProgressProps {
   state: UploadState;
   total: number;
-  refused: Plan['refused'];
+  refused: readonly { name: string; reason: string }[];
   onClose: () => void;
 }
 function UploadProgress({ state, total, refused, onClose }: UploadProgressProps) {
@@ -131,18 +164,6 @@ function FileField({ label, onChange, isFolder = false, hint }: FileFieldProps) 
     </div>
   );
 }
-
-/** The number of images that the upload will add, by label. */
-const PlanNote = ({ plan: { uploads, labels } }: { plan: Plan }) => (
-  <Note tone={uploads.length === 0 ? 'warn' : 'busy'} isLive>
-    <p>
-      {formatCount(uploads.length, 'image')}
-      {labels.length > 0
-        ? `: ${labels.map(([label, count]) => `${count} × ${isolateText(label)}`).join(', ')}`
-        : uploads.length > 0 && ' without a label: they cannot be trained on'}
-    </p>
-  </Note>
-);
 
 /** More rows add no information. */
 const mostNames = 8;

@@ -12,7 +12,7 @@ async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[
   if (entry.isFile) {
     const source = await fileOf(entry as FileSystemFileEntry);
     // A file outside any folder has no path, as in a file dialog.
-    return [{ source, name: source.name, path: path === '' ? '' : place, size: source.size }];
+    return [{ source, name: source.name, path: path === '' ? '' : place }];
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: BrowserFile[] = [];
@@ -33,7 +33,7 @@ async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
   // Folders dropped side by side are labels; one alone holds them.
   const root = folders.length > 1 ? 'dropped' : '';
   const found = await Promise.all(entries.map((entry) => below(entry, root)));
-  return [...found.flat(), ...plain.map((source) => ({ source, name: source.name, path: '', size: source.size }))];
+  return [...found.flat(), ...plain.map((source) => ({ source, name: source.name, path: '' }))];
 }
 
 /** Makes an element take files and folders that the user drops on it. */

@@ -8,10 +8,18 @@ import {
 } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { useEffect, useRef, useState } from 'react';
 import { failureOf } from '../view/failures.ts';
-import type { ChosenFile, PlannedUpload } from '../view/upload-plan.ts';
+import type { PlannedImage } from '@platform/dataset-files/planned-images';
+import { tagsOf } from '@platform/dataset-files/planned-images';
+import type { ChosenFile } from '../view/file-source.ts';
 
 export interface BrowserFile extends ChosenFile {
   source: File;
+}
+
+/** An image of the plan with its file. */
+export interface ImageUpload {
+  file: BrowserFile;
+  image: PlannedImage;
 }
 
 export interface UploadState {
@@ -35,25 +43,32 @@ export function useImageUploads(datasetId: string) {
     return () => stop.abort();
   }, []);
 
-  const send = async ({ file, extension, tags }: PlannedUpload<BrowserFile>, signal: AbortSignal): Promise<boolean> => {
+  const send = async ({ file, image }: ImageUpload, signal: AbortSignal): Promise<boolean> => {
     const value = new Uint8Array(await file.source.arrayBuffer());
+    const bboxes = image.boxes.map((box) => ({
+      label: box.label,
+      xMinNormalized: box.xMin,
+      yMinNormalized: box.yMin,
+      xMaxNormalized: box.xMax,
+      yMaxNormalized: box.yMax,
+    }));
+    const timeRequested = timestampFromMs(file.source.lastModified);
+    const metadata = { timeRequested, ...(bboxes.length > 0 && { annotations: { bboxes } }) };
     const request = create(DataCaptureUploadRequestSchema, {
       metadata: {
         type: DataType.BINARY_SENSOR,
         fileName: file.name,
-        fileExtension: extension,
-        tags: [...tags],
+        fileExtension: image.extension,
+        tags: tagsOf(image),
         datasetIds: [datasetId],
       },
-      sensorContents: [
-        { metadata: { timeRequested: timestampFromMs(file.source.lastModified) }, data: { case: 'binary', value } },
-      ],
+      sensorContents: [{ metadata, data: { case: 'binary', value } }],
     });
     const method = DataSyncService.method.dataCaptureUpload;
     return (await callUnaryMethod(transport, method, request, { signal })).existed;
   };
 
-  const start = async (uploads: readonly PlannedUpload<BrowserFile>[]): Promise<void> => {
+  const start = async (uploads: readonly ImageUpload[]): Promise<void> => {
     const { signal } = end.current;
     const waiting = uploads.values();
     setState({ at: 'running', done: 0, existed: 0, failed: [] });

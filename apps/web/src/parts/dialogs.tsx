@@ -47,32 +47,36 @@ interface FormDialogProps {
   error?: unknown;
   onSubmit: () => void;
   onClose: () => void;
+  isWide?: boolean;
   children: ReactNode;
 }
 
 /** A form in a dialog: its fields, the failure of the last submission, Cancel, and the button that submits. */
-export const FormDialog = ({ title, lead, verb, isDisabled, error, onSubmit, onClose, children }: FormDialogProps) => (
-  <ModalDialog title={title} {...(lead === undefined ? {} : { lead })} isOpen onClose={onClose}>
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit();
-      }}
-    >
-      {children}
-      {error ? <FailureNote error={error} /> : null}
-      <div className="dialog-footer">
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" className="button button-main" disabled={isDisabled}>
-          {verb}
-        </button>
-      </div>
-    </form>
-  </ModalDialog>
-);
+export const FormDialog = (props: FormDialogProps) => {
+  const { title, lead, verb, isDisabled, error, onSubmit, onClose, isWide = false, children } = props;
+  return (
+    <ModalDialog title={title} {...(lead === undefined ? {} : { lead })} isOpen onClose={onClose} isWide={isWide}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        {children}
+        {error ? <FailureNote error={error} /> : null}
+        <div className="dialog-footer">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button button-main" disabled={isDisabled}>
+            {verb}
+          </button>
+        </div>
+      </form>
+    </ModalDialog>
+  );
+};
 
 interface ConfirmDialogProps {
   title: string;
