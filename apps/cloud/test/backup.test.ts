@@ -235,10 +235,15 @@ test('a restore takes only what the key of the installation proves, and verify n
     const [apart, passphrase] = [folder.file('keys.json'), 'correct horse'];
     await backUp(on, folder.file('apart'), { keysTo: apart });
     await backUp(on, folder.file('sealed'), { passphrase });
+    await backUp(on, folder.file('again'));
     const proofs: [string, Parameters<typeof restoreTo>[2]][] = [
       ['apart', { keys: apart }],
       ['sealed', { passphrase }],
       ['backups', { trusted: own }],
+      [
+        'again',
+        { trusted: await readTrustedKeys({ backupKey: undefined, hostKey: path.join(dataFolder, 'secrets.json') }) },
+      ],
     ];
     for (const [name, proof] of proofs) {
       const into = { dataDir: folder.file(`from-${name}`), connection: await emptyDatabase() };

@@ -12,6 +12,7 @@ const rows: [string, Parameters<typeof isHopeless>[0], boolean][] = [
   ['its port was in use five times', { count: 5, status: startFailureStatus('PORT_IN_USE') }, true],
   ['the database did not answer', { count: 4, status: startFailureStatus('DATABASE_UNAVAILABLE') }, false],
   ['the schema is newer', { count: 2, status: startFailureStatus('DATA_DIR_NEWER') }, true],
+  ['its ends were not seen', { count: 2, status: 0 }, false],
   ['it was killed twice', { count: 2, status: undefined }, false],
   ['it was killed five times', { count: 5, status: undefined }, true],
 ];

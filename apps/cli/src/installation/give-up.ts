@@ -9,10 +9,10 @@ const possibleEnds = 5;
 export interface Ends {
   /** How often the processes of the version ended by themselves. */
   readonly count: number;
-  /** Exit status of the last one; undefined: a signal ended it, or it was not seen. */
+  /** Exit status of the last one; undefined: a signal ended it. 0: it was not seen, or that of the version before. */
   readonly status: number | undefined;
 }
 
 /** @param ends - of a version that was never ready. */
 export const isHopeless = ({ count, status }: Ends): boolean =>
-  count >= (status === undefined || status === temporaryFailure ? possibleEnds : certainEnds);
+  count >= (status === undefined || status === 0 || status === temporaryFailure ? possibleEnds : certainEnds);

@@ -43,7 +43,8 @@ export async function replaceData({ restore, readyWithinS, say }: Replacement): 
   systemctl('stop', units.runner, units.server);
   swap();
   await endReplacement();
-  attempt('systemctl', 'reset-failed', units.server);
+  // Without their folders, both may have failed as often as systemd allows.
+  attempt('systemctl', 'reset-failed', units.server, units.runner);
   systemctl('start', units.server);
   const problem = await untilReady(version, readyWithinS);
   if (problem !== undefined)
