@@ -116,7 +116,7 @@ async function trains({ cli, json, env }: Session): Promise<void> {
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /^Submitted things\/1 as a training job with ID [0-9a-f-]{36}\.\nLabels: /);
   // With fewer than 20 images, the score is a count.
-  assert.match(done.stdout, /\nCompleted things\/1, accuracy \d of 6, \d+ s\n\nLABEL +PRECISION +RECALL +F1 +/);
+  assert.match(done.stdout, /\nCompleted things\/1, accuracy \d of 6, \d+ (?:s|min)\n\nLABEL +PRECISION +RECALL +F1 +/);
   assert.match(done.stdout, /\nDownload it: platform model download things --version 1\n$/);
   assert.match(done.stderr, /\d+ %/);
   assert.doesNotMatch(done.stderr, /\r|\u001b/, 'nothing is redrawn where there is no terminal');

@@ -56,7 +56,7 @@ const refusals: [line: string, what: RegExp][] = [
 for (const [line, what] of refusals)
   test(`refused before any request to a server: platform ${line}`, () => {
     const { code, stdout, stderr } = platform(...line.split(' '), '--json');
-    assert.deepEqual([code, stdout], [1, '']);
+    assert.deepEqual([code, stdout], [2, '']);
     const { error } = JSON.parse(stderr) as { error: { code: string; what: string } };
     assert.equal(error.code, 'INVALID_ARGUMENT');
     assert.match(error.what, what);

@@ -8,6 +8,7 @@ import {
   MLTrainingService,
   type TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { failure } from './failure.ts';
@@ -82,6 +83,17 @@ test('a name in the form of an ID is refused for whatever has an ID, and no othe
     Object.keys(await namingCalls(on)).filter((what) => !refused.includes(what)),
     ['a tag'],
   );
+});
+
+test('a model in the form of an ID is refused; one of before stays usable', async () => {
+  await using on = await testServer();
+  const app = await on.client(AppService);
+  const name = '11111111-2222-4333-8444-555555555555';
+  const item = { organizationId: on.orgId, name, type: PackageType.ML_MODEL };
+  assert.equal(await failure(app.createRegistryItem(item)), 'InvalidArgument INVALID_ARGUMENT');
+  await app.createRegistryItem({ ...item, name: 'parts' });
+  await on.db.updateTable('registryItem').set({ name }).where('name', '=', 'parts').execute();
+  assert.equal(await failure(app.createRegistryItem(item)), 'AlreadyExists NAME_TAKEN', 'not for its form');
 });
 
 test('the server finds a machine by its ID or part ID, else by its name', async () => {

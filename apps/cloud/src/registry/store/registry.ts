@@ -1,5 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { idProblem } from '@platform/contract/names';
 import { endUploads } from '../../blobs/store/owned-blobs.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
@@ -93,10 +94,10 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
 }
 
 /**
- * Rejects a name that another type of package has. A model in training has its name already: otherwise its version
+ * Rejects a new name that another type of package has, or that has the form of an ID. A model in training has its name already: otherwise its version
  * could not be published at the end.
  *
- * @throws PlatformError NAME_TAKEN
+ * @throws PlatformError NAME_TAKEN, INVALID_ARGUMENT
  */
 export async function refuseTakenName(
   db: Database,
@@ -109,6 +110,9 @@ export async function refuseTakenName(
     .where('name', '=', name)
     .executeTakeFirst();
   if (item && item.type !== type) throw new PlatformError('NAME_TAKEN', { name, kind: `package (${item.type})` });
+  const problem = item ? undefined : idProblem(name);
+  if (problem !== undefined)
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'name', value: name, limit: problem });
   if (item || type === 'ml_model') return;
   const job = await db
     .selectFrom('trainingJob')
