@@ -19,6 +19,8 @@ export interface OtherMachine extends AsyncDisposable {
   /** File name of the program that the service would start next. */
   linked(): Promise<string>;
   log(): Promise<string>;
+  /** Ends the running program with TERM; the service starts what is linked then. */
+  restart(): void;
 }
 
 interface OtherRecord {
@@ -45,7 +47,7 @@ interface OtherAgentOptions {
 /** Installs another product's agent in the folder and starts its service. */
 export async function installOtherAgent(options: OtherAgentOptions): Promise<OtherMachine> {
   const { record, link } = await writeOtherAgent(options);
-  const service: ServiceRun = { started: [], checks: 0 };
+  const service: ServiceRun = { started: [], checks: 0, end: undefined };
   const logFile = path.join(options.folder, 'service.log');
   const stop = new AbortController();
   const ended = runService(service, options, { link, logFile }, stop.signal);
@@ -55,6 +57,7 @@ export async function installOtherAgent(options: OtherAgentOptions): Promise<Oth
     current: async () => (JSON.parse(await readFile(record, 'utf8')) as OtherRecord).viam_agent.current_version,
     linked: async () => path.basename(await readlink(link)),
     log: () => readFile(logFile, 'utf8').catch(() => ''),
+    restart: () => service.end?.(),
     async [Symbol.asyncDispose]() {
       stop.abort();
       await ended;
@@ -82,6 +85,8 @@ async function writeOtherAgent({ folder, credentials, version }: OtherAgentOptio
 interface ServiceRun {
   readonly started: string[];
   checks: number;
+  /** Ends the program that runs now. */
+  end: (() => void) | undefined;
 }
 interface ServiceFiles {
   readonly link: string;
@@ -121,6 +126,7 @@ async function runService(
     }
     const end = (): void => void group.stop({ termMs: 30_000 });
     signal.addEventListener('abort', end);
+    run.end = end;
     await group.exited;
     signal.removeEventListener('abort', end);
     await systemClock.sleep(pauseMs, signal);

@@ -86,5 +86,15 @@ test("another product's agent under systemd: put back, then moved to ours", { ti
     await machine.up();
     await site.until(partId, 'online after a reboot', 300, isOnlineSince(killed));
     assert.deepEqual(await states(), ['inactive', 'active', 'disabled', 'enabled']);
+
+    // The way back: the other agent's own program runs, and ours stays stopped.
+    const linked = () => machine.must('readlink /opt/viam/bin/viam-agent');
+    assert.equal(await linked(), `/opt/viam/cache/viam-agent-v${other}-x86_64`);
+    await machine.must('platform-agent migrate-back --yes');
+    await isOther(other);
+    assert.deepEqual(await states(), ['active', 'inactive', 'enabled', 'disabled']);
+    await machine.must('platform-agent uninstall --yes');
+    assert.equal(await linked(), `/opt/viam/cache/viam-agent-v${other}-x86_64`);
+    assert.deepEqual((await states()).slice(0, 2), ['active', 'inactive']);
   });
 });

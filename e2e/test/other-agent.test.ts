@@ -110,4 +110,24 @@ test('story: the agent of another product stays, moves to ours when asked, and i
     async () => (await readdir(folder.file('barn/units/viam-agent.service.d'))).length === 0,
     barn.log,
   );
+
+  // The way back: the other agent runs again, knows its version, and is not moved again.
+  const own = folder.file('barn/platform');
+  await mkdir(folder.file('programs'));
+  await writeFile(folder.file('programs/systemctl'), '#!/bin/sh\n', { mode: 0o755 }); // spares this host's services
+  const { status, stderr } = spawnSync(path.join(own, 'bin/platform-agent'), ['migrate-back', '--root', own, '--yes'], {
+    encoding: 'utf8',
+    env: plainEnvironment({
+      PATH: `${folder.file('programs')}:${process.env['PATH']}`,
+      PLATFORM_AGENT_UNIT_FOLDER: folder.file('barn/units'),
+      PLATFORM_AGENT_MEMORY_FOLDER: folder.file('barn/memory'),
+    }),
+  });
+  assert.equal(status, 0, stderr);
+  assert.deepEqual([await barn.linked(), await barn.current()], [otherFile, other]);
+  barn.restart();
+  const checksBefore = barn.checks();
+  await until('the other agent checks again', async () => barn.checks() >= checksBefore + 3, barn.log);
+  assert.deepEqual(barn.started, [otherFile, 'platform-agent', otherFile]);
+  await until('it is shown', async () => (await json('machine', 'show', 'barn'))['has_other_agent'] === true, barn.log);
 });

@@ -228,6 +228,14 @@ const ofMachines: readonly MeasuredValue[] = [
     ],
   },
   {
+    value: 'Agents of two products on one machine',
+    source: 'checks of the agents, by run',
+    measured: 'each check',
+    validFor: seconds(runLifeMs),
+    afterwards: '`AGENTS_BOTH_RUN` goes.',
+    test: ['apps/cloud/test/part-runs.test.ts', 'agents of two products on one part are found'],
+  },
+  {
     value: 'Log lines under numbers of other lines',
     source: 'the store of log lines',
     measured: 'each such line',

@@ -88,7 +88,8 @@ function renamed(request: JsonObject): JsonObject {
   return JSON.parse(text) as JsonObject;
 }
 
-async function publish(on: TestServer, name: string, version: string): Promise<Buffer> {
+/** @param isSigned - our programs are published as if a release key had signed them. */
+async function publish(on: TestServer, name: string, version: string, isSigned = true): Promise<Buffer> {
   const bytes = Buffer.from(`${name} ${version}, as a file`);
   const sha256 = createHash('sha256').update(bytes).digest();
   const put = await fetch(`${on.url}/blobs/${sha256.toString('hex')}`, {
@@ -107,6 +108,8 @@ async function publish(on: TestServer, name: string, version: string): Promise<B
     sizeBytes: BigInt(bytes.length),
     channels: ['stable'],
   });
+  if (isSigned && name.startsWith('platform-'))
+    await on.db.updateTable('release').set({ target: name }).where('name', '=', name).execute();
   return bytes;
 }
 
@@ -271,6 +274,8 @@ test('an agent of another product gets our program only after a migration is req
   assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'nothing has checked in');
   await check('0.28.1');
   assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'no platform-agent is published');
+  await publish(on, 'platform-agent', '0.9.0', false);
+  assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'no release key signed it');
   const file = await publish(on, 'platform-agent', '1.0.0');
   await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent: { version_control: { agent: '1.0.0' } } }) });
   for (const _ of [1, 2]) {

@@ -27,7 +27,7 @@ import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
-import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
+import { machineMessage, offeredRelease, quarantinedOf } from './machine-message.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import { sampleHandlers } from './machine-samples.ts';
 import { setUpHandlers } from './set-up.ts';
@@ -223,9 +223,11 @@ async function migrationVersion(releases: FleetDeps['releases'], part: PartRow):
   const { platform } = machineFacts(part);
   if (platform?.startsWith('linux/') === false)
     throw refuse(`platform-agent replaces agents on Linux only, and it runs ${platform}`);
-  const version = await offeredVersion(releases, platform);
-  if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
-  return version;
+  const release = await offeredRelease(releases, platform);
+  if (!release) throw refuse(`no stable platform-agent for ${platform} is published`);
+  // The agent would refuse it after the download.
+  if (!release.target) throw refuse(`no release key signed the stable platform-agent ${release.version}`);
+  return release.version;
 }
 
 const usageHandlers = (deps: FleetDeps) => {

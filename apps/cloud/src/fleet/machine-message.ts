@@ -136,7 +136,7 @@ async function offersOf(
 
 const movingCondition = async (releases: ReleaseCache, { migrationRequestedOn, host }: PartRow, platform?: string) =>
   migrationRequestedOn !== null && host
-    ? migrationCondition(host, await offeredVersion(releases, platform))
+    ? migrationCondition(host, (await offeredRelease(releases, platform))?.version)
     : undefined;
 
 async function configStatusOf(
@@ -179,14 +179,11 @@ function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: Ac
   }));
 }
 
-/** Version of platform-agent to which a machine would migrate; undefined: none is published for its platform. */
-export async function offeredVersion(
-  releases: ReleaseCache,
-  platform: string | undefined,
-): Promise<string | undefined> {
+/** The platform-agent to which a machine would migrate; undefined: none is published for its platform. */
+export async function offeredRelease(releases: ReleaseCache, platform: string | undefined) {
   if (platform === undefined) return undefined;
   const found = await releases.resolve('platform-agent', parseDesiredVersion('stable'), platform);
-  return found.is === 'release' ? found.release.version : undefined;
+  return found.is === 'release' ? found.release : undefined;
 }
 
 /** Versions that the machine has quarantined, for the audit log. */
