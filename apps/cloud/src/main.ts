@@ -52,6 +52,7 @@ async function main(): Promise<number> {
   resting.abort();
   await tidied;
   const isClosed = await Promise.race([server.close().then(() => true), systemClock.sleep(stopMs).then(() => false)]);
+  if (!isClosed) server.abandon();
   log.info(isClosed ? 'stopped' : 'stopped before everything had ended');
   return reason ? 1 : 0;
 }

@@ -51,6 +51,8 @@ export type ServerDatabase = {
   isAnswering: Exclusive['isAnswering'];
   notifications: Notifications;
   pool: () => PoolState;
+  /** Asks an embedded database to end, without waiting for it. */
+  abandon: () => void;
 };
 
 const databaseName = 'platform';
@@ -101,8 +103,8 @@ export async function openServerDatabase(
 ): Promise<ServerDatabase> {
   const { clock, log, settings, onLost } = of;
   const { dataFolder, secrets } = of.data;
-  const connection = options.databaseUrl
-    ? ({ is: 'url', url: options.databaseUrl.reveal() } as const)
+  const { connection, abandon } = options.databaseUrl
+    ? { connection: { is: 'url', url: options.databaseUrl.reveal() } as const, abandon: () => {} }
     : await embedded(
         { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings },
         started,
@@ -133,17 +135,21 @@ export async function openServerDatabase(
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
   const pool = (): PoolState => ({ open: opened.totalCount, idle: opened.idleCount, waiting: opened.waitingCount });
-  return { db, unprovenDb: unproven.db, connection, isAnswering: exclusive.isAnswering, notifications, pool };
+  return { db, unprovenDb: unproven.db, connection, isAnswering: exclusive.isAnswering, notifications, pool, abandon };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };
 
-async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
+async function embedded(
+  options: Embedded,
+  started: AsyncDisposableStack,
+): Promise<{ connection: Connection; abandon: () => void }> {
   const first = await startCluster(options);
   const start = (): Promise<Cluster> => startCluster({ ...options, mustExist: true });
   const supervisor = superviseCluster({ first, start, clock: options.clock, log: options.log });
   started.defer(() => supervisor.stop());
-  return openOwnDatabase(first, databaseName, options.log);
+  const connection = await openOwnDatabase(first, databaseName, options.log);
+  return { connection, abandon: () => supervisor.abandon() };
 }
 
 const limitsOf = (options: CloudOptions): DatabaseLimits => ({

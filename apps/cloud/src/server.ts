@@ -57,6 +57,8 @@ export type Server = {
   broken: Promise<PlatformError>;
   unhandled: Unhandled;
   close(): Promise<void>;
+  /** For a stop that does not end in time: an embedded database must not outlive its server. */
+  abandon(): void;
 };
 
 /** Wrappers of the server's blob store and request handlers. */
@@ -134,6 +136,7 @@ export async function startServer(
     broken: broken.promise,
     unhandled,
     close: () => running.disposeAsync(),
+    abandon: database.abandon,
   };
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import test from 'node:test';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
@@ -334,4 +335,17 @@ test('a refused upload is read on, so that its client can read the answer', asyn
   // Rejects if the server resets the connection.
   await once(socket, 'close');
   assert.match(answer, /^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*NOT_AUTHENTICATED/i);
+});
+
+test('two Host headers are refused: a proxy may have used the other one', async () => {
+  await using on = await testServer();
+  const { hostname, port } = new URL(on.server.localUrl);
+  const answerTo = async (head: string): Promise<string> => {
+    const socket = net.connect(Number(port), hostname);
+    socket.write(`${head}connection: close\r\n\r\n`);
+    return (await text(socket)).split('\r\n')[0] ?? '';
+  };
+  assert.match(await answerTo('GET /livez HTTP/1.1\r\nhost: a.example\r\n'), /^HTTP\/1\.1 200/);
+  assert.match(await answerTo('GET /livez HTTP/1.1\r\nhost: a.example\r\nHost: b.example\r\n'), /^HTTP\/1\.1 400/);
+  assert.match(await answerTo('GET /livez HTTP/1.1\r\nhost: a.example\r\nhost: a.example\r\n'), /^HTTP\/1\.1 400/);
 });

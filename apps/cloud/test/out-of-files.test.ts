@@ -1,8 +1,10 @@
 // A server without a free file descriptor names it, and goes on when there is one again.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { test } from 'node:test';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
@@ -10,9 +12,19 @@ import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/d
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { errorCodeOf } from '@platform/contract/errors';
+import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
+import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 import { cloudProcess } from './process.ts';
 import { bearer } from './server.ts';
+
+/** A new descriptor takes the lowest free number, so a limit of this number allows none. */
+function firstFree(pid: number): number {
+  const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let free = 0;
+  while (open.has(free)) free++;
+  return free;
+}
 
 test('without a free file descriptor, an upload is refused as temporary, with the limit', async () => {
   await using folder = await tempFolder();
@@ -51,13 +63,9 @@ test('without a free file descriptor, an upload is refused as temporary, with th
     assert.equal(status, 0, String(stderr));
   };
   await upload('before');
-  const open = new Set(readdirSync(`/proc/${cloud.pid}/fd`).map(Number));
-  let free = 0;
-  while (open.has(free)) free++;
-  // A new descriptor takes the lowest free number, which the limit no longer allows.
-  limit(free);
+  limit(firstFree(cloud.pid));
   const refusal = await upload('meanwhile').then(
-    () => assert.fail(`stored, although ${free} is the limit`),
+    () => assert.fail(`stored, although no descriptor is free`),
     (error: unknown) => ConnectError.from(error),
   );
   assert.equal(refusal.code, Code.Unavailable);
@@ -68,4 +76,29 @@ test('without a free file descriptor, an upload is refused as temporary, with th
   agent.destroy();
   process.kill(cloud.pid, 'SIGTERM');
   assert.equal(await cloud.exit, 0);
+});
+
+test('a server that is stopped without a free file descriptor leaves no database running', async () => {
+  await using folder = await tempFolder();
+  const cloud = cloudProcess(folder.path);
+  const ready = await cloud.ready;
+  assert.ok(ready, cloud.stderr());
+  const postmaster = await readPostmaster(path.join(folder.path, 'postgres', '18'));
+  assert.ok(postmaster);
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const isReady = async (): Promise<boolean> => {
+    const [answer] = (await once(http.get(`${ready.url}/readyz`, { agent }), 'response')) as [http.IncomingMessage];
+    answer.resume();
+    await once(answer, 'end');
+    return answer.statusCode === 200;
+  };
+  assert.ok(await isReady());
+  spawnSync('prlimit', ['--pid', String(cloud.pid), `--nofile=${firstFree(cloud.pid)}:`]);
+  // Until then the supervisor has looked at the database, and must not take its lack of files for a dead database.
+  while (await isReady()) await systemClock.sleep(50);
+  agent.destroy();
+  process.kill(cloud.pid, 'SIGTERM');
+  await cloud.exit;
+  assert.doesNotMatch(cloud.stderr(), /the database died/);
+  while ((await processState(postmaster.pid)) !== 'gone') await systemClock.sleep(50);
 });

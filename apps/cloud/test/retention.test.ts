@@ -69,6 +69,25 @@ test('log lines: a day is dropped when its last line is 30 days old; a repeated 
   assert.deepEqual(await messages(server), ['line 1', 'line 3', 'line 4'], 'a writer makes the day again');
 });
 
+test('log lines received while the clock is a year behind are kept when it is right again', async () => {
+  await using server = await trainingServer();
+  const { db } = server;
+  const { partId } = server.own;
+  const start = Date.parse('2026-06-15T12:00:00Z');
+  const behind = start - 365 * day;
+  const clockAt = (wall: number) => ({ ...server.clock, wall: () => wall });
+  await retentionClock({ db, clock: clockAt(start), log: testLog }).tick();
+  // The host starts with an old date, and sweeps by it, too.
+  const writer = logWriter(db, clockAt(behind));
+  await writer.write(partId, [line(partId, 1, start), line(partId, 2, behind), line(partId, 3, 0)]);
+  await retentionClock({ db, clock: clockAt(behind), log: testLog }).tick();
+  assert.deepEqual(await logDays(db), [dayOf(start)]);
+  await sweep(server, 'days of log lines', start + day);
+  assert.deepEqual(await messages(server), ['line 1', 'line 2', 'line 3']);
+  await sweep(server, 'days of log lines', Date.parse(dayOf(start)) + 31 * day);
+  assert.deepEqual(await messages(server), []);
+});
+
 test('log lines: of a machine above its limit the oldest go, in steps, and no others', async () => {
   await using server = await trainingServer();
   const { partId } = server.own;

@@ -177,7 +177,7 @@ type Blob = {
   uploadedOn: Generated<Time | null>;
 };
 type UnnamedBlob = { sha256: string; since: Time };
-type RetentionTimeRow = { one: Generated<boolean>; at: Time };
+type RetentionTimeRow = { one: Generated<boolean>; at: Time; latest: Time | null };
 type Audit = {
   id: Generated<number>;
   orgId: string | null;

@@ -1,7 +1,9 @@
 import type { Clock } from '@platform/kit';
+import { ArrivalClock } from './arrival-clock.ts';
 import { type Batch, lineQueues } from './line-queues.ts';
 import { partitionDay } from './rules/log-days.ts';
 import { type Database, isDatabaseAway, sqlState } from '../database/database.ts';
+import { readLatestTime } from './store/latest-time.ts';
 import { createLogDays } from './store/part-log-days.ts';
 import type { NewLogRow } from './store/part-logs.ts';
 import { storeLines } from './store/repeated-lines.ts';
@@ -24,10 +26,10 @@ export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 
 /** Creates the partitions of arriving lines, in case no sweep has created them or a sweep has dropped them. */
-function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => Promise<void> {
+function lineStore(db: Database, arrivals: ArrivalClock): (rows: readonly NewLogRow[]) => Promise<void> {
   const known = new Set<string>();
   return async (rows) => {
-    const now = clock.wall();
+    const now = await arrivals.now();
     const days = new Set(rows.map(({ timeUs }) => partitionDay(timeUs / 1000, now).day));
     if ([...days].some((day) => !known.has(day))) {
       await createLogDays(db, days);
@@ -57,7 +59,7 @@ async function insertBatches(store: (rows: readonly NewLogRow[]) => Promise<void
 }
 
 export function logWriter(db: Database, clock: Clock): LogWriter {
-  const store = lineStore(db, clock);
+  const store = lineStore(db, new ArrivalClock(clock, () => readLatestTime(db)));
   const queues = lineQueues();
   const state = { workers: 0, isDelayed: false };
 

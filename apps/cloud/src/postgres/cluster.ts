@@ -24,6 +24,8 @@ export type Cluster = {
   isAdopted: boolean;
   isAlive(): Promise<boolean>;
   stop(): Promise<void>;
+  /** Sends the signal of a fast shutdown. */
+  signalStop(): void;
 };
 
 export type ClusterOptions = {
@@ -168,6 +170,13 @@ const cluster = (at: Postmaster, isAdopted: boolean, clock: Clock, log: Log): Cl
   isAdopted,
   isAlive: async () => (await processState(at.pid)) === 'postgres',
   stop: () => stopProcess(at.pid, clock, log),
+  signalStop() {
+    try {
+      process.kill(at.pid, 'SIGINT');
+    } catch {
+      // It has ended.
+    }
+  },
 });
 
 /** Applies account and rules to a folder; safe to repeat after an interrupted start. */

@@ -40,7 +40,12 @@ export async function processState(pid: number, dataFolder?: string): Promise<'g
   } catch (error) {
     if ((error as { code?: string }).code !== 'EPERM') return 'gone';
   }
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch((error: unknown) => {
+    // Without a free file descriptor nothing is known: a database that runs must not be started a second time.
+    if (/^(EMFILE|ENFILE)$/.test(String((error as { code?: unknown }).code))) return '';
+    return undefined;
+  });
+  if (stat === '') return 'postgres';
   if (stat === undefined) return process.platform === 'linux' ? 'gone' : 'postgres';
   if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return 'gone';
   const program = await readlink(`/proc/${pid}/exe`).catch(() => undefined);

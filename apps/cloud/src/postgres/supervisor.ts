@@ -5,7 +5,11 @@ const lookMs = 500;
 const againMs = 1_000;
 
 /** Keeps a database running: restarts one that died (killed, out of memory). */
-export type ClusterSupervisor = { stop(): Promise<void> };
+export type ClusterSupervisor = {
+  stop(): Promise<void>;
+  /** Asks the database to end, without waiting for it. */
+  abandon(): void;
+};
 
 export function superviseCluster(of: {
   first: Cluster;
@@ -30,6 +34,10 @@ export function superviseCluster(of: {
   };
   const watched = watch();
   return {
+    abandon() {
+      stop.abort();
+      state.cluster.signalStop();
+    },
     async stop() {
       stop.abort();
       await watched;

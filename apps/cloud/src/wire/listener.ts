@@ -157,10 +157,16 @@ export function rpcListener(options: ListenerOptions): Listener {
 
 /** The library makes a URL of host and path, and throws if that fails. */
 function hasReadableUrl(request: Request): boolean {
+  // RFC 9112: a proxy may have used another one of several hosts.
+  if (countHosts(request) > 1) return false;
   const authority = hostOf(request);
   const { url = '' } = request;
   return authority !== undefined && URL.canParse(url.startsWith('/') ? `http://${authority}${url}` : url);
 }
+
+/** Node keeps the first of several Host headers. */
+const countHosts = ({ rawHeaders }: Request): number =>
+  rawHeaders.reduce((count, name, place) => count + Number(place % 2 === 0 && name.toLowerCase() === 'host'), 0);
 
 const allowedHeaders =
   'authorization, content-type, connect-protocol-version, connect-timeout-ms, grpc-timeout, viam_client, platform_client, x-grpc-web, x-user-agent, key_id, key';

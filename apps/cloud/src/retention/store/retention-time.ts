@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { at, type Database } from '../../database/database.ts';
 
 /** The stored retention time, in ms since 1970; undefined: none is stored yet. */
@@ -9,7 +10,11 @@ export async function writeRetentionTime(db: Database, ms: number): Promise<void
   const row = { at: at(ms) };
   await db
     .insertInto('retentionTime')
-    .values(row)
-    .onConflict((conflict) => conflict.column('one').doUpdateSet(row))
+    .values({ ...row, latest: at(ms) })
+    .onConflict((conflict) =>
+      conflict
+        .column('one')
+        .doUpdateSet({ ...row, latest: sql<number>`greatest(retention_time.latest, excluded.latest)` }),
+    )
     .execute();
 }
