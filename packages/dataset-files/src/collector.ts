@@ -43,11 +43,12 @@ export interface Collector {
 interface Growing {
   readonly labels: Set<string>;
   readonly boxes: Box[];
+  /** The boxes as texts: an image may have 100,000. */
+  readonly known: Set<string>;
   split: Split | undefined;
 }
 
-const isSame = (a: Box, b: Box): boolean =>
-  a.label === b.label && a.xMin === b.xMin && a.yMin === b.yMin && a.xMax === b.xMax && a.yMax === b.yMax;
+const keyOf = ({ label, xMin, yMin, xMax, yMax }: Box): string => `${xMin} ${yMin} ${xMax} ${yMax} ${label}`;
 
 /** Keeps a test image out of the training when two files disagree. */
 const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined =>
@@ -64,6 +65,7 @@ export function openCollector(
   const found = new Map<string, Growing>();
   const find = fileFinder([...headers.keys()]);
   const writtenAs = new Map<string, string>();
+  const elsewhere = new Map<string, string>();
   const findUnusable = fileFinder(unusable);
   return {
     imageFor: (written, { file, count, among = [] }) => {
@@ -72,6 +74,7 @@ export function openCollector(
         const [name, other] = [nameKey(written), writtenAs.get(image) ?? nameKey(written)];
         if (isSuffix(name, other) || isSuffix(other, name)) {
           writtenAs.set(image, other.length < name.length ? name : other);
+          if (isRelative(written) && !isNamedLike(name, image)) elsewhere.set(name, image);
           return image;
         }
         ledger.invalid(file, written, `two images are meant by ${image}: ${other} and ${name}`);
@@ -84,7 +87,7 @@ export function openCollector(
     open: ({ file, image, declared, unit, split }) => {
       const header = headers.get(image);
       if (!header) throw new Error(`${image} is not an image of the folder`);
-      const own = found.get(image) ?? { labels: new Set(), boxes: [], split: undefined };
+      const own = found.get(image) ?? { labels: new Set(), boxes: [], known: new Set(), split: undefined };
       found.set(image, own);
       if (own.split !== undefined && split !== undefined && own.split !== split)
         ledger.warn(`${image} is named in the splits ${own.split} and ${split}: it is held out`);
@@ -92,13 +95,29 @@ export function openCollector(
       const frame = frameIn(header, { declared, unit }, (warning) => ledger.warn(`${image}: ${warning}`));
       return adder(own, file, frame, ledger);
     },
-    result: () =>
-      new Map([...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }])),
+    result: () => {
+      const [example] = elsewhere;
+      if (example)
+        ledger.warn(
+          `${elsewhere.size} ${elsewhere.size === 1 ? 'image' : 'images'} in another folder than the annotations say, for example ${example.join(' in ')}`,
+        );
+      return new Map(
+        [...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }]),
+      );
+    },
   };
 }
 
 const nameKey = (written: string): string => plainPath(written).normalize('NFC');
+/** The folders of a URL, or of a path on another computer, need not be those of this folder. */
+const isRelative = (written: string): boolean => !/^([a-z0-9]+:|[\\/]|\.\.)/i.test(written);
 const isSuffix = (end: string, path: string): boolean => path === end || path.endsWith(`/${end}`);
+
+/** Whether the folders agree as far as both have some. */
+function isNamedLike(name: string, image: string): boolean {
+  const [written, found] = [name, image.normalize('NFC')].map((path) => path.split('/').slice(0, -1).toReversed());
+  return (written ?? []).every((part, at) => found?.[at] === undefined || found[at] === part);
+}
 
 function firstFit(find: FindFile, written: string, among: readonly ((path: string) => boolean)[]): string | undefined {
   for (const one of [...among.slice(0, 1), () => true, ...among.slice(1)]) {
@@ -139,7 +158,9 @@ function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): 
       if (plain === undefined) return;
       const outcome = boxOrLeftOut({ ...annotation, label: plain }, frame);
       if ('leftOut' in outcome) return ledger.leftOut(file, where, outcome.leftOut);
-      const isRepeated = own.boxes.some((box) => isSame(box, outcome.box));
+      const key = keyOf(outcome.box);
+      const isRepeated = own.known.has(key);
+      own.known.add(key);
       if (!isRepeated) own.boxes.push(outcome.box);
       ledger.used(file, where, [
         ...outcome.changes,
