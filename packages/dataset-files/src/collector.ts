@@ -5,6 +5,7 @@ import { fileFinder, type FindFile, plainPath } from './file-names.ts';
 import type { ImageHeader } from './image-header.ts';
 import { plainLabel } from './labels.ts';
 import type { LedgerWriter } from './ledger.ts';
+import type { SortedFiles } from './image-files.ts';
 
 /** Annotations of an image. */
 export interface Annotated {
@@ -58,9 +59,9 @@ const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined 
 const withoutUploadPrefix = (name: string): string => name.replace(/(^|\/)[0-9a-f]{8}-(?=[^/]+$)/, '$1');
 
 export function openCollector(
-  headers: ReadonlyMap<string, ImageHeader>,
-  unusable: readonly string[],
+  { headers, unusable }: Pick<SortedFiles, 'headers' | 'unusable'>,
   ledger: LedgerWriter,
+  withoutOutlines: boolean,
 ): Collector {
   const found = new Map<string, Growing>();
   const find = fileFinder([...headers.keys()]);
@@ -93,7 +94,7 @@ export function openCollector(
         ledger.warn(`${image} is named in the splits ${own.split} and ${split}: it is held out`);
       own.split = heldOut(own.split, split);
       const frame = frameIn(header, { declared, unit }, (warning) => ledger.warn(`${image}: ${warning}`));
-      return adder(own, file, frame, ledger);
+      return adder({ own, file, frame, withoutOutlines }, ledger);
     },
     result: () => {
       const [example] = elsewhere;
@@ -138,7 +139,13 @@ function frameIn(
   return { width: unit, height: unit, orientation };
 }
 
-function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): ReturnType<Collector['open']> {
+interface Target {
+  readonly own: Growing;
+  readonly file: string;
+  readonly frame: Frame;
+  readonly withoutOutlines: boolean;
+}
+function adder({ own, file, frame, withoutOutlines }: Target, ledger: LedgerWriter): ReturnType<Collector['open']> {
   const usable = (where: string, label: string): string | undefined => {
     const plain = plainLabel(label);
     const problem = nameProblem(plain, longestLabel);
@@ -156,6 +163,8 @@ function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): 
     box: (where, annotation) => {
       const plain = usable(where, annotation.label);
       if (plain === undefined) return;
+      if (withoutOutlines && annotation.shape.kind === 'outline')
+        return ledger.leftOut(file, where, 'outline, left out as chosen');
       const outcome = boxOrLeftOut({ ...annotation, label: plain }, frame);
       if ('leftOut' in outcome) return ledger.leftOut(file, where, outcome.leftOut);
       const key = keyOf(outcome.box);

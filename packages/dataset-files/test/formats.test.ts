@@ -267,6 +267,21 @@ test('one image in two splits is held out, with a warning', async () => {
   assert.match(ledger.warnings.join(), /images\/a\.jpg is named in the splits test and train: it is held out/);
 });
 
+test('outlines become boxes, or are left out by choice', async () => {
+  const files = { 'data.yaml': 'names: [cup]', 'a.jpg': '', 'a.txt': '0 0.1 0.2 0.5 0.2 0.5 0.6\n0 0.5 0.5 0.2 0.2\n' };
+  assert.equal((await read(files)).images[0]?.length, 4);
+  const plan = await planImport(source(files), { withoutOutlines: true });
+  assert.equal(plan.images[0]?.boxes.length, 1);
+  assert.equal(plan.ledger.annotations[0]?.reason, 'outline, left out as chosen');
+});
+
+test('thousands of reasons are a few lines', async () => {
+  const boxes = Array.from({ length: 1000 }, (_, id): [number, number[]] => [id + 1, [0, 0, 5, 5]]);
+  const { groups, ledger } = await read({ 'set.json': coco(['a.jpg'], boxes), 'a.jpg': '' });
+  assert.deepEqual([groups.length, ledger.annotations.length], [21, 1000]);
+  assert.match(groups.at(-1) ?? '', /^invalid 980 980 other reasons: set\.json: annotation 20, /);
+});
+
 test('10,000 labels, and 10,000 boxes on one image', async () => {
   const n = 10_000;
   const document = {
