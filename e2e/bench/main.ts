@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, string>> = {
   fleet: 'a fleet of agents: memory and CPU per agent, restart of the server, a release for all, log lines',
   sizes: 'what a machine, an image, a log line and a job cost: disk, memory, traffic',
   agent: 'the compiled agent: file, start, idle memory, processor, wire and disk, updates by patch',
+  imports: 'plans of imports with 100,000 annotations: seconds, peak memory',
   training: 'the classification trainers on named sets: accuracy, seconds, memory; cancel; a step beside TensorFlow',
   recipes: 'every recipe of the trainers in one table: score, seconds, memory, file',
   detection: 'the object detection trainer on named sets: mAP, seconds, memory',

@@ -163,7 +163,7 @@ test('an import accounts for everything before it stores anything, and its exit 
   assert.equal(bad.code, 1);
   assert.match(
     bad.stderr,
-    /IMPORT_INVALID: Nothing was uploaded: 2 annotations .*class 7 has no name.*a\.txt: line 2.*class 9/,
+    /IMPORT_INVALID: Nothing was uploaded: .* cannot be understood, 2 in all: 1 annotation, class 7 has no name.*a\.txt: line 2.*class 9/,
   );
   const skipped = await upload('bad', '--skip-invalid', '--dry-run');
   assert.equal(skipped.code, 9, skipped.stderr);

@@ -5,6 +5,7 @@ import { fileFinder, type FindFile, plainPath } from './file-names.ts';
 import type { ImageHeader } from './image-header.ts';
 import { plainLabel } from './labels.ts';
 import type { LedgerWriter } from './ledger.ts';
+import type { SortedFiles } from './image-files.ts';
 
 /** Annotations of an image. */
 export interface Annotated {
@@ -43,11 +44,12 @@ export interface Collector {
 interface Growing {
   readonly labels: Set<string>;
   readonly boxes: Box[];
+  /** The boxes as texts: an image may have 100,000. */
+  readonly known: Set<string>;
   split: Split | undefined;
 }
 
-const isSame = (a: Box, b: Box): boolean =>
-  a.label === b.label && a.xMin === b.xMin && a.yMin === b.yMin && a.xMax === b.xMax && a.yMax === b.yMax;
+const keyOf = ({ label, xMin, yMin, xMax, yMax }: Box): string => `${xMin} ${yMin} ${xMax} ${yMax} ${label}`;
 
 /** Keeps a test image out of the training when two files disagree. */
 const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined =>
@@ -57,13 +59,14 @@ const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined 
 const withoutUploadPrefix = (name: string): string => name.replace(/(^|\/)[0-9a-f]{8}-(?=[^/]+$)/, '$1');
 
 export function openCollector(
-  headers: ReadonlyMap<string, ImageHeader>,
-  unusable: readonly string[],
+  { headers, unusable }: Pick<SortedFiles, 'headers' | 'unusable'>,
   ledger: LedgerWriter,
+  withoutOutlines: boolean,
 ): Collector {
   const found = new Map<string, Growing>();
   const find = fileFinder([...headers.keys()]);
   const writtenAs = new Map<string, string>();
+  const elsewhere = new Map<string, string>();
   const findUnusable = fileFinder(unusable);
   return {
     imageFor: (written, { file, count, among = [] }) => {
@@ -72,6 +75,7 @@ export function openCollector(
         const [name, other] = [nameKey(written), writtenAs.get(image) ?? nameKey(written)];
         if (isSuffix(name, other) || isSuffix(other, name)) {
           writtenAs.set(image, other.length < name.length ? name : other);
+          if (isRelative(written) && !isNamedLike(name, image)) elsewhere.set(name, image);
           return image;
         }
         ledger.invalid(file, written, `two images are meant by ${image}: ${other} and ${name}`);
@@ -84,21 +88,37 @@ export function openCollector(
     open: ({ file, image, declared, unit, split }) => {
       const header = headers.get(image);
       if (!header) throw new Error(`${image} is not an image of the folder`);
-      const own = found.get(image) ?? { labels: new Set(), boxes: [], split: undefined };
+      const own = found.get(image) ?? { labels: new Set(), boxes: [], known: new Set(), split: undefined };
       found.set(image, own);
       if (own.split !== undefined && split !== undefined && own.split !== split)
         ledger.warn(`${image} is named in the splits ${own.split} and ${split}: it is held out`);
       own.split = heldOut(own.split, split);
       const frame = frameIn(header, { declared, unit }, (warning) => ledger.warn(`${image}: ${warning}`));
-      return adder(own, file, frame, ledger);
+      return adder({ own, file, frame, withoutOutlines }, ledger);
     },
-    result: () =>
-      new Map([...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }])),
+    result: () => {
+      const [example] = elsewhere;
+      if (example)
+        ledger.warn(
+          `${elsewhere.size} ${elsewhere.size === 1 ? 'image' : 'images'} in another folder than the annotations say, for example ${example.join(' in ')}`,
+        );
+      return new Map(
+        [...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }]),
+      );
+    },
   };
 }
 
 const nameKey = (written: string): string => plainPath(written).normalize('NFC');
+/** The folders of a URL, or of a path on another computer, need not be those of this folder. */
+const isRelative = (written: string): boolean => !/^([a-z0-9]+:|[\\/]|\.\.)/i.test(written);
 const isSuffix = (end: string, path: string): boolean => path === end || path.endsWith(`/${end}`);
+
+/** Whether the folders agree as far as both have some. */
+function isNamedLike(name: string, image: string): boolean {
+  const [written, found] = [name, image.normalize('NFC')].map((path) => path.split('/').slice(0, -1).toReversed());
+  return (written ?? []).every((part, at) => found?.[at] === undefined || found[at] === part);
+}
 
 function firstFit(find: FindFile, written: string, among: readonly ((path: string) => boolean)[]): string | undefined {
   for (const one of [...among.slice(0, 1), () => true, ...among.slice(1)]) {
@@ -119,7 +139,13 @@ function frameIn(
   return { width: unit, height: unit, orientation };
 }
 
-function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): ReturnType<Collector['open']> {
+interface Target {
+  readonly own: Growing;
+  readonly file: string;
+  readonly frame: Frame;
+  readonly withoutOutlines: boolean;
+}
+function adder({ own, file, frame, withoutOutlines }: Target, ledger: LedgerWriter): ReturnType<Collector['open']> {
   const usable = (where: string, label: string): string | undefined => {
     const plain = plainLabel(label);
     const problem = nameProblem(plain, longestLabel);
@@ -137,9 +163,13 @@ function adder(own: Growing, file: string, frame: Frame, ledger: LedgerWriter): 
     box: (where, annotation) => {
       const plain = usable(where, annotation.label);
       if (plain === undefined) return;
+      if (withoutOutlines && annotation.shape.kind === 'outline')
+        return ledger.leftOut(file, where, 'outline, left out as chosen');
       const outcome = boxOrLeftOut({ ...annotation, label: plain }, frame);
       if ('leftOut' in outcome) return ledger.leftOut(file, where, outcome.leftOut);
-      const isRepeated = own.boxes.some((box) => isSame(box, outcome.box));
+      const key = keyOf(outcome.box);
+      const isRepeated = own.known.has(key);
+      own.known.add(key);
       if (!isRepeated) own.boxes.push(outcome.box);
       ledger.used(file, where, [
         ...outcome.changes,

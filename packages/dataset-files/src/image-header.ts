@@ -13,6 +13,9 @@ export interface ImageHeader {
 /** `wanted`: more of the file is needed. */
 export type HeaderResult = { readonly header: ImageHeader } | { readonly problem: string } | { readonly wanted: true };
 
+/** Larger images are not decoded: a small file may claim any size. */
+const mostPixels = 100e6;
+
 const ascii = (bytes: Uint8Array, from: number, length: number): string =>
   String.fromCharCode(...bytes.subarray(from, from + length));
 
@@ -55,6 +58,8 @@ export function imageHeader(bytes: Uint8Array, isWhole: boolean): HeaderResult {
   try {
     const { type, width, height, orientation } = read(new DataView(bytes.buffer, bytes.byteOffset, bytes.length));
     if (!(width > 0 && height > 0)) return { problem: 'is a broken image: its header has no size' };
+    if (width * height > mostPixels)
+      return { problem: `has ${Math.round((width * height) / 1e6)} megapixels, the limit is 100: scale it down` };
     const upright = orientation >= 5 ? { width: height, height: width } : { width, height };
     return { header: { type, width, height, orientation, upright } };
   } catch (error) {

@@ -17,6 +17,7 @@ export type LeftOutReason =
   | 'no area'
   | 'outside of the image'
   | 'neither box nor outline'
+  | 'outline, left out as chosen'
   | 'another annotation of the same task is used'
   | 'canceled or skipped annotation'
   | 'the image is not in the folder'

@@ -31,6 +31,8 @@ export interface ImportOptions {
   readonly format?: ImportFormat;
   /** Labels of all images, in place of those of folders or files. */
   readonly labels?: readonly string[];
+  /** Leave out outlines instead of taking the boxes around them. */
+  readonly withoutOutlines?: boolean;
   /** The only file of annotations to read, a path of the source. */
   readonly annotations?: string;
 }
@@ -60,7 +62,7 @@ export async function planImport(source: Source, options: ImportOptions = {}): P
   const decision = await decide(view, evidence, format, labels);
   const annotated = new Map<string, Annotated>();
   if ('evidence' in decision) {
-    const collector = openCollector(sorted.headers, sorted.unusable, ledger);
+    const collector = openCollector(sorted, ledger, options.withoutOutlines ?? false);
     const readView: ReadView = {
       images: view.images,
       dataFiles: view.dataFiles,

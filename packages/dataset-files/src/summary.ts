@@ -12,8 +12,10 @@ export interface LedgerGroup {
 }
 
 const mostExamples = 3;
+/** Reasons may name an id: a file may have thousands. */
+const mostReasons = 20;
 
-/** The ledger by outcome and reason, losses first. */
+/** The ledger by outcome and reason, losses first: at most 20 reasons of each outcome, the rest in one group. */
 export function ledgerGroups({ files, annotations, missing }: Ledger): LedgerGroup[] {
   const groups = [
     ...groupsOf('annotation', annotations.filter(isOfFile)),
@@ -45,13 +47,22 @@ function fileOutcome({ path, use, reason }: FileEntry): Outcome | undefined {
 }
 
 function groupsOf(kind: LedgerGroup['kind'], entries: readonly Outcome[]): LedgerGroup[] {
-  const byReason = Map.groupBy(entries, ({ outcome, reason }) => `${outcome}\n${reason}`);
-  return [...byReason.values()].flatMap((same) => {
-    const [first] = same;
-    if (!first) return [];
-    const examples = same.slice(0, mostExamples).map(({ file, where }) => (where === '' ? file : `${file}: ${where}`));
-    return [{ outcome: first.outcome, kind, reason: first.reason, count: same.length, examples }];
+  const byOutcome = Map.groupBy(entries, ({ outcome }) => outcome);
+  return [...byOutcome.values()].flatMap((same) => {
+    const reasons = [...Map.groupBy(same, ({ reason }) => reason)];
+    const rest = reasons.slice(mostReasons).flatMap(([, found]) => found);
+    return [
+      ...reasons.slice(0, mostReasons).flatMap(([reason, found]) => groupOf(kind, reason, found)),
+      ...groupOf(kind, `${reasons.length - mostReasons} other reasons`, rest),
+    ];
   });
+}
+
+function groupOf(kind: LedgerGroup['kind'], reason: string, entries: readonly Outcome[]): LedgerGroup[] {
+  const [first] = entries;
+  if (!first) return [];
+  const examples = entries.slice(0, mostExamples).map(({ file, where }) => (where === '' ? file : `${file}: ${where}`));
+  return [{ outcome: first.outcome, kind, reason, count: entries.length, examples }];
 }
 
 const nouns = {
@@ -61,12 +72,14 @@ const nouns = {
 } as const;
 const verbs = { invalid: 'Invalid', 'left out': 'Left out', changed: 'Changed', 'not data': 'No data' } as const;
 
-/** One line of a group: `Left out 1 annotation: crowd region (a.json: annotation 2).` */
-export function groupLine({ outcome, kind, reason, count, examples }: LedgerGroup): string {
+/** `1 annotation, crowd region (a.json: annotation 2)` */
+export function reasonOf({ kind, reason, count, examples }: LedgerGroup): string {
   const [one, many] = nouns[kind];
   const more = count > examples.length ? ` and ${count - examples.length} more` : '';
-  return `${verbs[outcome]}: ${count} ${count === 1 ? one : many}, ${reason} (${examples.join(', ')}${more}).`;
+  return `${count} ${count === 1 ? one : many}, ${reason} (${examples.join(', ')}${more})`;
 }
+
+const groupLine = (group: LedgerGroup): string => `${verbs[group.outcome]}: ${reasonOf(group)}.`;
 
 /** The plan as text for users: format, counts, the account of the rest. */
 export function planLines({ format, images, counts, ledger }: ImportPlan): string[] {

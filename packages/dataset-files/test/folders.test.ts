@@ -59,6 +59,7 @@ test('what cannot be sent is named with its reason', async () => {
     'b.jpg': new Uint8Array(0),
     'notes.txt': 'hello',
     'x.zip': 'PK\x03\x04',
+    'y.png': pngStart(12_000, 12_000),
   });
   const large = { path: 'c.png', sizeBytes: 61_000_000 };
   const { ledger } = await planImport({
@@ -75,6 +76,7 @@ test('what cannot be sent is named with its reason', async () => {
       'd.jpg left out: is a link',
       'notes.txt not data: names no image',
       'x.zip left out: is an archive: unpack it first',
+      'y.png left out: has 144 megapixels, the limit is 100: scale it down',
     ],
   );
 });

@@ -235,6 +235,17 @@ test('COCO: names of images that appear twice, boxes over the edge and outside',
   assert.deepEqual(twice.groups, ['changed 1 the same box twice: set.json: annotation 1']);
 });
 
+test('an image that lies in another folder than its annotations say is warned about', async () => {
+  const files = { 'set.json': coco(['cam1/1.jpg']), 'cam2/1.jpg': '' };
+  const { images, ledger } = await read(files);
+  assert.deepEqual(images, [['cam2/1.jpg', '', 'cup 0.1 0.1 0.5 0.6']]);
+  assert.match(ledger.warnings.join(), /1 image in another folder .*, for example cam1\/1\.jpg in cam2\/1\.jpg/);
+  const both = await read({ ...files, 'set.json': coco(['cam1/1.jpg', 'cam2/1.jpg']) });
+  assert.match(both.groups.join(), /invalid 1 two images are meant by cam2\/1\.jpg/);
+  for (const name of ['1.jpg', '/home/me/cam1/1.jpg', 'C:\\cam1\\1.jpg', 'set/cam2/1.jpg'])
+    assert.deepEqual((await read({ ...files, 'set.json': coco([name]) })).ledger.warnings, [], name);
+});
+
 test('COCO: ids that repeat are refused, with both names', async () => {
   const document = JSON.parse(coco(['a.jpg', 'b.jpg'])) as { images: { id: number }[]; categories: object[] };
   for (const image of document.images) image.id = 0;
@@ -254,6 +265,38 @@ test('one image in two splits is held out, with a warning', async () => {
   });
   assert.deepEqual(images, [['images/a.jpg', 'test', 'cup 0.5 0.1 0.9 0.6', 'cup 0.1 0.1 0.5 0.6']]);
   assert.match(ledger.warnings.join(), /images\/a\.jpg is named in the splits test and train: it is held out/);
+});
+
+test('outlines become boxes, or are left out by choice', async () => {
+  const files = { 'data.yaml': 'names: [cup]', 'a.jpg': '', 'a.txt': '0 0.1 0.2 0.5 0.2 0.5 0.6\n0 0.5 0.5 0.2 0.2\n' };
+  assert.equal((await read(files)).images[0]?.length, 4);
+  const plan = await planImport(source(files), { withoutOutlines: true });
+  assert.equal(plan.images[0]?.boxes.length, 1);
+  assert.equal(plan.ledger.annotations[0]?.reason, 'outline, left out as chosen');
+});
+
+test('thousands of reasons are a few lines', async () => {
+  const boxes = Array.from({ length: 1000 }, (_, id): [number, number[]] => [id + 1, [0, 0, 5, 5]]);
+  const { groups, ledger } = await read({ 'set.json': coco(['a.jpg'], boxes), 'a.jpg': '' });
+  assert.deepEqual([groups.length, ledger.annotations.length], [21, 1000]);
+  assert.match(groups.at(-1) ?? '', /^invalid 980 980 other reasons: set\.json: annotation 20, /);
+});
+
+test('10,000 labels, and 10,000 boxes on one image', async () => {
+  const n = 10_000;
+  const document = {
+    images: [{ id: 0, file_name: 'a.jpg' }],
+    categories: Array.from({ length: n }, (_, id) => ({ id, name: `label ${id}` })),
+    annotations: Array.from({ length: n }, (_, id) => ({
+      id,
+      image_id: 0,
+      category_id: id,
+      bbox: [id % 100, id % 90, 5, 5],
+    })),
+  };
+  const { images, groups } = await read({ 'set.json': JSON.stringify(document), 'a.jpg': '' });
+  assert.equal(images[0]?.length, n + 2);
+  assert.deepEqual(groups, []);
 });
 
 test('two annotators of one image: the ground truth, otherwise the newest; the others are accounted for', async () => {

@@ -34,6 +34,8 @@ interface UploadFlags extends ImportChoices {
   readonly create?: boolean;
   readonly dryRun?: boolean;
   readonly parallel: string;
+  /** --no-outlines makes it false. */
+  readonly outlines: boolean;
 }
 
 const formats = Object.fromEntries(importFormats.map((one) => [one, one])) as Record<ImportFormat, ImportFormat>;
@@ -50,6 +52,7 @@ export function uploadCommand(dataset: Command, run: Run): void {
     .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('auto'))
     .option('--create', 'make the dataset when there is none of that name')
     .option('--dry-run', 'only print what would be sent, and what is left out or changed')
+    .option('--no-outlines', 'leave out polygons instead of taking the boxes around them')
     .option('--strict', 'upload nothing when a file or an annotation is left out')
     .option('--skip-invalid', 'leave out annotations that cannot be understood, instead of refusing all')
     .option('--allow-missing', 'upload although many annotated images are not in the folder')
@@ -66,7 +69,7 @@ async function upload(
   const concurrency = wholeNumber('--parallel', flags.parallel, { min: 1, max: 64 });
   const plan = await planOf(folder, flags);
   const summary = summaryOf(plan);
-  for (const line of planLines(plan)) output.text(printable(line));
+  if (!plan.refusal) for (const line of planLines(plan)) output.text(printable(line));
   checkImport(plan, folder, flags);
   if (flags.dryRun) {
     output.json({ uploaded: 0, ...summary });
@@ -155,6 +158,7 @@ async function planOf(folder: string, flags: UploadFlags): Promise<ImportPlan> {
   const other = flags.annotations === undefined ? undefined : await withFile(below, flags.annotations);
   return planImport(other?.source ?? below, {
     format: flags.format,
+    withoutOutlines: !flags.outlines,
     ...(flags.label && { labels: flags.label }),
     ...(other && { annotations: other.name }),
   });

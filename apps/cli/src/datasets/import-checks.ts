@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { hasLoss } from '@platform/dataset-files/ledger';
 import { hasManyMissing, type ImportPlan } from '@platform/dataset-files/planned-images';
-import { groupLine, ledgerGroups } from '@platform/dataset-files/summary';
+import { ledgerGroups, reasonOf } from '@platform/dataset-files/summary';
 
 export interface ImportChoices {
   readonly strict?: boolean;
@@ -26,7 +26,7 @@ export function checkImport(plan: ImportPlan, folder: string, choices: ImportCho
   const linesOf = (outcome: string): string =>
     groups
       .filter((group) => group.outcome === outcome)
-      .map((group) => groupLine(group).replace(/\.$/, ''))
+      .map((group) => reasonOf(group))
       .join('; ');
   if (ledger.counts.invalid > 0 && !choices.skipInvalid)
     throw new PlatformError('IMPORT_INVALID', { count: ledger.counts.invalid, folder, problems: linesOf('invalid') });

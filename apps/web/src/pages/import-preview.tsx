@@ -1,7 +1,7 @@
 import { importFormats, formatNames } from '@platform/dataset-files/formats';
 import type { ImportFormat } from '@platform/dataset-files/formats';
 import type { ImportPlan, PlannedImage } from '@platform/dataset-files/planned-images';
-import { groupLine, ledgerGroups } from '@platform/dataset-files/summary';
+import { ledgerGroups, reasonOf } from '@platform/dataset-files/summary';
 import type { LedgerGroup } from '@platform/dataset-files/summary';
 import { useEffect, useState } from 'react';
 import { SelectField } from '../parts/fields.tsx';
@@ -150,7 +150,7 @@ function LedgerNotes({ groups, warnings }: { groups: readonly LedgerGroup[]; war
           <ul className="small soft">
             {own.map((group) => (
               <li key={group.reason}>
-                <UserText text={groupLine(group).replace(/^[^:]*: /, '')} />
+                <UserText text={`${reasonOf(group)}.`} />
               </li>
             ))}
           </ul>

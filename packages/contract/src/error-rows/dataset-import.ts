@@ -11,7 +11,8 @@ export const datasetImportErrors = {
   IMPORT_INVALID: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Nothing was uploaded: {count} annotations or files of {folder} cannot be understood: {problems}.',
+    message:
+      'Nothing was uploaded: {folder} has annotations or files that cannot be understood, {count} in all: {problems}.',
     remedy: 'Correct them, or leave them out with --skip-invalid.',
   },
   IMPORT_IMAGES_MISSING: {

@@ -1,6 +1,6 @@
 import type { Split } from '@platform/contract/job';
 import { isObject, type Json } from '@platform/contract/json-object';
-import { type Annotation, pairs, type Shape } from '../boxes.ts';
+import type { Annotation, Shape } from '../boxes.ts';
 import { baseName, folderName, plainPath, splitOf, splitOfFolders, withoutExtension } from '../file-names.ts';
 import { jsonOf, numberIn, type ReadFiles, type ReadView, textIn } from './reader.ts';
 
@@ -98,19 +98,35 @@ function imagesOf(document: Json, bad: (where: string, problem: string) => void)
 function shapeOf(one: Json): Shape | undefined {
   if (numberIn(one['iscrowd'] === true ? 1 : one['iscrowd']) > 0) return { kind: 'left out', reason: 'crowd region' };
   const segmentation = one['segmentation'];
-  const points = Array.isArray(segmentation)
-    ? (Array.isArray(segmentation[0]) ? segmentation : [segmentation]).flatMap((polygon: unknown) =>
-        Array.isArray(polygon) ? pairs(polygon.map(numberIn)) : [],
-      )
-    : [];
-  const isOutline = points.length > 2 && points.flat().every(Number.isFinite);
+  const outline = outlineOf(segmentation);
   const bbox = one['bbox'];
   if (Array.isArray(bbox) && bbox.length > 0) {
     const [x = NaN, y = NaN, w = NaN, h = NaN] = bbox.map(numberIn);
     if (bbox.length !== 4 || ![x, y, w, h].every(Number.isFinite)) return undefined;
-    if ((w !== 0 && h !== 0) || !isOutline) return { kind: 'box', edges: [x, y, x + w, y + h] };
+    if ((w !== 0 && h !== 0) || !outline) return { kind: 'box', edges: [x, y, x + w, y + h] };
   } else if (bbox !== undefined && bbox !== null && !Array.isArray(bbox)) return undefined;
-  if (isOutline) return { kind: 'outline', points };
+  if (outline) return outline;
   const isMask = isObject(segmentation) && 'counts' in segmentation;
   return { kind: 'left out', reason: isMask ? 'mask without a box' : 'neither box nor outline' };
+}
+
+/** The outer corners of polygons: a file may have millions of points, and only these decide. */
+function outlineOf(segmentation: unknown): Shape | undefined {
+  if (!Array.isArray(segmentation)) return undefined;
+  const polygons: unknown[] = Array.isArray(segmentation[0]) ? segmentation : [segmentation];
+  let [xMin, yMin, xMax, yMax, count] = [Infinity, Infinity, -Infinity, -Infinity, 0];
+  for (const polygon of polygons)
+    for (let i = 0; Array.isArray(polygon) && i + 1 < polygon.length; i += 2, count++) {
+      const [x, y] = [numberIn(polygon[i]), numberIn(polygon[i + 1])];
+      if (!Number.isFinite(x + y)) return undefined;
+      [xMin, yMin, xMax, yMax] = [Math.min(xMin, x), Math.min(yMin, y), Math.max(xMax, x), Math.max(yMax, y)];
+    }
+  if (count < 3) return undefined;
+  return {
+    kind: 'outline',
+    points: [
+      [xMin, yMin],
+      [xMax, yMax],
+    ],
+  };
 }

@@ -1,7 +1,7 @@
 import Papa from 'papaparse';
 import type { Split } from '@platform/contract/job';
 import type { Annotation } from '../boxes.ts';
-import { baseName, folderName, plainPath, splitOf } from '../file-names.ts';
+import { baseName, folderName, splitOf } from '../file-names.ts';
 import { numberIn, type ReadFiles, type ReadView, textOf } from './reader.ts';
 
 /** What one row says of an image. */
@@ -151,7 +151,7 @@ function readRow({ collector, ledger }: ReadView, file: string, where: string, r
   const { image: name, labels, box, size, unit, split } = row;
   if (name === '') return ledger.invalid(file, where, 'it names no image');
   const folder = folderName(file);
-  const image = collector.imageFor(plainPath(name.replace(/^[a-z0-9]+:\/\//i, '')), {
+  const image = collector.imageFor(name, {
     file,
     count: labels.length + (box ? 1 : 0),
     among: [(path) => folder === '' || path.startsWith(`${folder}/`)],

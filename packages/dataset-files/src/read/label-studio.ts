@@ -17,10 +17,7 @@ export const readLabelStudio: ReadFiles = async (view, files) => {
 /** The path of an image; a file that Label Studio serves from a disk has it after `?d=`. */
 const pathIn = (url: string): string => {
   const local = /[?&]d=([^&]*)/.exec(url)?.[1];
-  return (local ?? url)
-    .replace(/^[a-z0-9]+:\/\//i, '')
-    .split('?', 1)
-    .join('');
+  return (local ?? url).split('?', 1).join('');
 };
 
 function imageNameIn(data: Json): string | undefined {
