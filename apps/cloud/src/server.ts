@@ -18,7 +18,7 @@ import { validFirstKeys } from './organizations/store/first-run.ts';
 import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
 import { routes } from './rpc-routes.ts';
 import { type Services, startServices, type Stopping } from './server-services.ts';
-import { openDataFolder, openServerDatabase } from './server-storage.ts';
+import { openDataFolder, openServerDatabase, type ServerDatabase } from './server-storage.ts';
 import { authoritySha256 } from './tls/authority.ts';
 import { identityInUse, readIdentity } from './tls/in-use.ts';
 import { type TrustedProxies, trustedProxies } from './wire/addresses.ts';
@@ -135,10 +135,14 @@ export async function startServer(
     database: options.databaseUrl ? 'external' : 'embedded',
     broken: broken.promise,
     unhandled,
-    close: () => running.disposeAsync(),
-    abandon: database.abandon,
+    ...endings(running, database),
   };
 }
+
+const endings = (running: AsyncDisposableStack, { abandon }: ServerDatabase) => ({
+  close: () => running.disposeAsync(),
+  abandon,
+});
 
 function namedRequests({ trustedProxy }: CloudOptions, log: Log) {
   const isProxy = trustedProxies(trustedProxy);
