@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ImportFormat } from '../src/formats.ts';
+import { ledgerCsv } from '../src/ledger.ts';
 import { planImport } from '../src/plan.ts';
 import { ledgerGroups } from '../src/summary.ts';
 import { memorySource, pngStart } from './case-files.ts';
@@ -273,6 +274,29 @@ test('outlines become boxes, or are left out by choice', async () => {
   const plan = await planImport(source(files), { withoutOutlines: true });
   assert.equal(plan.images[0]?.boxes.length, 1);
   assert.equal(plan.ledger.annotations[0]?.reason, 'outline, left out as chosen');
+});
+
+test('the ledger as CSV has every file and every annotation that is not used as it is, and no formula', async () => {
+  const { ledger } = await read({
+    'data.yaml': 'names: [cup]',
+    '=a.jpg': '',
+    '=a.txt': '0 0.5 0.5 1 1\n7 "0.5" 0.5 1 1\n0 0.95 0.5 0.2 0.2\n',
+    'labels/gone.txt': '0 0.5 0.5 1 1\n',
+  });
+  const outline = 'each line must be a class number and x, y, width, height of a box, or the corners of an outline';
+  const rows = [
+    ['file', 'place', 'outcome', 'reason', 'annotations'],
+    ["'=a.jpg", '', 'image', 'is PNG, whatever its name says', ''],
+    ["'=a.txt", '', 'annotations', '', '2 of 3 annotations used, 1 of them changed'],
+    ['data.yaml', '', 'class names', '', ''],
+    ['labels/gone.txt', '', 'annotations', '', '0 of 1 annotations used, 0 of them changed'],
+    ['images/gone.jpg', '', 'left out', 'annotated, but not in the folder', ''],
+    ["'=a.txt", 'line 2', 'invalid', outline, ''],
+    ["'=a.txt", 'line 3', 'changed', 'cut at the edge of the image', ''],
+    ['labels/gone.txt', 'images/gone.jpg', 'left out', 'the image is not in the folder', ''],
+  ];
+  const [head, ...more] = rows.map((row) => `${row.map((one) => `"${one}"`).join()}\n`);
+  assert.equal(ledgerCsv(ledger), [head?.replaceAll('"', '') ?? '', ...more].join(''));
 });
 
 test('thousands of reasons are a few lines', async () => {
