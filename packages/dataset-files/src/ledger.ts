@@ -72,7 +72,8 @@ export interface LedgerWriter {
   /** An annotation that cannot be understood, or a file of annotations that cannot be read. */
   readonly invalid: (file: string, where: string, problem: string) => void;
   readonly missing: (image: string, file: string, annotations: number) => void;
-  readonly warn: (warning: string) => void;
+  /** Warnings of one kind become one line with the first examples. */
+  readonly warn: (warning: string, example: string) => void;
   readonly useOf: (path: string) => FileUse | undefined;
   readonly read: () => Ledger;
 }
@@ -84,7 +85,7 @@ export function openLedger(): LedgerWriter {
   const files = new Map<string, FileEntry>();
   const annotations: AnnotationEntry[] = [];
   const missing = new Set<string>();
-  const warnings = new Set<string>();
+  const warnings = new Map<string, string[]>();
   const counts = noCounts();
   const byFile = new Map<string, Counts>();
   const count = (file: string, outcome: Exclude<keyof Counts, 'seen'>, number = 1): void => {
@@ -116,17 +117,27 @@ export function openLedger(): LedgerWriter {
       const reason: LeftOutReason = 'the image is not in the folder';
       for (let i = 0; i < number; i++) annotations.push({ file, where: image, outcome: 'left out', reason });
     },
-    warn: (warning) => void warnings.add(warning),
+    warn: (warning, example) => {
+      const examples = warnings.get(warning) ?? [];
+      examples.push(example);
+      warnings.set(warning, examples);
+    },
     useOf: (path) => files.get(path)?.use,
     read: () => ({
       files: [...files.values()].map((file) => withCounts(file, byFile)).toSorted((a, b) => (a.path < b.path ? -1 : 1)),
       annotations,
       counts: { ...counts },
       missing: [...missing],
-      warnings: [...warnings],
+      warnings: [...warnings].map(([warning, examples]) => `${warning} (${fewOf([...new Set(examples)])})`),
     }),
   };
 }
+
+const mostExamples = 3;
+const fewOf = (examples: readonly string[]): string =>
+  examples.length <= mostExamples
+    ? examples.join('; ')
+    : `${examples.slice(0, mostExamples).join('; ')} and ${examples.length - mostExamples} more`;
 
 function withCounts(file: FileEntry, byFile: ReadonlyMap<string, AnnotationCounts>): FileEntry {
   const annotations = file.use === 'annotations' ? byFile.get(file.path) : undefined;
