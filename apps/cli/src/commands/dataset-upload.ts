@@ -158,7 +158,7 @@ const stopped = (): Ended =>
 
 async function planOf(folder: string, flags: UploadFlags): Promise<ImportPlan> {
   const below = await folderSource(folder);
-  const other = flags.annotations === undefined ? undefined : await withFile(below, flags.annotations);
+  const other = flags.annotations === undefined ? undefined : await withFile(below, folder, flags.annotations);
   return planImport(other?.source ?? below, {
     format: flags.format,
     withoutOutlines: !flags.outlines,
