@@ -165,7 +165,8 @@ test('an import accounts for everything before it stores anything, and its exit 
     bad.stderr,
     /IMPORT_INVALID: Nothing was uploaded: .* cannot be understood, 2 in all: 1 annotation, class 7 has no name.*a\.txt: line 2.*class 9/,
   );
-  const skipped = await upload('bad', '--skip-invalid', '--dry-run');
+  const skipped = await upload('bad', '--skip-invalid', '--dry-run', '--ledger', place('ledger.csv'));
+  assert.match(await readFile(place('ledger.csv'), 'utf8'), /^"a\.txt","line 3","invalid","class 9 has no name/m);
   assert.equal(skipped.code, 9, skipped.stderr);
 
   const document = {
@@ -192,7 +193,11 @@ test('an import accounts for everything before it stores anything, and its exit 
   assert.deepEqual(ledger.files, [
     { path: '0.jpg', use: 'image' },
     { path: '1.jpg', use: 'left out', reason: 'is text, no image' },
-    { path: 'set.json', use: 'annotations' },
+    {
+      path: 'set.json',
+      use: 'annotations',
+      annotations: { seen: 8, used: 1, changed: 0, leftOut: 7, invalid: 0 },
+    },
   ]);
 
   // An export goes past a stored file of another type.

@@ -1,6 +1,6 @@
 // An upload in a real browser: what it would store, the account of the rest, and what is stored.
 import assert from 'node:assert/strict';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { planImport } from '@platform/dataset-files/plan';
@@ -61,6 +61,12 @@ test('a folder is previewed with its account before anything is stored, then upl
     await chooses(page, folder.path, 'coco-iscrowd-rle');
     await page.getByText('1 image: 1 box cup').waitFor();
     await page.getByText('1 annotation, crowd region (_annotations.coco.json: annotation 2).').waitFor();
+    await page.getByText('2 annotations: 1 used, 0 of them changed, 1 left out.').waitFor();
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Every file and annotation as CSV' }).click(),
+    ]);
+    assert.match(await readFile(await saved.path(), 'utf8'), /"annotation 2","left out","crowd region"/);
     const drawn = await page.getByRole('img', { name: 'a.png: cup' }).boundingBox();
     const box = await page.locator('.import-box').boundingBox();
     assert.ok(drawn && box && Math.abs(box.x - drawn.x - drawn.width / 12) < 2, JSON.stringify([drawn, box]));

@@ -51,20 +51,33 @@ interface Size {
  *
  * @param declared - size in the file of annotations; undefined if it states none.
  */
-export function frameOf(declared: Size | undefined, image: ImageHeader, warn: (warning: string) => void): Frame {
+export function frameOf(
+  declared: Size | undefined,
+  image: ImageHeader,
+  warn: (warning: string, example: string) => void,
+): Frame {
   const { width, height, orientation, upright } = image;
   if (!declared) return { ...upright, orientation: 1 };
   const stored = { width, height };
-  const isTransposed = orientation >= 5 && !isShapedLike(stored, upright);
-  if (isTransposed && isShapedLike(declared, stored)) return { ...declared, orientation };
+  const isTurned = orientation >= 5 && width !== height;
+  if (isTurned && isSameSize(declared, stored)) return { ...declared, orientation };
+  if (isSameSize(declared, upright)) {
+    if (orientation > 1 && !isTurned) warn(sameShapeWarning, '');
+    return { ...declared, orientation: 1 };
+  }
+  if (isTurned && isShapedLike(declared, stored) && !isShapedLike(declared, upright))
+    return { ...declared, orientation };
   if (!isShapedLike(declared, upright))
     warn(
-      `The annotations say ${declared.width} × ${declared.height}, the image has ${upright.width} × ${upright.height}: check that they belong together`,
+      'The size in the annotations is of another shape than the image: check that they belong together',
+      `: ${declared.width} × ${declared.height}, the image has ${upright.width} × ${upright.height}`,
     );
-  else if (orientation > 1 && !isTransposed)
-    warn('EXIF turns the image without changing its shape: the coordinates are taken as those of the upright image');
   return { ...declared, orientation: 1 };
 }
+
+const sameShapeWarning =
+  'EXIF turns images without changing their shape: the coordinates are taken as those of the upright image';
+const isSameSize = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;
 
 /** The position in the upright image of a position in the stored one, both in shares. */
 const turns: Readonly<Record<number, (point: Point) => Point>> = {

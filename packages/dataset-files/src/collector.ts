@@ -91,17 +91,16 @@ export function openCollector(
       const own = found.get(image) ?? { labels: new Set(), boxes: [], known: new Set(), split: undefined };
       found.set(image, own);
       if (own.split !== undefined && split !== undefined && own.split !== split)
-        ledger.warn(`${image} is named in the splits ${own.split} and ${split}: it is held out`);
+        ledger.warn('Images that are named in two splits are held out', `${image}: ${own.split} and ${split}`);
       own.split = heldOut(own.split, split);
-      const frame = frameIn(header, { declared, unit }, (warning) => ledger.warn(`${image}: ${warning}`));
+      const frame = frameIn(header, { declared, unit }, (warning, example) =>
+        ledger.warn(warning, `${image}${example}`),
+      );
       return adder({ own, file, frame, withoutOutlines }, ledger);
     },
     result: () => {
-      const [example] = elsewhere;
-      if (example)
-        ledger.warn(
-          `${elsewhere.size} ${elsewhere.size === 1 ? 'image' : 'images'} in another folder than the annotations say, for example ${example.join(' in ')}`,
-        );
+      for (const [name, image] of elsewhere)
+        ledger.warn('Images lie in another folder than the annotations say', `${name} in ${image}`);
       return new Map(
         [...found].map(([image, { labels, boxes, split }]) => [image, { labels: [...labels], boxes, split }]),
       );
@@ -131,7 +130,7 @@ function firstFit(find: FindFile, written: string, among: readonly ((path: strin
 function frameIn(
   header: ImageHeader,
   { declared, unit }: Pick<ImageEntry, 'declared' | 'unit'>,
-  warn: (warning: string) => void,
+  warn: (warning: string, example: string) => void,
 ): Frame {
   const known = declared && declared.width > 0 && declared.height > 0 ? declared : undefined;
   if (unit === undefined) return frameOf(known, header, warn);

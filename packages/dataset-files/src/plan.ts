@@ -80,7 +80,7 @@ export async function planImport(source: Source, options: ImportOptions = {}): P
   const images =
     'refusal' in decision ? [] : planImages(sorted, { annotated, isByFolder, isTyped: isTyped(labels), ledger });
   const counts = countLabels(images);
-  for (const group of alikeLabels(counts.keys())) ledger.warn(`Labels that look alike stay apart: ${group.join(', ')}`);
+  for (const group of alikeLabels(counts.keys())) ledger.warn('Labels that look alike stay apart', group.join(', '));
   const plan: ImportPlan = {
     format: isByFolder ? 'folders' : titleOf(decision.evidence),
     images,

@@ -18,7 +18,7 @@ const box = (left: number, top: number, right: number, bottom: number): Shape =>
 });
 const edges = (shape: Shape, image: ImageHeader, declared?: { width: number; height: number }) => {
   const warnings: string[] = [];
-  const frame = frameOf(declared, image, (warning) => warnings.push(warning));
+  const frame = frameOf(declared, image, (warning, example) => warnings.push(warning + example));
   const outcome = boxOrLeftOut({ label: 'cup', shape }, frame);
   const { width, height } = image.upright;
   return {
@@ -47,6 +47,9 @@ test('coordinates of the stored image are turned upright, by the size that the f
     const { pixels, warnings } = edges(box(10, 20, 30, 40), header(orientation), stored);
     assert.deepEqual([pixels, warnings], [upright, []], String(orientation));
   }
+  // Almost square: the exact size decides.
+  assert.deepEqual(edges(box(0, 0, 50, 101), header(6, 100, 101), { width: 100, height: 101 }).pixels, [0, 0, 101, 50]);
+  assert.deepEqual(edges(box(0, 0, 50, 100), header(6, 100, 101), { width: 101, height: 100 }).pixels, [0, 0, 50, 100]);
   // The size of the upright image, also scaled, and no size: the coordinates are upright already.
   assert.deepEqual(edges(box(10, 20, 30, 40), header(6), { width: 80, height: 120 }).pixels, [10, 20, 30, 40]);
   assert.deepEqual(edges(box(10, 20, 30, 40), header(6), { width: 160, height: 240 }).pixels, [5, 10, 15, 20]);
@@ -54,7 +57,7 @@ test('coordinates of the stored image are turned upright, by the size that the f
 });
 
 test('what the sizes cannot decide is warned about', () => {
-  assert.match(edges(box(1, 1, 9, 9), header(3), { width: 120, height: 80 }).warnings.join(), /EXIF turns the image/);
+  assert.match(edges(box(1, 1, 9, 9), header(3), { width: 120, height: 80 }).warnings.join(), /EXIF turns images/);
   assert.match(edges(box(1, 1, 9, 9), header(6, 80, 80), { width: 80, height: 80 }).warnings.join(), /EXIF turns/);
   assert.match(
     edges(box(1, 1, 9, 9), header(1), { width: 640, height: 640 }).warnings.join(),

@@ -88,7 +88,10 @@ const right: Readonly<Record<string, Right>> = {
   'createml-json': { splits: { 'train/a.png': 'train' } },
   'darknet-obj-names': { splits: { 'obj_train_data/a.png': 'train' } },
   'folders-class-named-train': { labels: { bus: 3, car: 3, train: 3 }, splits: {} },
-  'folders-labels-alike': { labels: { Kröte: 6, kröte: 2, 'toad, green': 2 }, warning: /look alike.*: kröte, Kröte$/ },
+  'folders-labels-alike': {
+    labels: { Kröte: 6, kröte: 2, 'toad, green': 2 },
+    warning: /look alike stay apart \(kröte, Kröte\)$/,
+  },
   'folders-macosx-and-checkpoints': {
     labels: { cat: 2, dog: 2 },
     ledger: [

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ImportFormat } from '../src/formats.ts';
+import { ledgerCsv } from '../src/ledger.ts';
 import { planImport } from '../src/plan.ts';
 import { ledgerGroups } from '../src/summary.ts';
 import { memorySource, pngStart } from './case-files.ts';
@@ -239,7 +240,7 @@ test('an image that lies in another folder than its annotations say is warned ab
   const files = { 'set.json': coco(['cam1/1.jpg']), 'cam2/1.jpg': '' };
   const { images, ledger } = await read(files);
   assert.deepEqual(images, [['cam2/1.jpg', '', 'cup 0.1 0.1 0.5 0.6']]);
-  assert.match(ledger.warnings.join(), /1 image in another folder .*, for example cam1\/1\.jpg in cam2\/1\.jpg/);
+  assert.match(ledger.warnings.join(), /in another folder than the annotations say \(cam1\/1\.jpg in cam2\/1\.jpg\)/);
   const both = await read({ ...files, 'set.json': coco(['cam1/1.jpg', 'cam2/1.jpg']) });
   assert.match(both.groups.join(), /invalid 1 two images are meant by cam2\/1\.jpg/);
   for (const name of ['1.jpg', '/home/me/cam1/1.jpg', 'C:\\cam1\\1.jpg', 'set/cam2/1.jpg'])
@@ -264,7 +265,7 @@ test('one image in two splits is held out, with a warning', async () => {
     'images/a.jpg': '',
   });
   assert.deepEqual(images, [['images/a.jpg', 'test', 'cup 0.5 0.1 0.9 0.6', 'cup 0.1 0.1 0.5 0.6']]);
-  assert.match(ledger.warnings.join(), /images\/a\.jpg is named in the splits test and train: it is held out/);
+  assert.match(ledger.warnings.join(), /in two splits are held out \(images\/a\.jpg: test and train\)/);
 });
 
 test('outlines become boxes, or are left out by choice', async () => {
@@ -273,6 +274,29 @@ test('outlines become boxes, or are left out by choice', async () => {
   const plan = await planImport(source(files), { withoutOutlines: true });
   assert.equal(plan.images[0]?.boxes.length, 1);
   assert.equal(plan.ledger.annotations[0]?.reason, 'outline, left out as chosen');
+});
+
+test('the ledger as CSV has every file and every annotation that is not used as it is, and no formula', async () => {
+  const { ledger } = await read({
+    'data.yaml': 'names: [cup]',
+    '=a.jpg': '',
+    '=a.txt': '0 0.5 0.5 1 1\n7 "0.5" 0.5 1 1\n0 0.95 0.5 0.2 0.2\n',
+    'labels/gone.txt': '0 0.5 0.5 1 1\n',
+  });
+  const outline = 'each line must be a class number and x, y, width, height of a box, or the corners of an outline';
+  const rows = [
+    ['file', 'place', 'outcome', 'reason', 'annotations'],
+    ["'=a.jpg", '', 'image', 'is PNG, whatever its name says', ''],
+    ["'=a.txt", '', 'annotations', '', '2 of 3 annotations used, 1 of them changed'],
+    ['data.yaml', '', 'class names', '', ''],
+    ['labels/gone.txt', '', 'annotations', '', '0 of 1 annotations used, 0 of them changed'],
+    ['images/gone.jpg', '', 'left out', 'annotated, but not in the folder', ''],
+    ["'=a.txt", 'line 2', 'invalid', outline, ''],
+    ["'=a.txt", 'line 3', 'changed', 'cut at the edge of the image', ''],
+    ['labels/gone.txt', 'images/gone.jpg', 'left out', 'the image is not in the folder', ''],
+  ];
+  const [head, ...more] = rows.map((row) => `${row.map((one) => `"${one}"`).join()}\n`);
+  assert.equal(ledgerCsv(ledger), [head?.replaceAll('"', '') ?? '', ...more].join(''));
 });
 
 test('thousands of reasons are a few lines', async () => {

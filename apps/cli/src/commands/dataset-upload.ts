@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ImageUpload } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import type { Command } from 'commander';
-import { hasLoss } from '@platform/dataset-files/ledger';
+import { hasLoss, ledgerCsv } from '@platform/dataset-files/ledger';
 import { type ImportFormat, importFormats } from '@platform/dataset-files/formats';
 import { planImport } from '@platform/dataset-files/plan';
 import { type ImportPlan, type PlannedImage, tagsOf } from '@platform/dataset-files/planned-images';
@@ -33,6 +33,7 @@ interface UploadFlags extends ImportChoices {
   readonly format: ImportFormat;
   readonly create?: boolean;
   readonly dryRun?: boolean;
+  readonly ledger?: string;
   readonly parallel: string;
   /** --no-outlines makes it false. */
   readonly outlines: boolean;
@@ -52,6 +53,7 @@ export function uploadCommand(dataset: Command, run: Run): void {
     .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('auto'))
     .option('--create', 'make the dataset when there is none of that name')
     .option('--dry-run', 'only print what would be sent, and what is left out or changed')
+    .option('--ledger <file>', 'write what becomes of every file and annotation, as CSV')
     .option('--no-outlines', 'leave out polygons instead of taking the boxes around them')
     .option('--strict', 'upload nothing when a file or an annotation is left out')
     .option('--skip-invalid', 'leave out annotations that cannot be understood, instead of refusing all')
@@ -70,6 +72,7 @@ async function upload(
   const plan = await planOf(folder, flags);
   const summary = summaryOf(plan);
   if (!plan.refusal) for (const line of planLines(plan)) output.text(printable(line));
+  if (flags.ledger !== undefined) await writeFile(flags.ledger, ledgerCsv(plan.ledger));
   checkImport(plan, folder, flags);
   if (flags.dryRun) {
     output.json({ uploaded: 0, ...summary });
@@ -155,7 +158,7 @@ const stopped = (): Ended =>
 
 async function planOf(folder: string, flags: UploadFlags): Promise<ImportPlan> {
   const below = await folderSource(folder);
-  const other = flags.annotations === undefined ? undefined : await withFile(below, flags.annotations);
+  const other = flags.annotations === undefined ? undefined : await withFile(below, folder, flags.annotations);
   return planImport(other?.source ?? below, {
     format: flags.format,
     withoutOutlines: !flags.outlines,

@@ -28,7 +28,13 @@ test('files in order; a link is not followed, a hidden folder is one entry', asy
   for (const file of ['c.txt', '../outside.txt', '.git/objects/x'])
     await assert.rejects(source.read(file), /not below the folder/, file);
 
-  const { source: more, name } = await withFile(source, path.join(folder.path, 'outside.txt'));
+  const { source: more, name } = await withFile(
+    source,
+    path.join(folder.path, 'set'),
+    path.join(folder.path, 'outside.txt'),
+  );
   assert.equal(text(await more.read(name)), 'outside');
   assert.equal(text(await more.read('a.txt')), 'first');
+  const inside = await withFile(source, path.join(folder.path, 'set'), place('b/2.txt'));
+  assert.deepEqual([inside.name, inside.source.files], ['b/2.txt', source.files]);
 });

@@ -10,8 +10,10 @@ export async function folderSource(folder: string): Promise<Source> {
   return source(files, (file) => path.join(folder, file));
 }
 
-/** The same files with one more, which lies elsewhere. */
-export async function withFile(known: Source, file: string): Promise<{ source: Source; name: string }> {
+/** The same files with one more if it lies elsewhere. `name`: its path in the source. */
+export async function withFile(known: Source, folder: string, file: string): Promise<{ source: Source; name: string }> {
+  const inside = path.relative(folder, file).split(path.sep).join('/');
+  if (known.files.some((one) => one.path === inside)) return { source: known, name: inside };
   const name = path.basename(file);
   const { size } = await stat(file).catch((error: unknown) => {
     throw new PlatformError(

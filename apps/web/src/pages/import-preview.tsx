@@ -1,13 +1,14 @@
 import { importFormats, formatNames } from '@platform/dataset-files/formats';
+import { ledgerCsv } from '@platform/dataset-files/ledger';
 import type { ImportFormat } from '@platform/dataset-files/formats';
 import type { ImportPlan, PlannedImage } from '@platform/dataset-files/planned-images';
 import { ledgerGroups, reasonOf } from '@platform/dataset-files/summary';
 import type { LedgerGroup } from '@platform/dataset-files/summary';
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { SelectField } from '../parts/fields.tsx';
 import { Note } from '../parts/messages.tsx';
 import { UserText } from '../parts/user-text.tsx';
-import { formatCount } from '../view/quantities.ts';
+import { formatCount, formatGrouped } from '../view/quantities.ts';
 import { isolateText } from '../view/user-text.ts';
 
 const formatOptions = importFormats.map((value) => ({
@@ -44,6 +45,7 @@ export const ImportPreview = ({ plan, files }: ImportPreviewProps) => (
     )}
     <ImageSamples images={plan.images} files={files} />
     <LedgerNotes groups={ledgerGroups(plan.ledger)} warnings={plan.ledger.warnings} />
+    <LedgerDownload plan={plan} />
   </>
 );
 
@@ -70,6 +72,36 @@ function PlanNote({ plan: { format, images, counts } }: { plan: ImportPlan }) {
   );
 }
 
+/** Every file and annotation: the page shows the reasons only. */
+function LedgerDownload({ plan: { ledger } }: { plan: ImportPlan }) {
+  const { seen, used, changed, leftOut, invalid } = ledger.counts;
+  const file = useMemo(() => new Blob([ledgerCsv(ledger)], { type: 'text/csv' }), [ledger]);
+  const url = useObjectUrl(file);
+  return (
+    <p className="small soft">
+      {formatCount(seen, 'annotation')}: {formatGrouped(used)} used, {formatGrouped(changed)} of them changed,{' '}
+      {formatGrouped(leftOut + invalid)} left out.{' '}
+      {url !== undefined && (
+        <a href={url} download="import.csv">
+          Every file and annotation as CSV
+        </a>
+      )}
+    </p>
+  );
+}
+
+/** A URL of the file while the component shows it. */
+function useObjectUrl(file: Blob | undefined): string | undefined {
+  const [url, setUrl] = useState<string>();
+  useEffect(() => {
+    if (!file) return undefined;
+    const made = URL.createObjectURL(file);
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [file]);
+  return url;
+}
+
 const mostSamples = 10;
 
 /** The first images with boxes, drawn, otherwise the first ones. */
@@ -88,13 +120,7 @@ function ImageSamples({ images, files }: { images: readonly PlannedImage[]; file
 }
 
 function ImageSample({ image, file }: { image: PlannedImage; file: Blob | undefined }) {
-  const [url, setUrl] = useState<string>();
-  useEffect(() => {
-    if (!file) return undefined;
-    const made = URL.createObjectURL(file);
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [file]);
+  const url = useObjectUrl(file);
   const names = [...new Set([...image.labels, ...image.boxes.map(({ label }) => label)])].map(isolateText).join(', ');
   return (
     <li>

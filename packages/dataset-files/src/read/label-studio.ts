@@ -64,7 +64,7 @@ function readResults(view: ReadView, file: string, where: string, name: string, 
     if (type === 'choices') for (const label of labels) entry.label(place, label);
     else addRegion(view, { file, place, entry }, value as Json, labels);
   }
-  if (results.length > regions.length) ledger.warn(`${file}: ${where} has results without a value`);
+  if (results.length > regions.length) ledger.warn('Tasks have results without a value', `${file}: ${where}`);
 }
 
 interface Place {
