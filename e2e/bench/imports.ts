@@ -6,7 +6,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { planImport } from '@platform/dataset-files/plan';
 import type { Source } from '@platform/dataset-files/source';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 
 const images = 10_000;
 const perImage = 10;
@@ -106,7 +106,10 @@ if (given === undefined) {
     const file = path.join(folder, target);
     await writeFile(file, text);
     // What making the file took must not count.
-    const done = spawnSync(process.execPath, [import.meta.filename, file], { encoding: 'utf8' });
+    const done = spawnSync(process.execPath, [import.meta.filename, file], {
+      encoding: 'utf8',
+      env: plainEnvironment(),
+    });
     process.stdout.write(`${name}: ${done.stdout}${done.stderr}`);
     if (done.status !== 0) process.exitCode = 1;
   }

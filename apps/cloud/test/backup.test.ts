@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
 import { PlatformError } from '@platform/contract/errors';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import {
   blobPath,
@@ -159,7 +159,7 @@ test('verify names every damaged file, and restore refuses before it writes', as
 test('what verify says of a manifest that cannot be read is one sentence; backup and verify print no log lines', async () => {
   await using on = await testServer();
   await using folder = await tempFolder();
-  const env = { ...process.env, DATABASE_URL: urlOf(on.connection) };
+  const env = plainEnvironment({ DATABASE_URL: urlOf(on.connection) });
   const admin = (...args: string[]) => spawnSync(process.execPath, [adminProgram, ...args], { encoding: 'utf8', env });
   const backups = folder.file('backups');
   const made = admin('backup', '--data-dir', on.server.dataFolder, '--', backups);
