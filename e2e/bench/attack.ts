@@ -176,7 +176,7 @@ async function costs({ child, ready }: Server): Promise<number[]> {
   return found;
 }
 
-async function waits({ child, ready }: Server, cost: readonly number[]): Promise<void> {
+async function printWaits({ child, ready }: Server, cost: readonly number[]): Promise<void> {
   const token = await tokenOf(ready);
   await probed(ready, token, during(roundMs));
   for (const [index, { name, bytes }] of kinds.entries()) {
@@ -221,4 +221,4 @@ async function withServer<T>(flags: readonly string[], use: (server: Server) => 
 }
 
 const cost = await withServer(['--unproven-calls-per-s', '0'], costs);
-await withServer([], (server) => waits(server, cost));
+await withServer([], (server) => printWaits(server, cost));
