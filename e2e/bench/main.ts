@@ -7,6 +7,7 @@ import { plainEnvironment } from '@platform/kit/node';
 
 const benches: Readonly<Record<string, string>> = {
   check: 'CPU per config check: fast path, Connect and gRPC of the same server',
+  attack: 'requests without valid credentials: CPU of each kind, and what another user waits meanwhile',
   patch: 'patches between versions of the programs: size, time, memory, beside xdelta3',
   jobs: 'the job queue with 100,000 jobs in it: submits, leases, lists, first log line, cancel, memory',
   fleet: 'a fleet of agents: memory and CPU per agent, restart of the server, a release for all, log lines',

@@ -271,3 +271,46 @@ test('readings by filter: page by page, counted, of others nothing; deleted for 
   );
   assert.match(JSON.stringify(recorded[0]?.details), /"olderThanDays":60/);
 });
+
+test('readings with times far ahead: every one once, in pages and in the export', async () => {
+  await using server = await trainingServer();
+  const { partId } = server.own;
+  const sync = server.client(DataSyncService, 'machine');
+  // Microseconds of the year 2300 and later are not exact as numbers; those of 2300 and 9999 have 17 and 18 digits.
+  const years = [10_413_792_000n, 253_402_300_000n];
+  const count = 600;
+  for (const seconds of years)
+    await sync.dataCaptureUpload({
+      metadata: {
+        partId,
+        componentType: 'rdk:component:sensor',
+        componentName: 'probe',
+        methodName: 'Readings',
+        type: DataType.TABULAR_SENSOR,
+      },
+      sensorContents: Array.from({ length: count }, (_, n) => {
+        const at = { seconds, nanos: 1_000 * Math.floor(n / 3) + 999 };
+        return {
+          metadata: { timeRequested: at, timeReceived: at },
+          data: { case: 'struct' as const, value: { n } },
+        };
+      }),
+    });
+  const data = server.client(DataService, 'owner');
+  const of = { partId, resourceName: 'probe', resourceSubtype: 'sensor', methodName: 'Readings' };
+  let exported = 0;
+  for await (const _ of data.exportTabularData(of)) {
+    exported++;
+    assert.ok(exported <= 2 * count, 'the export repeats readings');
+  }
+  assert.equal(exported, 2 * count);
+  let listed = 0;
+  for (let last = ''; ;) {
+    const page = await data.tabularDataByFilter({ dataRequest: { filter: { partId }, last, limit: 100n } });
+    if (page.data.length === 0) break;
+    listed += page.data.length;
+    assert.ok(listed <= 2 * count, 'the pages repeat readings');
+    last = page.last;
+  }
+  assert.equal(listed, 2 * count);
+});

@@ -134,6 +134,24 @@ test('streams that are reset count, and their connection is closed before all of
   assert.equal(on.server.unhandled.count, 0);
 });
 
+test('pipelined requests whose connection is closed before their turn end without a trace, and are charged', async () => {
+  await using on = await testServer(flags);
+  const port = Number(new URL(on.server.localUrl).port);
+  const body = JSON.stringify({ entity: on.owner.entity, credentials: { type: 'api-key', payload: 'wrong' } });
+  const one = `POST ${signIn} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  for (let n = 0; n < 5; n++) {
+    const socket = net.connect({ host: '127.0.0.1', port, localAddress: outsider });
+    socket.on('error', () => {});
+    socket.write(one.repeat(20) + 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200), () => socket.destroy());
+    await new Promise((resolve) => socket.once('close', resolve));
+  }
+  assert.equal((await ask(on, '127.0.0.6', '/livez')).status, 200);
+  assert.equal(on.server.unhandled.count, 0);
+  // Those in progress have ended: after a while the address is served again.
+  let status = 0;
+  while (status !== 200) status = (await ask(on, outsider, '/livez').catch(() => ({ status: 0 }))).status;
+});
+
 test('while the look-ups of callers without credentials hang, calls with a token reach the database', async () => {
   await using on = await testServer();
   const fleet = await on.client(FleetService);

@@ -76,18 +76,27 @@ export function admission({ calls }: EntranceDeps, payerOf: PayerOf) {
       const call = payer && calls.begin(payer);
       if (payer && call instanceof PlatformError) {
         if (of.canClose && calls.isDeaf(payer)) return visitor.close();
-        return refuseCall(request, response, call);
+        // A stream may be reset already.
+        if (!isGone(response) && !isLost(request)) refuseCall(request, response, call);
+        return;
       }
       if (call && !(call instanceof PlatformError)) {
         open.set(request, call);
         response.once('close', call.end);
+        // The response of a pipelined request that never had its turn is not closed with the connection.
+        request.once('close', () => {
+          if (isLost(request)) call.end();
+        });
       }
       const { run } = visitor.isProven ? provenTurns : unprovenTurns;
       run(payer?.keys[0] ?? visitor.address, () => {
-        if (!isGone(response)) handle();
+        if (!isGone(response) && !isLost(request)) handle();
       });
     },
   };
 }
+
+/** The connection of an HTTP/1 request is closed. */
+const isLost = (request: Request): boolean => request.httpVersionMajor === 1 && request.socket.destroyed;
 
 const isGone = (response: Response): boolean => http2Stream(response)?.destroyed ?? response.destroyed;

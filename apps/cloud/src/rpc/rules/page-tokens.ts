@@ -131,7 +131,7 @@ export const dataToken = ({ us, id }: DataPlace): string => encode(['data', us, 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
 export function readDataToken(token: string): DataPlace | undefined {
   if (token === '') return undefined;
-  const [us, id] = decode('last', token, /^data (-?\d{1,16}) ([0-9a-f-]{36})$/);
+  const [us, id] = decode('last', token, /^data (-?\d{1,18}) ([0-9a-f-]{36})$/);
   return { us: Number(us), id: id ?? '' };
 }
 
@@ -144,7 +144,7 @@ export function readSequenceToken(token: string): DataPlace | undefined {
   const [us, id] = decode(
     'page_token',
     token,
-    /^sequences (-?\d{1,16}) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+    /^sequences (-?\d{1,18}) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
   );
   return { us: Number(us), id: id ?? '' };
 }
