@@ -213,12 +213,12 @@ async function onlyIpv6(...[device, owned]: Parameters<Row>): ReturnType<Row> {
 async function changedPassword(...[device, owned]: Parameters<Row>): ReturnType<Row> {
   const { phone, site, world } = device;
   await provisioned(device, owned, { by: 'hotspot' });
-  // The hotspot must stay long enough for an emulated phone.
+  // The hotspot must stay long enough for an emulated phone. The first retry learns why the network cannot be joined.
   await site.configure(owned.partId, {
     advanced_settings: { disable_platform_server: true },
     network_configuration: {
       offline_before_starting_hotspot_minutes: 1,
-      retry_connection_timeout_minutes: 10,
+      retry_connection_timeout_minutes: 3,
       user_idle_minutes: 1,
     },
   });
@@ -230,7 +230,7 @@ async function changedPassword(...[device, owned]: Parameters<Row>): ReturnType<
   );
   await world.accessPoint('router', { ...home, security: otherPassword });
   const { seconds } = await timed(() => untilSeen(phone, hotspot.ssid, 500));
-  const page = await untilPage(device, /Wrong password for HomeNet/, 400);
+  const page = await untilPage(device, /Wrong password for HomeNet/, 700);
   const since = nowMs();
   await submit(phone, page, { ssid: home.ssid, password: otherPassword.psk });
   await untilOnline(device, owned, since, 400);
