@@ -27,7 +27,7 @@ const causes: Readonly<Record<string, RegExp>> = {
   'held-lock': /^Waiting for cache lock: .* process 24417 \(python3\).* \| E: Unable to acquire the dpkg frontend lock/,
   'held-lock-of-dpkg': /^dpkg: error: dpkg frontend lock was locked by another process with pid 24417$/,
   'interrupted-dpkg': /^E: dpkg was interrupted, you must manually run 'dpkg --configure -a'/,
-  'half-installed-package': /^E: The package big needs to be reinstalled, but I can't find an archive for it\.$/,
+  'half-installed-package': /^E: The package big needs to be reinstalled, but I can't find an archive for it\.?$/,
 };
 
 test('there is a cause for each recorded failure', () =>
