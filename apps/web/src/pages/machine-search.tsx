@@ -33,9 +33,10 @@ export function useMachineSearch(): MachineSearch {
     if (query !== known.written) setTyped(query);
   }
   useEffect(() => {
+    if (settled === query) return;
     setKnown((before) => ({ ...before, written: settled }));
     // One entry in the history for all letters of a query.
-    void navigate({ search: (before) => searchOf(settled, before.sort ?? ''), replace: true });
+    void navigate({ search: (before) => searchOf(settled, before.sort ?? ''), replace: true, resetScroll: false });
   }, [settled, navigate]);
   return {
     typed,
