@@ -27,7 +27,7 @@ const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'apps/web/src/view/quantities.ts': { '\\B(?=(\\d{3})+(?!\\d))': 'a number' },
   'packages/contract/src/errors.ts': { '\\[([^\\]]*)\\]': 'a sentence of the error table' },
   'packages/contract/src/machine-filter.ts': {
-    '^\\s*([a-z_]+)\\s*(?:(!=|<=|>=|=|<|>|~)\\s*(.*?))?\\s*$': 'longestFilter: 200 characters',
+    '^\\s*([a-z_]+)\\s*(?:(!=|<=|>=|=|<|>|~|:)\\s*(.*?))?\\s*$': 'longestFilter: 200 characters',
   },
   'packages/contract/src/machine.ts': { '\\/+$': 'the address of a management server' },
   'packages/kit/src/node/options.ts': { ' (?![^[]*\\])': 'the help of a program' },

@@ -52,6 +52,20 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
     supervisedBySystemd: true,
   });
 
+  await json('machine', 'create', 'Barn 4');
+  const found = async (...args: string[]) =>
+    (JSON.parse((await cli('machine', 'list', '--json', ...args)).stdout) as Json[]).map(({ name }) => name);
+  assert.deepEqual(await found(), ['Barn 4', 'press']);
+  assert.deepEqual(await found('state:online', 'server<2.1'), ['press']);
+  assert.deepEqual(await found('barn -state:online'), ['Barn 4']);
+  assert.deepEqual(await found('--', '-state:online'), ['Barn 4']);
+  assert.deepEqual(await found('--sort=-seen'), ['press', 'Barn 4']);
+  assert.deepEqual(await found('--filter', 'hostname~press'), ['press']);
+  const wrong = await cli('machine', 'list', 'barn', 'stat:online');
+  assert.notEqual(wrong.code, 0);
+  assert.match(wrong.stderr, /character 6, stat:online: machines have no field "stat".*Write state:offline, or/s);
+  assert.match((await cli('machine', 'list', 'nothing')).stdout, /No machine matches/);
+
   const shown = await json('machine', 'show', 'press');
   const { server } = shown['programs'] as { server: Json };
   assert.deepEqual(

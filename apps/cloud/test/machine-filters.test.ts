@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AgentReportSchema, BootReason, FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { factFields } from '@platform/contract/machine-filter';
+import { factFields } from '@platform/contract/machine-fields';
 import { reportFacts } from '../src/machines/rules/report-facts.ts';
 import { failure } from './failure.ts';
 import { testServer } from './server.ts';
@@ -109,6 +109,7 @@ test('what a hostile machine reports can be stored, and every field of a filter 
     hostname: 'h',
     agent: { runningVersion: '1' },
     server: { runningVersion: '1' },
+    conditions: [{ code: 'DISK_FULL', message: 'd' }],
     facts: {
       model: 'm',
       serial: 's',

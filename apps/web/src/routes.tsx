@@ -1,6 +1,7 @@
+import { parseSort } from '@platform/contract/machine-sort';
 import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { Frame } from './frame.tsx';
-import { MachinesPage } from './pages/machines-page.tsx';
+import { loadMachineTable, MachinesPage } from './pages/machines-page.tsx';
 import { NotFoundPage } from './pages/not-found-page.tsx';
 import { SessionGate } from './session-gate.tsx';
 
@@ -20,7 +21,17 @@ const index = createRoute({
     throw redirect({ to: '/machines', replace: true });
   },
 });
-const machines = createRoute({ getParentRoute: () => root, path: '/machines', component: MachinesPage });
+const machines = createRoute({
+  getParentRoute: () => root,
+  path: '/machines',
+  // A query of digits only is a number in the URL.
+  validateSearch: ({ q, sort }: Record<string, unknown>): { q?: string; sort?: string } => ({
+    ...((typeof q === 'string' || typeof q === 'number') && q !== '' && { q: String(q) }),
+    ...(typeof sort === 'string' && parseSort(sort) && { sort }),
+  }),
+  loader: () => void loadMachineTable(),
+  component: MachinesPage,
+});
 
 const setUp = createRoute({
   getParentRoute: () => root,

@@ -5,17 +5,20 @@ import { allPages } from './pages.ts';
 const pageSize = 1000;
 
 /**
- * Lists every machine of an organization with its status, sorted by name, over all pages.
+ * Lists every machine of an organization with its status, sorted by name unless `of` names another order, over all pages.
  *
  * @param filters - comparisons that all have to hold: "architecture=aarch64", "disk_free<2GB", "reboot_needed".
+ * @param of - `query`: words and comparisons that all have to hold: "barn state:offline server<1.2"; `sort`: name, state,
+ *   location, agent, server, revision or seen, with a leading "-" in descending order.
  */
 export async function allMachines(
   { fleetClient }: Pick<PlatformClient, 'fleetClient'>,
   organizationId: string,
   filters: readonly string[] = [],
+  of: { query?: string; sort?: string } = {},
 ): Promise<Machine[]> {
   return allPages(async (pageToken) => {
-    const request = { organizationId, pageSize, pageToken, filters: [...filters] };
+    const request = { organizationId, pageSize, pageToken, filters: [...filters], ...of };
     const { machines, nextPageToken } = await fleetClient.listMachines(request);
     return { rows: machines, nextPageToken };
   });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '../src/errors.ts';
-import { factFields, parseFilters } from '../src/machine-filter.ts';
+import { factFields } from '../src/machine-fields.ts';
+import { parseFilters } from '../src/machine-filter.ts';
 
 for (const [text, expected] of [
   ['architecture=aarch64', ['architecture', '=', 'aarch64']],

@@ -2,7 +2,8 @@ import { allMachines } from '@platform/client';
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { factFields } from '@platform/contract/machine-filter';
+import { queryFields } from '@platform/contract/machine-fields';
+import { sortKeys } from '@platform/contract/machine-sort';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
 import { type InstallCommands, installCommands } from '@platform/contract/install-command';
 import { releasePlatforms } from '@platform/contract/target-path';
@@ -76,18 +77,24 @@ function createCommand(machine: Command, run: Run): void {
 
 function listCommand(machine: Command, run: Run): void {
   machine
-    .command('list')
-    .description('all machines with their state')
+    .command('list [query...]')
+    .description(
+      'machines with their state, all or those of a query: words of name, host and ID, and comparisons such as state:offline "server<1.2" "seen>7d" condition:disk; after -- also negated ones: -- -location:barn',
+    )
     .option(
       '--filter <comparisons...>',
-      `only those for which all hold: ${Object.keys(factFields).join(', ')}; for example architecture=aarch64 "disk_free<2GB" reboot_needed`,
+      `only those for which all hold: ${Object.keys(queryFields).join(', ')}; for example architecture=aarch64 "disk_free<2GB" reboot_needed`,
     )
+    .option('--sort <order>', `${sortKeys.join(', ')}; with a leading "-" in descending order: --sort=-seen`)
     .action(
-      run(async ({ connection, output }, { filter = [] }: { filter?: string[] }) => {
+      run(async ({ connection, output }, words: string[], options: { filter?: string[]; sort?: string }) => {
         const { client, organizationId } = await connection();
-        const machines = await allMachines(client, await organizationId(), filter);
+        const { filter = [], sort = '' } = options;
+        const query = words.join(' ');
+        const machines = await allMachines(client, await organizationId(), filter, { query, sort });
         output.json(machines.map(machineJson));
-        if (machines.length === 0 && filter.length > 0) return output.text('No machine matches.');
+        const isChosen = filter.length > 0 || query.trim() !== '';
+        if (machines.length === 0 && isChosen) return output.text('No machine matches.');
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
         output.table(
           ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],

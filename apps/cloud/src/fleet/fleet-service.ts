@@ -2,10 +2,9 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { parseFilters } from '@platform/contract/machine-filter';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
-import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
+import { requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import { audited } from '../access/store/audited.ts';
 import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { firstLocation } from '../access/store/organizations.ts';
@@ -14,7 +13,6 @@ import { findConfig, revisionsBefore, type SavedRevision } from '../configs/stor
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { sharedIdentities } from '../machines/shared-identities.ts';
-import { machinePage, namedMachinePage } from '../machines/store/machine-lists.ts';
 import { unprovenUrl } from '../machines/rules/other-agent.ts';
 import {
   clearQuarantine,
@@ -24,9 +22,9 @@ import {
   requestSystemUpgrade,
 } from '../machines/store/machines.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
-import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
+import { listMachines } from './machine-list.ts';
 import { machineMessage, offeredRelease, quarantinedOf } from './machine-message.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import { sampleHandlers } from './machine-samples.ts';
@@ -53,23 +51,7 @@ const machineHandlers = (deps: FleetDeps) => {
         ...(await credentialsOf(deps, part.id, baseUrlOf(deps, context))),
       };
     },
-    async listMachines({ organizationId, pageSize, pageToken, filters, named }, context) {
-      const caller = callerOf(context);
-      const page = pageOf({ pageSize, pageToken }, readMachineToken);
-      const { id } = await organizationFor(db, caller, organizationId);
-      // `reach` limits the list to the machines and locations that the caller may see.
-      const of = { reach: reachOf(caller), orgId: id, facts: parseFilters(filters) };
-      const { rows, isCut } = await (named === '' ? machinePage(db, of, page) : namedMachinePage(db, of, named, page));
-      const last = rows.at(-1);
-      const shared = await sharedIdentities(
-        deps,
-        rows.map(({ id: partId }) => partId),
-      );
-      return {
-        machines: await Promise.all(rows.map((part) => machineMessage(deps, part, { sharing: shared.get(part.id) }))),
-        nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
-      };
-    },
+    listMachines: (request, context) => listMachines(deps, request, callerOf(context)),
     async getMachine({ id }, context) {
       const part = await operatedMainPart(db, callerOf(context), id);
       const sharing = (await sharedIdentities(deps, [part.id])).get(part.id);

@@ -15,6 +15,8 @@ export type Presence = {
   /** ms since 1970. @param stored - the value in the database. */
   lastSeen(partId: string, stored: number | null): number | undefined;
   online(partId: string, stored: number | null): Online;
+  /** The last contacts that may be newer than the database, by part; ms since 1970. */
+  recent(): ReadonlyMap<string, number>;
   /** Interval that machines should keep between two checks, ms. */
   checkMs(): number;
   flush(): Promise<void>;
@@ -67,6 +69,7 @@ export function presence(of: {
       return at === undefined ? (stored ?? undefined) : Math.round(of.clock.wall() - (of.clock.now() - at));
     },
     online: (partId, stored) => onlineState(self.lastSeen(partId, stored), of.clock.wall(), self.checkMs()),
+    recent: () => new Map([...seen.keys()].map((id) => [id, self.lastSeen(id, null) ?? 0])),
     checkMs: () => checkInterval(seen.size),
     flush,
   };

@@ -6,7 +6,7 @@ interface TextFieldProps {
   value: string;
   type?: 'text' | 'time' | 'number';
   onChange: (value: string) => void;
-  problem?: string | undefined;
+  problem?: ReactNode;
   hint?: ReactNode;
   placeholder?: string;
   list?: readonly string[];

@@ -59,6 +59,12 @@ export const machinesErrors = {
     remedy:
       'Write a field, a comparison and a value, for example architecture=aarch64, disk_free<2GB or reboot_needed.',
   },
+  QUERY_NOT_VALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The query has an error at character {position}, {word}: {problem}.',
+    remedy: 'Write {instead}.',
+  },
   LOCATION_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',

@@ -17,14 +17,14 @@ export function onlineState(lastSeen: number | undefined, now: number, checkMs: 
 }
 
 /** The server may notice the end of a connection after the last report on another connection. */
-const lateMs = 5_000;
+export const uninstallLateMs = 5_000;
 
 /**
  * @param uninstalledOn, lastSeen - ms since 1970. @returns whether the agent reported its removal and was not seen
  * since.
  */
 export const isUninstalled = (uninstalledOn: number | null, lastSeen: number | undefined): uninstalledOn is number =>
-  uninstalledOn !== null && (lastSeen === undefined || lastSeen <= uninstalledOn + lateMs);
+  uninstalledOn !== null && (lastSeen === undefined || lastSeen <= uninstalledOn + uninstallLateMs);
 
 const shortestMs = 5_000;
 const longestMs = 60_000;

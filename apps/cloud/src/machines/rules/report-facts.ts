@@ -1,11 +1,19 @@
 import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { FactName } from '@platform/contract/machine-filter';
+import type { FactName } from '@platform/contract/machine-fields';
 import { bootReasons } from '@platform/contract/program-states';
 
 /** PostgreSQL's JSON cannot contain NUL. */
 const clean = (text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : text.replaceAll('\0', '').slice(0, 500).toWellFormed();
 const count = (bytes: bigint | undefined): number | undefined => (bytes === undefined ? undefined : Number(bytes));
+const mostConditions = 20;
+/** A line each, as queries compare them. */
+const conditionText = (conditions: AgentReport['conditions']): string =>
+  conditions
+    .slice(0, mostConditions)
+    .map(({ code, message }) => `${code}: ${message}`.replaceAll(/[\0\n\r]/g, ' ').slice(0, 300))
+    .join('\n')
+    .toWellFormed();
 /** JSON has no other numbers. */
 const finite = (value: number | undefined): number | undefined => (Number.isFinite(value) ? value : undefined);
 
@@ -25,6 +33,7 @@ export function reportFacts({ facts, system, ...report }: AgentReport): Record<s
     agent_version: clean(report.agent?.runningVersion),
     server_version: clean(report.server?.runningVersion),
     boot_reason: reason,
+    condition: conditionText(report.conditions) || undefined,
     memory: count(facts?.memoryBytes),
     disk_size: count(disk?.sizeBytes),
     disk_free: count(disk?.freeBytes),

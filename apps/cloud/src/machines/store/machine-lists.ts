@@ -1,5 +1,6 @@
-import { type ExpressionBuilder, sql } from 'kysely';
-import type { FactFilter } from '@platform/contract/machine-filter';
+import { type Expression, type ExpressionBuilder, sql } from 'kysely';
+import type { QueryTerm } from '@platform/contract/machine-query';
+import type { MachineSort } from '@platform/contract/machine-sort';
 import { isUuid } from '@platform/contract/names';
 import { type Bounded, boundsOf, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Reach } from '../../access/rules/permissions.ts';
@@ -8,6 +9,7 @@ import { boundedList } from '../../database/bounded-list.ts';
 import type { Database } from '../../database/database.ts';
 import { type PartRow, partRows } from './machines.ts';
 import type { Tables } from '../../database/schema.ts';
+import { type Contacts, orderOf, termHolds } from './machine-terms.ts';
 
 /** A machine by its main part for lists, without the long report. */
 export type MachineLine = Pick<
@@ -28,48 +30,34 @@ export type MachineFilter = {
   reach: Reach;
   orgId?: string;
   locationIds?: readonly string[];
-  /** Comparisons that all have to hold. */
-  facts?: readonly FactFilter[];
+  /** All of them have to hold. */
+  query?: { readonly terms: readonly QueryTerm[]; readonly contacts: Contacts };
   /** ID of the machine or of its main part. */
   id?: string;
   /** One of these names. */
   names?: readonly string[];
 };
 
-const comparisons = {
-  '=': sql`=`,
-  '!=': sql`<>`,
-  '<': sql`<`,
-  '<=': sql`<=`,
-  '>': sql`>`,
-  '>=': sql`>=`,
-} as const;
+type Machines = ExpressionBuilder<Tables, 'part' | 'machine'>;
 
-/** What a machine does not report matches nothing: a comparison with null is not true. */
-function factHolds({ field, operator, value }: FactFilter) {
-  const fact = field === 'name' ? sql<string>`machine.name` : sql<string>`(part.facts ->> ${field})`;
-  if (operator === '~') return sql<boolean>`position(lower(${value}) in lower(${fact})) > 0`;
-  const compare = comparisons[operator];
-  if (typeof value === 'string') return sql<boolean>`lower(${fact}) ${compare} lower(${value})`;
-  if (typeof value === 'boolean') return sql<boolean>`${fact}::boolean ${compare} ${value}::boolean`;
-  return sql<boolean>`${fact}::double precision ${compare} ${value}::double precision`;
-}
+/** What the caller may see. */
+const within = ({ reach, orgId }: MachineFilter, eb: Machines) => [
+  eb('part.isMain', '=', true),
+  sql<boolean>`(part.org_id = any(${reach.orgIds}::uuid[]) or machine.location_id = any(${reach.locationIds}::text[])
+    or machine.id::text = any(${reach.machineIds}::text[]))`,
+  ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
+];
 
-const matching =
-  ({ reach, orgId, locationIds, facts = [], id, names }: MachineFilter) =>
-  (eb: ExpressionBuilder<Tables, 'part' | 'machine'>) =>
-    eb.and([
-      eb('part.isMain', '=', true),
-      sql<boolean>`(part.org_id = any(${reach.orgIds}::uuid[]) or machine.location_id = any(${reach.locationIds}::text[])
-        or machine.id::text = any(${reach.machineIds}::text[]))`,
-      ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
-      ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
-      ...(id === undefined ? [] : [sql<boolean>`(machine.id = ${id}::uuid or part.id = ${id}::uuid)`]),
-      ...(names === undefined ? [] : [sql<boolean>`machine.name = any(${names}::text[])`]),
-      // The index of names begins with the organization.
-      ...(names === undefined || orgId === undefined ? [] : [eb('machine.orgId', '=', orgId)]),
-      ...facts.map(factHolds),
-    ]);
+const chosen = ({ orgId, locationIds, query, id, names }: MachineFilter, eb: Machines) => [
+  ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
+  ...(id === undefined ? [] : [sql<boolean>`(machine.id = ${id}::uuid or part.id = ${id}::uuid)`]),
+  ...(names === undefined ? [] : [sql<boolean>`machine.name = any(${names}::text[])`]),
+  // The index of names begins with the organization.
+  ...(names === undefined || orgId === undefined ? [] : [eb('machine.orgId', '=', orgId)]),
+  ...(query?.terms.map((term) => termHolds(term, query.contacts)) ?? []),
+];
+
+const matching = (filter: MachineFilter) => (eb: Machines) => eb.and([...within(filter, eb), ...chosen(filter, eb)]);
 
 /** The newest machines, sorted by name. */
 export async function newestMachines(
@@ -102,31 +90,86 @@ export async function newestMachines(
   return found;
 }
 
-/** The machine with this ID; if there is none, a page of those with this name. Keyboards write other forms of a letter. */
-export async function namedMachinePage(
-  db: Database,
-  filter: MachineFilter,
-  named: string,
-  page: { after: MachinePlace | undefined; size: number },
-): Promise<Bounded<PartRow>> {
+/**
+ * The filter of the machine with this ID; if there is none, of those with this name. Keyboards write other forms of a
+ * letter.
+ */
+export async function namedFilter(db: Database, filter: MachineFilter, named: string): Promise<MachineFilter> {
   if (isUuid(named)) {
-    const found = await machinePage(db, { ...filter, id: named }, page);
-    if (found.rows.length > 0) return found;
+    const byId = { ...filter, id: named };
+    if ((await machinePage(db, byId, { size: 1 })).rows.length > 0) return byId;
   }
-  return machinePage(db, { ...filter, names: [named, named.normalize('NFC'), named.normalize('NFD')] }, page);
+  return { ...filter, names: [named, named.normalize('NFC'), named.normalize('NFD')] };
 }
 
-/** Machines by name, after a position in that order. @param size - 0: as many as a response holds. */
+const machines = (db: Database) =>
+  db
+    .selectFrom('part')
+    .innerJoin('machine', 'machine.id', 'part.machineId')
+    .innerJoin('location', 'location.id', 'machine.locationId');
+
+/** How many machines the caller may see, and how many of them match. */
+export const countMachines = (db: Database, filter: MachineFilter): Promise<{ total: number; matching: number }> =>
+  machines(db)
+    .select((eb) => [
+      sql<number>`count(*)::int`.as('total'),
+      sql<number>`(count(*) filter (where ${eb.and([sql<boolean>`true`, ...chosen(filter, eb)])}))::int`.as('matching'),
+    ])
+    .where((eb) => eb.and(within(filter, eb)))
+    .executeTakeFirstOrThrow();
+
+/** A page of machines in an order, which starts after a position or leaves out the first ones. */
+export interface MachinePage {
+  readonly after?: MachinePlace | undefined;
+  readonly skip?: number;
+  /** 0: as many as a response holds. */
+  readonly size: number;
+  /** By name if there is none. */
+  readonly sort?: { readonly by: MachineSort; readonly contacts: Contacts } | undefined;
+}
+
 export function machinePage(
   db: Database,
   filter: MachineFilter,
-  { after, size }: { after: MachinePlace | undefined; size: number },
+  { after, skip = 0, size, sort }: MachinePage,
 ): Promise<Bounded<PartRow>> {
   let query = partRows(db).where(matching(filter));
   if (after) query = query.where(sql<boolean>`(machine.name, machine.id) > (${after.name}, ${after.id}::uuid)`);
-  return boundedList<PartRow>(db, query.orderBy('machine.name').orderBy('machine.id'), {
+  if (skip > 0) query = query.offset(skip);
+  const ordered = sort
+    ? query.orderBy(orderOf(sort.by, sort.contacts))
+    : query.orderBy('machine.name').orderBy('machine.id');
+  return readParts(db, ordered, size);
+}
+
+const readParts = (db: Database, query: Expression<PartRow>, size: number): Promise<Bounded<PartRow>> =>
+  boundedList<PartRow>(db, query, {
     ...boundsOf(size),
     atOnce: 200,
     size: ({ report }) => 500 + (report?.length ?? 0),
   });
+
+/** The same page with the number of all that match. One pass evaluates the query, which takes longest. */
+export async function countedPage(
+  db: Database,
+  filter: MachineFilter,
+  { skip = 0, size, sort }: Omit<MachinePage, 'after'>,
+): Promise<Bounded<PartRow> & { matching: number }> {
+  const order = sort ? orderOf(sort.by, sort.contacts) : sql`machine.name, machine.id`;
+  const found = machines(db)
+    .select(['part.id', sql<number>`row_number() over (order by ${order})`.as('place')])
+    .where(matching(filter));
+  const { rows: placed } = await sql<{ id: string | null; matching: number }>`
+    with found as materialized (${found}), counted as (select count(*)::int as matching from found)
+    select id, matching from counted left join found
+      on place > ${skip}::int and place <= ${skip}::int + ${boundsOf(size).rows + 1}::int order by place`.execute(db);
+  const ids = placed.flatMap(({ id }) => id ?? []);
+  const query = partRows(db)
+    .innerJoin(
+      sql<{ id: string; place: number }>`unnest(${ids}::uuid[]) with ordinality`.as<'placed'>(sql`placed(id, place)`),
+      'placed.id',
+      'part.id',
+    )
+    .orderBy('placed.place');
+  return { ...(await readParts(db, query, size)), matching: placed[0]?.matching ?? 0 };
 }

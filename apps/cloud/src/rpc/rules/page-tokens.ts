@@ -6,7 +6,7 @@ import { PlatformError } from '@platform/contract/errors';
  */
 const encode = (parts: readonly (string | number)[]): string => btoa(parts.join(' ')).replaceAll('=', '');
 
-function decode(field: string, token: string, pattern: RegExp): readonly string[] {
+function decode(field: string, token: string, pattern: RegExp): readonly (string | undefined)[] {
   const bad = () =>
     new PlatformError('INVALID_ARGUMENT', { field, value: token.slice(0, 80), limit: 'a token of the page before' });
   if (!/^[A-Za-z0-9+/]+$/.test(token) || token.length % 4 === 1) throw bad();
@@ -43,17 +43,21 @@ export interface MachinePlace {
   readonly name: string;
   readonly id: string;
 }
-export const machineToken = ({ name, id }: MachinePlace): string => encode(['machines', encodeURIComponent(name), id]);
+/** Number: how many machines come before, in orders other than by name. */
+export const machineToken = (place: MachinePlace | number): string =>
+  typeof place === 'number'
+    ? encode(['machines-from', place])
+    : encode(['machines', encodeURIComponent(place.name), place.id]);
 
 /** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
-export function readMachineToken(token: string): MachinePlace | undefined {
+export function readMachineToken(token: string): MachinePlace | number | undefined {
   if (token === '') return undefined;
-  const [name = '', id = ''] = decode(
+  const [skip, name = '', id = ''] = decode(
     'page_token',
     token,
-    /^machines ((?:[^ %]|%[0-9A-F]{2})*) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+    /^machines(?:-from (\d{1,9})| ((?:[^ %]|%[0-9A-F]{2})*) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$/,
   );
-  return { name: decodeName(name), id };
+  return skip === undefined ? { name: decodeName(name), id } : Number(skip);
 }
 
 function decodeName(name: string): string {
@@ -101,7 +105,7 @@ export function readReleaseToken(token: string): ReleasePlace | undefined {
   const text = '((?:[^ %]|%[0-9A-F]{2})*)';
   const pattern = new RegExp(`^releases (-?\\d{1,16}) ${text} ${text} ${text}$`);
   const [us, ...texts] = decode('page_token', token, pattern);
-  const [name = '', version = '', platform = ''] = texts.map(decodeName);
+  const [name = '', version = '', platform = ''] = texts.map((part = '') => decodeName(part));
   return { us: Number(us), name, version, platform };
 }
 

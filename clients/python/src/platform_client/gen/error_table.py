@@ -41,6 +41,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "ROOT_NOEXEC": ("failed_precondition", "never", "Mount it with exec (mount -o remount,exec {mountPoint}, and correct /etc/fstab), or choose a folder on another file system with --root."),
     "FILTER_FIELD_UNKNOWN": ("invalid_argument", "never", "Use one of: {fields}."),
     "FILTER_NOT_VALID": ("invalid_argument", "never", "Write a field, a comparison and a value, for example architecture=aarch64, disk_free<2GB or reboot_needed."),
+    "QUERY_NOT_VALID": ("invalid_argument", "never", "Write {instead}."),
     "LOCATION_NOT_FOUND": ("not_found", "never", "Check location_id; locations of other organizations are not visible."),
     "INVALID_CONFIG": ("invalid_argument", "never", "Correct every listed path, then save again."),
     "CONFIG_TOO_LARGE": ("invalid_argument", "never", "Move large values, such as tables or images, into a package that the configuration names."),
