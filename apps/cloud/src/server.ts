@@ -99,7 +99,7 @@ export async function startServer(
   const stopping = stoppingBy(started);
   const open: { ports?: Ports } = {};
   const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
-  const publicUrl = (): string | undefined => open.ports && publicUrlOf(open.ports.port);
+  const publicUrl = () => open.ports && publicUrlOf(open.ports.port);
   const known = addresses({ publicUrl, insideUrl: () => open.ports?.insideUrl }, isProxy);
   const metrics = createMetrics(() => clock.now());
   const of = { data, database, identity, addresses: known };

@@ -50,7 +50,7 @@ export async function clients(on: TestServer) {
   const [data, datasets] = [await on.client(DataService), await on.client(DatasetService)];
   const datasetOf = async (...sequenceIds: string[]) => {
     const { id } = await datasets.createDataset({
-      name: randomUUID(),
+      name: `set ${randomUUID()}`,
       organizationId: on.orgId,
       type: DatasetType.SEQUENCE_DATA,
     });

@@ -3,7 +3,7 @@ import { type Clock, errorText, type Log } from '@platform/kit';
 
 /** Memory and CPU time of a process. */
 export type Memory = {
-  /** Resident memory in bytes. */
+  /** Resident memory in bytes; 0 if it cannot be read, as without a free file descriptor. */
   held(): number;
   /** CPU time since its start, ms. */
   cpuMs(): number;
@@ -46,7 +46,13 @@ export async function collectWhenIdle(
 
 /** The memory of this process. The inspector session is private and lasts for one call. */
 export const ownMemory: Memory = {
-  held: () => process.memoryUsage.rss(),
+  held() {
+    try {
+      return process.memoryUsage.rss();
+    } catch {
+      return 0;
+    }
+  },
   cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
