@@ -62,6 +62,7 @@ const proofs: readonly [proof: string, ...scenarios: string[]][] = [
     'IPv6 only',
     'password changed',
   ],
+  ['v: the internet dies after a good join', 'roaming:', 'single:', 'DHCP is silent'],
 ];
 
 const proofOf = ({ scenario }: Result): string =>
