@@ -15,14 +15,17 @@ export function parseServerUrl(text: string): ServerUrl {
   if (typed === '') return refuse('it is empty');
   if (!/^https?:\/\//i.test(typed)) {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(typed)) return refuse('it must begin with https:// or http://');
-    const guess = URL.parse(`https://${typed}`);
+    const guess = urlOf(`https://${typed}`);
     const example = guess && guess.pathname === '/' ? `, for example https://${guess.host}` : '';
     return refuse(`it must begin with https:// or http://${example}`);
   }
-  const url = URL.parse(typed);
+  const url = urlOf(typed);
   if (!url) return refuse('it is not a valid URL');
   if (url.username !== '' || url.password !== '') return refuse('it must not contain a user name or a password');
   if (url.pathname !== '/' || typed.includes('?') || typed.includes('#'))
     return refuse(`it must not have a path, a query or a fragment: give ${url.origin}`);
   return { ok: true, value: url.origin };
 }
+
+/** Node 18 and older browsers have no URL.parse. */
+const urlOf = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);

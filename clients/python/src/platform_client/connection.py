@@ -73,7 +73,9 @@ class Connection:
         self, url: str | None, credentials: Credentials, *, timeout: float, retry_time: float, ca_file: str | None
     ) -> None:
         # The second name is the one that a training script finds.
-        self.url = (url or os.environ.get("PLATFORM_URL") or os.environ.get("PLATFORM_BASE_URL") or "").strip().rstrip("/")
+        self.url = (
+            (url or os.environ.get("PLATFORM_URL") or os.environ.get("PLATFORM_BASE_URL") or "").strip().rstrip("/")
+        )
         self._credentials = credentials
         self._timeout = timeout
         self._retry_time = retry_time
