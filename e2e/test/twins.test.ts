@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
@@ -77,10 +78,15 @@ test('two agents from one copied folder are noticed, and split by one command', 
     agents.push(first);
     await until('the machine is online', () => online(id, 'twin-a'));
     await first.stop({ termMs: 20_000 });
+    const stopped = systemClock.wall();
     await cp(a, b, { recursive: true }); // the card is cloned after its set-up
     const began = systemClock.now();
     agents.push(await startAgent(a, 'twin-a'));
-    await until('the first one is back', async () => (await of(id)).report?.agent?.uptime !== undefined);
+    // The other one must be the one that appears last.
+    await until('the first one is back', async () => {
+      const { lastSeen } = await of(id);
+      return lastSeen !== undefined && timestampMs(lastSeen) > stopped;
+    });
     agents.push(await startAgent(b, 'twin-b'));
     // Each saved configuration ends the long polls of both: the test need not wait for a minute.
     await until('the condition', async (round) => {

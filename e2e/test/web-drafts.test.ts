@@ -37,6 +37,7 @@ async function saves(page: Page, comment?: string): Promise<void> {
   if (comment !== undefined) await dialog.getByLabel('Comment (optional)').fill(comment);
   await checkPage(page, 'save with a comment');
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
   await page.getByText(/^Saved as revision/).waitFor();
 }
 
@@ -144,6 +145,7 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
     await dialog.getByRole('radio', { name: 'Mine' }).check();
     await done.click();
     assert.match(await textOf(page), /"mine"/);
+    assert.equal(await page.getByText('Saved as revision 3').count(), 0, 'revision 4 is the base now');
     await saves(page);
     assert.match((await client.fleetClient.getConfig({ partId })).configJson, /"mine"/);
   });

@@ -75,6 +75,7 @@ export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOp
     /** Bases the draft on the newest revision, with a text that takes it into account. */
     rebase: (onto: Base, text: string): void => {
       saving.reset();
+      setJustSaved(undefined);
       show(text);
       write({ base: onto, text });
     },
