@@ -8,8 +8,8 @@ export type Contents = (but: string) => Promise<Record<string, string>>;
 
 /** The server writes the last contact of machines asynchronously. */
 const counters = ['last_seen'];
-/** The server writes its own clock here every minute, whoever calls. */
-const ownClock = 'retention_time';
+/** The server writes these whoever calls: its own clock every minute, and each try of a set-up code. */
+const ownTables = ['retention_time', 'set_up_attempt'];
 
 export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
   const { rows: tables } = await sql<{ name: string; owner: 'org_id' | 'id' | null }>`
@@ -17,7 +17,7 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
       select from information_schema.columns c
        where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') then 'org_id' end as owner
     from information_schema.tables t
-    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> ${ownClock} order by 1`.execute(db);
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> all(${ownTables}) order by 1`.execute(db);
   const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
     // A failed sign-in adds its own audit entry and changes nothing else.
     const noted = name === 'audit' ? sql`and action <> 'failed sign-in'` : sql``;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import { type HttpDeps, httpRoutes } from '../../src/http-routes.ts';
 import type { Route } from '../../src/wire/exchange.ts';
-import { pathOf, type Wire } from './ask.ts';
+import { outcomeOf, pathOf, type Wire } from './ask.ts';
 
 const generated = path.resolve(import.meta.dirname, '../../../../packages/contract/src/gen');
 
@@ -17,14 +17,14 @@ async function describedServices(): Promise<DescService[]> {
   return found;
 }
 
-/** Finds the calls with a handler: the server answers other calls as an unknown path. */
+/** Finds the calls with a handler: the server answers other calls as an unknown method. */
 export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
   const routed: DescMethod[] = [];
   for (const service of await describedServices())
     for (const method of service.methods) {
       const headers = { 'content-type': 'application/json', 'connect-protocol-version': '1' };
-      const { status } = await wire.send({ method: 'POST', path: pathOf(method), headers, body: '{}' });
-      if (status !== 404) routed.push(method);
+      const answer = await wire.send({ method: 'POST', path: pathOf(method), headers, body: '{}' });
+      if (outcomeOf(answer).row !== 'UNKNOWN_METHOD') routed.push(method);
     }
   return routed;
 }
