@@ -10,7 +10,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { systemClock } from '@platform/kit/node';
+import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { type CloudReady, readyOf } from '../src/cloud-process.ts';
 
 const costMs = 3_000;
@@ -88,7 +88,7 @@ type Server = { child: ChildProcess; ready: CloudReady };
 
 async function startServer(folder: string, ...flags: string[]): Promise<Server> {
   const args = [main, '--data-dir', folder, '--port', '0', '--log-level', 'error', ...flags];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, { env: plainEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   return { child, ready: readyOf(line) };
 }

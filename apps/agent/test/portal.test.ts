@@ -94,6 +94,15 @@ test('without JavaScript: the form, its result by a refresh, and the reason of a
   assert.doesNotMatch(after, /http-equiv="refresh"/);
 });
 
+test('a known network that failed is named with the reason, and chosen already', async () => {
+  await using served = await startPortal();
+  const known = { ssid: 'Farm House', result: 'wrong-password', text: '', wall: 2 } as const;
+  served.link.view.set({ ...sampleView, knownFailure: known });
+  const page = await (await fetch(`http://${served.host}/`)).text();
+  assert.match(page, /Wrong password for <bdi>Farm House<\/bdi>/);
+  assert.equal(page.match(/name="pick"[^>]* checked/g)?.length, 1);
+});
+
 test('an answer of the agent that refuses is shown, and the input of the agent is not asked twice', async () => {
   await using served = await startPortal();
   served.state.answer = { ok: false, code: 'X', text: 'The device could <not> store it.' };

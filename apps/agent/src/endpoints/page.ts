@@ -1,4 +1,4 @@
-import type { ProvisioningView } from '../network/provisioning-view.ts';
+import type { ProvisioningAttempt, ProvisioningView } from '../network/provisioning-view.ts';
 import { canJoin, pickOf } from './entered.ts';
 import { html, type Html } from './html.ts';
 import { attemptText } from './words.ts';
@@ -54,8 +54,8 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
   if (at === 'trying') return trying(ssid);
   if (at === 'done') return done(view);
   if (problem !== '') return note('bad', html`That did not work`, problem);
-  const attempt = view.lastAttempt;
-  if (attempt && attempt.result !== 'ok' && attempt.result !== 'trying') {
+  const attempt = failedAttempt(view);
+  if (attempt) {
     const { what, ssid: network, todo } = attemptText(attempt);
     return note('bad', html`${what} <bdi>${network}</bdi>`, todo);
   }
@@ -63,6 +63,12 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
     return note('bad', html`The device has no working credentials yet`, view.credentialsProblem);
   if (view.isOnline) return note('good', online(view), view.hasCredentials ? changeAdvice : credentialsAdvice);
   return undefined;
+}
+
+/** The last network that a user entered, if it failed; else the known one that failed. */
+function failedAttempt({ lastAttempt, knownFailure }: ProvisioningView): ProvisioningAttempt | undefined {
+  const hasFailed = lastAttempt && lastAttempt.result !== 'ok' && lastAttempt.result !== 'trying';
+  return hasFailed ? lastAttempt : knownFailure;
 }
 
 const note = (kind: 'good' | 'bad' | 'busy', title: Html, text: string): Html =>
@@ -131,7 +137,7 @@ const credentials = html`<label
 function networks(view: ProvisioningView): Html {
   const shown = view.networks.slice(0, mostNetworks);
   if (shown.length === 0) return html`<p class="none">No network was found. <a href="/">Look again</a></p>`;
-  const failed = view.lastAttempt?.result === 'ok' ? undefined : view.lastAttempt?.ssid; // corrected by another try
+  const failed = failedAttempt(view)?.ssid; // corrected by another try
   return html`${shown.map((network) => row(network, network.ssid === failed))}
     <p class="again"><a href="/">Refresh the list</a></p>`;
 }

@@ -23,6 +23,8 @@ export interface ProvisioningView {
   connectedTo: string;
   /** The last attempt with an entered network; null: none since the agent started. */
   lastAttempt: ProvisioningAttempt | null;
+  /** While the device is offline: why the network that it knew cannot be used. Absent: no try of its own has failed. */
+  knownFailure?: ProvisioningAttempt;
   /**
    * Why the device has no working credentials yet, for users: a set-up code that was refused or waits, or credentials
    * that have never worked. Absent: nothing is known.

@@ -462,6 +462,7 @@ export class Provisioning {
       network: network.state.get(),
       nearby: this.#nearby,
       enteredSsid: this.#enteredSsid,
+      attempts: this.#attempts,
       hotspotSsid: this.#ssidOnAir || hotspotSsid(settings.get(), hostname()).ssid,
       wallOf: (monotonic) => clock.wall() - (clock.now() - monotonic),
     });

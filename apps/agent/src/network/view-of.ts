@@ -3,6 +3,8 @@ import type { NetworkState, VisibleNetwork } from '../os/network-port.ts';
 import type { CredentialsProblem } from './credentials-problem.ts';
 import { attemptText } from './attempt-words.ts';
 import { linksOf } from './observation.ts';
+import { knownFailure } from './known-failure.ts';
+import type { NetworkAttempt } from './network-status.ts';
 import type { ProvisioningAttempt, ProvisioningView } from './provisioning-view.ts';
 import type { NetworkSettings } from './network-settings.ts';
 
@@ -18,6 +20,8 @@ export interface ViewSource {
   nearby: readonly VisibleNetwork[];
   /** The last network that a user entered; empty: none. */
   enteredSsid: string;
+  /** Newest first; attempts of users and of the agent. */
+  attempts: readonly NetworkAttempt[];
   hotspotSsid: string;
   wallOf: (monotonic: number) => number;
 }
@@ -26,6 +30,9 @@ export function viewOf(of: ViewSource): ProvisioningView {
   const { settings, machine, network, nearby, hotspotSsid, credentialsProblem: problem } = of;
   const { config: network_configuration } = settings;
   const isTrying = machine.at === 'closing' || machine.at === 'joining' || machine.memory.pending !== null;
+  const { onlineSince, lastEntered } = machine.memory;
+  const isShown = lastEntered !== null && lastEntered.result !== 'ok';
+  const known = onlineSince === null ? knownFailure(of.attempts, isShown ? of.enteredSsid : '') : undefined;
   const strongest = new Map<string, ProvisioningView['networks'][number]>();
   for (const { ssid, security, signalPercent } of nearby) {
     if (ssid === '' || ssid === hotspotSsid) continue;
@@ -39,11 +46,12 @@ export function viewOf(of: ViewSource): ProvisioningView {
     hostname: of.hostname,
     agentVersion: of.agentVersion,
     hasCredentials: of.hasCredentials,
-    isOnline: machine.memory.onlineSince !== null,
+    isOnline: onlineSince !== null,
     at: isTrying ? 'trying' : machine.at === 'online' && of.hasCredentials ? 'done' : 'waiting',
     networks: [...strongest.values()].toSorted((a, b) => b.signalPercent - a.signalPercent),
     connectedTo: linksOf(network).find(({ type }) => type === 'wifi')?.ssid ?? '',
     lastAttempt: attemptOf(of),
+    ...(known !== undefined && { knownFailure: known }),
     ...(problem.text !== '' && { credentialsProblem: problem.text }),
     ...(problem.hasUnproven && { hasUnprovenCredentials: true }),
   };

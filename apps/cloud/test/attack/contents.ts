@@ -17,7 +17,9 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
       select from information_schema.columns c
        where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') then 'org_id' end as owner
     from information_schema.tables t
-    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> all(${ownTables}) order by 1`.execute(db);
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> all(${ownTables}) order by 1`.execute(
+    db,
+  );
   const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
     // A failed sign-in adds its own audit entry and changes nothing else.
     const noted = name === 'audit' ? sql`and action <> 'failed sign-in'` : sql``;

@@ -37,7 +37,11 @@ const config = '{"components":[]}';
 async function checksWithOtherAgent({ db }: World['on'], partId: string): Promise<void> {
   const [name, version, platform] = ['platform-agent', '0.0.1', 'linux/amd64'];
   await insertRelease(db, { name, version, platform, sha256: Buffer.alloc(32), sizeBytes: 1 });
-  await db.updateTable('release').set({ target: `${name}/${version}/${platform}` }).where('name', '=', name).execute();
+  await db
+    .updateTable('release')
+    .set({ target: `${name}/${version}/${platform}` })
+    .where('name', '=', name)
+    .execute();
   await setChannel(db, name, 'stable', version);
   const host = JSON.stringify({ platform, tags: [] });
   await db.updateTable('part').set({ host }).where('id', '=', partId).execute();
