@@ -65,6 +65,7 @@ function written(node: AST.Element, refuse: Refuse): string {
     case 'Assertion':
       if (node.kind === 'start') return '^';
       if (node.kind === 'end') return '$';
+      // The database counts letters of all languages as parts of words, \w only those of ASCII.
       if (node.kind === 'word') return node.negate ? '\\Y' : '\\y';
       throw refuse('look-ahead and look-behind, as in (?=…), are not possible');
     case 'Backreference':
