@@ -4,6 +4,7 @@ import { agentRoutes } from './device-api/agent-service.ts';
 import { robotRoutes } from './device-api/robot-service.ts';
 import { fleetRoutes } from './fleet/fleet-service.ts';
 import { installationRoutes } from './health/installation-service.ts';
+import { logRoutes } from './logs/log-service.ts';
 import { auditRoutes } from './organizations/audit-service.ts';
 import { authRoutes } from './organizations/auth-service.ts';
 import { sessionRoutes } from './organizations/session-service.ts';
@@ -17,6 +18,7 @@ export type RpcDeps = Parameters<typeof authRoutes>[0] &
   Parameters<typeof installationRoutes>[0] &
   Parameters<typeof appRoutes>[0] &
   Parameters<typeof fleetRoutes>[0] &
+  Parameters<typeof logRoutes>[0] &
   Parameters<typeof robotRoutes>[0] &
   Parameters<typeof agentRoutes>[0] &
   Parameters<typeof releaseRoutes>[0] &
@@ -31,6 +33,7 @@ export const routes =
     installationRoutes(deps)(router);
     appRoutes(deps)(router);
     fleetRoutes(deps)(router);
+    logRoutes(deps)(router);
     robotRoutes(deps)(router);
     agentRoutes(deps)(router);
     releaseRoutes(deps)(router);

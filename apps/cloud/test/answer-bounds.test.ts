@@ -136,6 +136,8 @@ const bounds: Readonly<Record<string, Bound>> = {
   'FleetService.ListMachines': 'pages',
   'FleetService.SaveConfig': 'asked',
   'InstallationService.GetHealth': 'asked',
+  'LogService.CountLogs': 'asked',
+  'LogService.SearchLogs': 'pages',
   'MLTrainingService.CheckTrainingData': 'asked',
   'MLTrainingService.GetTrainingJobLogs': 'pages',
   'MLTrainingService.ListContainers': 'newest',

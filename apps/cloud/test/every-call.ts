@@ -21,6 +21,7 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
+import { LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
@@ -35,6 +36,7 @@ export const services: readonly DescService[] = [
   DataSyncService,
   FleetService,
   InstallationService,
+  LogService,
   MLTrainingService,
   PackageService,
   ReleaseService,

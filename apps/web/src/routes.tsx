@@ -3,6 +3,7 @@ import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tan
 import { Frame } from './frame.tsx';
 import { loadMachineTable, MachinesPage } from './pages/machines-page.tsx';
 import { NotFoundPage } from './pages/not-found-page.tsx';
+import { readLogSearch } from './view/log-search.ts';
 import { SessionGate } from './session-gate.tsx';
 
 const root = createRootRoute({
@@ -60,6 +61,7 @@ const configure = createRoute({
 const logs = createRoute({
   getParentRoute: () => machine,
   path: 'logs',
+  validateSearch: readLogSearch,
   component: lazyRouteComponent(() => import('./pages/logs-tab.tsx'), 'LogsTab'),
 });
 const network = createRoute({

@@ -53,7 +53,13 @@ export function parseMachineQuery(query: string): MachineQuery {
   return { terms };
 }
 
-const problemAt = (query: string, start: number, end: number, problem: string, instead: string): QueryProblem => ({
+export const problemAt = (
+  query: string,
+  start: number,
+  end: number,
+  problem: string,
+  instead: string,
+): QueryProblem => ({
   start,
   end,
   word: query.slice(start, Math.min(end, start + 80)),
@@ -64,8 +70,8 @@ const problemAt = (query: string, start: number, end: number, problem: string, i
 type Read = { end: number } & ({ term: QueryTerm } | { problem: string; instead: string });
 
 /** Keyboards of phones write typographic quotation marks. */
-const isQuote = (char: string | undefined): boolean => char !== undefined && '"“”„'.includes(char);
-const isSpace = (char: string | undefined): boolean => char !== undefined && /\s/u.test(char);
+export const isQuote = (char: string | undefined): boolean => char !== undefined && '"“”„'.includes(char);
+export const isSpace = (char: string | undefined): boolean => char !== undefined && /\s/u.test(char);
 const isSeparator = (char: string | undefined): boolean => char === ',' || isSpace(char);
 
 function skip(query: string, from: number): number {
@@ -117,13 +123,13 @@ const textTerm = (text: string, end: number, isNegated: boolean): Read =>
     ? { problem: 'it has no text to search for', instead: 'a part of a name between the quotation marks', end }
     : { term: { text, isNegated }, end };
 
-const unclosed = (text: string) => ({
+export const unclosed = (text: string) => ({
   problem: 'the quotation mark is not closed',
   instead: `"${text.slice(0, 40).trim()}"`,
 });
 
 /** Text between quotation marks, in which \" stands for one. @returns no text: the mark is not closed. */
-function readQuoted(query: string, open: number): { text: string | undefined; end: number } {
+export function readQuoted(query: string, open: number): { text: string | undefined; end: number } {
   let text = '';
   for (let at = open + 1; at < query.length; at += 1) {
     const char = query[at] ?? '';
@@ -199,7 +205,7 @@ function insteadOfField(word: string, name: string): string {
 }
 
 /** Number of letters to insert, delete or replace; of names of at most 30 letters. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   if (b.length > 30) return b.length;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [index, letter] of a.split('').entries()) {

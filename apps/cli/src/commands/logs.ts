@@ -1,105 +1,150 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { fieldPairs } from '@platform/contract/log-fields';
-import { droppedLines } from '@platform/contract/log-marker';
+import { LogDirection, LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
+import { requireLogQuery } from '@platform/contract/log-query';
 import { isAbort } from '@platform/kit';
+import { systemClock, Usage } from '@platform/kit/node';
 import { choicesOption } from '../choices.ts';
-import { counted, isoTime, printable } from '../output.ts';
+import type { Connection } from '../connection.ts';
 import type { Run } from '../run.ts';
-import { wholeNumber } from '../values.ts';
+import { timeBefore, wholeNumber } from '../values.ts';
 import { findMachine } from '../find/machine.ts';
+import { logLineJson, logLineKey, logLineText } from '../views/log-line.ts';
 
 const levels = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' } as const;
+const usualLines = 100;
+const mostLines = 10_000;
+/** Lines of a page. */
+const pageLines = 1_000;
 
-const fieldsOf = (entry: LogEntry): Record<string, unknown> => Object.fromEntries(fieldPairs(entry.fields));
-
-const lineJson = (entry: LogEntry): Record<string, unknown> => ({
-  time: isoTime(entry.time),
-  level: entry.level,
-  logger: entry.loggerName,
-  message: entry.message,
-  fields: fieldsOf(entry),
-  dropped_lines: droppedLines(entry.fields),
-});
-
-/** Formats a line for users. A marker line shows the number of lost lines. */
-function logLine(entry: LogEntry): string {
-  const dropped = droppedLines(entry.fields);
-  if (dropped > 0)
-    return printable(`${isoTime(entry.time)} ----- ${counted(dropped, 'line')} lost here: ${entry.message} -----`);
-  const fields = fieldPairs(entry.fields).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  return printable(
-    [isoTime(entry.time), entry.level.toUpperCase().padEnd(5), entry.loggerName, entry.message, ...fields].join(' '),
-  );
+interface LogOptions {
+  follow?: boolean;
+  lines?: string;
+  level?: (keyof typeof levels)[];
+  filter?: string;
+  from?: string;
+  until?: string;
 }
 
-/** Deduplication key: the same line has the same key in the history and in the live stream. */
-const keyOf = (entry: LogEntry): string =>
-  entry.position > 0n
-    ? String(entry.position)
-    : entry.bootId !== '' && entry.sequence > 0n
-      ? `${entry.bootId} ${entry.sequence}`
-      : `${entry.time?.seconds} ${entry.time?.nanos} ${logLine(entry)}`;
+/** `print` is called for each line, the oldest first. */
+interface Target {
+  connection: Connection;
+  partId: string;
+  signal: AbortSignal;
+  print: (entry: LogEntry) => void;
+}
 
 export function logCommands(program: Command, run: Run): void {
   program
-    .command('logs <machine>')
-    .description('log lines of a machine, in the order in which they arrived')
+    .command('logs <machine> [query...]')
+    .description('log lines of a machine: the newest, those of a query, or all of a time')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
-    .option('-n, --lines <n>', 'how many of the newest lines', '100')
+    .option('-n, --lines <n>', `how many of the newest lines; default ${usualLines}, with --from or --until all`)
+    .option('--from <time>', 'all lines since this time: 2h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z')
+    .option('--until <time>', 'all lines before this time')
     .addOption(choicesOption('--level <level>', 'only this level; again for more', levels))
     .option('--filter <text>', 'only lines that contain this text')
     .action(
-      run(
-        async (
-          { connection, output, signal },
-          name: string,
-          options: { follow?: boolean; lines: string; level?: (keyof typeof levels)[]; filter?: string },
-        ) => {
-          const limit = wholeNumber('--lines', options.lines, { max: 10_000 });
-          const { level } = options;
-          const { client, ...rest } = await connection();
-          const { partId } = await findMachine({ client, ...rest }, name);
-          const print = (entry: LogEntry): void => {
-            output.json(lineJson(entry));
-            output.text(logLine(entry));
-          };
-          const filter = options.filter !== undefined && { filter: options.filter };
-          // Subscribe before reading the history, so that no line is lost in between; duplicates are removed.
-          const tail = options.follow
-            ? client.appClient.tailRobotPartLogs({ id: partId, errorsOnly: false, ...filter }, { signal })
-            : undefined;
-          const live = tail?.[Symbol.asyncIterator]();
-          try {
-            await live?.next();
-            const newest: LogEntry[] = [];
-            for (let pageToken = ''; newest.length < limit;) {
-              const page = await client.appClient.getRobotPartLogs({
-                id: partId,
-                levels: level ?? [],
-                limit: BigInt(Math.min(1000, limit - newest.length)),
-                ...filter,
-                ...(pageToken !== '' && { pageToken }),
-              });
-              newest.push(...page.logs);
-              pageToken = page.nextPageToken;
-              if (page.logs.length === 0 || pageToken === '') break;
-            }
-            const shown = newest.slice(0, limit).toReversed();
-            shown.forEach(print);
-            const seen = new Set(shown.map(keyOf));
-            for (let next = await live?.next(); next && !next.done; next = await live?.next()) {
-              for (const entry of next.value.logs) {
-                if (level && !level.some((one) => one === entry.level)) continue;
-                if (!seen.delete(keyOf(entry))) print(entry);
-              }
-            }
-          } catch (error) {
-            if (!signal.aborted && !isAbort(error)) throw error;
-          }
-        },
-      ),
+      run(async ({ connection, output, signal }, name: string, words: string[], options: LogOptions) => {
+        const isByTime = words.length > 0 || options.from !== undefined || options.until !== undefined;
+        if (isByTime && options.follow)
+          throw new Usage('--follow takes no query and no time. Use --filter and --level.', 2);
+        const lines = wholeNumber('--lines', options.lines ?? String(usualLines), { max: mostLines });
+        const query = queryOf(words, options);
+        requireLogQuery(query);
+        const opened = await connection();
+        const { partId } = await findMachine(opened, name);
+        const print = (entry: LogEntry): void => {
+          output.json(logLineJson(entry));
+          output.text(logLineText(entry));
+        };
+        const target = { connection: opened, partId, signal, print };
+        try {
+          if (isByTime) await printFound(target, { query, lines, options });
+          else await printNewest(target, { lines, options });
+        } catch (error) {
+          if (!signal.aborted && !isAbort(error)) throw error;
+        }
+      }),
     );
+}
+
+/** The words of a query, with the options that existed before queries. */
+const queryOf = (words: readonly string[], { level = [], filter }: LogOptions): string =>
+  [
+    ...words,
+    ...(level.length > 0 ? [`level:${level.join(',')}`] : []),
+    ...(filter === undefined || filter === '' ? [] : [`"${filter.replaceAll('"', '\\"')}"`]),
+  ].join(' ');
+
+/** With a time and without a number, all lines are printed as they come, so that any amount fits. */
+async function printFound(
+  { connection, partId, signal, print }: Target,
+  { query, lines, options }: { query: string; lines: number; options: LogOptions },
+): Promise<void> {
+  const client = connection.rpc(LogService);
+  const now = systemClock.wall();
+  const from = options.from === undefined ? undefined : timeBefore('--from', options.from, now);
+  const until = options.until === undefined ? undefined : timeBefore('--until', options.until, now);
+  const isAll = options.lines === undefined && (from !== undefined || until !== undefined);
+  const most = isAll ? Number.POSITIVE_INFINITY : lines;
+  const newest: LogEntry[] = [];
+  for (let cursor = '', hasMore = true, count = 0; hasMore && count < most;) {
+    const page = await client.searchLogs(
+      {
+        partIds: [partId],
+        query,
+        direction: isAll ? LogDirection.OLDEST_FIRST : LogDirection.NEWEST_FIRST,
+        limit: Math.min(pageLines, most - count),
+        cursor,
+        ...(from !== undefined && { from: timestampFromMs(from) }),
+        ...(until !== undefined && { until: timestampFromMs(until) }),
+      },
+      { signal },
+    );
+    const entries = page.lines.flatMap(({ entry }) => entry ?? []);
+    if (isAll) entries.forEach(print);
+    else newest.push(...entries);
+    count += entries.length;
+    cursor = page.lines.at(-1)?.cursor ?? '';
+    hasMore = page.hasMore;
+  }
+  newest.toReversed().forEach(print);
+}
+
+/** In the order of arrival, so that new lines can follow. */
+async function printNewest(
+  { connection: { client }, partId, signal, print }: Target,
+  { lines, options: { follow, level, filter: text } }: { lines: number; options: LogOptions },
+): Promise<void> {
+  const filter = text !== undefined && { filter: text };
+  // Subscribe before reading the history, so that no line is lost in between; duplicates are removed.
+  const tail = follow
+    ? client.appClient.tailRobotPartLogs({ id: partId, errorsOnly: false, ...filter }, { signal })
+    : undefined;
+  const live = tail?.[Symbol.asyncIterator]();
+  await live?.next();
+  const newest: LogEntry[] = [];
+  for (let pageToken = ''; newest.length < lines;) {
+    const page = await client.appClient.getRobotPartLogs({
+      id: partId,
+      levels: level ?? [],
+      limit: BigInt(Math.min(pageLines, lines - newest.length)),
+      ...filter,
+      ...(pageToken !== '' && { pageToken }),
+    });
+    newest.push(...page.logs);
+    pageToken = page.nextPageToken;
+    if (page.logs.length === 0 || pageToken === '') break;
+  }
+  const shown = newest.slice(0, lines).toReversed();
+  shown.forEach(print);
+  const seen = new Set(shown.map(logLineKey));
+  for (let next = await live?.next(); next && !next.done; next = await live?.next()) {
+    for (const entry of next.value.logs) {
+      if (level && !level.some((one) => one === entry.level)) continue;
+      if (!seen.delete(logLineKey(entry))) print(entry);
+    }
+  }
 }

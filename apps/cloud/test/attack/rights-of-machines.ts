@@ -22,6 +22,7 @@ import { grantOn, type World } from './world.ts';
 
 const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;
 const app = (method: string): string => `platform.app.v1.AppService/${method}`;
+const logs = (method: string): string => `platform.logs.v1.LogService/${method}`;
 const robot = (method: string): string => `platform.app.v1.RobotService/${method}`;
 const audit = (method: string): string => `platform.audit.v1.AuditService/${method}`;
 const session = (method: string): string => `platform.session.v1.SessionService/${method}`;
@@ -114,6 +115,12 @@ const ofMachines: readonly Right[] = [
     locationId,
   })),
   right(app('GetRobotPartLogs'), { shows: machineOperators }, partById),
+  right(logs('SearchLogs'), { shows: machineOperators }, ({ machine }) => ({ partIds: [machine.partId] })),
+  right(logs('CountLogs'), { ok: machineOperators }, ({ machine }) => ({
+    partIds: [machine.partId],
+    from: '2026-11-01T00:00:00Z',
+    until: '2026-11-02T00:00:00Z',
+  })),
   right(app('TailRobotPartLogs'), { ok: machineOperators }, partById),
   right(app('GetRobotPartHistory'), { shows: machineOperators }, partById),
   right(app('UpdateRobotPart'), { ok: machineOperators }, async ({ freshMachine }) => {

@@ -1,94 +1,183 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
-import type { LogLine } from '../view/log-lines.ts';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
+import type { LogRow } from '../view/log-rows.ts';
+import type { PlacedLine } from '../view/log-window.ts';
+import type { LogZone } from '../view/log-zone.ts';
 import { formatCount } from '../view/quantities.ts';
-import { bothMoments, localClock } from '../view/times.ts';
+import { LineRow, SeparatorRow } from './log-row.tsx';
 
 interface LogListProps {
-  lines: readonly LogLine[];
-  isFollowing: boolean;
-  /** Shown above the first line. */
-  older: ReactNode;
+  rows: readonly LogRow[];
+  words: readonly string[];
+  zone: LogZone;
+  /** New lines come in at the end. */
+  isOpenEnded: boolean;
+  hasNewer: boolean;
+  /** Key of the row at which the list begins; undefined: at its end. */
+  start: string | undefined;
+  open: string | undefined;
+  onOpen: (line: PlacedLine) => void;
+  onEdge: (where: 'older' | 'newer') => void;
+  onNewest: () => void;
+  onVisible: (span: { from: number; until: number }) => void;
+  openLine: (line: PlacedLine) => ReactNode;
 }
 
+/** Pixels of a row; see .log-line. */
+const rowHeight = { wide: 20, narrow: 40 };
+const narrow = '(max-width: 760px)';
 /** Pixels from the end that still count as "at the end". */
-const nearEnd = 40;
+const nearEnd = 30;
+/** Rows from an end at which more are loaded. */
+const nearEdge = 100;
+const overscan = 15;
+const upwards: ReadonlySet<string> = new Set(['ArrowUp', 'PageUp', 'Home']);
 
-/** Follows the newest line while the user is at the end; keeps its position when older lines are added above. */
-export function LogList({ lines, isFollowing, older }: LogListProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const list = useRef<HTMLOListElement>(null);
-  const [isAtEnd, setAtEnd] = useState(true);
-  const seen = useRef({ first: '', height: 0, top: 0 });
-  const follows = isAtEnd && isFollowing;
+const timeOf = (row: LogRow | undefined): number | undefined =>
+  row && (row.is === 'line' ? row.line.time : row.is === 'gap' ? row.gap.from : row.at);
 
-  useLayoutEffect(() => {
-    const view = box.current;
-    if (view === null) return;
-    const first = lines[0]?.key ?? '';
-    const isGrownAbove = seen.current.first !== '' && seen.current.first !== first;
-    if (follows) view.scrollTop = view.scrollHeight;
-    else if (isGrownAbove) view.scrollTop += view.scrollHeight - seen.current.height;
-    seen.current = { first, height: view.scrollHeight, top: view.scrollTop };
-  }, [lines, follows]);
-
+/** Loads more near an end, and reports what is visible. */
+function useEdges({ rows, onEdge, onVisible }: LogListProps, { first, last }: { first?: number; last?: number }): void {
   useEffect(() => {
-    if (list.current === null || !follows) return undefined;
-    // Rows get their true height only when they scroll into view, which moves the end.
-    const watcher = new ResizeObserver(() => {
-      if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-    });
-    watcher.observe(list.current);
-    return () => watcher.disconnect();
-  }, [follows]);
+    if (first === undefined || last === undefined) return;
+    if (first < nearEdge) onEdge('older');
+    if (last > rows.length - nearEdge) onEdge('newer');
+    const [from, until] = [timeOf(rows[first]), timeOf(rows[last])];
+    if (from !== undefined && until !== undefined) onVisible({ from, until });
+  }, [first, last, rows, onEdge, onVisible]);
+}
 
+/**
+ * Only the visible rows are in the document. The list follows the newest line until the user turns upwards, and keeps
+ * its place when lines come in above.
+ */
+export function LogList(props: LogListProps) {
+  const { rows, hasNewer, start } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [isFollowing, setFollowing] = useState(start === undefined);
+  const height = window.matchMedia(narrow).matches ? rowHeight.narrow : rowHeight.wide;
+  const virtual = useVirtualizer<HTMLDivElement, Element>({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => height,
+    getItemKey: (index) => rows[index]?.key ?? index,
+    overscan,
+    useFlushSync: false,
+  });
+  const items = virtual.getVirtualItems();
+  const [first, last] = [items[0], items.at(-1)];
+  const { keep, goToEnd } = useKeptPlace({ rows, virtual, box, isFollowing, start });
+  useEdges(props, { ...(first && { first: first.index }), ...(last && { last: last.index }) });
   const watch = (): void => {
     const view = box.current;
     if (view === null) return;
-    const isUpwards = view.scrollTop < seen.current.top - 1;
-    seen.current.top = view.scrollTop;
-    if (view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd) setAtEnd(true);
-    else if (isUpwards) setAtEnd(false);
+    if (keep().isUpwards) setFollowing(false);
+    else if (!hasNewer && view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd) setFollowing(true);
   };
-  const jump = (): void => {
-    setAtEnd(true);
-    box.current?.scrollTo({ top: box.current.scrollHeight });
+  const goToNewest = (): void => {
+    setFollowing(true);
+    props.onNewest();
+    goToEnd();
   };
   return (
     <div className="log-frame">
-      <div className="card log" ref={box} onScroll={watch} role="region" aria-label="Log lines" tabIndex={0}>
-        <div className="log-older">{older}</div>
-        <ol ref={list}>
-          {lines.map((line) => (
-            <LogRow key={line.key} line={line} />
+      <div
+        className="card log"
+        ref={box}
+        onScroll={watch}
+        onWheel={({ deltaY }) => deltaY < 0 && setFollowing(false)}
+        onKeyDown={({ key }) => {
+          if (upwards.has(key)) setFollowing(false);
+          if (key === 'End') goToNewest();
+        }}
+        role="region"
+        aria-label="Log lines"
+        tabIndex={0}
+      >
+        <ol style={{ paddingTop: first?.start ?? 0, paddingBottom: virtual.getTotalSize() - (last?.end ?? 0) }}>
+          {items.map(({ index, key }) => (
+            <li key={key} data-index={index} ref={virtual.measureElement}>
+              <Row {...props} row={rows[index]} />
+            </li>
           ))}
         </ol>
       </div>
-      {!isAtEnd && (
-        <button type="button" className="button button-small log-jump" onClick={jump}>
-          To the newest line
-        </button>
-      )}
+      {!isFollowing && <Newest {...props} onPress={goToNewest} />}
     </div>
   );
 }
 
-const LogRow = ({ line }: { line: LogLine }) =>
-  line.dropped > 0 ? (
-    <li className="log-line log-gap">
-      <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
-      <span className="log-level">gap</span>
-      <span className="log-text">
-        <strong>{formatCount(line.dropped, 'line')} lost here.</strong> {line.message}
-      </span>
-    </li>
-  ) : (
-    <li className={`log-line log-${line.level}`}>
-      <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
-      <span className="log-level">{line.level}</span>
-      <span className="log-text">
-        <span className="log-logger">{line.logger}</span> {line.message}
-        {line.fields && <span className="soft">{line.fields}</span>}
-      </span>
-    </li>
+function Row({ row, words, zone, open, onOpen, openLine }: LogListProps & { row: LogRow | undefined }) {
+  if (!row) return null;
+  if (row.is !== 'line') return <SeparatorRow row={row} zone={zone} />;
+  const isOpen = open === row.key;
+  return (
+    <>
+      <LineRow line={row.line} words={words} zone={zone} isOpen={isOpen} onOpen={() => onOpen(row.line)} />
+      {isOpen && openLine(row.line)}
+    </>
   );
+}
+
+/** Counts the lines that came in since the list stopped following. */
+function Newest({ rows, hasNewer, isOpenEnded, onPress }: LogListProps & { onPress: () => void }) {
+  const newest = rows.at(-1)?.key;
+  const [known] = useState(newest);
+  const index = hasNewer ? -1 : rows.findLastIndex(({ key }) => key === known);
+  const fresh = index < 0 ? 0 : rows.length - 1 - index;
+  return (
+    <button type="button" className="button button-small log-jump" onClick={onPress}>
+      {fresh > 0 ? `${formatCount(fresh, 'new line')}: show` : isOpenEnded ? 'To the newest line' : 'To the last line'}
+    </button>
+  );
+}
+
+type Virtual = ReturnType<typeof useVirtualizer<HTMLDivElement, Element>>;
+interface Kept {
+  rows: readonly LogRow[];
+  virtual: Virtual;
+  box: { current: HTMLDivElement | null };
+  isFollowing: boolean;
+  start: string | undefined;
+}
+
+/** Keeps the first visible row where it is when rows come in above it; while following, the end. */
+function useKeptPlace({ rows, virtual, box, isFollowing, start }: Kept) {
+  const kept = useRef({ key: '', start: 0, above: 0, top: 0, isStarted: start === undefined });
+  const keep = useCallback((): { isUpwards: boolean } => {
+    const top = box.current?.scrollTop ?? 0;
+    const isUpwards = top < kept.current.top - 1;
+    const item = virtual.getVirtualItems().find(({ end }) => end > top);
+    const from = item?.start ?? 0;
+    kept.current = { ...kept.current, top, key: String(item?.key ?? ''), start: from, above: top - from };
+    return { isUpwards };
+  }, [box, virtual]);
+  const goToEnd = useCallback((): void => {
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [box]);
+
+  useLayoutEffect(() => {
+    const view = box.current;
+    if (view === null || rows.length === 0) return;
+    const indexOf = (wanted: string | undefined): number => rows.findIndex(({ key }) => key === wanted);
+    if (!kept.current.isStarted) {
+      const index = indexOf(start);
+      kept.current.isStarted = index >= 0;
+      if (index >= 0) virtual.scrollToIndex(index, { align: 'center' });
+      return;
+    }
+    if (isFollowing) goToEnd();
+    else {
+      const index = indexOf(kept.current.key);
+      const [offset] = index < 0 ? [] : (virtual.getOffsetForIndex(index, 'start') ?? []);
+      if (offset !== undefined && offset !== kept.current.start) view.scrollTop = offset + kept.current.above;
+    }
+    keep();
+  }, [rows, start, isFollowing, box, virtual, keep, goToEnd]);
+  const total = virtual.getTotalSize();
+  useLayoutEffect(() => {
+    // A row that opens moves the end.
+    if (isFollowing) goToEnd();
+  }, [total, isFollowing, goToEnd]);
+  return { keep, goToEnd };
+}

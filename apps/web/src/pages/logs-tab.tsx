@@ -1,190 +1,303 @@
-import { create } from '@bufbuild/protobuf';
-import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
-import { AppService, GetRobotPartLogsRequestSchema } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useId, useMemo, useState } from 'react';
-import { MachineIcon, PauseIcon, PlayIcon } from '../parts/icons.tsx';
-import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
-import { useDebounced } from '../parts/time.tsx';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type LogTerm, parseLogQuery } from '@platform/contract/log-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { Dot } from '../parts/badges.tsx';
+import { CopyButton } from '../parts/copying.tsx';
+import { MachineIcon } from '../parts/icons.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
+import { useDebounced, useNow } from '../parts/time.tsx';
 import { failureOf } from '../view/failures.ts';
-import { levels, toLogLine, mergeLines, maxLines, loggerNamesOf, matchesFilter } from '../view/log-lines.ts';
-import type { Level } from '../view/log-lines.ts';
+import { gapsOf, type LogRow, logRows } from '../view/log-rows.ts';
+import type { RulerSpan } from '../view/log-ruler.ts';
+import {
+  atEnd,
+  listQuery,
+  listSpan,
+  type LogSearch,
+  rulerSpan,
+  shownLevels,
+  without,
+  withoutLine,
+  withSpan,
+} from '../view/log-search.ts';
+import type { PlacedLine } from '../view/log-window.ts';
 import { formatCount } from '../view/quantities.ts';
-import { toggleItem } from '../view/selection.ts';
+import { msOf, spanOf } from '../view/times.ts';
+import { LogBar, zoneOf } from './log-bar.tsx';
+import { LogContext } from './log-context.tsx';
+import { LogDownload } from './log-download.tsx';
 import { LogList } from './log-list.tsx';
-import { useLogTail } from './log-tail.ts';
-import type { Tail } from './log-tail.ts';
+import { OpenLine } from './log-row.tsx';
+import { LogRuler, useLogCounts } from './log-ruler.tsx';
+import { type LogSource, type LogWindowState, useLogWindow } from './log-window-query.ts';
 import { useMachine } from './machine-query.ts';
 
-const pageSize = 200n;
+const route = getRouteApi('/machines/$machineId/logs');
 const settleMs = 300;
-const noLevels: ReadonlySet<Level> = new Set();
+/** The ruler of a time up to now moves on so often. */
+const rulerMs = 30_000;
+const longestGapsMs = 31 * 24 * 3_600_000;
+const none: readonly never[] = [];
 
-/** LOGS: lines of agent and server; older ones by page, new ones live. */
+/** LOGS: lines of agent and server by time. */
 export function LogsTab() {
-  const partId = useMachine().data?.machine?.partId;
-  return partId === undefined ? <Loading /> : <Logs partId={partId} />;
+  const machine = useMachine().data?.machine;
+  return machine === undefined ? <Loading /> : <Logs partId={machine.partId} name={machine.name} />;
 }
 
-interface LineFilter {
-  hidden: ReadonlySet<Level>;
-  search: string;
-}
-
-/** The saved lines that pass the filter, by page, the newest page first. */
-function useLogHistory(partId: string, { hidden, search }: LineFilter) {
-  const transport = useTransport();
-  const settled = useDebounced(search.trim(), settleMs);
-  const shown = levels.filter((level) => !hidden.has(level));
-  return useInfiniteQuery({
-    queryKey: ['part-logs', partId, settled, shown.join()],
-    initialPageParam: '',
-    staleTime: Infinity,
-    gcTime: 0,
-    // Until the new filter's answer arrives, the known lines are filtered here.
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) => {
-      const request = create(GetRobotPartLogsRequestSchema, {
-        id: partId,
-        limit: pageSize,
-        pageToken: pageParam,
-        ...(settled === '' ? {} : { filter: settled }),
-        ...(shown.length === levels.length ? {} : { levels: loggerNamesOf(shown) }),
-      });
-      return callUnaryMethod(transport, AppService.method.getRobotPartLogs, request, { signal });
-    },
-    getNextPageParam: (page) => page.nextPageToken || undefined,
-  });
-}
-
-function Logs({ partId }: { partId: string }) {
-  const [filter, setFilter] = useState<LineFilter>({ hidden: noLevels, search: '' });
-  const history = useLogHistory(partId, filter);
-  const tail = useLogTail(partId);
-  const { refetch } = history;
+/** The query that the user types, and the rest of the URL. */
+function useLogSearch() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = search.q ?? '';
+  const [typed, setTyped] = useState(query);
+  const [known, setKnown] = useState({ query, written: query });
+  const settled = useDebounced(typed, settleMs).trim();
+  // Another query in the URL than the user typed comes from a link or "back".
+  if (known.query !== query) {
+    setKnown({ ...known, query });
+    if (query !== known.written) setTyped(query);
+  }
+  const write = useCallback(
+    (next: LogSearch, replace = false): void => void navigate({ search: next, replace, resetScroll: false }),
+    [navigate],
+  );
   useEffect(() => {
-    // Fetches the lines from before the stream opened, or from between two streams.
-    if (tail.isLive) void refetch();
-  }, [tail.isLive, refetch]);
+    if (settled === query) return;
+    setKnown((before) => ({ ...before, written: settled }));
+    const rest = without(search, ['q']);
+    // One entry in the history for all letters of a query.
+    write(settled === '' ? rest : { ...rest, q: settled }, true);
+  }, [settled, write]);
+  return { search, typed, setTyped, write };
+}
 
-  const past = history.data?.pages;
-  const lines = useMemo(() => {
-    const old = (past ?? []).flatMap((page) => page.logs.map(toLogLine));
-    const shown = new Set(levels.filter((level) => !filter.hidden.has(level)));
-    return mergeLines(mergeLines([], old), tail.lines).filter((line) =>
-      matchesFilter(line, { levels: shown, text: filter.search }),
-    );
-  }, [past, tail.lines, filter]);
+const wordsOf = (terms: readonly LogTerm[]): string[] =>
+  terms.flatMap((term) => (term.is === 'text' && !term.isNegated ? [term.text] : []));
 
+/** A moment that moves on only now and then, so that requests are the same until then. */
+function useMoment(key: string): number {
+  const now = useNow();
+  const rounded = Math.ceil(now / rulerMs) * rulerMs;
+  const [moment, setMoment] = useState({ key, at: rounded });
+  if (moment.key !== key) setMoment({ key, at: rounded });
+  return moment.key === key ? moment.at : rounded;
+}
+
+/** Times without measurements between those of the list and the ruler. */
+function useGaps(partId: string, { from, until }: RulerSpan) {
+  const isShort = until - from <= longestGapsMs;
+  const { data } = useQuery(
+    FleetService.method.getMachineSamples,
+    { partId, from: timestampFromMs(from), until: timestampFromMs(until) },
+    { enabled: isShort, staleTime: Infinity, placeholderData: (before) => before },
+  );
+  return useMemo(
+    () =>
+      gapsOf(
+        (data?.samples ?? []).flatMap(({ time }) => msOf(time) ?? []),
+        spanOf(data?.interval),
+      ),
+    [data],
+  );
+}
+
+/** The moment around which lines are loaded: that of the URL, unless it is only that of a line that the user opens. */
+function usePlace(at: number | undefined) {
+  const [opened, setOpened] = useState<number>();
+  const [place, setPlace] = useState({ seen: at, at });
+  if (place.seen !== at) setPlace({ seen: at, at: at === opened ? place.at : at });
+  return { at: place.at, setOpened };
+}
+
+/** What the page shows for the URL. */
+function useShownLogs(partId: string, search: LogSearch) {
+  const zone = zoneOf(search);
+  const parsed = useMemo(() => parseLogQuery(search.q ?? ''), [search.q]);
+  const isEnabled = !parsed.problem;
+  const words = useMemo(() => (parsed.problem ? [] : wordsOf(parsed.terms)), [parsed]);
+  // A new choice of the range counts from now on.
+  const loadedOn = useMoment(search.range ?? '');
+  const rulerOn = Math.ceil(useNow() / rulerMs) * rulerMs;
+  const span = useMemo(() => listSpan(search, loadedOn), [search.range, search.from, search.until, loadedOn]);
+  const { at, setOpened } = usePlace(search.at);
+  const source: LogSource = { partId, query: listQuery(search), span, at, isEnabled };
+  const state = useLogWindow(source);
+  const ruler = rulerSpan({ ...atEnd(search), ...(at !== undefined && { at }) }, rulerOn);
+  const counts = useLogCounts({ partId, query: search.q ?? '', span: ruler, isEnabled });
+  const gaps = useGaps(partId, ruler);
+  const { lines } = state.window;
+  const isWhole = listQuery(search) === '';
+  const rows = useMemo(
+    () => logRows(lines, { dayOf: zone.dayOf, gaps: isWhole ? gaps : none, showsStarts: isWhole }),
+    [lines, zone, gaps, isWhole],
+  );
+  return { zone, problem: parsed.problem, words, source, state, counts, gaps, rows, setOpened };
+}
+
+function Logs({ partId, name }: { partId: string; name: string }) {
+  const { search, typed, setTyped, write } = useLogSearch();
+  const shown = useShownLogs(partId, search);
+  const { state, counts, zone, problem } = shown;
+  const [visible, setVisible] = useState<RulerSpan>();
   return (
     <div className="stack">
-      <div className="log-bar">
-        <FilterFields filter={filter} onChange={setFilter} />
-        <button type="button" className="button" aria-pressed={tail.isPaused} onClick={tail.toggle}>
-          {tail.isPaused ? <PlayIcon /> : <PauseIcon />}
-          {tail.isPaused ? 'Go on' : 'Pause'}
-        </button>
+      <LogBar
+        {...{ search, typed, setTyped, problem, zone }}
+        totals={problem ? undefined : counts.total}
+        onSearch={write}
+      />
+      {counts.error !== undefined && state.error === undefined && <FailureNote error={counts.error} />}
+      <LogRuler
+        {...{ counts, zone, visible }}
+        gaps={shown.gaps}
+        shown={shownLevels(search)}
+        onSpan={(chosen) => write(withSpan(search, chosen))}
+        onJump={(at) => write({ ...withoutLine(search), at })}
+      />
+      <div className="row">
+        <ListState state={state} />
+        <LogDownload source={shown.source} name={name} />
       </div>
-      {history.error && <FailureNote error={history.error} />}
-      {tail.error !== undefined && failureOf(tail.error).code !== 'UNAVAILABLE' && <FailureNote error={tail.error} />}
-      <TailState tail={tail} lines={lines.length} />
-      {history.isPending ? (
-        <Loading />
-      ) : lines.length === 0 ? (
-        <NoLines isFiltered={filter.search !== '' || filter.hidden.size > 0} />
-      ) : (
-        <LogList
-          lines={lines}
-          isFollowing={!tail.isPaused}
-          older={
-            <OlderLines
-              hasMore={history.hasNextPage}
-              isFull={lines.length >= maxLines}
-              isLoading={history.isFetchingNextPage}
-              onLoad={() => void history.fetchNextPage()}
-            />
+      {state.error !== undefined && failureOf(state.error).code !== 'UNAVAILABLE' && (
+        <FailureNote
+          error={state.error}
+          action={
+            <button type="button" className="button button-small" onClick={state.reload}>
+              Try again
+            </button>
           }
         />
       )}
+      <Lines {...{ shown, search, write, setVisible }} />
     </div>
   );
 }
 
-function FilterFields({ filter, onChange }: { filter: LineFilter; onChange: (filter: LineFilter) => void }) {
-  const searchField = useId();
-  const { hidden, search } = filter;
-  return (
-    <>
-      <fieldset className="row log-levels">
-        <legend className="hidden-text">Levels</legend>
-        {levels.map((level) => (
-          <label key={level} className="choice">
-            <input
-              type="checkbox"
-              checked={!hidden.has(level)}
-              onChange={() => onChange({ search, hidden: toggleItem(hidden, level) })}
-            />
-            {level}
-          </label>
-        ))}
-      </fieldset>
-      <div className="log-search">
-        <label className="hidden-text" htmlFor={searchField}>
-          Search text
-        </label>
-        <input
-          id={searchField}
-          className="input"
-          type="search"
-          placeholder="Search text"
-          value={search}
-          onChange={(event) => onChange({ hidden, search: event.target.value })}
-        />
-      </div>
-    </>
-  );
-}
-
-const TailState = ({ tail, lines }: { tail: Tail; lines: number }) => (
+const ListState = ({ state }: { state: LogWindowState }) => (
   <div className="row small soft" role="status">
-    <Dot tone={tail.isPaused ? 'warn' : tail.isLive ? 'good' : 'quiet'} />
-    <span>
-      {tail.isPaused
-        ? `Paused, ${formatCount(tail.waiting, 'new line')} waiting`
-        : tail.isLive
-          ? 'Live'
-          : 'Connecting …'}
-    </span>
-    <span className="push">{formatCount(lines, 'line')}</span>
+    <Dot tone={state.isLive ? 'good' : 'quiet'} />
+    <span>{state.isLoading ? 'Loading …' : state.isLive ? 'Live' : 'Not live'}</span>
+    <span>{formatCount(state.window.lines.length, 'line')} loaded</span>
   </div>
 );
 
-const NoLines = ({ isFiltered }: { isFiltered: boolean }) => (
+interface LinesProps {
+  shown: ReturnType<typeof useShownLogs>;
+  search: LogSearch;
+  write: (search: LogSearch, replace?: boolean) => void;
+  setVisible: (span: RulerSpan) => void;
+}
+
+function Lines(props: LinesProps) {
+  const { shown, search, write, setVisible } = props;
+  const { state, rows, words, zone, source, setOpened } = shown;
+  const { at } = source;
+  const { line } = search;
+  const setOpen = (one: PlacedLine): void => {
+    if (line === one.key) return write(withoutLine(search), true);
+    setOpened(one.time);
+    write({ ...search, at: one.time, line: one.key }, true);
+  };
+  if (shown.problem)
+    return <NoLines title="No lines are shown" text="The query has an error: correct the marked word." />;
+  if (rows.length === 0)
+    return state.isLoading || state.error !== undefined ? (
+      state.error === undefined && <Loading />
+    ) : (
+      <NoLines {...emptyText(search)} />
+    );
+  return (
+    <LogList
+      // A list at another place is another list.
+      key={at ?? 'end'}
+      rows={rows}
+      words={words}
+      zone={zone}
+      isOpenEnded={source.span.until === undefined}
+      hasNewer={state.window.hasNewer}
+      start={at === undefined ? undefined : search.at === at && line !== undefined ? line : nearestKey(rows, at)}
+      open={line}
+      onOpen={setOpen}
+      onEdge={state.load}
+      onNewest={() => (at === undefined && !state.window.hasNewer ? undefined : write(atEnd(search), true))}
+      onVisible={setVisible}
+      openLine={(one) => <OpenedLine {...props} line={one} />}
+    />
+  );
+}
+
+/** The key of the first line at or after a moment, otherwise of the last one. */
+function nearestKey(rows: readonly LogRow[], at: number): string | undefined {
+  const lines = rows.filter((row) => row.is === 'line');
+  return (lines.find((row) => row.line.time >= at) ?? lines.at(-1))?.key;
+}
+
+function OpenedLine({ line, search, write, shown: { zone, source } }: LinesProps & { line: PlacedLine }) {
+  const [isAround, setAround] = useState(false);
+  const only = (word: string): void => {
+    write({ ...atEnd(search), q: `${search.q ?? ''} ${word}`.trim() });
+  };
+  return (
+    <OpenLine
+      line={line}
+      actions={
+        <>
+          <CopyButton text={window.location.href} label="Copy the link to this line" />
+          <button
+            type="button"
+            className="button button-small"
+            aria-pressed={isAround}
+            onClick={() => setAround(!isAround)}
+          >
+            Lines around it
+          </button>
+          {line.logger !== '' && (
+            <button
+              type="button"
+              className="button button-small"
+              onClick={() => only(`logger="${line.logger.replaceAll('"', '\\"')}"`)}
+            >
+              Only this logger
+            </button>
+          )}
+          {line.boot !== '' && (
+            <button type="button" className="button button-small" onClick={() => only(`boot:${line.boot}`)}>
+              Only this start
+            </button>
+          )}
+        </>
+      }
+    >
+      {isAround && <LogContext partId={source.partId} line={line} zone={zone} />}
+    </OpenLine>
+  );
+}
+
+function emptyText(search: LogSearch): { title: string; text: string } {
+  const isFiltered = (search.q ?? '') !== '' || search.hide !== undefined;
+  const isTime = search.range !== undefined || search.from !== undefined || search.until !== undefined;
+  if (isFiltered)
+    return {
+      title: 'No line matches',
+      text: isTime
+        ? 'Choose a longer time, show more levels or search for another text. New lines appear by themselves.'
+        : 'Show more levels or search for another text. New lines appear by themselves.',
+    };
+  if (isTime) return { title: 'No lines in this time', text: 'Choose a longer time, or all lines.' };
+  return {
+    title: 'No log lines yet',
+    text: 'Lines of the agent and of the machine server appear here as soon as the machine is online. Lines from a time offline come later, at their times.',
+  };
+}
+
+const NoLines = ({ title, text }: { title: string; text: string }) => (
   <div className="card">
-    <EmptyState icon={<MachineIcon />} title={isFiltered ? 'No line passes the filter' : 'No log lines yet'}>
-      <p>
-        {isFiltered
-          ? 'Show more levels or search for another text. New lines appear automatically.'
-          : 'Lines of the agent and of the machine server appear here as soon as the machine is online. Lines from a time offline come later, in order.'}
-      </p>
+    <EmptyState icon={<MachineIcon />} title={title}>
+      <p>{text}</p>
     </EmptyState>
   </div>
 );
-
-interface OlderLinesProps {
-  hasMore: boolean;
-  /** The page shows as many lines as it can. */
-  isFull: boolean;
-  isLoading: boolean;
-  onLoad: () => void;
-}
-/** Loads the lines before the first one; otherwise says why there are none. */
-const OlderLines = ({ hasMore, isFull, isLoading, onLoad }: OlderLinesProps) =>
-  hasMore && !isFull ? (
-    <button type="button" className="button button-small" disabled={isLoading} onClick={onLoad}>
-      {isLoading ? 'Loading …' : 'Load older lines'}
-    </button>
-  ) : (
-    <span className="soft small">{isFull ? `The newest ${maxLines} lines` : 'The first line there is'}</span>
-  );

@@ -20,7 +20,7 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-function CopyButton({ text, label }: { text: string; label: string }) {
+export function CopyButton({ text, label }: { text: string; label: string }) {
   const clock = useClock();
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
   const press = async (): Promise<void> => {

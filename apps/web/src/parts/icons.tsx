@@ -114,16 +114,6 @@ export const RestartIcon = () => (
     <path d="M20 5v6h-6" />
   </Icon>
 );
-export const PauseIcon = () => (
-  <Icon>
-    <path d="M9 6v12M15 6v12" />
-  </Icon>
-);
-export const PlayIcon = () => (
-  <Icon>
-    <path d="m8 5 11 7-11 7z" />
-  </Icon>
-);
 export const DownloadIcon = () => (
   <Icon>
     <path d="M12 4v11M7 11l5 5 5-5M5 20h14" />

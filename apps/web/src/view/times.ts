@@ -81,6 +81,12 @@ export function localClock(at: number): string {
   return `${time}.${fraction}`;
 }
 
+/** "11:42:05.123" in UTC. */
+export function utcClock(at: number): string {
+  const { time, fraction } = fieldsOf(at, utcFormatter);
+  return `${time}.${fraction}`;
+}
+
 /** "2026-11-21 11:42:05.123 UTC". */
 export function utcMoment(at: number): string {
   const { date, time, fraction } = fieldsOf(at, utcFormatter);

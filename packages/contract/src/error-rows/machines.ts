@@ -65,6 +65,25 @@ export const machinesErrors = {
     message: 'The query has an error at character {position}, {word}: {problem}.',
     remedy: 'Write {instead}.',
   },
+  LOG_EXPRESSION_NOT_VALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The regular expression {expression} is not possible in a search of log lines: {problem}.',
+    remedy: 'Change the expression, or search for a text in quotation marks.',
+  },
+  LOG_SEARCH_TOO_LONG: {
+    rpc: 'deadline_exceeded',
+    retry: 'never',
+    message: 'The search of log lines took more than {seconds} seconds and was ended.',
+    remedy: 'Choose a shorter time, or search for a text in place of a regular expression.',
+  },
+  LOG_SEARCH_BUSY: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message:
+      'This server runs {searches} searches of log lines at once, and none of them ended within {seconds} seconds.',
+    remedy: 'Try again in a moment, or choose a shorter time.',
+  },
   LOCATION_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',

@@ -152,3 +152,19 @@ export function readSequenceToken(token: string): DataPlace | undefined {
   );
   return { us: Number(us), id: id ?? '' };
 }
+
+/** A place between log lines: the time of a line in UTC, exact to the microsecond, and its ID. */
+export interface LineTokenPlace {
+  readonly time: string;
+  readonly id: number;
+}
+export const lineToken = ({ time, id }: LineTokenPlace): string => encode(['line', time, id]);
+
+/** The empty token means the start. @throws PlatformError INVALID_ARGUMENT */
+export function readLineToken(token: string): LineTokenPlace | undefined {
+  if (token === '') return undefined;
+  const pattern =
+    /^line (\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}) (\d{1,15})$/;
+  const [time = '', id] = decode('cursor', token, pattern);
+  return { time, id: Number(id) };
+}
