@@ -24,12 +24,14 @@ interface ConfigFieldProps {
   /** The path of the object that has the field. */
   of: JsonPath;
   field: FormField;
+  /** Says since when it acts, because the fields of its group differ. */
+  hasEffect: boolean;
   /** In place of the input that the schema describes. */
   input?: (props: InputProps) => ReactNode;
 }
 
 /** One field: its name and help, its input, where its value comes from, and its problems. */
-export function ConfigField({ form, of, field, input }: ConfigFieldProps) {
+export function ConfigField({ form, of, field, hasEffect, input }: ConfigFieldProps) {
   const id = useId();
   const state = stateOf(form.config, of, field);
   const problems = problemsAt(form.problems, state.path);
@@ -49,20 +51,20 @@ export function ConfigField({ form, of, field, input }: ConfigFieldProps) {
           </label>
         )}
         <p id={`${id}-help`} className="field-hint">
-          {field.description} <span className="form-row-facts">{factsOf(field)}</span>
+          {field.description} <span className="form-row-facts">{factsOf(field, hasEffect)}</span>
         </p>
       </div>
       <div className="form-row-input">
         {input === undefined || state.isForeign ? <FieldInput {...props} /> : input(props)}
-      </div>
-      <div className="form-row-source">
-        {state.isSet && <span className="source-own">Set here</span>}
-        {!state.isSet && <span className="soft">{field.isRequired ? 'Required' : 'Default'}</span>}
-        {state.isSet && !field.isRequired && (
-          <button type="button" className="link-button" onClick={() => form.onChange(removeValue(text, state.path))}>
-            Use default<span className="hidden-text"> of {field.title}</span>
-          </button>
-        )}
+        <div className="form-row-source">
+          {state.isSet && <span className="source-own">Set here</span>}
+          {!state.isSet && <span className="soft">{field.isRequired ? 'Required' : 'Default'}</span>}
+          {state.isSet && !field.isRequired && (
+            <button type="button" className="link-button" onClick={() => form.onChange(removeValue(text, state.path))}>
+              Use default<span className="hidden-text"> of {field.title}</span>
+            </button>
+          )}
+        </div>
       </div>
       {problems.length > 0 && (
         <ul id={`${id}-wrong`} className="form-row-problems">
@@ -78,14 +80,14 @@ export function ConfigField({ form, of, field, input }: ConfigFieldProps) {
   );
 }
 
-function factsOf(field: FormField): string {
+function factsOf(field: FormField, hasEffect: boolean): string {
   const fallback = defaultOf(field);
   const facts = [
     fallback !== undefined &&
       `Default: ${fallback}${field.unit !== undefined && /\d$/.test(fallback) ? ` ${field.unit}` : ''}`,
     field.limits !== undefined &&
       (field.kind === 'number' ? `from ${field.limits.replace(' … ', ' to ')}` : field.limits),
-    field.effect,
+    hasEffect && field.effect,
   ];
   return facts.filter(Boolean).join(' · ');
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { ChevronIcon } from '../parts/icons.tsx';
 import { jsonAt, readConfigText, removeValue } from '../view/config-edit.ts';
-import { addEntry, countSet, entriesAt, fieldsAt, helpAt, problemsAt, titleAt } from '../view/config-form.ts';
+import { addEntry, countSet, effectAt, entriesAt, fieldsAt, helpAt, problemsAt, titleAt } from '../view/config-form.ts';
 import { isError } from '../view/config-problems.ts';
 import type { ConfigProblem } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
@@ -34,7 +34,7 @@ export function ConfigForm({ draft, isJson, schema, problems, platform, onChange
   const form: Form = { config, schema, problems, onChange };
   return (
     <fieldset className="plain-fieldset stack" disabled={!isJson} aria-label="Fields of the configuration">
-      <section className="card" aria-label="Agent">
+      <div className="card" role="group" aria-label="Agent">
         <div className="card-head">
           <h2>{titleAt(schema, ['agent'])}</h2>
           <span className="soft small">
@@ -48,7 +48,7 @@ export function ConfigForm({ draft, isJson, schema, problems, platform, onChange
         <Networks form={form} />
         <Group form={form} path={['agent', 'advanced_settings']} />
         <Group form={form} path={['agent', 'system_configuration']} />
-      </section>
+      </div>
       <MaintenanceWindows config={config} onChange={onChange} />
     </fieldset>
   );
@@ -66,6 +66,7 @@ function GroupFrame({ form, path, summary, isOpen, children }: GroupFrameProps) 
   const [open, setOpen] = useState(isOpen);
   const wrong = problemsAt(form.problems, path).filter(isError).length;
   const title = titleAt(form.schema, path);
+  const effect = effectAt(form.schema, path);
   return (
     <Collapsible.Root className="form-group" open={open} onOpenChange={setOpen} role="group" aria-label={title}>
       <h3>
@@ -76,7 +77,9 @@ function GroupFrame({ form, path, summary, isOpen, children }: GroupFrameProps) 
         </Collapsible.Trigger>
       </h3>
       <Collapsible.Content>
-        <p className="form-group-help field-hint">{helpAt(form.schema, path)}</p>
+        <p className="form-group-help field-hint">
+          {helpAt(form.schema, path)} {effect && `All fields ${effect}.`}
+        </p>
         {children}
       </Collapsible.Content>
     </Collapsible.Root>
@@ -87,11 +90,12 @@ function GroupFrame({ form, path, summary, isOpen, children }: GroupFrameProps) 
 function Group({ form, path }: { form: Form; path: JsonPath }) {
   const fields = fieldsAt(form.schema, path);
   const count = countSet(form.config, path);
+  const hasEffect = effectAt(form.schema, path) === undefined;
   const summary = `${formatCount(fields.length, 'field')}, ${count === 0 ? 'all default' : `${count} set`}`;
   return (
     <GroupFrame form={form} path={path} summary={summary} isOpen={count > 0}>
       {fields.map((field) => (
-        <ConfigField key={field.key} form={form} of={path} field={field} />
+        <ConfigField key={field.key} form={form} of={path} field={field} hasEffect={hasEffect} />
       ))}
     </GroupFrame>
   );
@@ -110,6 +114,7 @@ function VersionGroup({ form, platform }: { form: Form; platform: string }) {
             form={form}
             of={path}
             field={field}
+            hasEffect={false}
             {...(program && {
               input: (props) => <VersionInput {...props} name={program.name} platform={platform} />,
             })}
@@ -162,6 +167,7 @@ function Network({ form, path, number }: { form: Form; path: JsonPath; number: n
   const called = [read('ssid'), read('name'), read('interface'), typeof step === 'string' ? step : ''].find(Boolean);
   const wrong = problemsAt(form.problems, path).filter(isError).length;
   const name = `Network ${number}`;
+  const hasEffect = effectAt(form.schema, path) === undefined;
   return (
     <Collapsible.Root className="form-entry" open={open} onOpenChange={setOpen} role="group" aria-label={name}>
       <div className="form-entry-head">
@@ -185,7 +191,7 @@ function Network({ form, path, number }: { form: Form; path: JsonPath; number: n
       </div>
       <Collapsible.Content>
         {fieldsAt(form.schema, path).map((field) => (
-          <ConfigField key={field.key} form={form} of={path} field={field} />
+          <ConfigField key={field.key} form={form} of={path} field={field} hasEffect={hasEffect} />
         ))}
       </Collapsible.Content>
     </Collapsible.Root>

@@ -6,6 +6,7 @@ import { readConfigText } from './config-edit.ts';
 import {
   addEntry,
   defaultOf,
+  effectAt,
   entriesAt,
   fieldsAt,
   helpAt,
@@ -81,6 +82,8 @@ test('a field says what it is edited with, its default, unit and limits', () => 
   assert.deepEqual([inNetwork('wifi_power_save').kind, inNetwork('wifi_power_save').isNullable], ['switch', true]);
   assert.equal(titleAt(schema, ['agent', 'network_configuration']), 'Network and hotspot');
   assert.equal(titleAt(schema, networks), 'Additional networks');
+  assert.equal(effectAt(schema, ['agent', 'network_configuration']), 'since 0.1.0, linux only');
+  assert.equal(effectAt(schema, ['agent', 'advanced_settings']), undefined);
 });
 
 test('unset is not the default, and the form names what it cannot edit', () => {

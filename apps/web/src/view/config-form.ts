@@ -64,6 +64,12 @@ export function titleAt(root: JsonSchema, path: JsonPath): string {
 export const helpAt = (root: JsonSchema, path: JsonPath): string =>
   schemasAt(root, path).find(({ description }) => description !== undefined)?.description ?? '';
 
+/** Since when, and where, all fields of a group act; undefined: it differs from field to field. */
+export function effectAt(root: JsonSchema, path: JsonPath): string | undefined {
+  const all = new Set(fieldsAt(root, path).map(({ effect }) => effect));
+  return all.size === 1 ? [...all][0] : undefined;
+}
+
 const titleOf = (schemas: readonly JsonSchema[]): string | undefined =>
   schemas.find(({ title }) => title !== undefined)?.title;
 
