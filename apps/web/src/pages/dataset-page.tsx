@@ -108,6 +108,9 @@ const DatasetActions = ({ datasetId, onOpen }: { datasetId: string; onOpen: (dia
       <PlusIcon />
       Add images
     </button>
+    <Link to="/datasets/$datasetId/label" params={{ datasetId }} className="button" preload={false}>
+      Label images
+    </Link>
     <Link to="/training/new" search={{ dataset: datasetId }} className="button button-main">
       Train a model
     </Link>

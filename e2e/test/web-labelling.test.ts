@@ -1,0 +1,131 @@
+// Images labelled by keys in a real browser: key logs that are replayed to a truth file, what happens offline and after a
+// reload, and two people at one image.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { PlatformClient } from '@platform/client';
+import type { Page } from 'playwright-core';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { drawnPng } from '../src/drawn-images.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
+
+const logs = path.resolve(import.meta.dirname, '..', 'key-logs');
+
+/** An image of its number's colour with a disc, each another file. */
+function picture(number: number, seed: number): Buffer {
+  const [width, height] = [96, 64];
+  const colour = [(number * 53) % 200, (number * 97) % 200, (seed * 31) % 200] as const;
+  const isIn = (x: number, y: number): boolean => (x - 48) ** 2 + (y - 32) ** 2 < (12 + (number % 12)) ** 2;
+  return drawnPng({ width, height }, (x, y) => (isIn(x, y) ? [230, 230, 220] : colour));
+}
+
+let seeds = 0;
+async function createDataset(
+  client: PlatformClient,
+  organizationId: string,
+  names: readonly string[],
+): Promise<string> {
+  const seed = ++seeds;
+  const id = await client.datasetClient.createDataset(`labels ${seed}`, organizationId);
+  // The newest image comes first.
+  const uploads = names.map((fileName, at) => ({
+    bytes: picture(at, seed),
+    fileName,
+    fileExtension: 'png',
+    tags: [],
+    takenAt: Date.UTC(2026, 0, 1) - at * 1_000,
+  }));
+  await client.dataClient.uploadImages(uploads, { partId: '', datasetIds: [id] });
+  return id;
+}
+
+async function storedLabels(client: PlatformClient, datasetId: string): Promise<Map<string, string>> {
+  const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
+  return new Map(
+    stored.map(({ metadata }) => [metadata?.fileName ?? '', (metadata?.labels ?? []).toSorted().join(' ')]),
+  );
+}
+
+const screen = (page: Page) => ({
+  saved: () => page.getByRole('status', { name: 'Saving' }).getByText('Saved', { exact: true }).waitFor(),
+  shows: (text: string) => page.getByRole('status', { name: 'Image', exact: true }).getByText(text).waitFor(),
+  progress: (text: string) => page.getByRole('status', { name: 'Progress' }).getByText(text).waitFor(),
+  /** Presses keys at the pace at which the browser takes them. */
+  async press(keys: readonly string[]): Promise<void> {
+    for (const key of keys) await page.keyboard.press(key);
+  },
+});
+
+const numbered = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${String(at).padStart(3, '0')}.png`);
+
+for (const { name, mostKeys } of [
+  { name: 'one-label', mostKeys: 150 },
+  { name: 'two-labels', mostKeys: 320 },
+])
+  test(`a key log of at most ${mostKeys} keys labels 100 images as its truth file says: ${name}`, async () => {
+    const keys = (await readFile(path.join(logs, `${name}.keys`), 'utf8')).trim().split(/\s+/);
+    const [, ...rows] = (await readFile(path.join(logs, `${name}.truth.csv`), 'utf8')).trim().split('\n');
+    const truth = new Map(rows.map((row) => row.split(',') as [string, string]));
+    assert.equal(truth.size, 100);
+    assert.ok(keys.length <= mostKeys, `${keys.length} keys`);
+    await using cloud = await startCloud();
+    const client = clientOf(cloud.ready);
+    const datasetId = await createDataset(client, cloud.ready.org_id, [...truth.keys()]);
+    const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
+    // The log answers the images in the order of their names; the dataset has an order of its own.
+    const order = stored.map(({ metadata }) => metadata?.fileName ?? '');
+    assert.deepEqual(order, [...truth.keys()], 'the screen shows the images in the order of the upload');
+    await atEachWidth({ client, widths: [1280] }, async ({ signIn }) => {
+      const page = await signIn();
+      await page.goto(`${cloud.ready.url}/datasets/${datasetId}/label`);
+      const { press, progress, saved } = screen(page);
+      await progress('0 of 100');
+      await press(keys);
+      await progress('100 of 100');
+      await saved();
+    });
+    assert.deepEqual(await storedLabels(client, datasetId), truth);
+  });
+
+test('labels, undo, boxes, zoom and links on both widths and in both themes', async (t) => {
+  await using cloud = await startCloud();
+  const client = clientOf(cloud.ready);
+  await atEachWidth({ client, t }, async ({ width, signIn }) => {
+    const datasetId = await createDataset(client, cloud.ready.org_id, numbered(5));
+    const page = await signIn();
+    await page.goto(`${cloud.ready.url}/datasets/${datasetId}`);
+    await page.getByRole('link', { name: 'Label images' }).click();
+    const { press, progress, saved, shows } = screen(page);
+    await progress('0 of 5');
+    await press(['l', 'c', 'u', 'p', 'Enter', 'l', 'm', 'u', 'g', 'Enter']);
+    await progress('2 of 5');
+    await page.getByRole('button', { name: '1 cup' }).waitFor();
+    await press(['End', '1', 'ArrowLeft']);
+    await shows('2 / 5');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await checkPage(page, `labelling ${colorScheme}`);
+    }
+    await press(['?']);
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await checkPage(page, 'keys of labelling');
+    await press(['Escape']);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+    const link = page.url();
+    assert.match(link, /\/label/);
+    await press(['z', 'z']);
+    await progress('1 of 5');
+    await shows('2 / 5');
+    await press(['z']);
+    await progress('0 of 5');
+    await shows('1 / 5');
+    await press(['Shift+Z', 'Shift+Z']);
+    await progress('2 of 5');
+    await saved();
+    assert.deepEqual([...(await storedLabels(client, datasetId)).values()], ['cup', 'mug', '', '', '']);
+  });
+});
