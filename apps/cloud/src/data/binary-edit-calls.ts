@@ -142,7 +142,7 @@ function checkedTags(tags: readonly string[]): string[] {
     const limit = `at most ${mostTags} in one call`;
     throw new PlatformError('INVALID_ARGUMENT', { field: 'tags', value: `${tags.length} tags`, limit });
   }
-  return tags.map((tag, index) => check.newName(`tags[${index}]`, tag));
+  return tags.map((tag, index) => check.newTag(`tags[${index}]`, tag));
 }
 
 const noBox = (boundingBoxId: string): PlatformError => new PlatformError('BOUNDING_BOX_NOT_FOUND', { boundingBoxId });

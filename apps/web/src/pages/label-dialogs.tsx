@@ -9,7 +9,7 @@ const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['→ ← or ↓ ↑', 'next and previous image; Home and End: first and last'],
   ['Z, Shift Z', 'undo and redo, also on images before'],
   ['C', 'labels or boxes of the image before'],
-  ['⌫ or Delete', 'clear the labels, or remove the selected box'],
+  ['Delete', 'clear the labels, or remove the selected box'],
   ['L', 'another label, by its name'],
   ['M', 'one label, several, boxes'],
   ['+ − 0', 'larger, smaller, fit; also Ctrl with the wheel'],

@@ -63,7 +63,7 @@ export function LabelHead({ page, state, name, zoom, onClose, onHelp }: LabelHea
           Redo
         </button>
         <ZoomButtons zoom={zoom} />
-        <button type="button" className="button button-quiet button-small" onClick={onHelp}>
+        <button type="button" className="button button-quiet button-small label-help" onClick={onHelp}>
           Keys
         </button>
       </div>

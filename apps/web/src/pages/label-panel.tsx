@@ -46,7 +46,7 @@ export function LabelPanel({ page, state, image, onNewLabel }: LabelPanelProps) 
           disabled={state.mode === 'boxes' ? state.selected === undefined : image.labels.length === 0}
           onClick={() => page.run({ do: 'clear' })}
         >
-          {state.mode === 'boxes' ? 'Remove box' : 'Clear'} <kbd>⌫</kbd>
+          {state.mode === 'boxes' ? 'Remove box' : 'Clear'} <kbd>Del</kbd>
         </button>
       </div>
     </aside>
