@@ -241,3 +241,47 @@ test('boxes are drawn, labelled and copied by keys, and the image is zoomed and 
     );
   });
 });
+
+test('several images are labelled by one key from the grid, and labels that look alike are merged by a click', async () => {
+  await using cloud = await startCloud();
+  const client = clientOf(cloud.ready);
+  await atEachWidth({ client }, async ({ signIn }) => {
+    const datasetId = await createDataset(client, cloud.ready.org_id, numbered(6));
+    await label(client, datasetId, 0, ['Kröte']);
+    await label(client, datasetId, 1, ['Kröte']);
+    await label(client, datasetId, 2, ['kröte']);
+    await label(client, datasetId, 3, ['Kröte '.normalize('NFD')]);
+    const boxed = (await Array.fromAsync(client.dataClient.allBinaryData({ datasetId })))[4];
+    const box = { label: 'kröte', xMin: 0.1, yMin: 0.1, xMax: 0.5, yMax: 0.5 };
+    await client.dataClient.addBoundingBoxToImageById(boxed?.metadata?.binaryDataId ?? '', box);
+    const page = await signIn();
+    await page.goto(`${cloud.ready.url}/datasets/${datasetId}`);
+    await page.getByText('These labels look alike').waitFor();
+    await checkPage(page, 'labels that look alike');
+    await page.getByRole('button', { name: 'Merge into Kröte' }).click();
+    await page.getByText('These labels look alike').waitFor({ state: 'detached' });
+    assert.deepEqual(
+      [...(await storedLabels(client, datasetId)).values()],
+      ['Kröte', 'Kröte', 'Kröte', 'Kröte', '', ''],
+    );
+    const merged = (await Array.fromAsync(client.dataClient.allBinaryData({ datasetId })))[4];
+    assert.deepEqual(
+      merged?.metadata?.annotations?.bboxes.map((one) => one.label),
+      ['Kröte'],
+    );
+
+    await page.getByRole('checkbox', { name: 'Select 003.png' }).check();
+    await page.getByRole('checkbox', { name: 'Select 004.png' }).check();
+    await page.getByRole('checkbox', { name: 'Select 005.png' }).check();
+    const bar = page.getByRole('region', { name: 'Selected images' });
+    await bar.getByRole('button', { name: '1 Kröte' }).waitFor();
+    await page.locator('h1').click();
+    await page.keyboard.press('1');
+    await bar.getByText('2 images labeled Kröte').waitFor();
+    await checkPage(page, 'keys of the grid');
+    assert.equal((await storedLabels(client, datasetId)).get('005.png'), 'Kröte');
+    await page.keyboard.press('z');
+    await bar.getByText('2 images labeled').waitFor({ state: 'detached' });
+    assert.deepEqual([...(await storedLabels(client, datasetId)).values()].slice(3), ['Kröte', '', '']);
+  });
+});

@@ -26,6 +26,8 @@ test('images with several labels of a single-label model are not counted, and th
   });
   assert.equal((await check(ModelType.MULTI_LABEL_CLASSIFICATION, ['a', 'b', 'c'])).images, 32);
   const { advice } = await check(single, ['a', 'b', 'split:val']);
+  const alike = await check(single, ['a', 'b', 'A ']);
+  assert.match(alike.advice[0] ?? '', /^These labels look alike, .*: "a", "A "\. Merge them/);
   assert.match(advice[0] ?? '', /^"split:val" is a label, and neither .*: write split:validation; /);
 });
 

@@ -18,7 +18,7 @@ import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
-import { absentAdvice, advice, tagWordAdvice } from '../data/rules/dataset-rules.ts';
+import { absentAdvice, advice, alikeAdvice, tagWordAdvice } from '../data/rules/dataset-rules.ts';
 import { groupAdvice } from '../data/rules/split-checks.ts';
 import { assessDataset, freeze, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
@@ -77,7 +77,11 @@ export async function checkTrainingData(
     testImages: test,
     ...groups,
     ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
-    advice: [...tagWordAdvice(labels), ...(problem ? [] : [...leftOut, ...groupAdvice(groups), ...notes])],
+    advice: [
+      ...tagWordAdvice(labels),
+      ...alikeAdvice(labels),
+      ...(problem ? [] : [...leftOut, ...groupAdvice(groups), ...notes]),
+    ],
   };
 }
 

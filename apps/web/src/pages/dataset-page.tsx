@@ -49,11 +49,12 @@ export function DatasetPage() {
         isOpen={dialog?.at === 'deleting'}
         onClose={() => setDialog(undefined)}
       />
-      {dataset && <DatasetCounts datasetId={datasetId} />}
+      {dataset && <DatasetCounts datasetId={datasetId} onMerged={refresh} />}
       {selected.size > 0 && (
         <SelectionBar
           datasetId={datasetId}
           selected={selected}
+          images={images}
           labels={labels}
           onClear={() => setSelected(noImages)}
           onDone={refresh}

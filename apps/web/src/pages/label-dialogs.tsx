@@ -1,7 +1,9 @@
 import { nameProblem, longestLabel } from '@platform/contract/names';
+import { tagWordProblem } from '@platform/contract/tag-words';
 import { useState } from 'react';
 import { FormDialog, ModalDialog } from '../parts/dialogs.tsx';
 import { TextField } from '../parts/fields.tsx';
+import { alikeTo, visibleLabel } from '../view/alike-labels.ts';
 
 const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['1 – 9, letters', 'label, as the list at the side shows'],
@@ -50,7 +52,8 @@ interface NewLabelProps {
 export function NewLabel({ labels, onChoose, onClose }: NewLabelProps) {
   const [text, setText] = useState('');
   const label = text.normalize('NFC').trim();
-  const problem = label === '' ? undefined : nameProblem(label, longestLabel);
+  const problem = label === '' ? undefined : (nameProblem(label, longestLabel) ?? tagWordProblem(label));
+  const alike = alikeTo(label, labels);
   return (
     <FormDialog
       title="Another label"
@@ -66,7 +69,15 @@ export function NewLabel({ labels, onChoose, onClose }: NewLabelProps) {
         list={labels}
         isFocused
         problem={problem && `The label is not valid: ${problem}.`}
+        {...(alike !== undefined && {
+          hint: `There is “${visibleLabel(alike)}” already; this would be a class of its own.`,
+        })}
       />
+      {alike !== undefined && (
+        <button type="button" className="button" onClick={() => (onClose(), onChoose(alike))}>
+          Use “{visibleLabel(alike)}”
+        </button>
+      )}
     </FormDialog>
   );
 }

@@ -16,6 +16,7 @@ import { LabelHelp, NewLabel } from './label-dialogs.tsx';
 import { LabelHead } from './label-head.tsx';
 import { LabelPanel } from './label-panel.tsx';
 import { LabelStage, useZoom } from './label-stage.tsx';
+import { useKeys } from './key-listener.ts';
 import { newUuid, useLabelling } from './labelling-state.ts';
 import type { LabellingPage } from './labelling-state.ts';
 
@@ -106,28 +107,6 @@ function Screen({ page, state, datasetId, name }: ScreenProps) {
       )}
     </>
   );
-}
-
-/** Fields and dialogs keep their keys, and so does a button that the keyboard reached. */
-function isOwnKey({ target, key }: KeyboardEvent): boolean {
-  if (!(target instanceof Element)) return false;
-  if (target.closest('input, select, textarea, [role="dialog"], [role="alertdialog"]')) return true;
-  return (key === ' ' || key === 'Enter') && target.matches('button:focus-visible, a:focus-visible');
-}
-
-function useKeys(isOn: boolean, onKey: (event: KeyboardEvent) => void): void {
-  const latest = useRef(onKey);
-  useEffect(() => {
-    latest.current = onKey;
-  });
-  useEffect(() => {
-    if (!isOn) return undefined;
-    const listener = (event: KeyboardEvent): void => {
-      if (!event.defaultPrevented && !isOwnKey(event)) latest.current(event);
-    };
-    window.addEventListener('keydown', listener);
-    return () => window.removeEventListener('keydown', listener);
-  }, [isOn]);
 }
 
 /** Browsers limit how often a page may change its URL. */

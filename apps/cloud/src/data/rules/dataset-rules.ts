@@ -1,3 +1,4 @@
+import { alikeLabels } from '@platform/contract/alike-labels';
 import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/dataset-rules';
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
@@ -240,6 +241,13 @@ export const tagWordAdvice = (labels: readonly string[]): string[] =>
     return problem === undefined
       ? []
       : [`"${label}" is a label, and neither chooses a split nor names a group: ${problem}.`];
+  });
+
+/** Requested labels that look alike and would be classes of their own; one sentence per group. */
+export const alikeAdvice = (labels: readonly string[]): string[] =>
+  alikeLabels(new Set(labels)).map((group) => {
+    const names = group.map((label) => JSON.stringify(label)).join(', ');
+    return `These labels look alike, and the model learns each as a class of its own: ${names}. Merge them on the page of the dataset.`;
   });
 
 /** Requested labels without an image to learn from; one sentence each. */
