@@ -21,13 +21,13 @@ const sizes: readonly Size[] = [
   { width: 360, height: 740 },
 ];
 
-/** Runs the steps at each width; no page may complain. With `t`, each width is a subtest. */
+/** Runs the steps at each width, or at the given ones; no page may complain. With `t`, each width is a subtest. */
 export async function atEachWidth(
-  { client, t }: { client: PlatformClient; t?: TestContext },
+  { client, t, widths }: { client: PlatformClient; t?: TestContext; widths?: readonly number[] },
   steps: Steps,
 ): Promise<void> {
   await using browser = await launchBrowser();
-  for (const size of sizes) {
+  for (const size of sizes.filter(({ width }) => widths?.includes(width) ?? true)) {
     const run = (): Promise<void> => atSize(browser, client, size, steps);
     await (t ? t.test(`at ${size.width} px`, run) : run());
   }

@@ -1,4 +1,4 @@
-import { Link, Outlet } from '@tanstack/react-router';
+import { Link, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { BrandMark } from './parts/brand.tsx';
 import { LostContact } from './parts/contact.tsx';
@@ -17,8 +17,15 @@ const places: readonly {
   { to: '/settings', name: 'Settings', icon: <SettingsIcon /> },
 ];
 
-/** The frame around every page. */
+/** The frame around every page; the labelling screen has the whole window. */
 export function Frame() {
+  const isFullScreen = useMatchRoute()({ to: '/datasets/$datasetId/label' }) !== false;
+  if (isFullScreen)
+    return (
+      <main id="content" tabIndex={-1}>
+        <Outlet />
+      </main>
+    );
   return (
     <div className="frame">
       <a className="skip-link" href="#content">

@@ -2,6 +2,8 @@ import { parseSort } from '@platform/contract/machine-sort';
 import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { Frame } from './frame.tsx';
 import { loadMachineTable, MachinesPage } from './pages/machines-page.tsx';
+import { labelModes } from './view/label-modes.ts';
+import type { LabelMode } from './view/label-modes.ts';
 import { NotFoundPage } from './pages/not-found-page.tsx';
 import { readLogSearch } from './view/log-search.ts';
 import { SessionGate } from './session-gate.tsx';
@@ -136,6 +138,15 @@ const image = createRoute({
   }),
   component: lazyRouteComponent(() => import('./pages/image-page.tsx'), 'ImagePage'),
 });
+const label = createRoute({
+  getParentRoute: () => root,
+  path: '/datasets/$datasetId/label',
+  validateSearch: ({ id, mode }: Record<string, unknown>): { id?: string; mode?: LabelMode } => ({
+    ...(typeof id === 'string' && id !== '' && { id }),
+    ...(labelModes.some((one) => one === mode) && { mode: mode as LabelMode }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/label-page.tsx'), 'LabelPage'),
+});
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -154,6 +165,7 @@ export const routeTree = root.addChildren([
   datasets,
   dataset,
   image,
+  label,
   registry,
   scripts,
   settings,

@@ -3,7 +3,7 @@ import { type Split, splits } from '@platform/contract/job';
 import { type Annotation, type Box, boxOrLeftOut, type Frame, frameOf } from './boxes.ts';
 import { fileFinder, type FindFile, plainPath } from './file-names.ts';
 import type { ImageHeader } from './image-header.ts';
-import { plainLabel } from './labels.ts';
+import { plainLabel } from '@platform/contract/alike-labels';
 import type { LedgerWriter } from './ledger.ts';
 import type { SortedFiles } from './image-files.ts';
 

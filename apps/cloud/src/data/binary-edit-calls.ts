@@ -2,15 +2,25 @@ import { toJson } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { isUuid } from '@platform/contract/names';
 import { PlatformError } from '@platform/contract/errors';
-import { type DataService, FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { type BoundingBox, type DataService, FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, requireMember } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
 import * as check from '../rpc/rules/field-checks.ts';
-import { existingKeys, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
+import { existingKeys, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
 import { boxOf, confidenceOf } from './rules/boxes.ts';
 import { matchingKeys } from './store/binary-data.ts';
-import { addBox, addTags, deleteData, removeBox, removeTags, updateBox } from './store/data-edits.ts';
+import {
+  addBox,
+  addTags,
+  type BoxOutcome,
+  changeLabels,
+  deleteData,
+  type ExpectedBox,
+  removeBox,
+  removeTags,
+  updateBox,
+} from './store/data-edits.ts';
 import { addMembers, type Dataset, findDataset, removeMembers } from './store/datasets.ts';
 
 /** Limit of tags in one call. */
@@ -21,9 +31,12 @@ const idsInAudit = 100;
 /** Calls that add and remove tags of images and files. */
 export const tagCalls = ({ db }: { db: Database }) =>
   ({
-    async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
-      const keys = await existingKeys(db, namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
-      await addTags(db, keys, checkedTags(tags));
+    async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags, removeLabels, expectedLabels }, context) {
+      const named = namedData(binaryDataIds, binaryIds, callerOf(context), 'change');
+      const keys = await existingKeys(db, named);
+      const expected = expectedLabels?.labels;
+      const conflict = await changeLabels(db, keys, { add: checkedTags(tags), remove: removeLabels, expected });
+      if (conflict) throw labelsChanged(named, conflict, expected ?? []);
       return {};
     },
     async addTagsToBinaryDataByFilter({ filter, tags }, context) {
@@ -83,15 +96,16 @@ export const datasetMemberCalls = ({ db }: { db: Database }) =>
 /** Calls on the bounding boxes of an image. */
 export const boxCalls = ({ db }: { db: Database }) =>
   ({
-    async addBoundingBoxToImageByID({ binaryDataId, binaryId, ...box }, context) {
+    async addBoundingBoxToImageByID({ binaryDataId, binaryId, bboxId: chosen, ...box }, context) {
       const key = namedDatum(binaryDataId, binaryId, callerOf(context));
-      const bboxId = await addBox(db, key, boxOf(box));
+      const bboxId = await addBox(db, key, boxOf(box), chosen === '' ? undefined : checkedNewId(chosen));
       if (bboxId === undefined) throw new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: key.binaryDataId });
       return { bboxId };
     },
-    async updateBoundingBox({ binaryDataId, binaryId, bboxId, ...change }, context) {
+    async updateBoundingBox({ binaryDataId, binaryId, bboxId, expected, ...change }, context) {
       const key = namedDatum(binaryDataId, binaryId, callerOf(context));
-      const isThere = await updateBox(db, key, checkedBoxId(bboxId), (box) =>
+      const which = { boxId: checkedBoxId(bboxId), expected: expectedBox(expected) };
+      const outcome = await updateBox(db, key, which, (box) =>
         boxOf({
           label: change.label ?? box.label,
           xMinNormalized: change.xMinNormalized ?? box.xMin,
@@ -102,12 +116,13 @@ export const boxCalls = ({ db }: { db: Database }) =>
             confidenceOf(change.confidence) ?? (change.clearConfidence ? undefined : (box.confidence ?? undefined)),
         }),
       );
-      if (!isThere) throw noBox(bboxId);
+      requireDone(bboxId, outcome);
       return {};
     },
-    async removeBoundingBoxFromImageByID({ binaryDataId, binaryId, bboxId }, context) {
+    async removeBoundingBoxFromImageByID({ binaryDataId, binaryId, bboxId, expected }, context) {
       const key = namedDatum(binaryDataId, binaryId, callerOf(context));
-      if (!(await removeBox(db, key, checkedBoxId(bboxId)))) throw noBox(bboxId);
+      const which = { boxId: checkedBoxId(bboxId), expected: expectedBox(expected) };
+      requireDone(bboxId, await removeBox(db, key, which));
       return {};
     },
   }) satisfies Partial<ServiceImpl<typeof DataService>>;
@@ -127,10 +142,43 @@ function checkedTags(tags: readonly string[]): string[] {
     const limit = `at most ${mostTags} in one call`;
     throw new PlatformError('INVALID_ARGUMENT', { field: 'tags', value: `${tags.length} tags`, limit });
   }
-  return tags.map((tag, index) => check.newName(`tags[${index}]`, tag));
+  return tags.map((tag, index) => check.newTag(`tags[${index}]`, tag));
 }
 
 const noBox = (boundingBoxId: string): PlatformError => new PlatformError('BOUNDING_BOX_NOT_FOUND', { boundingBoxId });
+
+const expectedBox = (sent: BoundingBox | undefined): ExpectedBox =>
+  sent && {
+    label: sent.label,
+    xMin: sent.xMinNormalized,
+    yMin: sent.yMinNormalized,
+    xMax: sent.xMaxNormalized,
+    yMax: sent.yMaxNormalized,
+  };
+
+/** @throws PlatformError BOUNDING_BOX_NOT_FOUND, BOUNDING_BOX_CHANGED */
+function requireDone(boundingBoxId: string, outcome: BoxOutcome): void {
+  if (outcome.is === 'absent') throw noBox(boundingBoxId);
+  if (outcome.is === 'changed')
+    throw new PlatformError('BOUNDING_BOX_CHANGED', { boundingBoxId, label: JSON.stringify(outcome.label) });
+}
+
+const listed = (labels: readonly string[]): string =>
+  labels.length === 0 ? 'none' : labels.map((label) => JSON.stringify(label)).join(', ');
+
+function labelsChanged(
+  named: readonly NamedDatum[],
+  { id, labels }: { id: string; labels: readonly string[] },
+  expected: readonly string[],
+): PlatformError {
+  const binaryDataId = named.find((one) => one.id === id)?.binaryDataId ?? id;
+  return new PlatformError('LABELS_CHANGED', { binaryDataId, labels: listed(labels), expected: listed(expected) });
+}
+
+function checkedNewId(id: string): string {
+  if (isUuid(id)) return id.toLowerCase();
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'bbox_id', value: id, limit: 'it must be a UUID or empty' });
+}
 
 function checkedBoxId(boxId: string): string {
   if (!isUuid(boxId)) throw noBox(boxId);

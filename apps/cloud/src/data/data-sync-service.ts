@@ -162,7 +162,10 @@ async function originOf({ db }: UploadDeps, metadata: UploadMetadata, caller: Ca
     componentName: metadata.componentName,
     methodName: metadata.methodName,
     methodParameters: parameters(metadata.methodParameters),
-    tags: metadata.tags.map((tag, index) => check.newName(`tags[${index}]`, tag)),
+    // A machine cannot correct its tags, and must not lose an image by them.
+    tags: metadata.tags.map((tag, index) =>
+      caller.kind === 'part' ? check.newName(`tags[${index}]`, tag) : check.newTag(`tags[${index}]`, tag),
+    ),
   };
   const { partId } = metadata;
   const [datasetId] = metadata.datasetIds;

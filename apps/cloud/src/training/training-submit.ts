@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { ambiguousAdvice } from '@platform/contract/dataset-rules';
 import { connectCode, errorTable, PlatformError } from '@platform/contract/errors';
 import {
   type CheckTrainingDataRequest,
@@ -17,9 +18,9 @@ import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
-import { absentAdvice, advice } from '../data/rules/dataset-rules.ts';
+import { absentAdvice, advice, alikeAdvice, tagWordAdvice } from '../data/rules/dataset-rules.ts';
 import { groupAdvice } from '../data/rules/split-checks.ts';
-import { assessDataset, countSplits, freeze, writeVersion } from '../data/store/dataset-versions.ts';
+import { assessDataset, freeze, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
 import { at, type Database, type Trx } from '../database/database.ts';
 import { frameworkName } from '../registry/model-frameworks.ts';
@@ -65,15 +66,22 @@ export async function checkTrainingData(
   const kind = builtInKind(request.modelType);
   const labels = check.labels(request.tags);
   const dataset = await ownImageDataset(deps, { orgId, datasetId });
-  const { counts, found, splits, groups, problem, notes } = await assessDataset(deps.db, { dataset, kind, labels });
-  const { train, validation, test } = countSplits(splits);
+  const assessed = await assessDataset(deps.db, { dataset, kind, labels });
+  const { counts, found, used, groups, problem, notes } = assessed;
+  const { train, validation, test } = used;
+  const leftOut = counts ? absentAdvice(kind, counts, found) : [];
+  if (counts && counts.ambiguous > 0) leftOut.push(ambiguousAdvice(counts.ambiguous));
   return {
     trainImages: train,
     validationImages: validation,
     testImages: test,
     ...groups,
     ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
-    advice: problem ? [] : [...(counts ? absentAdvice(kind, counts, found) : []), ...groupAdvice(groups), ...notes],
+    advice: [
+      ...tagWordAdvice(labels),
+      ...alikeAdvice(labels),
+      ...(problem ? [] : [...leftOut, ...groupAdvice(groups), ...notes]),
+    ],
   };
 }
 

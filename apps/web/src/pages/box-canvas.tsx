@@ -15,7 +15,11 @@ interface BoxCanvasProps {
   /** Called at the end of a move, to save it. */
   onChange: (box: Box, frame: Frame) => void;
   onRemove: (box: Box) => void;
+  /** CSS width of the image by the ratio of its sides; by default it fits a page. */
+  widthOf?: (ratio: number) => string;
 }
+
+const fitPage = (ratio: number): string => `min(100%, calc(76dvh * ${ratio.toFixed(4)}))`;
 
 /** The current action of the pointer. */
 type Drag =
@@ -75,7 +79,8 @@ function dragTo(drag: Drag, to: Point): Drag {
 }
 
 /** The image with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
-export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
+export function BoxCanvas(props: BoxCanvasProps) {
+  const { source, name, boxes, selected, onSelect, onDraw, onChange, onRemove, widthOf = fitPage } = props;
   const { area, drag, pointOf, begin, moveTo, end, cancel } = useBoxDrag({ onSelect, onDraw, onChange });
   const [ratio, setRatio] = useState<number>();
   const drawing = drag?.at === 'drawing' ? frameBetween(drag.from, drag.to) : undefined;
@@ -83,7 +88,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
     <div
       className="box-canvas"
       ref={area}
-      style={ratio === undefined ? {} : { width: `min(100%, calc(76dvh * ${ratio.toFixed(4)}))` }}
+      style={ratio === undefined ? {} : { width: widthOf(ratio) }}
       onPointerDown={(event) => begin(event, { at: 'drawing', from: pointOf(event), to: pointOf(event) })}
       onPointerMove={(event) => drag && moveTo(pointOf(event))}
       onPointerUp={end}
@@ -145,7 +150,10 @@ function CanvasBox({ box, number, dragged, isSelected, onSelect, onMove, onResiz
         onMove(event);
       }}
       onKeyDown={(event) => {
-        if (event.key === 'Delete' || event.key === 'Backspace') return edits.onRemove();
+        if (event.key === 'Delete' || event.key === 'Backspace') {
+          event.preventDefault();
+          return edits.onRemove();
+        }
         const next = nudgeFrame(frame, event.key, event.shiftKey);
         if (!next) return;
         event.preventDefault();

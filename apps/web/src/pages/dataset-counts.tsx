@@ -2,10 +2,11 @@ import { Note } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { assessReadiness } from '../view/dataset-readiness.ts';
 import { formatCount } from '../view/quantities.ts';
+import { AlikeLabels } from './alike-labels.tsx';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
 
 /** Images per label, and the remaining requirements before a training can start. */
-export function DatasetCounts({ datasetId }: { datasetId: string }) {
+export function DatasetCounts({ datasetId, onMerged }: { datasetId: string; onMerged: () => void }) {
   const { organization } = useSession();
   const { organizationId } = organization;
   const tags = useLabelCounts(organizationId, datasetId, 'tags').data;
@@ -29,6 +30,12 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
         </span>
       </summary>
       <div className="card-body">
+        <AlikeLabels
+          organizationId={organizationId}
+          datasetId={datasetId}
+          labels={[...tags.labels, ...boxes.labels]}
+          onMerged={onMerged}
+        />
         {byLabel.length > 0 && <CountTable tags={tags} boxes={boxes} labels={byLabel} />}
         {[...readiness.problems, ...readiness.advice].map((text) => (
           <Note key={text} tone={readiness.problems.includes(text) ? 'warn' : 'busy'}>

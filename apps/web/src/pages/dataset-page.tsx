@@ -49,11 +49,12 @@ export function DatasetPage() {
         isOpen={dialog?.at === 'deleting'}
         onClose={() => setDialog(undefined)}
       />
-      {dataset && <DatasetCounts datasetId={datasetId} />}
+      {dataset && <DatasetCounts datasetId={datasetId} onMerged={refresh} />}
       {selected.size > 0 && (
         <SelectionBar
           datasetId={datasetId}
           selected={selected}
+          images={images}
           labels={labels}
           onClear={() => setSelected(noImages)}
           onDone={refresh}
@@ -108,6 +109,9 @@ const DatasetActions = ({ datasetId, onOpen }: { datasetId: string; onOpen: (dia
       <PlusIcon />
       Add images
     </button>
+    <Link to="/datasets/$datasetId/label" params={{ datasetId }} className="button" preload={false}>
+      Label images
+    </Link>
     <Link to="/training/new" search={{ dataset: datasetId }} className="button button-main">
       Train a model
     </Link>

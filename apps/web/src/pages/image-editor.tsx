@@ -12,19 +12,9 @@ import { bothMoments, msOf } from '../view/times.ts';
 import { isolateText } from '../view/user-text.ts';
 import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
+import { boxesOf } from './image-boxes.ts';
 import { ImageLabels } from './image-labels.tsx';
 import { useLabelCounts } from './label-counts.ts';
-
-const boxesOf = (metadata: BinaryMetadata): Box[] =>
-  (metadata.annotations?.bboxes ?? []).map((box) => ({
-    id: box.id,
-    label: box.label,
-    xMin: box.xMinNormalized,
-    yMin: box.yMinNormalized,
-    xMax: box.xMaxNormalized,
-    yMax: box.yMaxNormalized,
-    ...(box.confidence !== undefined && { confidence: box.confidence }),
-  }));
 
 /** The initial position of a box that is added without a pointer. */
 const middle: Frame = { xMin: 0.35, yMin: 0.35, xMax: 0.65, yMax: 0.65 };

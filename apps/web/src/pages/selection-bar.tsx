@@ -1,23 +1,29 @@
 import { useMutation } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useState } from 'react';
 import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { formatCount } from '../view/quantities.ts';
 import { TextField } from '../parts/fields.tsx';
+import { SelectionKeys, useSelectionKeys } from './selection-keys.tsx';
 
 interface SelectionBarProps {
   datasetId: string;
   selected: ReadonlySet<string>;
-  /** Labels in use, offered while typing. */
+  images: readonly BinaryMetadata[] | undefined;
+  /** Labels in use, offered while typing and by their keys. */
   labels: readonly string[];
   onClear: () => void;
   /** Called after a change. */
   onDone: () => void;
 }
 
+const selectedImages = (images: SelectionBarProps['images'], selected: ReadonlySet<string>): BinaryMetadata[] =>
+  (images ?? []).filter(({ binaryDataId }) => selected.has(binaryDataId));
+
 /** Actions on the selected images. */
-export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: SelectionBarProps) {
+export function SelectionBar({ datasetId, selected, images, labels, onClear, onDone }: SelectionBarProps) {
   const [label, setLabel] = useState('');
   const [isRemoving, setRemoving] = useState(false);
   const binaryDataIds = [...selected];
@@ -27,8 +33,9 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
     onSuccess: () => (onClear(), onDone()),
   });
   const tags = [label.trim()];
+  const keys = useSelectionKeys({ datasetId, images: selectedImages(images, selected), labels, onDone });
   const isIdle = label.trim() === '' || addition.isPending || removal.isPending;
-  const error = addition.error ?? removal.error ?? leaving.error;
+  const error = keys.error ?? addition.error ?? removal.error ?? leaving.error;
   return (
     <section className="card card-body selection-bar" aria-label="Selected images">
       <form
@@ -60,7 +67,8 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
           Take out of the dataset
         </button>
       </form>
-      {error && <FailureNote error={error} />}
+      <SelectionKeys keys={keys} />
+      {error ? <FailureNote error={error} /> : null}
       <ConfirmDialog
         title={`Take ${formatCount(selected.size, 'image')} out of this dataset?`}
         text="They are not deleted, and other datasets keep them."

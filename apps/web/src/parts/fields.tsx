@@ -12,6 +12,8 @@ interface TextFieldProps {
   list?: readonly string[];
   maxLength?: number;
   isRequired?: boolean;
+  /** Has the focus as soon as it appears: the only field of a dialog. */
+  isFocused?: boolean;
 }
 export function TextField(props: TextFieldProps) {
   const {
@@ -25,6 +27,7 @@ export function TextField(props: TextFieldProps) {
     list,
     maxLength,
     isRequired = false,
+    isFocused = false,
   } = props;
   const id = useId();
   const description = problem ?? hint;
@@ -40,6 +43,7 @@ export function TextField(props: TextFieldProps) {
         placeholder={placeholder}
         maxLength={maxLength}
         required={isRequired}
+        autoFocus={isFocused}
         onChange={(event) => onChange(event.target.value)}
         aria-invalid={problem !== undefined}
         {...(description === undefined ? {} : { 'aria-describedby': `${id}-hint` })}

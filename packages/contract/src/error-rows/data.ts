@@ -45,6 +45,18 @@ export const dataErrors = {
     message: 'There is no bounding box[ {boundingBoxId}] in this image.',
     remedy: 'Check bbox_id; read the image again to see its boxes.',
   },
+  LABELS_CHANGED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The image {binaryDataId} has the labels {labels}, not {expected}: they were changed in the meantime.',
+    remedy: 'Nothing was saved. Read the image again and decide which labels are right.',
+  },
+  BOUNDING_BOX_CHANGED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The bounding box {boundingBoxId} was changed in the meantime; its label is {label}.',
+    remedy: 'Nothing was saved. Read the image again and decide which box is right.',
+  },
   INVALID_PICTURE: {
     rpc: 'invalid_argument',
     retry: 'never',

@@ -1,7 +1,9 @@
+import { alikeLabels } from '@platform/contract/alike-labels';
 import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/dataset-rules';
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
 import { type BuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
+import { tagWordProblem } from '@platform/contract/tag-words';
 import { nearestLabel } from './nearest-label.ts';
 
 /** The data about an image that the rules use. */
@@ -75,6 +77,10 @@ function labelsFor(kind: JobKind, image: Labelled): string[] {
   return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(image);
 }
 
+/** Whether a training leaves the image out: it has several of the labels of a model that gives one. */
+export const isLeftOut = (kind: JobKind, { labels }: Pick<Example, 'labels'>): boolean =>
+  modelKind(kind)?.labelsPerImage === 'one' && labels.length > 1;
+
 /** Counts images one by one, so that a dataset need not be in memory. */
 export interface Tally {
   add(image: Labelled): Example;
@@ -94,6 +100,8 @@ export interface FoundLabels {
   readonly boxed: number;
   /** Some images without any of the requested labels. */
   readonly examples: readonly string[];
+  /** Images with several of the requested labels, per label; single-label training leaves them out. */
+  readonly ambiguous: ReadonlyMap<string, number>;
 }
 
 /** Limit of distinct labels that are counted besides the requested ones. */
@@ -118,6 +126,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
   const others = new Map<string, number>();
   const unlabelled: string[] = [];
   const kinds = { labelled: 0, boxed: 0 };
+  const ambiguous = new Map<string, number>();
   return {
     add(image) {
       const all = labelsFor(kind, image);
@@ -132,8 +141,10 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
       if (labels.length === 0) seen.unlabelled++;
       else if (facts?.labelSource === 'boxes') {
         for (const { label } of image.boxes) if (wanted?.has(label)) count(label, 1);
-      } else if (facts?.labelsPerImage === 'one' && labels.length > 1) seen.ambiguous++;
-      else for (const label of labels) count(label, 1);
+      } else if (isLeftOut(kind, { labels })) {
+        seen.ambiguous++;
+        for (const label of labels) ambiguous.set(label, (ambiguous.get(label) ?? 0) + 1);
+      } else for (const label of labels) count(label, 1);
       return {
         sha256: image.sha256,
         labels: shared(labels),
@@ -146,7 +157,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
       const counts: LabelCounts = { ...seen, labels: Object.fromEntries(perLabel), absent };
       return problem(kind, counts, this.found()) ?? { ok: true, counts };
     },
-    found: () => ({ ...kinds, others, examples: unlabelled }),
+    found: () => ({ ...kinds, others, examples: unlabelled, ambiguous }),
   };
 }
 
@@ -223,10 +234,29 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
 export const advice = (kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] =>
   kind === 'custom' ? [] : [...absentAdvice(kind, counts, found), ...datasetAdvice(kind, counts)];
 
-/** Requested labels that no image carries; one sentence each. */
+/** Labels that are nearly `split:` or `group:` tags, from before such tags were refused; one sentence each. */
+export const tagWordAdvice = (labels: readonly string[]): string[] =>
+  labels.flatMap((label) => {
+    const problem = tagWordProblem(label);
+    return problem === undefined
+      ? []
+      : [`"${label}" is a label, and neither chooses a split nor names a group: ${problem}.`];
+  });
+
+/** Requested labels that look alike and would be classes of their own; one sentence per group. */
+export const alikeAdvice = (labels: readonly string[]): string[] =>
+  alikeLabels(new Set(labels)).map((group) => {
+    const names = group.map((label) => JSON.stringify(label)).join(', ');
+    return `These labels look alike, and the model learns each as a class of its own: ${names}. Merge them on the page of the dataset.`;
+  });
+
+/** Requested labels without an image to learn from; one sentence each. */
 export function absentAdvice(kind: BuiltInKind, counts: LabelCounts, found?: FoundLabels): string[] {
   const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'image';
   return counts.absent.map((label) => {
+    const leftOut = found?.ambiguous.get(label) ?? 0;
+    if (leftOut > 0)
+      return `All images with the label "${label}" (${leftOut}) carry another of these labels, too, and are left out: the model will not know it.`;
     const meant = found && nearestLabel(label, found.others.keys());
     const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
     return `No ${unit} carries the label "${label}": the model will not know it.${hint}`;

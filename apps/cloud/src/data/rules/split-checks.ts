@@ -2,7 +2,7 @@
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
 import { modelKind } from '@platform/contract/model-kinds';
-import type { Example } from './dataset-rules.ts';
+import { type Example, isLeftOut } from './dataset-rules.ts';
 import { unitsOf } from './dataset-split.ts';
 
 interface LabelSplit {
@@ -33,9 +33,8 @@ function checkedSplit(kind: JobKind, examples: readonly Example[], assigned: rea
   const byLabel = new Map<string, { images: Record<Split, number>; units: Set<string> }>();
   const byUnit = new Map<string, Set<string>>();
   const [images, labelled] = [none(), none()];
-  const isSingle = modelKind(kind)?.labelsPerImage === 'one';
   for (const [i, { labels }] of examples.entries()) {
-    if (isSingle && labels.length > 1) continue;
+    if (isLeftOut(kind, { labels })) continue;
     const [split, unit] = [assigned[i] ?? 'train', names[i] ?? ''];
     images[split]++;
     if (labels.length > 0) labelled[split]++;

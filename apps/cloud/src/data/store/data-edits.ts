@@ -5,6 +5,7 @@ import { audit } from '../../access/store/audit.ts';
 import { endUploads } from '../../blobs/store/owned-blobs.ts';
 import type { Database, Trx } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
+import { labelsOf } from '../rules/dataset-rules.ts';
 import type { Box } from '../rules/manifest.ts';
 import type { DatumKey } from './binary-data.ts';
 import { separateCaptureTagsOf } from './capture-tags.ts';
@@ -24,6 +25,79 @@ export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly 
     await lockData(trx, keys);
     await addTagsTo(trx, keys, tags);
   });
+
+/** How a call changes the labels of images: what each must have before, what it loses and what it gets. */
+export interface LabelChange {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  /** Undefined: any labels. */
+  readonly expected: readonly string[] | undefined;
+}
+
+/**
+ * Changes labels in one transaction. An image that has the resulting labels already is no conflict, so that the change
+ * can be repeated.
+ *
+ * @returns the first image whose labels are others than expected; then nothing was changed.
+ */
+export const changeLabels = (
+  db: Database,
+  keys: readonly DatumKey[],
+  { add, remove, expected }: LabelChange,
+): Promise<{ id: string; labels: string[] } | undefined> =>
+  db.transaction().execute(async (trx) => {
+    await lockData(trx, keys);
+    await separateCaptureTagsOf(trx, among(keys));
+    const conflict =
+      expected && findConflict(await lockedLabels(trx, keys), expected, labelsAfter(expected, { add, remove }));
+    if (conflict) return conflict;
+    const removed = remove.filter((label) => !add.includes(label));
+    await removeTagsFrom(trx, keys, removed);
+    await removeClassifications(trx, keys, removed);
+    await addTagsTo(trx, keys, add);
+    return undefined;
+  });
+
+interface ImageLabels {
+  readonly id: string;
+  readonly labels: string[];
+}
+
+const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((label) => b.includes(label));
+
+const labelsAfter = (before: readonly string[], { add, remove }: Pick<LabelChange, 'add' | 'remove'>): string[] => [
+  ...new Set([...before.filter((label) => !remove.includes(label)), ...add]),
+];
+
+const findConflict = (
+  images: readonly ImageLabels[],
+  expected: readonly string[],
+  result: readonly string[],
+): ImageLabels | undefined =>
+  images.find(({ labels }) => !isSameSet(labels, [...new Set(expected)]) && !isSameSet(labels, result));
+
+/** The labels of locked images: tags and classifications. */
+async function lockedLabels(trx: Trx, keys: readonly DatumKey[]): Promise<ImageLabels[]> {
+  const { rows } = await sql<{ id: string; tags: string[]; captureTags: string[] | null; predicted: string[] }>`
+    select id, tags, capture_tags, array(
+             select c.label from classification c
+              where c.org_id = binary_data.org_id and c.binary_id = binary_data.id) as predicted
+      from binary_data where ${among(keys)} order by org_id, id`.execute(trx);
+  return rows.map(({ id, tags, captureTags, predicted }) => ({
+    id,
+    labels: labelsOf({ tags, captureTags: captureTags ?? [], classifications: predicted.map((label) => ({ label })) }),
+  }));
+}
+
+/** @returns the number of removed ones. */
+async function removeClassifications(trx: Trx, keys: readonly DatumKey[], labels: readonly string[]): Promise<number> {
+  const gone = await sql`
+    delete from classification using binary_data
+     where ${among(keys)} and classification.org_id = binary_data.org_id
+       and classification.binary_id = binary_data.id and classification.label = any(${labels}::text[])`.execute(trx);
+  return Number(gone.numAffectedRows ?? 0n);
+}
 
 /** Like `addTags`, for locked data. */
 export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
@@ -73,11 +147,7 @@ export const removeTags = (
     const { rows } = await removeTagsFrom(trx, keys, tags);
     const removed = rows[0]?.removed ?? 0;
     if (!classifications) return removed;
-    const gone = await sql`
-      delete from classification using binary_data
-       where ${among(keys)} and classification.org_id = binary_data.org_id
-         and classification.binary_id = binary_data.id and classification.label = any(${tags}::text[])`.execute(trx);
-    return removed + Number(gone.numAffectedRows ?? 0n);
+    return removed + (await removeClassifications(trx, keys, tags));
   });
 
 /** The caller who deletes, and the request for the audit log. */
@@ -111,45 +181,70 @@ export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion
     return rows.reduce((sum, { count }) => sum + count, 0);
   });
 
-/** @returns ID of the box; undefined: the datum does not exist. */
-export async function addBox(db: Database, { orgId, id }: DatumKey, box: Omit<Box, 'id'>): Promise<string | undefined> {
-  const boxId = randomUUID();
+/**
+ * @param boxId - a box of the image that has this ID already stays as it is, so that the call can be repeated.
+ * @returns ID of the box; undefined: the datum does not exist, or the box belongs to another one.
+ */
+export async function addBox(
+  db: Database,
+  { orgId, id }: DatumKey,
+  box: Omit<Box, 'id'>,
+  boxId: string = randomUUID(),
+): Promise<string | undefined> {
   const { rows } = await sql`
     insert into bounding_box (org_id, id, binary_id, label, x_min, y_min, x_max, y_max, confidence)
     select org_id, ${boxId}::uuid, id, ${box.label}, ${box.xMin}::float8, ${box.yMin}::float8, ${box.xMax}::float8,
            ${box.yMax}::float8, ${box.confidence}::float8
-      from binary_data where org_id = ${orgId} and id = ${id} returning id`.execute(db);
+      from binary_data where org_id = ${orgId} and id = ${id}
+    on conflict (org_id, id) do update set binary_id = bounding_box.binary_id
+     where bounding_box.binary_id = excluded.binary_id returning id`.execute(db);
   return rows.length > 0 ? boxId : undefined;
 }
 
-/** Applies `change` to the current box. @returns false: the box does not exist. */
-export const updateBox = (
-  db: Database,
-  { orgId, id }: DatumKey,
-  boxId: string,
-  change: (box: Box) => Omit<Box, 'id'>,
-): Promise<boolean> =>
-  db.transaction().execute(async (trx) => {
-    const row = await trx
-      .selectFrom('boundingBox')
-      .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
-      .where('orgId', '=', orgId)
-      .where('binaryId', '=', id)
-      .where('id', '=', boxId)
-      .forUpdate()
-      .executeTakeFirst();
-    if (!row) return false;
-    await trx.updateTable('boundingBox').set(change(row)).where('orgId', '=', orgId).where('id', '=', boxId).execute();
-    return true;
-  });
+type BoxFacts = Omit<Box, 'id'>;
+/** Label and edges that a box must have before a change; undefined: any. */
+export type ExpectedBox = Pick<Box, 'label' | 'xMin' | 'yMin' | 'xMax' | 'yMax'> | undefined;
+/** `changed`: the box is another than expected, and stayed as it is. */
+export type BoxOutcome = { is: 'done' } | { is: 'absent' } | { is: 'changed'; label: string };
 
-/** @returns false: the box does not exist. */
-export async function removeBox(db: Database, { orgId, id }: DatumKey, boxId: string): Promise<boolean> {
-  const done = await db
-    .deleteFrom('boundingBox')
+const isSameBox = (a: NonNullable<ExpectedBox>, b: NonNullable<ExpectedBox>): boolean =>
+  a.label === b.label && a.xMin === b.xMin && a.yMin === b.yMin && a.xMax === b.xMax && a.yMax === b.yMax;
+
+const lockBox = (trx: Trx, { orgId, id }: DatumKey, boxId: string): Promise<Box | undefined> =>
+  trx
+    .selectFrom('boundingBox')
+    .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
     .where('orgId', '=', orgId)
     .where('binaryId', '=', id)
     .where('id', '=', boxId)
+    .forUpdate()
     .executeTakeFirst();
-  return done.numDeletedRows > 0n;
-}
+
+/** Applies `change` to the current box. A box that is already as it results is no conflict. */
+export const updateBox = (
+  db: Database,
+  key: DatumKey,
+  { boxId, expected }: { boxId: string; expected: ExpectedBox },
+  change: (box: Box) => BoxFacts,
+): Promise<BoxOutcome> =>
+  db.transaction().execute(async (trx): Promise<BoxOutcome> => {
+    const row = await lockBox(trx, key, boxId);
+    if (!row) return { is: 'absent' };
+    const next = change(row);
+    if (expected && !isSameBox(row, expected) && !isSameBox(row, next)) return { is: 'changed', label: row.label };
+    await trx.updateTable('boundingBox').set(next).where('orgId', '=', key.orgId).where('id', '=', boxId).execute();
+    return { is: 'done' };
+  });
+
+export const removeBox = (
+  db: Database,
+  key: DatumKey,
+  { boxId, expected }: { boxId: string; expected: ExpectedBox },
+): Promise<BoxOutcome> =>
+  db.transaction().execute(async (trx): Promise<BoxOutcome> => {
+    const row = await lockBox(trx, key, boxId);
+    if (!row) return { is: 'absent' };
+    if (expected && !isSameBox(row, expected)) return { is: 'changed', label: row.label };
+    await trx.deleteFrom('boundingBox').where('orgId', '=', key.orgId).where('id', '=', boxId).execute();
+    return { is: 'done' };
+  });

@@ -6,7 +6,7 @@ import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
-import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
+import { type Example, type FoundLabels, isLeftOut, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { countGroups, type GroupCounts, splitAdvice, splitProblem } from '../rules/split-checks.ts';
@@ -21,6 +21,7 @@ export type Frozen = {
   manifest: StoredBlob;
   counts: LabelCounts;
   found: FoundLabels;
+  /** Images that the training uses. */
   splits: Readonly<Record<Split, number>>;
   /** Labels that no test image shows, for users. */
   notes: readonly string[];
@@ -34,6 +35,8 @@ export type Assessment = {
   found: FoundLabels;
   /** In the order of the members. */
   splits: readonly Split[];
+  /** Images per split that the training uses. */
+  used: Readonly<Record<Split, number>>;
   groups: GroupCounts;
   /** Why it cannot be trained on. */
   problem: PlatformError | undefined;
@@ -67,6 +70,7 @@ async function assess(trx: Trx, { dataset, kind, labels }: TrainingData): Promis
     counts: result.ok ? result.counts : undefined,
     found: counted.found(),
     splits,
+    used: countSplits(splits.filter((_, place) => !isLeftOut(kind, examples[place] ?? { labels: [] }))),
     groups: countGroups(examples),
     problem: broken && new PlatformError(broken.code, { datasetId, ...broken.data }),
     notes: splitAdvice(kind, examples, splits),
@@ -80,7 +84,7 @@ export async function assessDataset(db: Database, of: TrainingData): Promise<Ass
   return db.transaction().execute((trx) => assess(trx, of));
 }
 
-export function countSplits(splits: readonly Split[]): Record<Split, number> {
+function countSplits(splits: readonly Split[]): Record<Split, number> {
   const counts: Record<Split, number> = { train: 0, validation: 0, test: 0 };
   for (const split of splits) counts[split]++;
   return counts;
@@ -100,11 +104,11 @@ export async function freeze(db: Database, blobs: BlobStore, of: TrainingData): 
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => {
-      const { counts, found, splits, problem, notes } = await assess(trx, of);
+      const { counts, found, splits, used, problem, notes } = await assess(trx, of);
       if (problem) throw problem;
       if (!counts) throw new Error('a dataset without a problem has no counts');
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      return { manifest, counts, found, splits: countSplits(splits), notes };
+      return { manifest, counts, found, splits: used, notes };
     });
 }
 

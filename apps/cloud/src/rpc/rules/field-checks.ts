@@ -1,3 +1,4 @@
+import { tagWordProblem } from '@platform/contract/tag-words';
 import { resultPathProblem } from '@platform/contract/result-files';
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
@@ -19,6 +20,13 @@ export function filled(field: string, value: string): string {
 export function newName(field: string, value: string, max = longestLabel): string {
   const problem = nameProblem(value, max);
   if (problem !== undefined) throw invalid(field, value === '' ? '' : JSON.stringify(value), problem);
+  return value;
+}
+
+/** Validates a new tag of an image: a valid name that is not nearly a `split:` or `group:` tag. @throws INVALID_ARGUMENT */
+export function newTag(field: string, value: string): string {
+  const problem = tagWordProblem(newName(field, value));
+  if (problem !== undefined) throw invalid(field, JSON.stringify(value), problem);
   return value;
 }
 

@@ -129,6 +129,8 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "RANGE_NOT_SATISFIABLE": ("out_of_range", "never", "Request a range inside the file, or the whole file."),
     "BINARY_DATA_NOT_FOUND": ("not_found", "never", "Check binary_data_id; data of other organizations is not visible."),
     "BOUNDING_BOX_NOT_FOUND": ("not_found", "never", "Check bbox_id; read the image again to see its boxes."),
+    "LABELS_CHANGED": ("failed_precondition", "never", "Nothing was saved. Read the image again and decide which labels are right."),
+    "BOUNDING_BOX_CHANGED": ("failed_precondition", "never", "Nothing was saved. Read the image again and decide which box is right."),
     "INVALID_PICTURE": ("invalid_argument", "never", "Send a JPEG, PNG or WebP file that an image viewer opens."),
     "INCLUDE_BINARY_TOO_LARGE": ("resource_exhausted", "never", "Request fewer items per call, or omit include_binary and download each item from its uri."),
     "FILTER_EMPTY": ("invalid_argument", "never", "Add a condition. To delete everything, set interval.start to 1970-01-01T00:00:00Z."),

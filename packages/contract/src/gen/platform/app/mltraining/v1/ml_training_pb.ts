@@ -788,7 +788,7 @@ export const CheckTrainingDataRequestSchema: GenMessage<CheckTrainingDataRequest
  */
 export type CheckTrainingDataResponse = Message<"platform.app.mltraining.v1.CheckTrainingDataResponse"> & {
   /**
-   * Images for training, validation and test.
+   * Images for training, validation and test, without those that the training leaves out.
    *
    * @generated from field: uint32 train_images = 1;
    */

@@ -1046,6 +1046,8 @@ class AddTagsToBinaryDataByIDsRequest(_message.Message):
     TAGS_FIELD_NUMBER: _builtins.int
     BINARY_IDS_FIELD_NUMBER: _builtins.int
     BINARY_DATA_IDS_FIELD_NUMBER: _builtins.int
+    REMOVE_LABELS_FIELD_NUMBER: _builtins.int
+    EXPECTED_LABELS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -1053,20 +1055,52 @@ class AddTagsToBinaryDataByIDsRequest(_message.Message):
     def binary_ids(self) -> _containers.RepeatedCompositeFieldContainer[Global___BinaryID]: ...
     @_builtins.property
     def binary_data_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def remove_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Addition: these go in the same transaction, as tags and as classifications."""
+
+    @_builtins.property
+    def expected_labels(self) -> Global___LabelSet:
+        """Addition: nothing changes, with LABELS_CHANGED, unless each image has exactly these labels or already the resulting ones."""
+
     def __init__(
         self,
         *,
         tags: _abc.Iterable[_builtins.str] | None = ...,
         binary_ids: _abc.Iterable[Global___BinaryID] | None = ...,
         binary_data_ids: _abc.Iterable[_builtins.str] | None = ...,
+        remove_labels: _abc.Iterable[_builtins.str] | None = ...,
+        expected_labels: Global___LabelSet | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expected_labels", b"expected_labels"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_ids", b"binary_data_ids", "binary_ids", b"binary_ids", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_ids", b"binary_data_ids", "binary_ids", b"binary_ids", "expected_labels", b"expected_labels", "remove_labels", b"remove_labels", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AddTagsToBinaryDataByIDsRequest: _TypeAlias = AddTagsToBinaryDataByIDsRequest  # noqa: Y015
+
+@_typing.final
+class LabelSet(_message.Message):
+    """Addition: labels of an image, tags and classifications, in any order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        labels: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelSet: _TypeAlias = LabelSet  # noqa: Y015
 
 @_typing.final
 class AddTagsToBinaryDataByIDsResponse(_message.Message):
@@ -1285,6 +1319,7 @@ class AddBoundingBoxToImageByIDRequest(_message.Message):
     BINARY_ID_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
+    BBOX_ID_FIELD_NUMBER: _builtins.int
     label: _builtins.str
     x_min_normalized: _builtins.float
     y_min_normalized: _builtins.float
@@ -1292,6 +1327,8 @@ class AddBoundingBoxToImageByIDRequest(_message.Message):
     y_max_normalized: _builtins.float
     binary_data_id: _builtins.str
     confidence: _builtins.float
+    bbox_id: _builtins.str
+    """Addition: a UUID that the caller chose, so that a repeated call adds one box; empty: the server chooses."""
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def binary_id(self) -> Global___BinaryID: ...
@@ -1306,10 +1343,11 @@ class AddBoundingBoxToImageByIDRequest(_message.Message):
         binary_id: Global___BinaryID | None = ...,
         binary_data_id: _builtins.str = ...,
         confidence: _builtins.float | None = ...,
+        bbox_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "binary_id", b"binary_id", "confidence", b"confidence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
@@ -1343,21 +1381,27 @@ class RemoveBoundingBoxFromImageByIDRequest(_message.Message):
     BBOX_ID_FIELD_NUMBER: _builtins.int
     BINARY_ID_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
     bbox_id: _builtins.str
     binary_data_id: _builtins.str
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def binary_id(self) -> Global___BinaryID: ...
+    @_builtins.property
+    def expected(self) -> Global___BoundingBox:
+        """Addition: nothing changes, with BOUNDING_BOX_CHANGED, unless the box has this label and these edges."""
+
     def __init__(
         self,
         *,
         bbox_id: _builtins.str = ...,
         binary_id: Global___BinaryID | None = ...,
         binary_data_id: _builtins.str = ...,
+        expected: Global___BoundingBox | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["binary_id", b"binary_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["binary_id", b"binary_id", "expected", b"expected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "expected", b"expected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1392,6 +1436,7 @@ class UpdateBoundingBoxRequest(_message.Message):
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
     CLEAR_CONFIDENCE_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
     bbox_id: _builtins.str
     label: _builtins.str
     x_min_normalized: _builtins.float
@@ -1405,6 +1450,12 @@ class UpdateBoundingBoxRequest(_message.Message):
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def binary_id(self) -> Global___BinaryID: ...
+    @_builtins.property
+    def expected(self) -> Global___BoundingBox:
+        """Addition: nothing changes, with BOUNDING_BOX_CHANGED, unless the box has this label and these edges, or already those
+        that result.
+        """
+
     def __init__(
         self,
         *,
@@ -1418,10 +1469,11 @@ class UpdateBoundingBoxRequest(_message.Message):
         binary_data_id: _builtins.str = ...,
         confidence: _builtins.float | None = ...,
         clear_confidence: _builtins.bool = ...,
+        expected: Global___BoundingBox | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "binary_id", b"binary_id", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "binary_id", b"binary_id", "confidence", b"confidence", "expected", b"expected", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "clear_confidence", b"clear_confidence", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "clear_confidence", b"clear_confidence", "confidence", b"confidence", "expected", b"expected", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015

@@ -851,7 +851,7 @@ class CheckTrainingDataResponse(_message.Message):
     PROBLEM_FIELD_NUMBER: _builtins.int
     ADVICE_FIELD_NUMBER: _builtins.int
     train_images: _builtins.int
-    """Images for training, validation and test."""
+    """Images for training, validation and test, without those that the training leaves out."""
     validation_images: _builtins.int
     test_images: _builtins.int
     groups: _builtins.int

@@ -1,0 +1,150 @@
+import type { Transport } from '@connectrpc/connect';
+import { callUnaryMethod } from '@connectrpc/connect-query';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { Cell, type Clock } from '@platform/kit';
+import type { Box } from '../view/boxes.ts';
+import { failureOf, hasServerAnswer } from '../view/failures.ts';
+import type { LabelEdit } from '../view/label-edits.ts';
+import { addSaves, decideConflict, emptyQueue, nextSave, settleSave } from '../view/label-saves.ts';
+import type { SaveOutcome, SaveQueue } from '../view/label-saves.ts';
+import type { KeptEdits } from './kept-edits.ts';
+
+const retryMs = 3_000;
+
+export interface LabelSaver {
+  readonly queue: Cell<SaveQueue>;
+  /** The last refusal that stopped the queue. */
+  readonly error: Cell<unknown>;
+  add(edits: readonly LabelEdit[]): void;
+  /** What the user decided about an image whose edits the server refused. */
+  decide(image: string, edits: readonly LabelEdit[]): void;
+  /** Tries again at once. */
+  retry(): void;
+  /** Retries while a page shows it. @returns ends that: saves what can be saved; what cannot stays in the browser */
+  follow(): () => void;
+}
+
+interface SaverParts {
+  transport: Transport;
+  clock: Clock;
+  kept: KeptEdits;
+  /** Called after the last waiting edit was saved. */
+  onSaved: () => void;
+}
+
+/** Saves edits in the background in their order, and keeps them in the browser until the server has them. */
+export function labelSaver({ transport, clock, kept, onSaved }: SaverParts): LabelSaver {
+  const queue = new Cell(addSaves(emptyQueue, kept.adopt()));
+  const error = new Cell<unknown>(undefined);
+  let [isRunning, isLeft] = [false, true];
+  let waking = new AbortController();
+  const update = (change: (now: SaveQueue) => SaveQueue): void => {
+    queue.update(change);
+    kept.keep(queue.get().waiting.map(({ edit }) => edit));
+  };
+  const saveOne = async (): Promise<boolean> => {
+    const save = nextSave(queue.get());
+    if (!save) return false;
+    const { outcome, cause } = await saveEdit(transport, save.edit);
+    error.set(cause);
+    update((now) => settleSave(now, save, outcome));
+    if (outcome === 'refused') return false;
+    if (outcome !== 'unreachable') return true;
+    if (isLeft) return false;
+    waking = new AbortController();
+    await clock.sleep(retryMs, waking.signal);
+    return true;
+  };
+  const run = async (): Promise<void> => {
+    if (isRunning) return;
+    isRunning = true;
+    while (await saveOne());
+    isRunning = false;
+    if (queue.get().waiting.length === 0) onSaved();
+  };
+  const retry = (): void => {
+    waking.abort();
+    void run();
+  };
+  return {
+    queue,
+    error,
+    add: (edits) => {
+      if (edits.length === 0) return;
+      update((now) => addSaves(now, edits));
+      void run();
+    },
+    decide: (image, edits) => {
+      update((now) => decideConflict(now, image, edits));
+      void run();
+    },
+    retry,
+    follow: () => {
+      isLeft = false;
+      retry();
+      return () => {
+        isLeft = true;
+        waking.abort();
+      };
+    },
+  };
+}
+
+const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
+  label,
+  ...(confidence !== undefined && { confidence }),
+  xMinNormalized: xMin,
+  yMinNormalized: yMin,
+  xMaxNormalized: xMax,
+  yMaxNormalized: yMax,
+});
+
+async function saveEdit(transport: Transport, edit: LabelEdit): Promise<{ outcome: SaveOutcome; cause: unknown }> {
+  try {
+    await (edit.do === 'labels' ? saveLabels(transport, edit) : saveBox(transport, edit));
+    return { outcome: 'saved', cause: undefined };
+  } catch (cause) {
+    return { outcome: outcomeOf(edit, cause), cause };
+  }
+}
+
+/** Each save names what was there before, so that the server refuses to overwrite what somebody else changed. */
+const saveLabels = (transport: Transport, { image, before, after }: Extract<LabelEdit, { do: 'labels' }>) =>
+  callUnaryMethod(transport, DataService.method.addTagsToBinaryDataByIDs, {
+    binaryDataIds: [image],
+    tags: after.filter((label) => !before.includes(label)),
+    removeLabels: before.filter((label) => !after.includes(label)),
+    expectedLabels: { labels: [...before] },
+  });
+
+function saveBox(transport: Transport, { image: binaryDataId, edit }: Extract<LabelEdit, { do: 'box' }>) {
+  const { addBoundingBoxToImageByID, removeBoundingBoxFromImageByID, updateBoundingBox } = DataService.method;
+  if (edit.do === 'add') {
+    const request = { binaryDataId, bboxId: edit.box.id, ...wire(edit.box) };
+    return callUnaryMethod(transport, addBoundingBoxToImageByID, request);
+  }
+  if (edit.do === 'remove') {
+    const request = { binaryDataId, bboxId: edit.box.id, expected: wire(edit.box) };
+    return callUnaryMethod(transport, removeBoundingBoxFromImageByID, request);
+  }
+  const clearConfidence = edit.after.confidence === undefined;
+  const expected = wire(edit.before);
+  const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence, expected };
+  return callUnaryMethod(transport, updateBoundingBox, request);
+}
+
+function outcomeOf(edit: LabelEdit, cause: unknown): SaveOutcome {
+  if (!hasServerAnswer(cause)) return 'unreachable';
+  switch (failureOf(cause).code) {
+    case 'LABELS_CHANGED':
+    case 'BOUNDING_BOX_CHANGED':
+      return 'changed';
+    case 'BOUNDING_BOX_NOT_FOUND':
+      // The answer to the first try may have been lost.
+      return edit.do === 'box' && edit.edit.do === 'remove' ? 'saved' : 'changed';
+    case 'BINARY_DATA_NOT_FOUND':
+      return 'gone';
+    default:
+      return 'refused';
+  }
+}
