@@ -65,7 +65,8 @@ export async function checkTrainingData(
   const kind = builtInKind(request.modelType);
   const labels = check.labels(request.tags);
   const dataset = await ownImageDataset(deps, { orgId, datasetId });
-  const { counts, found, splits, groups, problem, notes } = await assessDataset(deps.db, { dataset, kind, labels });
+  const assessed = await assessDataset(deps.db, { dataset, kind, labels });
+  const { counts, found, splits, groups, problem, files, notes } = assessed;
   const { train, validation, test } = countSplits(splits);
   return {
     trainImages: train,
@@ -73,7 +74,9 @@ export async function checkTrainingData(
     testImages: test,
     ...groups,
     ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
-    advice: problem ? [] : [...(counts ? absentAdvice(kind, counts, found) : []), ...groupAdvice(groups), ...notes],
+    advice: problem
+      ? [...files]
+      : [...files, ...(counts ? absentAdvice(kind, counts, found) : []), ...groupAdvice(groups), ...notes],
   };
 }
 

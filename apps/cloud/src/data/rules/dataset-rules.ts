@@ -14,6 +14,13 @@ export interface Labelled {
   readonly captureTags: readonly string[];
   readonly classifications: readonly { readonly label: string }[];
   readonly boxes: readonly { readonly label: string }[];
+  readonly fileName?: string;
+  /** As sent with the file. */
+  readonly mimeType?: string;
+  /** Why it cannot be used as an image. Null: it can, or was not measured yet. */
+  readonly imageProblem?: string | null;
+  /** Set if the image has 16 bits per channel. */
+  readonly imageUsedBits?: number | null;
 }
 
 export type TallyResult =
