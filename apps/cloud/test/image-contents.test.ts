@@ -84,7 +84,7 @@ describe('images are what they say', () => {
     ['empty', /is empty/],
   ];
   for (const [name, says] of bad)
-    test(`a user uploads ${name}: refused with what to do, and no row is left`, async () => {
+    test(`a user uploads ${name}, refused with what to do, and no row is left`, async () => {
       const datasetId = await dataset(server, `bad ${name}`);
       await assert.rejects(put(name, datasetId), (error: ConnectError) => {
         assert.equal(errorCodeOf(error), 'IMAGE_NOT_USABLE');

@@ -23,7 +23,8 @@ export async function measure({ db, blobs, decoders }: MeasureDeps, blob: Stored
 
 async function headerOf(path: string, sizeBytes: number): ReturnType<typeof readImageHeader> {
   await using file = await open(path);
-  return readImageHeader(sizeBytes, async (bytes) => {
+  // Awaited here: the file closes at the end of this function.
+  return await readImageHeader(sizeBytes, async (bytes) => {
     const start = new Uint8Array(bytes);
     const { bytesRead } = await file.read(start, 0, bytes, 0);
     return start.subarray(0, bytesRead);
