@@ -31,7 +31,16 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit'],
   'apps/agent/src/os/posix': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
-  'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
+  // Server, page and command line tell images by the same first bytes.
+  'apps/cloud/src': [
+    '@platform/contract',
+    '@platform/dataset-files/image-header',
+    '@platform/kit',
+    '@platform/releases',
+    '@platform/sandbox',
+    'node:',
+    '*',
+  ],
   ...cloudRules,
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', '@platform/sandbox/model-archive', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],

@@ -10,6 +10,7 @@ import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/ap
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { smallPng } from '@platform/kit/testing';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { postmasterOf } from './end-state.ts';
 import { ServerLab } from './server-lab.ts';
@@ -164,11 +165,11 @@ export class JobLab extends ServerLab {
           metadata: {
             partId,
             type: DataType.BINARY_SENSOR,
-            fileExtension: '.jpg',
+            fileExtension: '.png',
             tags: [n % 2 ? 'a' : 'b'],
             datasetIds: [id],
           },
-          sensorContents: [{ data: { case: 'binary', value: Buffer.from(`image ${n} of ${name}`) } }],
+          sensorContents: [{ data: { case: 'binary', value: smallPng(`image ${n} of ${name}`) } }],
         }),
       ),
     );

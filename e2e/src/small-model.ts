@@ -1,4 +1,5 @@
 import { ModelType, type PlatformClient } from '@platform/client';
+import { smallPng } from '@platform/kit/testing';
 import type { CloudReady } from './cloud-process.ts';
 import { wireRunner } from './wire-callers.ts';
 
@@ -7,9 +8,9 @@ export async function makeModel(client: PlatformClient, ready: CloudReady): Prom
   const datasetId = await client.datasetClient.createDataset('boxes', ready.org_id);
   const boxes = [{ label: 'corn', xMin: 0.1, yMin: 0.1, xMax: 0.9, yMax: 0.9 }];
   const images = Array.from({ length: 16 }, (_, n) => ({
-    bytes: Buffer.from(`image ${n}`),
-    fileName: `image-${n}.jpg`,
-    fileExtension: 'jpg',
+    bytes: smallPng(`image ${n}`),
+    fileName: `image-${n}.png`,
+    fileExtension: 'png',
     boxes,
   }));
   await client.dataClient.uploadImages(images, { partId: '', datasetIds: [datasetId] });

@@ -1,7 +1,8 @@
 import type { PlatformClient } from '@platform/client';
+import { smallPng } from '@platform/kit/testing';
 
 /**
- * Creates a dataset of files that the server accepts as images, and no trainer can read.
+ * Creates a dataset of small images of noise.
  *
  * @param counts - number of images per list of tags, such as { 'cup+group:1': 4, cup: 1 }.
  * @returns its ID.
@@ -16,9 +17,9 @@ export async function createTaggedDataset(
   const uploads = Object.entries(counts).flatMap(([tags, count]) =>
     Array.from({ length: count }, (_, n) => ({
       // Each dataset has its own files: tags belong to the image.
-      bytes: Buffer.from(`${name} ${tags} ${n}`),
-      fileName: `${n}.jpg`,
-      fileExtension: 'jpg',
+      bytes: smallPng(`${name} ${tags} ${n}`),
+      fileName: `${n}.png`,
+      fileExtension: 'png',
       tags: tags.split('+'),
     })),
   );

@@ -206,7 +206,7 @@ test('an import accounts for everything before it stores anything, and its exit 
   const broken = Buffer.from('00000018667479706865696300000000', 'hex');
   const { dataset_id } = JSON.parse(done.stdout) as { dataset_id: string };
   await clientOf(cloud.ready).dataClient.uploadImages(
-    [{ bytes: broken, fileName: 'photo.jpg', fileExtension: 'jpg' }],
+    [{ bytes: broken, fileName: 'photo.jpg', fileExtension: 'jpg', storeAnyFile: true }],
     {
       partId: '',
       datasetIds: [dataset_id],

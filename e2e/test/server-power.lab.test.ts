@@ -49,7 +49,10 @@ async function use({ ready }: CloudProcess, cut: number, confirmed: Confirmed): 
   });
   const images = repeat(async () => {
     const bytes = randomBytes(20_000 + randomInt(200_000));
-    await client.dataClient.uploadImage({ bytes, fileName: 'a.jpg', fileExtension: 'jpg' }, { partId: partOf });
+    await client.dataClient.uploadImage(
+      { bytes, fileName: 'a.bin', fileExtension: 'bin', storeAnyFile: true },
+      { partId: partOf },
+    );
     confirmed.images.add(createHash('sha256').update(bytes).digest('hex'));
   });
   const lines = repeat(async (n) => {

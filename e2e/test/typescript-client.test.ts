@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createPlatformClient, ModelType, PlatformApiError, TrainingStatus } from '@platform/client';
+import { smallPng } from '@platform/kit/testing';
 import tar from 'tar-stream';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 
@@ -52,7 +53,7 @@ test('the TypeScript client: images, boxes, scripts, jobs with resources, follow
   const datasetId = await datasets.createDataset('things', orgId);
   const box = { label: 'cup', xMin: 0.1, yMin: 0.1, xMax: 0.6, yMax: 0.7 };
   const ids = await data.uploadImages(
-    Array.from({ length: 15 }, () => ({ bytes: randomBytes(100), fileExtension: 'jpg', boxes: [box] })),
+    Array.from({ length: 15 }, (_, n) => ({ bytes: smallPng(`thing ${n}`), fileExtension: 'png', boxes: [box] })),
     { partId: part.id, datasetIds: [datasetId] },
   );
   const [first = ''] = ids;

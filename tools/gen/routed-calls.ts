@@ -26,6 +26,7 @@ export function routedCalls(): Set<string> {
     logs: nothing,
     budgets: nothing,
     usage: nothing,
+    images: nothing,
     waiting: nothing,
     addresses: nothing,
     authority: nothing,

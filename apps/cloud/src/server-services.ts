@@ -21,6 +21,7 @@ import { readPartSources } from './device-api/store/part-sources.ts';
 import type { HealthDeps } from './health/installation-service.ts';
 import { readiness } from './health/readiness.ts';
 import type { HttpDeps } from './http-routes.ts';
+import { startImages } from './images/images.ts';
 import { logWriter } from './logs/log-writer.ts';
 import { UnknownCodes } from './fleet/unknown-codes.ts';
 import { partRuns } from './machines/part-runs.ts';
@@ -74,6 +75,8 @@ export function startServices(
   ]);
   stopping.defer(() => work);
   const health = measuredHealth(options, of, { clock, log }, stopping);
+  const images = startImages({ ...data, db, clock, log: log.child('images') }, stop);
+  stopping.defer(() => images.done);
   const failed = failedSignIns({ db, clock, log }, stop);
   stopping.defer(() => failed.done);
   const signIn = authentication(
@@ -86,6 +89,7 @@ export function startServices(
     ...machines,
     authenticator: signIn.authenticator,
     failedSignIns: failed,
+    images,
     clock,
     steady,
     log,

@@ -124,7 +124,7 @@ async function store() {
     const captured = { componentType: '', componentName: '', methodName: '', methodParameters: null, tags: [] };
     const file = { fileName: '', fileExt: '', mimeType: '', timeRequestedUs: 0, timeReceivedUs: 0 };
     const annotated = { boxes: [], classifications: [], captureTags: [] };
-    const more = { datasetIds: [], ...annotated, isMerged: true, repeats: undefined };
+    const more = { datasetIds: [], ...annotated, isMerged: true, isImagesOnly: false, repeats: undefined };
     const stored = await through.put(whole(bytes));
     return writeUpload(db, { ...origin, ...captured, ...file, ...more }, stored);
   };

@@ -68,6 +68,7 @@ export function heldCalls(): HeldCalls {
         put: (...args) => held(() => blobs.put(...args)),
         head: (...args) => held(() => blobs.head(...args)),
         get: (...args) => held(() => blobs.get(...args)),
+        pathOf: (sha256) => blobs.pathOf(sha256),
         touch: (...args) => held(() => blobs.touch(...args)),
         list: (...args) => held(() => blobs.list(...args)),
         deleteStoredBefore: (...args) => held(() => blobs.deleteStoredBefore(...args)),

@@ -11,6 +11,7 @@ import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/ap
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { smallPng } from '@platform/kit/testing';
 import type { Role } from '../src/access/rules/permissions.ts';
 import type { Database } from '../src/database/database.ts';
 import { insertKey } from '../src/access/store/keys.ts';
@@ -18,6 +19,9 @@ import { insertMachine } from '../src/machines/store/machines.ts';
 import { insertLocation } from '../src/access/store/organizations.ts';
 import { callAs, mark, requestFor, services, type Victim } from './every-call.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
+
+/** An image that the server can decode, with a text that must not leak. */
+const marked = (text: string): Buffer => Buffer.concat([smallPng(text), Buffer.from(text)]);
 
 async function makeVictim(on: TestServer): Promise<Victim> {
   const { orgId, server, db } = on;
@@ -39,11 +43,11 @@ async function makeVictim(on: TestServer): Promise<Victim> {
         partId,
         type: 1,
         componentName: mark,
-        fileExtension: '.jpg',
+        fileExtension: '.png',
         tags: [n % 2 === 0 ? 'a' : 'b'],
         datasetIds: [datasetId],
       },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`${mark} image ${n}`) }, metadata: {} }],
+      sensorContents: [{ data: { case: 'binary', value: marked(`${mark} image ${n}`) }, metadata: {} }],
     });
     dataIds.push(binaryDataId);
   }

@@ -38,6 +38,7 @@ export async function datasetOf(server: TrainingServer, counts: Record<string, n
           classifications: [],
           captureTags: [],
           isMerged: false,
+          isImagesOnly: false,
           repeats: undefined,
         },
         { sha256, sizeBytes: Number(sizeBytes) },

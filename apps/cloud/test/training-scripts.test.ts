@@ -17,6 +17,7 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { type Job, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
 import { attemptCalls, scriptCalls } from '../src/access/rules/scopes.ts';
+import { smallPng } from '@platform/kit/testing';
 import { insertKey } from '../src/access/store/keys.ts';
 import { callAs, requestFor, services } from './every-call.ts';
 import { failure } from './failure.ts';
@@ -44,8 +45,8 @@ async function uploadImages(on: TestServer): Promise<{ datasetId: string; partId
   const dataIds: string[] = [];
   for (const tag of ['cup', 'pen', '']) {
     const { binaryDataId } = await uploads.dataCaptureUpload({
-      metadata: { partId, type: 1, fileExtension: '.jpg', tags: tag ? [tag] : [], datasetIds: [datasetId] },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`image ${tag}`) }, metadata: {} }],
+      metadata: { partId, type: 1, fileExtension: '.png', tags: tag ? [tag] : [], datasetIds: [datasetId] },
+      sensorContents: [{ data: { case: 'binary', value: smallPng(`image ${tag}`) }, metadata: {} }],
     });
     dataIds.push(binaryDataId);
   }

@@ -10,8 +10,12 @@ import { tempFolder } from '@platform/kit/testing';
 import type { Authenticator } from '../src/access/authenticate.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { organizationUsage } from '../src/blobs/organization-usage.ts';
-import type { BlobStore } from '../src/blobs/blob-store.ts';
+import type { BlobStore, StoredBlob } from '../src/blobs/blob-store.ts';
+import type { Images } from '../src/images/images.ts';
 import { dataDownloads } from '../src/data/data-downloads.ts';
+import { openDecoders } from '../src/images/decoders.ts';
+import { measure } from '../src/images/measure.ts';
+import { openThumbnails } from '../src/images/thumbnails.ts';
 import { httpListener } from '../src/wire/exchange.ts';
 import { packageDownloads, packageUploads } from '../src/registry/package-files.ts';
 import type { RpcDeps } from '../src/rpc-routes.ts';
@@ -106,10 +110,17 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     },
   };
   const port = { url: '' };
+  const decoders = openDecoders({ clock: systemClock, processes: 1 });
+  const copies = await tempFolder();
+  const thumbnails = await openThumbnails({ folder: copies.path, blobs, decoders, log: testLog }, 2 ** 20);
   const known = addresses({ publicUrl: () => undefined, insideUrl: () => undefined });
   const deps = {
     db,
     blobs,
+    images: {
+      measure: (blob: StoredBlob) => measure({ db, blobs, decoders }, blob),
+      thumbnail: thumbnails.read,
+    } satisfies Images,
     notifications,
     clock,
     steady: steadyTime(clock),
@@ -119,7 +130,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     authenticator,
     addresses: known,
     secrets: { signingKey: Buffer.from('only for tests') },
-  } as unknown as RpcDeps;
+  } as unknown as RpcDeps & { images: Images };
   const pages = httpListener([packageDownloads(deps), packageUploads(deps), dataDownloads(deps)], {
     authenticator,
     log: testLog,
@@ -180,7 +191,9 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
       await open.close(500);
       await notifications.close();
       await database.close();
+      decoders.close();
       await folder[Symbol.asyncDispose]();
+      await copies[Symbol.asyncDispose]();
     },
   };
 }

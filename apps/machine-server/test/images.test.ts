@@ -125,3 +125,15 @@ test('a file that is not an image is refused with its name and a reason', async 
     );
   }
 });
+
+test('an image that uses 12 of its 16 bits is as bright as with 8', async () => {
+  const [width, height] = [40, 30];
+  const bytes = Uint8Array.from({ length: width * height * 4 }, (_, at) => (at % 4 === 3 ? 255 : (at * 7) % 256));
+  const ofCamera = Uint16Array.from(bytes, (value, at) => (at % 4 === 3 ? 65_535 : value << 4));
+  const png = await sharp(ofCamera, { raw: { width, height, channels: 4 } })
+    .toColourspace('rgb16')
+    .png()
+    .toBuffer();
+  const wanted = bytes.filter((_, at) => at % 4 !== 3);
+  assert.ok(difference(decodeImage(png, 'of a camera').rgb, wanted).most <= 1);
+});

@@ -33,6 +33,11 @@ export interface ImageUpload {
   readonly takenAt?: number;
   /** Idempotency key: the server stores repeated uploads with the same ID once. Default: a new ID. */
   readonly uploadId?: string;
+  /**
+   * Store other files, too; no training uses them. Default: the server refuses all but JPEG, PNG and WebP images of
+   * at most 100 megapixels (IMAGE_NOT_USABLE).
+   */
+  readonly storeAnyFile?: boolean;
 }
 
 export interface UploadOptions {
@@ -48,6 +53,11 @@ export interface UploadManyOptions extends UploadOptions {
   readonly concurrency?: number;
   /** Called after each image with the number of finished images. */
   readonly onProgress?: (done: number) => void;
+  /**
+   * Called for an image that the server refuses, because it cannot be used; the others go on, and its ID is
+   * empty. Default: such an image ends the upload.
+   */
+  readonly onRefused?: (image: ImageUpload, error: PlatformApiError) => void;
   /** Maximum attempts per image while the server is unreachable or busy. Default: 6. */
   readonly attempts?: number;
 }
@@ -96,6 +106,7 @@ export class DataClient {
         tags: [...(image.tags ?? [])],
         datasetIds: [...(options.datasetIds ?? [])],
         uploadId: image.uploadId ?? (await webCrypto()).randomUUID(),
+        imagesOnly: !(image.storeAnyFile ?? false),
       },
       sensorContents: [
         {
@@ -113,7 +124,7 @@ export class DataClient {
 
   /**
    * Uploads many images concurrently and retries calls after transient failures.
-   * The first permanent failure ends the upload; images uploaded before it remain.
+   * The first permanent failure ends the upload, except for what `onRefused` takes; images uploaded before it remain.
    *
    * @returns the binary data IDs in the order of the images.
    */
@@ -140,7 +151,7 @@ export class DataClient {
         signal.throwIfAborted();
         const next = await take();
         if (!next) return;
-        ids[next.index] = await this.#uploadPatiently(next.image, { ...options, signal }, options.attempts ?? 6);
+        ids[next.index] = await this.#uploadOrRefuse(next.image, { ...options, signal });
         options.onProgress?.(++done);
       }
     };
@@ -167,6 +178,17 @@ export class DataClient {
   /** @deprecated Use uploadImages. */
   async uploadPictures(...given: Parameters<DataClient['uploadImages']>): Promise<string[]> {
     return this.uploadImages(...given);
+  }
+
+  async #uploadOrRefuse(image: ImageUpload, options: UploadManyOptions): Promise<string> {
+    try {
+      return await this.#uploadPatiently(image, options, options.attempts ?? 6);
+    } catch (error) {
+      const isRefused = error instanceof PlatformApiError && error.code === 'IMAGE_NOT_USABLE';
+      if (!isRefused || !options.onRefused) throw error;
+      options.onRefused(image, error);
+      return '';
+    }
   }
 
   async #uploadPatiently(image: ImageUpload, options: UploadOptions, attempts: number): Promise<string> {

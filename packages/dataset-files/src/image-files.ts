@@ -1,5 +1,5 @@
 import { extensionOf } from './file-names.ts';
-import { type ImageHeader, imageHeader, isImageStart } from './image-header.ts';
+import { type ImageHeader, isImageStart, readImageHeader } from './image-header.ts';
 import type { LedgerWriter } from './ledger.ts';
 import type { Source, SourceFile } from './source.ts';
 
@@ -77,20 +77,12 @@ async function inLanes(files: readonly SourceFile[], take: (file: SourceFile) =>
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-/** Enough for most headers; an EXIF block with a preview needs more. */
-const startBytes = [4096, 131_072, 4_194_304];
-
 async function headerOf(
   source: Source,
   { path, sizeBytes, isLink }: SourceFile,
 ): Promise<{ readonly header: ImageHeader } | { readonly problem: string }> {
   if (isLink) return { problem: 'is a link' };
-  if (sizeBytes === 0) return { problem: 'is empty' };
-  for (const bytes of [...startBytes, sizeBytes]) {
-    const start = await source.readStart(path, Math.min(bytes, sizeBytes));
-    if (sizeBytes > mostImageBytes && isImageStart(start)) return { problem: 'is larger than 60 MB' };
-    const found = imageHeader(start, start.length >= sizeBytes);
-    if (!('wanted' in found)) return found;
-  }
-  return { problem: 'is a broken image: its header ends too early' };
+  if (sizeBytes > mostImageBytes && isImageStart(await source.readStart(path, 64)))
+    return { problem: 'is larger than 60 MB' };
+  return readImageHeader(sizeBytes, (bytes) => source.readStart(path, bytes));
 }

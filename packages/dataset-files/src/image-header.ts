@@ -1,4 +1,5 @@
 /** What the first bytes of a file say: its type, and size and orientation of an image. */
+import { mostImagePixels } from '@platform/contract/image-limits';
 
 export type ImageType = 'jpg' | 'png' | 'webp';
 export interface ImageHeader {
@@ -10,11 +11,14 @@ export interface ImageHeader {
   readonly orientation: number;
   readonly upright: { readonly width: number; readonly height: number };
 }
+/** Why a file cannot be used as an image. */
+export interface NoImage {
+  /** Continues the name of the file: what it is, and what to do. */
+  readonly problem: string;
+  readonly kind: 'broken' | 'too_large' | 'other';
+}
 /** `wanted`: more of the file is needed. */
-export type HeaderResult = { readonly header: ImageHeader } | { readonly problem: string } | { readonly wanted: true };
-
-/** Larger images are not decoded: a small file may claim any size. */
-const mostPixels = 100e6;
+export type HeaderResult = { readonly header: ImageHeader } | NoImage | { readonly wanted: true };
 
 const ascii = (bytes: Uint8Array, from: number, length: number): string =>
   String.fromCharCode(...bytes.subarray(from, from + length));
@@ -41,6 +45,23 @@ const isJpeg = (b: Uint8Array): boolean => b[0] === 0xff && b[1] === 0xd8 && b[2
 const isPng = (b: Uint8Array): boolean => ascii(b, 0, 8) === '\x89PNG\r\n\x1a\n';
 const isWebp = (b: Uint8Array): boolean => ascii(b, 0, 4) === 'RIFF' && ascii(b, 8, 4) === 'WEBP';
 
+/** The first is enough for most headers. An EXIF block with a preview needs more, and WebP has it at its end. */
+const startBytes = [4096, 131_072, 4_194_304, 60_000_000];
+
+/** Reads as much of a file as its header needs. @param readStart - its first bytes, that many if it has them. */
+export async function readImageHeader(
+  sizeBytes: number,
+  readStart: (bytes: number) => Promise<Uint8Array>,
+): Promise<{ readonly header: ImageHeader } | NoImage> {
+  if (sizeBytes === 0) return { kind: 'broken', problem: 'is empty' };
+  for (const bytes of startBytes) {
+    const start = await readStart(Math.min(bytes, sizeBytes));
+    const found = imageHeader(start, start.length >= sizeBytes);
+    if (!('wanted' in found)) return found;
+  }
+  return { kind: 'broken', problem: 'is a broken image: its header ends too early' };
+}
+
 /** Whether the first bytes are those of a JPEG, PNG or WebP file. */
 export const isImageStart = (bytes: Uint8Array): boolean => isJpeg(bytes) || isPng(bytes) || isWebp(bytes);
 
@@ -53,18 +74,21 @@ export function imageHeader(bytes: Uint8Array, isWhole: boolean): HeaderResult {
   const read = isJpeg(bytes) ? jpegHeader : isPng(bytes) ? pngHeader : isWebp(bytes) ? webpHeader : undefined;
   if (!read) {
     const what = others.find(([, is]) => is(bytes))?.[0];
-    return { problem: what ?? 'is not a JPEG, PNG or WebP image' };
+    return { kind: 'other', problem: what ?? 'is not a JPEG, PNG or WebP image' };
   }
   try {
     const { type, width, height, orientation } = read(new DataView(bytes.buffer, bytes.byteOffset, bytes.length));
-    if (!(width > 0 && height > 0)) return { problem: 'is a broken image: its header has no size' };
-    if (width * height > mostPixels)
-      return { problem: `has ${Math.round((width * height) / 1e6)} megapixels, the limit is 100: scale it down` };
+    if (!(width > 0 && height > 0)) return { kind: 'broken', problem: 'is a broken image: its header has no size' };
+    if (width * height > mostImagePixels)
+      return {
+        kind: 'too_large',
+        problem: `has ${Math.round((width * height) / 1e6)} megapixels, the limit is ${mostImagePixels / 1e6}: scale it down`,
+      };
     const upright = orientation >= 5 ? { width: height, height: width } : { width, height };
     return { header: { type, width, height, orientation, upright } };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return isWhole ? { problem: 'is a broken image: its header ends too early' } : { wanted: true };
+    return isWhole ? { kind: 'broken', problem: 'is a broken image: its header ends too early' } : { wanted: true };
   }
 }
 

@@ -1,31 +1,50 @@
 /** Decodes each image once, into a file of raw pixels, so that memory does not grow with the dataset. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/image-limits';
 import sharp from 'sharp';
 
 /** Larger images are rejected before decoding. */
-const pixelLimit = 120e6;
+const pixelLimit = mostImagePixels;
 
 sharp.cache(false);
 sharp.concurrency(1);
 
 const unsupported = 'it is not a JPEG, PNG or WebP image';
 
+const open = (path: string) => sharp(path, { failOn: 'error', limitInputPixels: pixelLimit });
+
 /**
- * Decodes to RGB: applies the orientation, a white background and a resize to side × side. Throws if the image is
- * incomplete or invalid.
+ * Opens an image. One of 16 bits per channel that uses fewer, as cameras of 12 bits write them, is stretched to the whole
+ * range: it would be nearly black.
  */
-export async function decode(path: string, side: number): Promise<Uint8Array> {
-  const { data, info } = await sharp(path, { failOn: 'error', limitInputPixels: pixelLimit })
+async function openStretched(path: string): Promise<sharp.Sharp> {
+  const { depth, hasAlpha } = await open(path).metadata();
+  if (depth !== 'ushort') return open(path);
+  const { channels } = await open(path).stats();
+  const colours = hasAlpha ? channels.slice(0, -1) : channels;
+  return open(path).linear(stretchOf(usedBitsOf(Math.max(...colours.map(({ max }) => max)))), 0);
+}
+
+async function readPixels(path: string, side: number) {
+  const image = await openStretched(path);
+  return image
     .rotate()
     .flatten({ background: '#fff' })
     .toColourspace('srgb')
     .resize(side, side, { fit: 'fill' })
     .raw()
-    .toBuffer({ resolveWithObject: true })
-    .catch((error: unknown) => {
-      const isUnknown = error instanceof Error && /unsupported image format/i.test(error.message);
-      throw isUnknown ? new Error(`${unsupported} (${error.message})`, { cause: error }) : error;
-    });
+    .toBuffer({ resolveWithObject: true });
+}
+
+/**
+ * Decodes to RGB: applies the orientation, a white background and a resize to side × side. Throws if the image is
+ * incomplete or invalid.
+ */
+export async function decode(path: string, side: number): Promise<Uint8Array> {
+  const { data, info } = await readPixels(path, side).catch((error: unknown) => {
+    const isUnknown = error instanceof Error && /unsupported image format/i.test(error.message);
+    throw isUnknown ? new Error(`${unsupported} (${error.message})`, { cause: error }) : error;
+  });
   if (info.channels === 3) return data;
   const rgb = new Uint8Array(side * side * 3);
   for (let i = 0; i < rgb.length; i++) rgb[i] = data[Math.floor(i / 3) * info.channels] ?? 0;

@@ -31,6 +31,8 @@ const flat = (width: number, height: number, [r, g, b]: Rgb) =>
 const halves = async () =>
   flat(40, 20, red).composite([{ input: await flat(20, 20, blue).png().toBuffer(), left: 20, top: 0 }]);
 const sixteenBit = Uint16Array.from({ length: 10 * 10 * 3 }, (_, i) => (red[i % 3] ?? 0) * 257);
+/** As a camera of 12 bits writes its values into 16. */
+const twelveBit = sixteenBit.map((value) => value >> 4);
 
 /** A PNG whose header announces 20,000 × 10,000 pixels. */
 const hugeHeader = Buffer.from(
@@ -51,6 +53,16 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
     '16 bits a channel',
     () =>
       sharp(sixteenBit, { raw: { width: 10, height: 10, channels: 3 } })
+        .toColourspace('rgb16')
+        .png()
+        .toBuffer(),
+    red,
+    red,
+  ],
+  [
+    '12 of 16 bits a channel: stretched',
+    () =>
+      sharp(twelveBit, { raw: { width: 10, height: 10, channels: 3 } })
         .toColourspace('rgb16')
         .png()
         .toBuffer(),

@@ -24,6 +24,8 @@ export type BlobStore = {
   head(sha256: string): Promise<{ sizeBytes: number } | undefined>;
   /** @throws PlatformError BLOB_MISSING */
   get(sha256: string, range?: Range): Promise<Readable>;
+  /** Path of the file, for programs that read it themselves; it may not exist. */
+  pathOf(sha256: string): string;
   /** Sets the file's time of storage to now. @returns whether the file exists. */
   touch(sha256: string): Promise<boolean>;
   /** Hashes of the files that begin with these two digits. */

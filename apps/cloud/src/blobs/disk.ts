@@ -133,6 +133,7 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
       if (!(await sizeOf(file))) throw new PlatformError('BLOB_MISSING', { sha256 });
       return createReadStream(file, range);
     },
+    pathOf: (sha256) => fileOf(folder, sha256),
     touch: (sha256) => serialized(sha256, async () => refresh(fileOf(folder, sha256))),
     async list(prefix) {
       const folders = await absentAsFalse(readdir(path.join(folder, prefix)));

@@ -61,6 +61,9 @@ export function binaryMetadata(datum: FullDatum, baseUrl: string): MessageInitSh
     labels: labelTags(datum),
     split: chosenSplit(datum.tags) ?? '',
     fileSha256: datum.sha256,
+    imageProblem: datum.imageProblem ?? '',
+    imageWidth: datum.imageWidth ?? 0,
+    imageHeight: datum.imageHeight ?? 0,
   };
 }
 

@@ -15,6 +15,8 @@ import { type Caller, requireMember, requirePart } from '../access/rules/permiss
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import type { Database } from '../database/database.ts';
+import type { Images } from '../images/images.ts';
+import type { ImageContent } from '../images/rules/image-content.ts';
 import { findPart } from '../machines/store/machines.ts';
 import { requireDatasets } from '../registry/rules/named-resources.ts';
 import { namedByPart } from '../registry/store/named-resources.ts';
@@ -27,7 +29,13 @@ import { findDataset } from './store/datasets.ts';
 import type { Origin, Upload } from './store/upload-rows.ts';
 import { firstLocation, uploadTargets, writeReadings, writeUpload } from './store/uploads.ts';
 
-type UploadDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage };
+type UploadDeps = {
+  db: Database;
+  blobs: BlobStore;
+  clock: Clock;
+  usage: OrganizationUsage;
+  images: Pick<Images, 'measure'>;
+};
 
 /** Limit of one streamed file. */
 const fileLimitBytes = 4 * 1024 ** 3;
@@ -91,16 +99,23 @@ async function* contents<M>(
 type Answer = { fileId: string; binaryDataId: string; existed: boolean };
 
 async function store(
-  { db, blobs, usage }: UploadDeps,
+  { db, blobs, usage, images }: UploadDeps,
   upload: Upload,
   bytes: AsyncIterable<Uint8Array>,
   announced = 0,
 ): Promise<Answer> {
   using admission = await usage.admit([upload.orgId], announced);
   const blob = await blobs.put(admission.counted(bytes), { limitBytes: fileLimitBytes });
-  const { existed, ...key } = await writeUpload(db, upload, blob);
+  const content = upload.isImagesOnly ? usable(await images.measure(blob), upload) : undefined;
+  const { existed, ...key } = await writeUpload(db, { ...upload, ...(content && { content }) }, blob);
   admission.keep();
   return { fileId: key.id, binaryDataId: binaryDataId(key), existed };
+}
+
+/** @throws PlatformError IMAGE_NOT_USABLE */
+function usable(content: ImageContent, { fileName }: Upload): ImageContent {
+  if (content.kind === 'image') return content;
+  throw new PlatformError('IMAGE_NOT_USABLE', { name: fileName || 'The file', problem: content.problem });
 }
 
 async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, caller: Caller): Promise<Answer> {
@@ -213,6 +228,7 @@ function uploadFrom(
     // A user chose the tags of the folder that a file without a component comes from, so they are labels.
     captureTags: caller.kind === 'part' && origin.componentName !== '' ? origin.tags : [],
     isMerged: caller.kind !== 'part',
+    isImagesOnly: metadata.imagesOnly,
     repeats: repeatsOf(metadata, sensor, caller),
   };
 }

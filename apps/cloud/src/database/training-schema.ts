@@ -31,6 +31,17 @@ export type BinaryData = Capture & {
   identity: Buffer | null;
   /** Subset of `tags` that came with the capture. Null: not separated yet. */
   captureTags: string[] | null;
+  /** What the bytes are. Null: not measured yet. */
+  imageKind: Generated<'image' | 'broken' | 'too_large' | 'other' | null>;
+  /** Media type by content. */
+  imageType: Generated<string | null>;
+  /** Upright. */
+  imageWidth: Generated<number | null>;
+  imageHeight: Generated<number | null>;
+  /** Set if the image has 16 bits per channel. */
+  imageUsedBits: Generated<number | null>;
+  /** Why it cannot be used as an image, and what to do. */
+  imageProblem: Generated<string | null>;
 };
 export type BoundingBoxRow = {
   orgId: string;

@@ -67,7 +67,7 @@ export async function checkTrainingData(
   const labels = check.labels(request.tags);
   const dataset = await ownImageDataset(deps, { orgId, datasetId });
   const assessed = await assessDataset(deps.db, { dataset, kind, labels });
-  const { counts, found, used, groups, problem, notes } = assessed;
+  const { counts, found, used, groups, problem, files, notes } = assessed;
   const { train, validation, test } = used;
   const leftOut = counts ? absentAdvice(kind, counts, found) : [];
   if (counts && counts.ambiguous > 0) leftOut.push(ambiguousAdvice(counts.ambiguous));
@@ -78,6 +78,7 @@ export async function checkTrainingData(
     ...groups,
     ...(problem && { problem: { code: connectCode[errorTable[problem.code].rpc], message: problem.message } }),
     advice: [
+      ...files,
       ...tagWordAdvice(labels),
       ...alikeAdvice(labels),
       ...(problem ? [] : [...leftOut, ...groupAdvice(groups), ...notes]),

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { smallPng } from '@platform/kit/testing';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
@@ -90,6 +91,9 @@ export type World = AsyncDisposable & {
   token(of: Credentials): Promise<string>;
 };
 
+/** An image that the server can decode, with a text that must not leak. */
+const marked = (text: string): Buffer => Buffer.concat([smallPng(text), Buffer.from(text)]);
+
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 export const grantOn = (role: Role, resource: Grant['resource'], resourceId: string, orgId?: string): Grant<Role> => ({
@@ -159,7 +163,7 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
         partId,
         type: 1,
         componentName: `${mark} camera`,
-        fileExtension: '.jpg',
+        fileExtension: '.png',
         tags: [tag, `${mark} tag`],
         datasetIds: [...datasetIds],
       },
@@ -310,9 +314,9 @@ async function worldOn(on: TestServer): Promise<World> {
     await things.freshDataset(`${mark} images`),
     await things.freshDataset(`${mark} others`),
   ];
-  const bytes = Buffer.from(`${mark} image`);
+  const bytes = marked(`${mark} image`);
   const dataId = await things.image(bytes, [datasetId]);
-  for (let n = 0; n < 30; n++) await things.image(Buffer.from(`${mark} ${n}`), [datasetId], n % 2 === 0 ? 'a' : 'b');
+  for (let n = 0; n < 30; n++) await things.image(marked(`${mark} ${n}`), [datasetId], n % 2 === 0 ? 'a' : 'b');
   const modelName = await things.freshPackage('ml_model');
   const scriptName = await things.freshPackage('ml_training');
   const { packageSha256: scriptSha256 } = await db

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { stretchOf, usedBitsOf } from '@platform/contract/image-limits';
 import { errorText } from '@platform/kit';
 import { convertIndexedToRgb, decode as decodePng } from 'fast-png';
 import type { DecodedPng } from 'fast-png';
@@ -62,7 +63,7 @@ function readPng(bytes: Uint8Array): Image {
 /** One byte per sample, for any bit depth of the file. */
 function samples(png: DecodedPng): { data: Uint8Array; channels: number } {
   if (png.palette) return { data: convertIndexedToRgb(png), channels: png.palette[0]?.length ?? 3 };
-  if (png.depth === 16) return { data: Uint8Array.from(png.data, (sample) => sample >> 8), channels: png.channels };
+  if (png.depth === 16) return { data: eightBits(png), channels: png.channels };
   const packed = Uint8Array.from(png.data);
   if (png.depth === 8) return { data: packed, channels: png.channels };
   // Grey with 1, 2 or 4 bits: rows start at a byte, samples in its high bits.
@@ -78,6 +79,16 @@ function samples(png: DecodedPng): { data: Uint8Array; channels: number } {
     }
   }
   return { data, channels: 1 };
+}
+
+/** As the trainers read them: an image that uses 12 of its 16 bits is stretched to the whole range. */
+function eightBits({ data, channels }: DecodedPng): Uint8Array {
+  const alpha = channels % 2 === 0 ? channels - 1 : undefined;
+  const isColour = (at: number): boolean => at % channels !== alpha;
+  let largest = 0;
+  for (let at = 0; at < data.length; at++) if (isColour(at)) largest = Math.max(largest, data[at] ?? 0);
+  const factor = stretchOf(usedBitsOf(largest));
+  return Uint8Array.from(data, (sample, at) => (isColour(at) ? Math.round(sample * factor) : sample) >> 8);
 }
 
 /** A PNG of a few kilobytes can decompress to gigabytes: check its real size within the limit first. */

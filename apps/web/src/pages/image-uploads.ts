@@ -61,6 +61,7 @@ export function useImageUploads(datasetId: string) {
         fileExtension: image.extension,
         tags: tagsOf(image),
         datasetIds: [datasetId],
+        imagesOnly: true,
       },
       sensorContents: [{ metadata, data: { case: 'binary', value } }],
     });

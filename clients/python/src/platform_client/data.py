@@ -72,7 +72,7 @@ class DataClient:
             Its binary data ID.
 
         Raises:
-            PlatformError: PART_NOT_FOUND, DATASET_NOT_FOUND, MESSAGE_TOO_LARGE (above 64 MiB).
+            PlatformError: PART_NOT_FOUND, DATASET_NOT_FOUND, IMAGE_NOT_USABLE, MESSAGE_TOO_LARGE (above 64 MiB).
             OSError: The file cannot be read.
 
         Example::
@@ -98,6 +98,7 @@ class DataClient:
                 dataset_ids=dataset_ids,
                 # By it the server knows that a repeated upload is the same image.
                 upload_id=image.upload_id or str(uuid.uuid4()),
+                images_only=not image.store_any_file,
             ),
             sensor_contents=[sync_pb.SensorData(metadata=sensor, binary=content)],
         )

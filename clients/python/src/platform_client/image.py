@@ -51,6 +51,8 @@ class ImageUpload:
         mime_type: Default: by the extension.
         taken_at: Default: now. A time without a zone is in the local zone.
         upload_id: Names this upload: sent again under the same ID, it is stored once. Default: one of its own.
+        store_any_file: Store other files, too; no training uses them. Default: the server refuses all but JPEG, PNG
+            and WebP images of at most 100 megapixels (IMAGE_NOT_USABLE).
     """
 
     content: bytes | str | os.PathLike[str] = field(repr=False)
@@ -61,6 +63,7 @@ class ImageUpload:
     mime_type: str = ""
     taken_at: datetime | None = None
     upload_id: str = ""
+    store_any_file: bool = False
 
     def read(self) -> bytes:
         """The file."""

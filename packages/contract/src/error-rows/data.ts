@@ -63,6 +63,13 @@ export const dataErrors = {
     message: 'The image[ {name}] cannot be decoded[: {problem}].',
     remedy: 'Send a JPEG, PNG or WebP file that an image viewer opens.',
   },
+  IMAGE_NOT_USABLE: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: '{name} {problem}.',
+    remedy:
+      'Send JPEG, PNG or WebP files of at most 100 megapixels that an image viewer opens. Convert other formats; renaming a file does not convert it.',
+  },
   INCLUDE_BINARY_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'never',

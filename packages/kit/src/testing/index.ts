@@ -3,4 +3,5 @@ export { captureLog } from './capture-log.ts';
 export { tempFolder, type TempFolder } from './temp-folder.ts';
 export { seededRandom } from './seeded-random.ts';
 export { issue, type Issue, type Issued } from './certificates.ts';
+export { smallPng } from './small-png.ts';
 export { proxyTo } from './proxy.ts';

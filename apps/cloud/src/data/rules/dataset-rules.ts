@@ -16,6 +16,13 @@ export interface Labelled {
   readonly captureTags: readonly string[];
   readonly classifications: readonly { readonly label: string }[];
   readonly boxes: readonly { readonly label: string }[];
+  readonly fileName?: string;
+  /** As sent with the file. */
+  readonly mimeType?: string;
+  /** Why it cannot be used as an image. Null: it can, or was not measured yet. */
+  readonly imageProblem?: string | null;
+  /** Set if the image has 16 bits per channel. */
+  readonly imageUsedBits?: number | null;
 }
 
 export type TallyResult =
@@ -78,7 +85,7 @@ function labelsFor(kind: JobKind, image: Labelled): string[] {
 }
 
 /** Whether a training leaves the image out: it has several of the labels of a model that gives one. */
-export const isLeftOut = (kind: JobKind, { labels }: Pick<Example, 'labels'>): boolean =>
+export const isAmbiguous = (kind: JobKind, { labels }: Pick<Example, 'labels'>): boolean =>
   modelKind(kind)?.labelsPerImage === 'one' && labels.length > 1;
 
 /** Counts images one by one, so that a dataset need not be in memory. */
@@ -141,7 +148,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
       if (labels.length === 0) seen.unlabelled++;
       else if (facts?.labelSource === 'boxes') {
         for (const { label } of image.boxes) if (wanted?.has(label)) count(label, 1);
-      } else if (isLeftOut(kind, { labels })) {
+      } else if (isAmbiguous(kind, { labels })) {
         seen.ambiguous++;
         for (const label of labels) ambiguous.set(label, (ambiguous.get(label) ?? 0) + 1);
       } else for (const label of labels) count(label, 1);

@@ -2,7 +2,7 @@
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
 import { modelKind } from '@platform/contract/model-kinds';
-import { type Example, isLeftOut } from './dataset-rules.ts';
+import { type Example, isAmbiguous } from './dataset-rules.ts';
 import { unitsOf } from './dataset-split.ts';
 
 interface LabelSplit {
@@ -34,7 +34,7 @@ function checkedSplit(kind: JobKind, examples: readonly Example[], assigned: rea
   const byUnit = new Map<string, Set<string>>();
   const [images, labelled] = [none(), none()];
   for (const [i, { labels }] of examples.entries()) {
-    if (isLeftOut(kind, { labels })) continue;
+    if (isAmbiguous(kind, { labels })) continue;
     const [split, unit] = [assigned[i] ?? 'train', names[i] ?? ''];
     images[split]++;
     if (labels.length > 0) labelled[split]++;

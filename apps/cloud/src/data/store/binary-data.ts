@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { boundedList } from '../../database/bounded-list.ts';
 import { type Database, atUs } from '../../database/database.ts';
 import type { Tables } from '../../database/schema.ts';
+import type { ImageContent } from '../../images/rules/image-content.ts';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import { groupTagPrefix, splitTagNames } from '../rules/dataset-rules.ts';
@@ -17,6 +18,12 @@ export type Datum = DatasetImage & {
   mimeType: string;
   timeReceivedUs: number;
   datasetIds: string[];
+  /** Null: not measured yet. */
+  imageKind: ImageContent['kind'] | null;
+  /** Media type by content, of an image. */
+  imageType: string | null;
+  imageWidth: number | null;
+  imageHeight: number | null;
 };
 
 /** A datum whose classifications have IDs, as in the public protocol. */
@@ -50,6 +57,12 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
     eb.ref('binaryData.methodName').as('methodName'),
     eb.ref('binaryData.methodParameters').as('methodParameters'),
     eb.ref('binaryData.tags').as('tags'),
+    eb.ref('binaryData.imageKind').as('imageKind'),
+    eb.ref('binaryData.imageType').as('imageType'),
+    eb.ref('binaryData.imageWidth').as('imageWidth'),
+    eb.ref('binaryData.imageHeight').as('imageHeight'),
+    eb.ref('binaryData.imageUsedBits').as('imageUsedBits'),
+    eb.ref('binaryData.imageProblem').as('imageProblem'),
     sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
     us('time_requested').as('timeRequestedUs'),
     us('time_received').as('timeReceivedUs'),

@@ -28,6 +28,10 @@ export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<read
     trx.selectFrom('binaryData').select([
       sql<string>`binary_data.org_id || '/' || binary_data.location_id || '/' || binary_data.id`.as('id'),
       'binaryData.sha256',
+      'binaryData.fileName',
+      'binaryData.mimeType',
+      'binaryData.imageProblem',
+      'binaryData.imageUsedBits',
       'binaryData.tags',
       sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
       sql<Labelled['classifications']>`(select coalesce(jsonb_agg(jsonb_build_object('label', c.label)), '[]')

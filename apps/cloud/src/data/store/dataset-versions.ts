@@ -6,9 +6,10 @@ import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
-import { type Example, type FoundLabels, isLeftOut, tally } from '../rules/dataset-rules.ts';
+import { type Example, type FoundLabels, isAmbiguous, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
+import { fileNotes, isLeftOut } from '../rules/usable-files.ts';
 import { countGroups, type GroupCounts, splitAdvice, splitProblem } from '../rules/split-checks.ts';
 import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
@@ -23,7 +24,7 @@ export type Frozen = {
   found: FoundLabels;
   /** Images that the training uses. */
   splits: Readonly<Record<Split, number>>;
-  /** Labels that no test image shows, for users. */
+  /** Files that are left out, and labels that no test image shows, for users. */
   notes: readonly string[];
 };
 
@@ -33,13 +34,15 @@ type TrainingData = { dataset: DatasetKey; kind: JobKind; labels: readonly strin
 export type Assessment = {
   counts: LabelCounts | undefined;
   found: FoundLabels;
-  /** In the order of the members. */
+  /** In the order of the members that are not left out. */
   splits: readonly Split[];
   /** Images per split that the training uses. */
   used: Readonly<Record<Split, number>>;
   groups: GroupCounts;
   /** Why it cannot be trained on. */
   problem: PlatformError | undefined;
+  /** Files that are left out and images that are read in another way, for users. */
+  files: readonly string[];
   /** What the split means for the score, for users. */
   notes: readonly string[];
 };
@@ -59,23 +62,37 @@ async function requireCountable(db: Database, dataset: DatasetKey): Promise<void
 async function assess(trx: Trx, { dataset, kind, labels }: TrainingData): Promise<Assessment> {
   const datasetId = dataset.id;
   const counted = tally(kind, labels);
+  const files = fileNotes(kind);
   const examples: Example[] = [];
   for await (const page of memberLabels(trx, dataset)) {
-    for (const image of page) examples.push(counted.add(image));
+    for (const image of page) {
+      files.add(image);
+      if (!isLeftOut(kind, image)) examples.push(counted.add(image));
+    }
   }
   const result = counted.result();
   const splits = assignSplits(kind, examples, splitSeed);
-  const broken = result.ok ? splitProblem(kind, examples, splits) : result;
+  const rule = result.ok ? splitProblem(kind, examples, splits) : result;
+  const broken = files.leftOut > 0 && examples.length === 0 ? noImage(files.leftOut) : rule;
   return {
     counts: result.ok ? result.counts : undefined,
     found: counted.found(),
     splits,
-    used: countSplits(splits.filter((_, place) => !isLeftOut(kind, examples[place] ?? { labels: [] }))),
+    used: countSplits(splits.filter((_, place) => !isAmbiguous(kind, examples[place] ?? { labels: [] }))),
     groups: countGroups(examples),
     problem: broken && new PlatformError(broken.code, { datasetId, ...broken.data }),
+    files: files.sentences(),
     notes: splitAdvice(kind, examples, splits),
   };
 }
+
+const noImage = (files: number) => ({
+  code: 'DATASET_EMPTY' as const,
+  data: {
+    problem:
+      files === 1 ? 'its only file cannot be used as an image' : `none of its ${files} files can be used as an image`,
+  },
+});
 
 /** How `freeze` would split the dataset now. @throws PlatformError DATASET_TOO_LARGE */
 export async function assessDataset(db: Database, of: TrainingData): Promise<Assessment> {
@@ -104,19 +121,20 @@ export async function freeze(db: Database, blobs: BlobStore, of: TrainingData): 
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (trx) => {
-      const { counts, found, splits, used, problem, notes } = await assess(trx, of);
+      const { counts, found, splits, used, problem, files, notes } = await assess(trx, of);
       if (problem) throw problem;
       if (!counts) throw new Error('a dataset without a problem has no counts');
-      const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      return { manifest, counts, found, splits: used, notes };
+      const manifest = await blobs.put(Readable.from(lines(trx, of, splits)));
+      return { manifest, counts, found, splits: used, notes: [...files, ...notes] };
     });
 }
 
-/** @param splits - in the order of the members. */
-async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
+/** @param splits - in the order of the members that are not left out. */
+async function* lines(trx: Trx, { dataset, kind }: TrainingData, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
   let place = 0;
   for await (const page of members(trx, dataset)) {
-    yield Buffer.from(page.map((image) => manifestLine(image, splits[place++] ?? 'train')).join(''));
+    const used = page.filter((image) => !isLeftOut(kind, image));
+    yield Buffer.from(used.map((image) => manifestLine(image, splits[place++] ?? 'train')).join(''));
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ImageContent } from '../../images/rules/image-content.ts';
 import type { Box } from '../rules/manifest.ts';
 
 /** Where a datum was captured, and by which resource. */
@@ -31,6 +32,10 @@ export type Upload = Origin & {
    * machines.
    */
   isMerged: boolean;
+  /** Refuse a file that cannot be used as an image; otherwise it is stored and measured later. */
+  isImagesOnly: boolean;
+  /** What the file was measured as. */
+  content?: ImageContent;
   /**
    * Identifies a repeated upload whose response was lost: by the sender's ID or, for machines, by the capture itself.
    * Undefined: every upload creates a datum.

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import type { StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
+import { contentColumns } from '../../images/store/image-contents.ts';
 import { type Database, type Trx, atUs } from '../../database/database.ts';
 import type { DatumKey } from './binary-data.ts';
 import { captureIdentity, uploadIdentity } from './capture-identity.ts';
@@ -67,7 +68,8 @@ async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<
       sizeBytes: blob.sizeBytes,
       fileName: upload.fileName,
       fileExt: upload.fileExt,
-      mimeType: upload.mimeType,
+      mimeType: upload.content?.kind === 'image' ? upload.content.type : upload.mimeType,
+      ...(upload.content && contentColumns(upload.content)),
       timeRequested: atUs(upload.timeRequestedUs),
       timeReceived: atUs(upload.timeReceivedUs),
       identity,

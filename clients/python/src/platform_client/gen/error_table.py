@@ -132,6 +132,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "LABELS_CHANGED": ("failed_precondition", "never", "Nothing was saved. Read the image again and decide which labels are right."),
     "BOUNDING_BOX_CHANGED": ("failed_precondition", "never", "Nothing was saved. Read the image again and decide which box is right."),
     "INVALID_PICTURE": ("invalid_argument", "never", "Send a JPEG, PNG or WebP file that an image viewer opens."),
+    "IMAGE_NOT_USABLE": ("invalid_argument", "never", "Send JPEG, PNG or WebP files of at most 100 megapixels that an image viewer opens. Convert other formats; renaming a file does not convert it."),
     "INCLUDE_BINARY_TOO_LARGE": ("resource_exhausted", "never", "Request fewer items per call, or omit include_binary and download each item from its uri."),
     "FILTER_EMPTY": ("invalid_argument", "never", "Add a condition. To delete everything, set interval.start to 1970-01-01T00:00:00Z."),
     "SEQUENCE_NOT_FOUND": ("not_found", "never", "Check the ID; ListSequences lists the sequences of an organization."),

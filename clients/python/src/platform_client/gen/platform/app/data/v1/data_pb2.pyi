@@ -806,6 +806,9 @@ class BinaryMetadata(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     SPLIT_FIELD_NUMBER: _builtins.int
     FILE_SHA256_FIELD_NUMBER: _builtins.int
+    IMAGE_PROBLEM_FIELD_NUMBER: _builtins.int
+    IMAGE_WIDTH_FIELD_NUMBER: _builtins.int
+    IMAGE_HEIGHT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def id(self) -> _builtins.str: ...
@@ -822,6 +825,13 @@ class BinaryMetadata(_message.Message):
     """Addition: train, validation or test, as a split: tag says; empty: no tag says it."""
     file_sha256: _builtins.str
     """Addition: of the file's bytes, in hex."""
+    image_problem: _builtins.str
+    """Addition: why no training uses the file, as the end of a sentence that begins with its name; empty: it is an image that can be used,
+    or was not measured yet.
+    """
+    image_width: _builtins.int
+    """Addition: upright, in pixels; 0: no image that can be used, or not measured yet."""
+    image_height: _builtins.int
     @_builtins.property
     def capture_metadata(self) -> Global___CaptureMetadata: ...
     @_builtins.property
@@ -853,10 +863,13 @@ class BinaryMetadata(_message.Message):
         labels: _abc.Iterable[_builtins.str] | None = ...,
         split: _builtins.str = ...,
         file_sha256: _builtins.str = ...,
+        image_problem: _builtins.str = ...,
+        image_width: _builtins.int = ...,
+        image_height: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "capture_metadata", b"capture_metadata", "time_received", b"time_received", "time_requested", b"time_requested"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "binary_data_id", b"binary_data_id", "capture_metadata", b"capture_metadata", "dataset_ids", b"dataset_ids", "file_ext", b"file_ext", "file_name", b"file_name", "file_sha256", b"file_sha256", "file_size_bytes", b"file_size_bytes", "id", b"id", "labels", b"labels", "split", b"split", "time_received", b"time_received", "time_requested", b"time_requested", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "binary_data_id", b"binary_data_id", "capture_metadata", b"capture_metadata", "dataset_ids", b"dataset_ids", "file_ext", b"file_ext", "file_name", b"file_name", "file_sha256", b"file_sha256", "file_size_bytes", b"file_size_bytes", "id", b"id", "image_height", b"image_height", "image_problem", b"image_problem", "image_width", b"image_width", "labels", b"labels", "split", b"split", "time_received", b"time_received", "time_requested", b"time_requested", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

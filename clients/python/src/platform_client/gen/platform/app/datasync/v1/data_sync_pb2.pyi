@@ -357,6 +357,7 @@ class UploadMetadata(_message.Message):
     FILE_CREATE_TIME_FIELD_NUMBER: _builtins.int
     FILE_MODIFY_TIME_FIELD_NUMBER: _builtins.int
     UPLOAD_ID_FIELD_NUMBER: _builtins.int
+    IMAGES_ONLY_FIELD_NUMBER: _builtins.int
     part_id: _builtins.str
     component_type: _builtins.str
     component_name: _builtins.str
@@ -368,6 +369,10 @@ class UploadMetadata(_message.Message):
     upload_id: _builtins.str
     """Ours: numbers from 1000 on.
     Chosen by the sender; the same upload_id of the same part is stored once, however often it is sent. Empty: every call stores.
+    """
+    images_only: _builtins.bool
+    """Addition: refuse all but JPEG, PNG and WebP images of at most 100 megapixels (IMAGE_NOT_USABLE). Without it, another file is
+    stored and marked, and no training uses it.
     """
     @_builtins.property
     def method_parameters(self) -> _containers.MessageMap[_builtins.str, _any_pb2.Any]: ...
@@ -400,10 +405,11 @@ class UploadMetadata(_message.Message):
         file_create_time: _timestamp_pb2.Timestamp | None = ...,
         file_modify_time: _timestamp_pb2.Timestamp | None = ...,
         upload_id: _builtins.str = ...,
+        images_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["file_create_time", b"file_create_time", "file_modify_time", b"file_modify_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["component_name", b"component_name", "component_type", b"component_type", "dataset_ids", b"dataset_ids", "file_create_time", b"file_create_time", "file_extension", b"file_extension", "file_modify_time", b"file_modify_time", "file_name", b"file_name", "method_name", b"method_name", "method_parameters", b"method_parameters", "mime_type", b"mime_type", "part_id", b"part_id", "tags", b"tags", "type", b"type", "upload_id", b"upload_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["component_name", b"component_name", "component_type", b"component_type", "dataset_ids", b"dataset_ids", "file_create_time", b"file_create_time", "file_extension", b"file_extension", "file_modify_time", b"file_modify_time", "file_name", b"file_name", "images_only", b"images_only", "method_name", b"method_name", "method_parameters", b"method_parameters", "mime_type", b"mime_type", "part_id", b"part_id", "tags", b"tags", "type", b"type", "upload_id", b"upload_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
