@@ -41,7 +41,7 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
   return { transport, token };
 }
 
-interface WireLine {
+export interface WireLine {
   level: string;
   message: string;
   at: number;
@@ -68,6 +68,8 @@ export interface WireMachine {
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
   log(line: WireLine): Promise<void>;
+  /** Many lines, in calls of 500. */
+  logAll(lines: readonly WireLine[]): Promise<void>;
   /** Takes the restart order, once. */
   mustRestart(): Promise<boolean>;
 }
@@ -150,6 +152,12 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
     },
     async log(line) {
       await robot.log({ id: cloud.id, logs: [lineOf(line, ++sequence)] });
+    },
+    async logAll(lines) {
+      for (let from = 0; from < lines.length; from += 500) {
+        const logs = lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence));
+        await robot.log({ id: cloud.id, logs });
+      }
     },
     async mustRestart() {
       return (await robot.needsRestart({ id: cloud.id })).mustRestart;
