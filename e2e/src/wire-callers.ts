@@ -121,6 +121,10 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
     const answer = await agent.deviceAgentConfig({ id: cloud.id, hostInfo, knownFingerprint: fingerprint });
     if (!answer.notModified) Object.assign(known, answer);
   };
+  const logAll = async (lines: readonly WireLine[]): Promise<void> => {
+    for (let from = 0; from < lines.length; from += 500)
+      await robot.log({ id: cloud.id, logs: lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence)) });
+  };
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
@@ -150,15 +154,8 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
         ...(samples && { samples }),
       });
     },
-    async log(line) {
-      await robot.log({ id: cloud.id, logs: [lineOf(line, ++sequence)] });
-    },
-    async logAll(lines) {
-      for (let from = 0; from < lines.length; from += 500) {
-        const logs = lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence));
-        await robot.log({ id: cloud.id, logs });
-      }
-    },
+    log: (line) => logAll([line]),
+    logAll,
     async mustRestart() {
       return (await robot.needsRestart({ id: cloud.id })).mustRestart;
     },
