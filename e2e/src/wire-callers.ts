@@ -41,7 +41,7 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
   return { transport, token };
 }
 
-interface WireLine {
+export interface WireLine {
   level: string;
   message: string;
   at: number;
@@ -68,6 +68,8 @@ export interface WireMachine {
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
   log(line: WireLine): Promise<void>;
+  /** Many lines, in calls of 500. */
+  logAll(lines: readonly WireLine[]): Promise<void>;
   /** Takes the restart order, once. */
   mustRestart(): Promise<boolean>;
 }
@@ -119,6 +121,10 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
     const answer = await agent.deviceAgentConfig({ id: cloud.id, hostInfo, knownFingerprint: fingerprint });
     if (!answer.notModified) Object.assign(known, answer);
   };
+  const logAll = async (lines: readonly WireLine[]): Promise<void> => {
+    for (let from = 0; from < lines.length; from += 500)
+      await robot.log({ id: cloud.id, logs: lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence)) });
+  };
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
@@ -148,9 +154,8 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
         ...(samples && { samples }),
       });
     },
-    async log(line) {
-      await robot.log({ id: cloud.id, logs: [lineOf(line, ++sequence)] });
-    },
+    log: (line) => logAll([line]),
+    logAll,
     async mustRestart() {
       return (await robot.needsRestart({ id: cloud.id })).mustRestart;
     },

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { isAbort } from '@platform/kit';
 import { FailureNote, Loading } from '../parts/messages.tsx';
 import { emptyWindow, type LogWindow, type PlacedLine, windowOf, withNewer } from '../view/log-window.ts';
@@ -30,6 +30,12 @@ export function LogContext({ partId, line, zone }: { partId: string; line: Place
     });
     return () => end.abort();
   }, [read, line.cursor, wanted]);
+  const box = useRef<HTMLElement>(null);
+  const isLoaded = around !== undefined;
+  useLayoutEffect(() => {
+    const hit = box.current?.querySelector<HTMLElement>('.log-hit');
+    if (box.current && hit) box.current.scrollTop = hit.offsetTop - box.current.clientHeight / 2;
+  }, [isLoaded]);
   if (error !== undefined) return <FailureNote error={error} />;
   if (!around) return <Loading />;
   const row = (one: PlacedLine, isIt: boolean) => (
@@ -47,7 +53,7 @@ export function LogContext({ partId, line, zone }: { partId: string; line: Place
     </button>
   );
   return (
-    <section className="log-context" aria-label="Lines around it, of all levels">
+    <section className="log-context" ref={box} aria-label="Lines around it, of all levels">
       {around.before.hasOlder && more('older', `${linesAround} more above`)}
       <ol>
         {around.before.lines.map((one) => row(one, false))}

@@ -37,14 +37,17 @@ const timeOf = (row: LogRow | undefined): number | undefined =>
   row && (row.is === 'line' ? row.line.time : row.is === 'gap' ? row.gap.from : row.at);
 
 /** Loads more near an end, and reports what is visible. */
-function useEdges({ rows, onEdge, onVisible }: LogListProps, { first, last }: { first?: number; last?: number }): void {
+function useEdges(
+  { rows, onEdge, onVisible }: LogListProps,
+  { first, last, isFollowing }: { first?: number; last?: number; isFollowing: boolean },
+): void {
   useEffect(() => {
     if (first === undefined || last === undefined) return;
-    if (first < nearEdge) onEdge('older');
+    if (first < nearEdge && (!isFollowing || rows.length < nearEdge)) onEdge('older');
     if (last > rows.length - nearEdge) onEdge('newer');
     const [from, until] = [timeOf(rows[first]), timeOf(rows[last])];
     if (from !== undefined && until !== undefined) onVisible({ from, until });
-  }, [first, last, rows, onEdge, onVisible]);
+  }, [first, last, isFollowing, rows, onEdge, onVisible]);
 }
 
 /**
@@ -67,12 +70,15 @@ export function LogList(props: LogListProps) {
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0], items.at(-1)];
   const { keep, goToEnd } = useKeptPlace({ rows, virtual, box, isFollowing, start });
-  useEdges(props, { ...(first && { first: first.index }), ...(last && { last: last.index }) });
+  useEdges(props, { isFollowing, ...(first && { first: first.index }), ...(last && { last: last.index }) });
   const watch = (): void => {
     const view = box.current;
     if (view === null) return;
-    if (keep().isUpwards) setFollowing(false);
-    else if (!hasNewer && view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd) setFollowing(true);
+    const moved = keep();
+    const isAtEnd = view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd;
+    // Rows that turn out lower than expected move the end upwards, too.
+    if (moved < -1 && !isAtEnd) setFollowing(false);
+    else if (moved > 0 && isAtEnd && !hasNewer) setFollowing(true);
   };
   const goToNewest = (): void => {
     setFollowing(true);
@@ -144,13 +150,15 @@ interface Kept {
 /** Keeps the first visible row where it is when rows come in above it; while following, the end. */
 function useKeptPlace({ rows, virtual, box, isFollowing, start }: Kept) {
   const kept = useRef({ key: '', start: 0, above: 0, top: 0, isStarted: start === undefined });
-  const keep = useCallback((): { isUpwards: boolean } => {
+  /** @returns how far the list was scrolled since the last call. */
+  const keep = useCallback((): number => {
     const top = box.current?.scrollTop ?? 0;
-    const isUpwards = top < kept.current.top - 1;
-    const item = virtual.getVirtualItems().find(({ end }) => end > top);
+    const moved = top - kept.current.top;
+    // The keys of rows between lines have a space: such a row goes when lines come in above it.
+    const item = virtual.getVirtualItems().find(({ end, key }) => end > top && !String(key).includes(' '));
     const from = item?.start ?? 0;
     kept.current = { ...kept.current, top, key: String(item?.key ?? ''), start: from, above: top - from };
-    return { isUpwards };
+    return moved;
   }, [box, virtual]);
   const goToEnd = useCallback((): void => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -162,8 +170,10 @@ function useKeptPlace({ rows, virtual, box, isFollowing, start }: Kept) {
     const indexOf = (wanted: string | undefined): number => rows.findIndex(({ key }) => key === wanted);
     if (!kept.current.isStarted) {
       const index = indexOf(start);
-      kept.current.isStarted = index >= 0;
-      if (index >= 0) virtual.scrollToIndex(index, { align: 'center' });
+      if (index < 0 || start === undefined) return;
+      // A list that is not long enough yet does not scroll: then the next lines come in around this one.
+      kept.current = { ...kept.current, isStarted: true, key: start, start: -1, above: -view.clientHeight / 2 };
+      virtual.scrollToIndex(index, { align: 'center' });
       return;
     }
     if (isFollowing) goToEnd();

@@ -1,0 +1,152 @@
+// LOGS by time, on a wide and on a narrow screen, in both themes: the ruler, the query, links to lines, lines around a
+// hit, following, a download, and lines that are made to break pages.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { systemClock } from '@platform/kit/node';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
+import { checkPage } from '../src/page-checks.ts';
+import { atEachWidth } from '../src/page-widths.ts';
+import { type WireLine, type WireMachine, wireMachine } from '../src/wire-callers.ts';
+
+const minute = 60_000;
+const count = 3_000;
+const mostNodes = 1_500;
+
+/** A line every half minute, the last one a minute ago; a camera fails in the middle. */
+function seeded(now: number): WireLine[] {
+  return Array.from({ length: count }, (_, n) => {
+    const at = now - minute - (count - 1 - n) * (minute / 2);
+    if (n === 1_500) return { level: 'error', message: 'open /dev/video0: no such device', at, fields: [{ try: 1 }] };
+    if (n === 2_990) return { level: 'info', message: '\u001b[31mcoloured\u001b[0m \u202etxt.exe\u202c', at };
+    if (n === 2_991) return { level: 'warn', message: `long ${'x'.repeat(65_000)}`, at };
+    return { level: n % 10 === 0 ? 'warn' : n % 3 === 0 ? 'debug' : 'info', message: `prediction ${n} of cow`, at };
+  });
+}
+
+const list = (page: Page) => page.getByRole('region', { name: 'Log lines' });
+const search = (page: Page) => page.getByRole('searchbox', { name: 'Search' });
+const scroll = (page: Page, to: string) =>
+  page.evaluate(`(() => { const list = document.querySelector('.log'); list.scrollTop = ${to}; })()`);
+const isAtEnd = (page: Page) =>
+  page.evaluate<boolean>(
+    `(() => { const list = document.querySelector('.log'); return list.scrollHeight - list.scrollTop - list.clientHeight < 30; })()`,
+  );
+
+async function follows(page: Page, machine: WireMachine, width: number): Promise<void> {
+  const line = (message: string) =>
+    machine.log({ level: 'info', message: `${message} ${width}`, at: systemClock.wall() });
+  await page.getByText('Live', { exact: true }).waitFor();
+  await list(page)
+    .getByText(`prediction ${count - 1} of cow`)
+    .waitFor();
+  await line('followed');
+  await list(page).getByText(`followed ${width}`).waitFor();
+  assert.ok(await isAtEnd(page));
+  await list(page).hover();
+  await page.mouse.wheel(0, -300);
+  await page.getByRole('button', { name: 'To the newest line' }).waitFor();
+  const place = await page.evaluate<number>("document.querySelector('.log').scrollTop");
+  await line('not followed');
+  await page.getByRole('button', { name: '1 new line: show' }).waitFor();
+  assert.equal(await page.evaluate<number>("document.querySelector('.log').scrollTop"), place);
+  await page.getByRole('button', { name: '1 new line: show' }).click();
+  await list(page).getByText(`not followed ${width}`).waitFor();
+}
+
+async function showsHostileLines(page: Page): Promise<void> {
+  await list(page).getByText('coloured \\u202etxt.exe\\u202c').waitFor();
+  await list(page).getByText('… 65\u202f005 characters').waitFor();
+  const nodes = await page.evaluate<number>('document.querySelectorAll("*").length');
+  assert.ok(nodes <= mostNodes, `${nodes} nodes`);
+}
+
+/** Up to the first line, page by page. */
+async function loadsOlder(page: Page): Promise<void> {
+  for (const loaded of [/^1\s20\d lines loaded$/, /^2\s20\d lines loaded$/, /^3\s00\d lines loaded$/]) {
+    await scroll(page, '0');
+    await page.getByText(loaded).waitFor();
+  }
+  await scroll(page, '0');
+  await list(page).getByText('prediction 1 of cow', { exact: true }).waitFor();
+  assert.ok((await list(page).locator('.log-between strong').count()) >= 1, 'the date stands before the first line');
+}
+
+async function findsLine(page: Page, width: number): Promise<string> {
+  await search(page).fill('"NO such" lvel:error');
+  await page.locator('mark', { hasText: 'lvel:error' }).waitFor();
+  await page.getByText('No lines are shown').waitFor();
+  await checkPage(page, `logs with a wrong word ${width}`);
+  await search(page).fill('"NO such" level:error try=1');
+  await page.getByText('1 line loaded').waitFor();
+  await list(page).locator('mark', { hasText: 'no such' }).waitFor();
+  await list(page).getByRole('button', { expanded: false }).click();
+  await page.getByRole('button', { name: 'Lines around it' }).click();
+  const around = page.getByRole('region', { name: 'Lines around it, of all levels' });
+  await around.getByText('prediction 1475 of cow').waitFor();
+  await around.getByText('prediction 1525 of cow').waitFor();
+  await around.getByRole('button', { name: '25 more above' }).click();
+  await around.getByText('prediction 1450 of cow').waitFor();
+  return page.url();
+}
+
+async function saves(page: Page): Promise<void> {
+  const started = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  await page.getByRole('menuitem', { name: 'As JSON lines' }).click();
+  const file = await (await started).path();
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { message: string }).message),
+    ['open /dev/video0: no such device'],
+  );
+}
+
+test('the lines of a machine are found by time, on wide and narrow screens', async () => {
+  await using cloud = await startCloud();
+  const client = clientOf(cloud.ready);
+  const created = await client.fleetClient.createMachine({ organizationId: cloud.ready.org_id, name: 'barn' });
+  const machine = await wireMachine(created.credentialsJson);
+  await machine.beat();
+  await machine.logAll(seeded(systemClock.wall()));
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const page = await signIn();
+    await page.goto(`${cloud.ready.url}/machines/${created.machine?.id ?? ''}/logs`);
+    await follows(page, machine, width);
+    await showsHostileLines(page);
+    await checkPage(page, `logs ${width}`);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await checkPage(page, `logs dark ${width}`);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await loadsOlder(page);
+
+    const link = await findsLine(page, width);
+    await checkPage(page, `logs around a hit ${width}`);
+    await saves(page);
+    // The link opens the line again, also without its query: in the middle of the others.
+    await page.goto(link);
+    await list(page).getByRole('button', { expanded: true }).waitFor();
+    await search(page).fill('');
+    await list(page).getByText('prediction 1501 of cow').waitFor();
+
+    // A drag over the ruler chooses a time, which the URL keeps.
+    await page.goto(`${cloud.ready.url}/machines/${created.machine?.id ?? ''}/logs?range=6h&zone=utc`);
+    const ruler = page.locator('.log-ruler-field');
+    await ruler.locator('.log-ruler-visible').waitFor();
+    const box = await ruler.boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + box.width / 4, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, box.y + 20, { steps: 4 });
+    await page.mouse.up();
+    await page.getByLabel('Until', { exact: true }).waitFor();
+    await page.getByText(/^1[78]\d lines loaded$/).waitFor();
+    const { searchParams } = new URL(page.url());
+    const chosen = Number(searchParams.get('until')) - Number(searchParams.get('from'));
+    assert.ok(Math.abs(chosen - 90 * minute) < 5 * minute, `${chosen} ms`);
+    await checkPage(page, `logs of a time ${width}`);
+    await page.goBack();
+    await page.getByText(/^7\d\d lines loaded$|^200 lines loaded$/).waitFor();
+  });
+});
