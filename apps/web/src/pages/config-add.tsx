@@ -52,31 +52,33 @@ export function ConfigAdd({ config, isDisabled, onAdd }: ConfigAddProps) {
           </Popover.Portal>
         </Popover.Root>
       </div>
-      {isEmpty && (
-        <section className="card card-body" aria-label="Examples">
-          <div className="stack-tight">
-            <h2>Start with an example</h2>
-            <p className="small soft">Nothing is configured so far. An example is a draft until you save it.</p>
-          </div>
-          <div className="form-grid">
-            {examples.map(({ title, help, add }) => {
-              const added = add(config);
-              return (
-                <button
-                  key={title}
-                  type="button"
-                  className="button example"
-                  disabled={added === undefined || isDisabled}
-                  onClick={() => added && onAdd(added)}
-                >
-                  <strong>{title}</strong>
-                  <span className="soft small">{help}</span>
-                </button>
-              );
-            })}
-          </div>
-        </section>
-      )}
+      {isEmpty && <Examples config={config} isDisabled={isDisabled} onAdd={onAdd} />}
     </div>
   );
 }
+
+const Examples = ({ config, isDisabled, onAdd }: ConfigAddProps) => (
+  <section className="card card-body" aria-label="Examples">
+    <div className="stack-tight">
+      <h2>Start with an example</h2>
+      <p className="small soft">Nothing is configured so far. An example is a draft until you save it.</p>
+    </div>
+    <div className="form-grid">
+      {examples.map(({ title, help, add }) => {
+        const added = add(config);
+        return (
+          <button
+            key={title}
+            type="button"
+            className="button example"
+            disabled={added === undefined || isDisabled}
+            onClick={() => added && onAdd(added)}
+          >
+            <strong>{title}</strong>
+            <span className="soft small">{help}</span>
+          </button>
+        );
+      })}
+    </div>
+  </section>
+);

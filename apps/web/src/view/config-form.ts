@@ -68,6 +68,8 @@ export function fieldsOfValue(value: unknown): FormField[] {
         kind,
         title: key,
         alias: undefined,
+        // It has no default to return to.
+        isRequired: true,
         isNullable: false,
         isSecret: looksSecret.test(key),
       },
