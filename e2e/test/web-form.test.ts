@@ -224,3 +224,49 @@ test('form and JSON are in step, and each problem stands at its field', async ()
     assert.equal(await idle.inputValue(), '5');
   });
 });
+
+test('an empty machine opens with examples, and a camera is added and configured without JSON', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = clientOf(ready);
+  await atEachWidth({ client }, async ({ width, signIn }) => {
+    const name = `press ${width}`;
+    const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name });
+    const partId = machine?.partId ?? '';
+    const page = await signIn();
+    await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/configure`);
+    const examples = page.getByRole('region', { name: 'Examples' });
+    await examples.waitFor();
+    assert.equal(await examples.getByRole('button').count(), 3);
+    await checkPage(page, `an empty machine, ${width} px`);
+    await button(examples, /^Collect images/).click();
+    await examples.waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const list = page.getByRole('dialog', { name: 'Add to the configuration' });
+    await button(list, /^Your own/).waitFor();
+    await checkPage(page, `what can be added, ${width} px`);
+    assert.equal(await list.getByRole('button').count(), 6);
+    await button(list, /^Camera/).click();
+    await list.waitFor({ state: 'detached' });
+    const camera = await openGroup(page, 'camera-2');
+    await camera.getByLabel('url', { exact: true }).fill('http://10.0.0.7/image.jpg');
+    await checkPage(page, `components in the form, ${width} px`);
+    await button(page, /^Review and save/).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText(/Saved as revision 1/).waitFor();
+    const { configJson } = await client.fleetClient.getConfig({ partId });
+    assert.deepEqual(JSON.parse(configJson), {
+      components: [
+        {
+          name: 'camera-1',
+          type: 'camera',
+          model: 'folder',
+          attributes: { path: '/var/images', interval_seconds: 1 },
+        },
+        { name: 'camera-2', type: 'camera', model: 'http', attributes: { url: 'http://10.0.0.7/image.jpg' } },
+      ],
+      services: [{ name: 'capture-1', type: 'data_manager', attributes: { camera: 'camera-1', every_seconds: 60 } }],
+    });
+  });
+});

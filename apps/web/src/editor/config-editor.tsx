@@ -26,8 +26,8 @@ interface ConfigEditorProps {
   shown: { readonly text: string };
   schema: JsonSchema;
   problems: readonly ConfigProblem[];
-  /** Puts the cursor there whenever it is a new object. */
-  target: { path: JsonPath } | undefined;
+  /** Selects this whenever it is a new object; the focus stays where it is if it is quiet. */
+  target: { path: JsonPath; isQuiet?: true } | undefined;
   onChange: (text: string) => void;
   onSave: () => void;
 }
@@ -129,7 +129,7 @@ export function ConfigEditor({ shown, schema, problems, target, onChange, onSave
     if (view === null || target === undefined) return;
     const { from, to } = findRange(view.state.doc.toString(), target.path);
     view.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) });
-    view.focus();
+    if (target.isQuiet !== true) view.focus();
   }, [target]);
 
   return <div className="editor" ref={holder} />;

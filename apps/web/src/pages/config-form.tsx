@@ -10,6 +10,8 @@ import type { JsonSchema } from '../view/config-schema.ts';
 import type { JsonPath } from '../view/json-path.ts';
 import { formatCount } from '../view/quantities.ts';
 import { isolateText } from '../view/user-text.ts';
+import { ConfigAdd } from './config-add.tsx';
+import { ConfigEntries } from './config-entries.tsx';
 import { ConfigField } from './config-field.tsx';
 import type { Form } from './config-field.tsx';
 import { MaintenanceWindows } from './maintenance-windows.tsx';
@@ -23,10 +25,12 @@ interface ConfigFormProps {
   problems: readonly ConfigProblem[];
   platform: string;
   onChange: (draft: string) => void;
+  /** After the draft has what was added. */
+  onShow: (path: JsonPath) => void;
 }
 
 /** The configuration as a form. It edits the text in the editor, and is saved with it. */
-export function ConfigForm({ draft, isJson, schema, problems, platform, onChange }: ConfigFormProps) {
+export function ConfigForm({ draft, isJson, schema, problems, platform, onChange, onShow }: ConfigFormProps) {
   const [valid, setValid] = useState(() => readConfigText(isJson ? draft : '{}'));
   const isNew = isJson && valid.text !== draft;
   const config = isNew ? readConfigText(draft) : valid;
@@ -34,6 +38,15 @@ export function ConfigForm({ draft, isJson, schema, problems, platform, onChange
   const form: Form = { config, schema, problems, onChange };
   return (
     <fieldset className="plain-fieldset stack" disabled={!isJson} aria-label="Fields of the configuration">
+      <ConfigAdd
+        config={config}
+        isDisabled={!isJson}
+        onAdd={({ text, path }) => {
+          onChange(text);
+          onShow(path);
+        }}
+      />
+      <ConfigEntries form={form} />
       <div className="card" role="group" aria-label="Agent">
         <div className="card-head">
           <h2>{titleAt(schema, ['agent'])}</h2>

@@ -32,7 +32,7 @@ export function ConfigPanel({ machine, start, newest, schema, reload, restart }:
   const config = useConfigDraft({ partId: machine.partId, start, newest, restart });
   const { base, draft, opened, open, isDirty, justSaved } = config;
   const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
-  const [target, setTarget] = useState<{ path: JsonPath }>();
+  const [target, setTarget] = useState<{ path: JsonPath; isQuiet?: true }>();
   const [side, setSide] = useState<Side>('form');
   const { isReviewing, reviewError, problemBox, review, save, close } = useReview(config, hasErrors);
   const show = ({ path }: ConfigProblem): void => {
@@ -53,6 +53,7 @@ export function ConfigPanel({ machine, start, newest, schema, reload, restart }:
           problems={problems}
           platform={machine.platform}
           onChange={open}
+          onShow={(path) => setTarget({ path, isQuiet: true })}
         />
       </div>
       <div className="config-json">

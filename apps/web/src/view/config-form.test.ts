@@ -9,6 +9,7 @@ import {
   effectAt,
   entriesAt,
   fieldsAt,
+  fieldsOfValue,
   helpAt,
   literalOf,
   problemsAt,
@@ -152,4 +153,18 @@ test('a problem belongs to its field, and to the fields around it', () => {
   const all = [problem('a', 'b', 0), problem('a', 'bc'), problem('a'), problem()];
   assert.deepEqual(problemsAt(all, ['a', 'b']), [all[0]]);
   assert.deepEqual(problemsAt(all, ['a']), all.slice(0, 3));
+});
+
+test('values that no schema describes are edited by their type', () => {
+  const fields = fieldsOfValue({ url: 'x', every_seconds: 1, on: true, tags: [], more: {}, none: null, password: 'p' });
+  assert.deepEqual(
+    fields.map(({ key, kind, isSecret }) => [key, kind, isSecret]),
+    [
+      ['url', 'text', false],
+      ['every_seconds', 'number', false],
+      ['on', 'switch', false],
+      ['password', 'text', true],
+    ],
+  );
+  assert.deepEqual(fieldsOfValue(7), []);
 });

@@ -1,5 +1,6 @@
 // The fields of a form, drawn from the JSON Schema of the configuration, and their values in its text.
 import { isObject } from '@platform/contract/json-object';
+import { looksSecret } from '@platform/contract/secret-names';
 import { jsonAt, setValue, typedAt } from './config-edit.ts';
 import type { ConfigText } from './config-edit.ts';
 import type { ConfigProblem } from './config-problems.ts';
@@ -52,6 +53,28 @@ export function fieldsAt(root: JsonSchema, path: JsonPath): FormField[] {
     }
   }
   return [...found.values()];
+}
+
+/** Fields for the single values of an object that no schema describes; its keys are their titles. */
+export function fieldsOfValue(value: unknown): FormField[] {
+  return Object.entries(isObject(value) ? value : {}).flatMap(([key, one]): FormField[] => {
+    const kind = { string: 'text', number: 'number', boolean: 'switch' }[typeof one as 'string'] as
+      | FieldKind
+      | undefined;
+    if (kind === undefined) return [];
+    return [
+      {
+        ...createHint(key, []),
+        kind,
+        title: key,
+        alias: undefined,
+        // It has no default to return to.
+        isRequired: true,
+        isNullable: false,
+        isSecret: looksSecret.test(key),
+      },
+    ];
+  });
 }
 
 /** The title of the value at a path; of a list, that of its entries. */
