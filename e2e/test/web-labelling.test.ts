@@ -1,5 +1,5 @@
 // Images labelled by keys in a real browser: key logs that are replayed to a truth file, what happens offline and after a
-// reload, and two people at one image.
+// reload, and two users at one image.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,24 +14,24 @@ import { atEachWidth } from '../src/page-widths.ts';
 const logs = path.resolve(import.meta.dirname, '..', 'key-logs');
 
 /** An image of its number's colour with a disc, each another file. */
-function picture(number: number, seed: number): Buffer {
+function imageOf(number: number, seed: number): Buffer {
   const [width, height] = [96, 64];
   const colour = [(number * 53) % 200, (number * 97) % 200, (seed * 31) % 200] as const;
   const isIn = (x: number, y: number): boolean => (x - 48) ** 2 + (y - 32) ** 2 < (12 + (number % 12)) ** 2;
   return drawnPng({ width, height }, (x, y) => (isIn(x, y) ? [230, 230, 220] : colour));
 }
 
-let seeds = 0;
+/** Each dataset has its own files: labels belong to the image. */
 async function createDataset(
   client: PlatformClient,
   organizationId: string,
   names: readonly string[],
 ): Promise<string> {
-  const seed = ++seeds;
+  const seed = (await client.datasetClient.listDatasetsByOrganizationId(organizationId)).length + 1;
   const id = await client.datasetClient.createDataset(`labels ${seed}`, organizationId);
   // The newest image comes first.
   const uploads = names.map((fileName, at) => ({
-    bytes: picture(at, seed),
+    bytes: imageOf(at, seed),
     fileName,
     fileExtension: 'png',
     tags: [],
@@ -48,14 +48,15 @@ async function storedLabels(client: PlatformClient, datasetId: string): Promise<
   );
 }
 
-/** Somebody else labels the image at this place. */
+/** Another user labels the image at this place. */
 async function label(client: PlatformClient, datasetId: string, place: number, tags: string[]): Promise<void> {
   const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
   await client.dataClient.addTagsToBinaryDataByIds(tags, [stored[place]?.metadata?.binaryDataId ?? '']);
 }
 
 const screen = (page: Page) => ({
-  saved: () => page.getByRole('status', { name: 'Saving' }).getByText('Saved', { exact: true }).waitFor(),
+  saved: () =>
+    page.getByRole('status', { name: 'Saving' }).getByText('Saved', { exact: true }).waitFor({ timeout: 120_000 }),
   shows: (text: string) => page.getByRole('status', { name: 'Image', exact: true }).getByText(text).waitFor(),
   progress: (text: string) => page.getByRole('status', { name: 'Progress' }).getByText(text).waitFor(),
   /** Presses keys at the pace at which the browser takes them. */
@@ -167,7 +168,7 @@ test('without the server, answers stay on the device, over a reload too, and are
   });
 });
 
-test('two people at one image: the later one sees both answers and chooses', async () => {
+test('two users at one image: the later one sees both answers and chooses', async () => {
   await using cloud = await startCloud();
   const client = clientOf(cloud.ready);
   await atEachWidth({ client }, async ({ width, signIn }) => {
@@ -187,7 +188,7 @@ test('two people at one image: the later one sees both answers and chooses', asy
     await progress('2 of 4');
     await label(client, datasetId, 0, ['cup']);
     await press(['2', '1']);
-    const conflict = page.getByRole('alert', { name: 'Changed by somebody else' });
+    const conflict = page.getByRole('alert', { name: 'Changed by another user' });
     await conflict.getByText('000.png').waitFor();
     await conflict.getByRole('button', { name: 'Keep theirs: cup' }).waitFor();
     await checkPage(page, 'labelling conflict');

@@ -1,4 +1,4 @@
-// Two people label the same image: nobody's label is overwritten unseen, and a repeated call changes nothing twice.
+// Two users label the same image: no label is overwritten unseen, and a repeated call changes nothing twice.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -39,7 +39,7 @@ test('labels change only where they are as expected, or as they result', async (
   const { labels, change, client, id } = await labelledImage(server);
   await change([], ['cup']);
   await change([], ['cup']);
-  assert.deepEqual(await labels(), ['cup'], 'the repeated call is no conflict');
+  assert.deepEqual(await labels(), ['cup'], 'the repeated call does not conflict');
   assert.equal(await outcome(change([], ['mug'])), '9 LABELS_CHANGED');
   assert.deepEqual(await labels(), ['cup']);
   await change(['cup'], ['mug'], ['cup']);
@@ -48,10 +48,10 @@ test('labels change only where they are as expected, or as they result', async (
   await change(['mug'], [], ['mug']);
   assert.deepEqual(await labels(), []);
   const { data } = await client.binaryDataByIDs({ binaryDataIds: [id] });
-  assert.equal(data[0]?.metadata?.split, 'test', 'a split is no label and stays');
+  assert.equal(data[0]?.metadata?.split, 'test', 'a split stays: it is not a label');
 });
 
-test('of two people who answer at once, one is told', async () => {
+test('of two users who answer at once, one gets the conflict', async () => {
   await using server = await trainingServer();
   const { labels, change } = await labelledImage(server);
   const both = await Promise.all([outcome(change([], ['cup'])), outcome(change([], ['mug']))]);

@@ -30,8 +30,10 @@ const wordsBefore: Readonly<Record<string, 'split' | 'group'>> = {
 
 /** Why a tag is nearly a `split:` or `group:` tag, and what was probably meant; undefined: it is one, or a label. */
 export function tagWordProblem(tag: string): string | undefined {
-  const [, before = '', after = ''] = /^\s*([\p{L}]+)\s*[:：]\s*(.*?)\s*$/u.exec(tag.normalize('NFKC')) ?? [];
-  const word = wordsBefore[before.toLowerCase()];
+  // NFKC makes the wide colon of Chinese and Japanese keyboards the usual one.
+  const [before = '', ...rest] = tag.normalize('NFKC').split(':');
+  const after = rest.join(':').trim();
+  const word = rest.length === 0 ? undefined : wordsBefore[before.trim().toLowerCase()];
   if (word === 'group') {
     if (tag.startsWith('group:') && after !== '') return undefined;
     return after === ''

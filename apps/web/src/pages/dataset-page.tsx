@@ -76,15 +76,25 @@ export function DatasetPage() {
         />
       )}
       <ShowMore list={more} text="Show more" />
-      {dataset && dialog?.at === 'adding' && (
-        <AddImages datasetId={datasetId} name={dataset.name} start={dialog.files} onClose={close} />
-      )}
-      {dataset && dialog?.at === 'renaming' && (
-        <RenameDataset datasetId={datasetId} name={dataset.name} onClose={close} />
+      {dataset && dialog && (
+        <DatasetDialogs datasetId={datasetId} name={dataset.name} dialog={dialog} onClose={close} />
       )}
     </div>
   );
 }
+
+interface DatasetDialogsProps {
+  datasetId: string;
+  name: string;
+  dialog: OpenDialog;
+  onClose: () => void;
+}
+const DatasetDialogs = ({ dialog, ...dataset }: DatasetDialogsProps) => (
+  <>
+    {dialog.at === 'adding' && <AddImages {...dataset} start={dialog.files} />}
+    {dialog.at === 'renaming' && <RenameDataset {...dataset} />}
+  </>
+);
 
 const DatasetTitle = ({ title, count }: { title: string; count: bigint | undefined }) => (
   <div>

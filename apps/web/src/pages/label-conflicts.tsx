@@ -7,7 +7,7 @@ import { formatCount } from '../view/quantities.ts';
 import { useCell } from './labelling-state.ts';
 import type { LabellingPage } from './labelling-state.ts';
 
-/** The image that somebody else changed too: both versions, and the choice between them. */
+/** The image that another user changed, too: both versions, and the choice between them. */
 export function LabelConflicts({ page, state }: { page: LabellingPage; state: Labelling }) {
   const queue = useCell(page.saver.queue);
   const [id] = conflictsOf(queue);
@@ -51,10 +51,10 @@ function Conflict({ page, state, mine, isGone }: ConflictProps) {
       </section>
     );
   return (
-    <section className="label-conflict note note-warn" role="alert" aria-label="Changed by somebody else">
+    <section className="label-conflict note note-warn" role="alert" aria-label="Changed by another user">
       <div className="stack-tight">
         <p>
-          <strong>{mine.name}</strong> was changed by somebody else in the meantime. Nothing was overwritten.
+          <strong>{mine.name}</strong> was changed by another user in the meantime. Nothing was overwritten.
         </p>
         {error !== undefined && <FailureNote error={error} />}
         {theirs && <Choices state={state} theirs={theirs} mine={mine} onDecide={decide} />}

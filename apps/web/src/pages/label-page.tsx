@@ -118,10 +118,11 @@ function useAddress(id: string | undefined, mode: LabelMode): void {
   const clock = useClock();
   useEffect(() => {
     const end = new AbortController();
-    void clock.sleep(settledMs, end.signal).then(() => {
-      if (id === undefined || end.signal.aborted) return;
-      void navigate({ to: '.', search: { id, mode }, replace: true });
-    });
+    const settle = async (): Promise<void> => {
+      await clock.sleep(settledMs, end.signal);
+      if (id !== undefined && !end.signal.aborted) await navigate({ to: '.', search: { id, mode }, replace: true });
+    };
+    void settle();
     return () => end.abort();
   }, [id, mode, clock, navigate]);
 }
@@ -150,10 +151,12 @@ function useFresh(page: LabellingPage, id: string | undefined): void {
   const clock = useClock();
   useEffect(() => {
     const end = new AbortController();
-    // Not for images that the user only passes.
-    void clock.sleep(settledMs, end.signal).then(() => {
-      if (id !== undefined && !end.signal.aborted) void latest.current(id);
-    });
+    const settle = async (): Promise<void> => {
+      // Not for images that the user only passes.
+      await clock.sleep(settledMs, end.signal);
+      if (id !== undefined && !end.signal.aborted) await latest.current(id);
+    };
+    void settle();
     return () => end.abort();
   }, [id, clock]);
 }

@@ -108,7 +108,7 @@ async function saveEdit(transport: Transport, edit: LabelEdit): Promise<{ outcom
   }
 }
 
-/** Each save names what was there before, so that the server refuses to overwrite what somebody else changed. */
+/** Each save names what was there before, so that the server refuses to overwrite what another user changed. */
 const saveLabels = (transport: Transport, { image, before, after }: Extract<LabelEdit, { do: 'labels' }>) =>
   callUnaryMethod(transport, DataService.method.addTagsToBinaryDataByIDs, {
     binaryDataIds: [image],

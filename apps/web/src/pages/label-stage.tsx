@@ -123,9 +123,7 @@ function PlainImage({ image, widthOf, stage }: PlainImageProps) {
       stage.current?.scrollBy({ left: -event.movementX, top: -event.movementY, behavior: 'instant' });
   };
   if (isBroken)
-    return (
-      <p className="label-broken">{image.name} cannot be shown: the file is no image that a browser can decode.</p>
-    );
+    return <p className="label-broken">{image.name} cannot be shown: the browser cannot decode the file.</p>;
   return (
     <img
       className="label-image"

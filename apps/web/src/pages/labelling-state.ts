@@ -48,14 +48,15 @@ async function readImages(
 ): Promise<LabelImage[]> {
   const all: LabelImage[] = [];
   const filter = { organizationIds: [organizationId], datasetId };
-  for (let last: string | undefined = ''; last !== undefined;) {
+  let last = '';
+  for (;;) {
     const dataRequest = { filter, limit: BigInt(pageSize), last };
     const request = create(BinaryDataByFilterRequestSchema, { dataRequest });
     const page = await callUnaryMethod(transport, DataService.method.binaryDataByFilter, request, { signal });
     all.push(...page.data.flatMap(({ metadata }) => (metadata ? imageOf(metadata) : [])));
-    last = page.data.length === 0 || page.last === '' ? undefined : page.last;
+    if (page.data.length === 0 || page.last === '') return all;
+    last = page.last;
   }
-  return all;
 }
 
 async function readImage(transport: Transport, id: string): Promise<LabelImage | undefined> {
@@ -146,7 +147,7 @@ export function useLabelling(datasetId: string, start: { image: string; mode: La
       put(now);
       saver.add(saves);
     },
-    /** Reads an image that somebody else changed. */
+    /** Reads an image that another user changed. */
     read: (image: string) => readImage(transport, image),
     /** Shows what others did to an image in the meantime. */
     refresh: async (id: string): Promise<void> => {

@@ -21,7 +21,7 @@ interface SelectionKeysProps {
   labels: readonly string[];
   onDone: () => void;
 }
-/** The keys of the labelling screen, for all selected images: a label is given to them, Z takes it back. */
+/** The keys of the labelling screen, for all selected images: a key adds a label, Z removes it again. */
 export function useSelectionKeys({ datasetId, images, labels: known, onDone }: SelectionKeysProps) {
   const transport = useTransport();
   const labels = keyOrder(keptKeys(datasetId).read(), known);
@@ -45,22 +45,22 @@ export function useSelectionKeys({ datasetId, images, labels: known, onDone }: S
   });
   const isIdle = !give.isPending && !undo.isPending;
   const last = done.at(-1);
-  const takeBack = (): void => {
+  const undoLast = (): void => {
     if (isIdle && last) undo.mutate(last);
   };
   useKeys(true, (event) => {
     const meaning = meaningOf(event, { labels, mode: 'several' }, () => '');
     if (meaning?.do !== 'label' && meaning?.do !== 'undo') return;
     event.preventDefault();
-    if (meaning.do === 'undo') takeBack();
+    if (meaning.do === 'undo') undoLast();
     else if (isIdle) give.mutate(meaning.label);
   });
-  return { labels, last, isIdle, give: give.mutate, takeBack, error: give.error ?? undo.error };
+  return { labels, last, isIdle, give: give.mutate, undoLast, error: give.error ?? undo.error };
 }
 
 /** The labels with their keys, and what the last one did. */
 export function SelectionKeys({ keys }: { keys: ReturnType<typeof useSelectionKeys> }) {
-  const { labels, last, isIdle, give, takeBack } = keys;
+  const { labels, last, isIdle, give, undoLast } = keys;
   const withKeys = labels.flatMap((label) => {
     const key = keyOf(labels, label);
     return key === undefined ? [] : [{ label, key }];
@@ -85,7 +85,7 @@ export function SelectionKeys({ keys }: { keys: ReturnType<typeof useSelectionKe
           <span role="status" className="small soft">
             {formatCount(last.ids.length, 'image')} labeled <UserText text={last.label} />
           </span>
-          <button type="button" className="button button-small" disabled={!isIdle} onClick={takeBack}>
+          <button type="button" className="button button-small" disabled={!isIdle} onClick={undoLast}>
             Undo <kbd>Z</kbd>
           </button>
         </>

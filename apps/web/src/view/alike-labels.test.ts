@@ -32,7 +32,7 @@ test('images and boxes of one label count together', () => {
   assert.deepEqual(groups, [{ keep: 'Cup', others: ['cup'] }]);
 });
 
-test('what the eye does not see is shown', () => {
+test('what is invisible is marked', () => {
   assert.equal(visibleLabel('cup '), 'cup␣');
   assert.equal(visibleLabel('a  b'), 'a␣ b');
   assert.equal(visibleLabel('tea cup'), 'tea cup');

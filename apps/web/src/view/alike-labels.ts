@@ -19,7 +19,7 @@ export function alikeGroups(labels: readonly { label: string; images: number }[]
   });
 }
 
-/** A label with what the eye does not see: white space and code points of letters with accents. */
+/** A label with marks for what is invisible: white space, and the encoding of letters with accents. */
 export function visibleLabel(label: string): string {
   const spaced = label.replaceAll(/^\s|\s$|\s(?=\s)/gu, '␣');
   return label.normalize('NFC') === label ? spaced : `${spaced} (decomposed letters)`;

@@ -5,11 +5,10 @@ import type { Command, Labelling } from './labelling.ts';
 
 /** Letters that are commands, y and n kept free for suggestions; the others are labels. */
 const commandLetters = 'clmzhyn';
-const digits = '123456789';
 /** In the order in which labels get them: digits, then letters. */
 export const labelKeyNames: readonly string[] = [
-  ...digits,
-  ...[...'abcdefghijklmnopqrstuvwxyz'].filter((letter) => !commandLetters.includes(letter)),
+  ...'123456789'.split(''),
+  ...'abcdefghijklmnopqrstuvwxyz'.split('').filter((letter) => !commandLetters.includes(letter)),
 ];
 
 /** The key of a label; undefined: more labels than keys, so it is chosen by its name. */

@@ -46,7 +46,7 @@ const cases: readonly {
   mode: Labelling['mode'];
   keys: readonly string[];
   /** Labels, or in the mode of boxes their labels, per image. */
-  then: Readonly<Record<string, readonly string[]>>;
+  after: Readonly<Record<string, readonly string[]>>;
   at: string;
   saves: number;
 }[] = [
@@ -55,7 +55,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['1', '2', '1'],
-    then: { a: ['cup'], b: ['mug'], c: ['cup'], d: [] },
+    after: { a: ['cup'], b: ['mug'], c: ['cup'], d: [] },
     at: 'd',
     saves: 3,
   },
@@ -64,7 +64,7 @@ const cases: readonly {
     images: [image('a'), image('b', ['mug']), image('c')],
     mode: 'one',
     keys: ['1'],
-    then: { a: ['cup'], b: ['mug'], c: [] },
+    after: { a: ['cup'], b: ['mug'], c: [] },
     at: 'c',
     saves: 1,
   },
@@ -73,7 +73,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['End', '2'],
-    then: { a: [], b: [], c: [], d: ['mug'] },
+    after: { a: [], b: [], c: [], d: ['mug'] },
     at: 'a',
     saves: 1,
   },
@@ -82,7 +82,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['1', 'ArrowLeft', '2'],
-    then: { a: ['mug'], b: [], c: [], d: [] },
+    after: { a: ['mug'], b: [], c: [], d: [] },
     at: 'a',
     saves: 2,
   },
@@ -91,7 +91,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['1', '2', 'z', 'z'],
-    then: { a: [], b: [], c: [], d: [] },
+    after: { a: [], b: [], c: [], d: [] },
     at: 'a',
     saves: 4,
   },
@@ -100,7 +100,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['1', '2', 'z', 'z', 'Shift+Z', 'Ctrl+y'],
-    then: { a: ['cup'], b: ['mug'], c: [], d: [] },
+    after: { a: ['cup'], b: ['mug'], c: [], d: [] },
     at: 'b',
     saves: 6,
   },
@@ -109,7 +109,7 @@ const cases: readonly {
     images: four,
     mode: 'several',
     keys: ['1', '2', ' ', '1', '2', '1', ' '],
-    then: { a: ['cup', 'mug'], b: ['mug'], c: [], d: [] },
+    after: { a: ['cup', 'mug'], b: ['mug'], c: [], d: [] },
     at: 'c',
     saves: 5,
   },
@@ -118,7 +118,7 @@ const cases: readonly {
     images: four,
     mode: 'several',
     keys: ['1', '2', 'ArrowRight', 'c'],
-    then: { a: ['cup', 'mug'], b: ['cup', 'mug'], c: [], d: [] },
+    after: { a: ['cup', 'mug'], b: ['cup', 'mug'], c: [], d: [] },
     at: 'b',
     saves: 3,
   },
@@ -127,7 +127,7 @@ const cases: readonly {
     images: four,
     mode: 'one',
     keys: ['c', 'ArrowLeft', 'z'],
-    then: { a: [], b: [], c: [], d: [] },
+    after: { a: [], b: [], c: [], d: [] },
     at: 'a',
     saves: 0,
   },
@@ -136,7 +136,7 @@ const cases: readonly {
     images: [image('a', ['cup'])],
     mode: 'one',
     keys: ['Backspace', 'z'],
-    then: { a: ['cup'] },
+    after: { a: ['cup'] },
     at: 'a',
     saves: 2,
   },
@@ -145,26 +145,26 @@ const cases: readonly {
     images: [image('a', [], [box('1', 'cup'), box('2', 'mug')]), image('b'), image('c')],
     mode: 'boxes',
     keys: ['Home', 'ArrowRight', 'c', 'ArrowRight', 'c', 'z'],
-    then: { a: ['cup', 'mug'], b: ['cup', 'mug'], c: [] },
+    after: { a: ['cup', 'mug'], b: ['cup', 'mug'], c: [] },
     at: 'c',
     saves: 6,
   },
 ];
-for (const { title, images, mode, keys, then, at, saves } of cases)
+for (const { title, images, mode, keys, after, at, saves } of cases)
   test(`labelling: ${title}`, () => {
     const done = press(startLabelling(images, { labels, mode }), keys);
     const found = done.now.images.map((one) => [
       one.id,
       mode === 'boxes' ? one.boxes.map(({ label }) => label) : one.labels,
     ]);
-    assert.deepEqual(Object.fromEntries(found), then);
+    assert.deepEqual(Object.fromEntries(found), after);
     assert.equal(shownImage(done.now)?.id, at);
     assert.equal(done.saves.length, saves);
     const replayed = images.map((one) => done.saves.reduce(applyLabelEdit, one));
     assert.deepEqual(replayed, done.now.images, 'the saved edits make what is shown');
   });
 
-test('labelling: a digit labels the selected box, else the next one; copies are no predictions', () => {
+test('labelling: a digit labels the selected box, else the next one; copies have no confidence', () => {
   const predicted = { ...box('1', 'cup'), confidence: 0.5 };
   const start = startLabelling([image('a', [], [predicted]), image('b')], { image: 'a', labels, mode: 'boxes' });
   const next = press(start, ['2']);
@@ -188,7 +188,7 @@ test('labelling starts at the linked image, else at the first without a label, i
   assert.equal(nextUnlabelled(startLabelling([image('a', ['cup'])], { labels })), undefined);
 });
 
-test('labelling: an image that somebody else changed is taken over, and what was typed on it cannot be undone', () => {
+test('labelling: an image that another user changed is taken over, and what was typed on it cannot be undone', () => {
   const typed = press(startLabelling(four, { labels, mode: 'one' }), ['1', '2']);
   const now = replaceImage(typed.now, image('b', ['plate']));
   assert.deepEqual(
@@ -201,7 +201,7 @@ test('labelling: an image that somebody else changed is taken over, and what was
   );
 });
 
-test('keys: digits first, then letters that are no commands; a new label gets the next key', () => {
+test('keys: digits first, then letters that mean nothing else; a new label gets the next key', () => {
   assert.equal(new Set(labelKeyNames).size, labelKeyNames.length);
   const start: Labelling = startLabelling(four, { labels: [], mode: 'one' });
   let now = start;
@@ -221,7 +221,7 @@ test('keys: digits first, then letters that are no commands; a new label gets th
     assert.equal(
       meaningOf(key(name), { labels, mode: 'one' }, () => ''),
       undefined,
-      `${name} is the browser's`,
+      `${name} belongs to the browser`,
     );
 });
 

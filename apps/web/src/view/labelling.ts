@@ -42,7 +42,7 @@ export interface Step {
 
 export const shownImage = ({ images, at }: Labelling): LabelImage | undefined => images[at];
 
-export const isLabelled = (image: LabelImage, mode: LabelMode): boolean =>
+const isLabelled = (image: LabelImage, mode: LabelMode): boolean =>
   mode === 'boxes' ? image.boxes.length > 0 : image.labels.length > 0;
 
 /** How the images of a dataset are labelled so far. */
@@ -70,8 +70,8 @@ export const labelledCount = ({ images, mode }: Labelling): number =>
 
 /** The next image without a label after this place, from the start again after the last one. */
 export function nextUnlabelled({ images, at, mode }: Labelling): number | undefined {
-  for (let step = 1; step <= images.length; step++) {
-    const place = (at + step) % images.length;
+  for (let further = 1; further <= images.length; further++) {
+    const place = (at + further) % images.length;
     const image = images[place];
     if (image && !isLabelled(image, mode)) return place;
   }

@@ -244,10 +244,8 @@ export const advice = (kind: JobKind, counts: LabelCounts, found?: FoundLabels):
 /** Labels that are nearly `split:` or `group:` tags, from before such tags were refused; one sentence each. */
 export const tagWordAdvice = (labels: readonly string[]): string[] =>
   labels.flatMap((label) => {
-    const problem = tagWordProblem(label);
-    return problem === undefined
-      ? []
-      : [`"${label}" is a label, and neither chooses a split nor names a group: ${problem}.`];
+    const hint = tagWordProblem(label);
+    return hint === undefined ? [] : [`"${label}" is a label, and neither chooses a split nor names a group: ${hint}.`];
   });
 
 /** Requested labels that look alike and would be classes of their own; one sentence per group. */

@@ -35,7 +35,7 @@ export interface LabelChange {
 }
 
 /**
- * Changes labels in one transaction. An image that has the resulting labels already is no conflict, so that the change
+ * Changes labels in one transaction. An image that has the resulting labels already does not conflict, so that the change
  * can be repeated.
  *
  * @returns the first image whose labels are others than expected; then nothing was changed.
@@ -220,7 +220,7 @@ const lockBox = (trx: Trx, { orgId, id }: DatumKey, boxId: string): Promise<Box 
     .forUpdate()
     .executeTakeFirst();
 
-/** Applies `change` to the current box. A box that is already as it results is no conflict. */
+/** Applies `change` to the current box. A box that already is as it results does not conflict. */
 export const updateBox = (
   db: Database,
   key: DatumKey,
