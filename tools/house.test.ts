@@ -83,6 +83,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '@platform/contract/model-output',
     '@platform/trainer-engine',
     '@platform/contract/errors',
+    '@platform/contract/image-limits',
     '@platform/contract/trainer-settings',
     'node:',
     '*',

@@ -166,6 +166,8 @@ export class JobLab extends ServerLab {
             partId,
             type: DataType.BINARY_SENSOR,
             fileExtension: '.png',
+            // Measured when it arrives, so that its row stays as it is.
+            imagesOnly: true,
             tags: [n % 2 ? 'a' : 'b'],
             datasetIds: [id],
           },

@@ -44,6 +44,8 @@ async function makeVictim(on: TestServer): Promise<Victim> {
         type: 1,
         componentName: mark,
         fileExtension: '.png',
+        // Measured when it arrives, so that its row stays as it is.
+        imagesOnly: true,
         tags: [n % 2 === 0 ? 'a' : 'b'],
         datasetIds: [datasetId],
       },

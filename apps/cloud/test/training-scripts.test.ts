@@ -45,7 +45,14 @@ async function uploadImages(on: TestServer): Promise<{ datasetId: string; partId
   const dataIds: string[] = [];
   for (const tag of ['cup', 'pen', '']) {
     const { binaryDataId } = await uploads.dataCaptureUpload({
-      metadata: { partId, type: 1, fileExtension: '.png', tags: tag ? [tag] : [], datasetIds: [datasetId] },
+      metadata: {
+        partId,
+        type: 1,
+        fileExtension: '.png',
+        imagesOnly: true,
+        tags: tag ? [tag] : [],
+        datasetIds: [datasetId],
+      },
       sensorContents: [{ data: { case: 'binary', value: smallPng(`image ${tag}`) }, metadata: {} }],
     });
     dataIds.push(binaryDataId);

@@ -1,7 +1,7 @@
 /** Decodes each image once, into a file of raw pixels, so that memory does not grow with the dataset. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/image-limits';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 
 /** Larger images are rejected before decoding. */
 const pixelLimit = mostImagePixels;
@@ -17,7 +17,7 @@ const open = (path: string) => sharp(path, { failOn: 'error', limitInputPixels: 
  * Opens an image. One of 16 bits per channel that uses fewer, as cameras of 12 bits write them, is stretched to the whole
  * range: it would be nearly black.
  */
-async function openStretched(path: string): Promise<sharp.Sharp> {
+async function openStretched(path: string): Promise<Sharp> {
   const { depth, hasAlpha } = await open(path).metadata();
   if (depth !== 'ushort') return open(path);
   const { channels } = await open(path).stats();

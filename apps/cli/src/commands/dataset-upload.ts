@@ -91,11 +91,12 @@ async function upload(
   );
   const { added, changed } = neededUploads(images.images, await presentImages(open, datasetId));
   const sent = [...added, ...changed];
-  await send(open, datasetId, contents(folder, sent), { count: sent.length, concurrency, signal });
+  const refused = await send(open, datasetId, contents(folder, sent), { count: sent.length, concurrency, signal });
   const there = images.images.length - sent.length;
   output.json({
     dataset_id: datasetId,
-    uploaded: added.length,
+    uploaded: added.length - refused.length,
+    refused,
     changed: changed.length,
     there_already: there,
     copies: images.copies,
@@ -103,13 +104,15 @@ async function upload(
   });
   output.text(
     [
-      `Uploaded ${counted(added.length, 'image')} to dataset ${printable(name)} with ID ${datasetId}.`,
+      `Uploaded ${counted(added.length - refused.length, 'image')} to dataset ${printable(name)} with ID ${datasetId}.`,
       changed.length > 0 ? `${changed.length} that it had got new labels or boxes.` : '',
       there > 0 ? `${there} were there already.` : '',
     ]
       .filter(Boolean)
       .join(' '),
   );
+  for (const what of refused) output.text(printable(`Refused: ${what}`));
+  if (refused.length > 0) throw new Ended(exitCodes.leftOut, 'Something was left out: see the lines above.');
   endWithLoss(plan);
 }
 
@@ -135,7 +138,8 @@ async function send(
   datasetId: string,
   images: ReturnType<typeof contents>,
   { count, concurrency, signal }: { count: number; concurrency: number; signal: AbortSignal },
-): Promise<void> {
+): Promise<string[]> {
+  const refused: string[] = [];
   const screen = countScreen(process.stderr, 'uploaded', count);
   try {
     await open.client.dataClient.uploadImages(images, {
@@ -144,7 +148,9 @@ async function send(
       signal,
       concurrency,
       onProgress: (done) => screen.show(done),
+      onRefused: (_, { what }) => refused.push(what),
     });
+    return refused;
   } catch (error) {
     if (!signal.aborted) throw error;
     throw stopped();

@@ -164,6 +164,8 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
         type: 1,
         componentName: `${mark} camera`,
         fileExtension: '.png',
+        // Measured when it arrives, so that its row stays as it is.
+        imagesOnly: true,
         tags: [tag, `${mark} tag`],
         datasetIds: [...datasetIds],
       },

@@ -15,6 +15,7 @@ import { useImageUploads } from './image-uploads.ts';
 import type { BrowserFile, UploadState } from './image-uploads.ts';
 import { useImportPlan } from './import-plan.ts';
 import { FormatField, ImportPreview } from './import-preview.tsx';
+import { unfinishedUpload } from './upload-records.ts';
 
 interface AddImagesProps {
   datasetId: string;
@@ -60,6 +61,7 @@ export function AddImages({ datasetId, name, start: dropped, onClose }: AddImage
       onSubmit={() => void start((plan?.images ?? []).flatMap((image) => withFile(image, byPath)))}
       onClose={onClose}
     >
+      <UnfinishedUpload datasetId={datasetId} />
       <ChosenFiles onChange={choose} />
       <TextField
         label="Label of all of them"
@@ -93,6 +95,19 @@ const withFile = (image: ImportPlan['images'][number], files: ReadonlyMap<string
 const leftOut = ({ ledger }: ImportPlan): { name: string; reason: string }[] =>
   ledger.files.flatMap(({ path, use, reason }) => (use === 'left out' ? [{ name: path, reason: reason ?? '' }] : []));
 
+function UnfinishedUpload({ datasetId }: { datasetId: string }) {
+  const [record] = useState(() => unfinishedUpload(datasetId));
+  if (!record) return null;
+  return (
+    <Note tone="quiet">
+      <p>
+        An upload ended after {record.done.size} of {formatCount(record.total, 'image')}. Choose the same files again:
+        it goes on with the rest.
+      </p>
+    </Note>
+  );
+}
+
 const ChosenFiles = ({ onChange }: { onChange: (files: BrowserFile[]) => void }) => (
   <>
     <FileField
@@ -118,13 +133,13 @@ interface UploadProgressProps {
   onClose: () => void;
 }
 function UploadProgress({ state, total, refused, onClose }: UploadProgressProps) {
-  const uploaded = state.done - state.failed.length - state.existed;
+  const uploaded = state.done - state.failed.length - state.existed - state.before;
   const isDone = state.at === 'done';
   return (
     <>
       <p role="status">
         {isDone
-          ? `${formatCount(uploaded, 'image')} uploaded.${state.existed > 0 ? ` ${state.existed} were there already and got the labels that are new.` : ''}`
+          ? `${formatCount(uploaded, 'image')} uploaded.${state.existed > 0 ? ` ${state.existed} were there already and got the labels that are new.` : ''}${state.before > 0 ? ` ${formatCount(state.before, 'image')} had been uploaded before.` : ''}`
           : `${state.done} of ${formatCount(total, 'image')} …`}
       </p>
       <ProgressBar share={total === 0 ? 1 : state.done / total} label="Progress of the upload" />

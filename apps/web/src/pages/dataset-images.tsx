@@ -8,6 +8,7 @@ import type { TagChoice } from '../view/image-labels.ts';
 import { formatCount } from '../view/quantities.ts';
 import { toggleItem } from '../view/selection.ts';
 import { bothMoments, msOf } from '../view/times.ts';
+import { ImageGrid } from './image-grid.tsx';
 import { isolateText } from '../view/user-text.ts';
 
 interface TagBarProps {
@@ -47,24 +48,32 @@ interface ImageListProps {
   selected: ReadonlySet<string>;
   onSelect: (ids: ReadonlySet<string>) => void;
   onAdd: () => void;
+  /** Called when the last row comes near the window. */
+  onEnd: () => void;
 }
-export function ImageList({ images, datasetId, selected, onSelect, onAdd }: ImageListProps) {
+export function ImageList({ images, datasetId, selected, onSelect, onAdd, onEnd }: ImageListProps) {
   if (images === undefined) return <Loading />;
   if (images.length === 0) return <NoImages onAdd={onAdd} />;
   return (
     <>
       <SelectAll ids={images.map((image) => image.binaryDataId)} onSelect={onSelect} />
-      <ul className="images">
-        {images.map((image) => (
-          <DatasetImage
-            key={image.binaryDataId}
-            image={image}
-            datasetId={datasetId}
-            isSelected={selected.has(image.binaryDataId)}
-            onToggle={() => onSelect(toggleItem(selected, image.binaryDataId))}
-          />
-        ))}
-      </ul>
+      <ImageGrid count={images.length} onEnd={onEnd}>
+        {(index) => {
+          const image = images[index];
+          return (
+            image && (
+              <DatasetImage
+                key={image.binaryDataId}
+                image={image}
+                place={index + 1}
+                datasetId={datasetId}
+                isSelected={selected.has(image.binaryDataId)}
+                onToggle={() => onSelect(toggleItem(selected, image.binaryDataId))}
+              />
+            )
+          );
+        }}
+      </ImageGrid>
     </>
   );
 }
@@ -95,26 +104,30 @@ const NoImages = ({ onAdd }: { onAdd: () => void }) => (
 
 interface DatasetImageProps {
   image: BinaryMetadata;
+  /** From 1, among all of the dataset. */
+  place: number;
   datasetId: string;
   isSelected: boolean;
   onToggle: () => void;
 }
-function DatasetImage({ image, datasetId, isSelected, onToggle }: DatasetImageProps) {
+function DatasetImage({ image, place, datasetId, isSelected, onToggle }: DatasetImageProps) {
   const labels = labelsOf(image);
   const boxes = image.annotations?.bboxes.length ?? 0;
   const taken = msOf(image.timeRequested) ?? msOf(image.timeReceived);
   const [isBroken, setBroken] = useState(false);
   const name = image.fileName || image.binaryDataId;
   return (
-    <li className={isSelected ? 'image image-selected' : 'image'}>
+    <li className={isSelected ? 'image image-selected' : 'image'} aria-posinset={place} aria-setsize={-1}>
       <Link
         to="/datasets/$datasetId/picture"
         params={{ datasetId }}
         search={{ id: image.binaryDataId }}
         preload={false}
       >
-        {isBroken ? (
-          <span className="image-broken small soft">{name} cannot be shown</span>
+        {isBroken || image.imageProblem !== '' ? (
+          <span className="image-broken small soft">
+            {name} {image.imageProblem || 'cannot be shown'}
+          </span>
         ) : (
           <img
             src={`/data/${image.binaryDataId}?width=200`}

@@ -44,8 +44,7 @@ export function DatasetPage() {
       </div>
       {error && <FailureNote error={error} />}
       <DeleteDataset
-        datasetId={datasetId}
-        name={dataset?.name ?? ''}
+        {...{ datasetId, name: dataset?.name ?? '' }}
         isOpen={dialog?.at === 'deleting'}
         onClose={() => setDialog(undefined)}
       />
@@ -73,6 +72,7 @@ export function DatasetPage() {
           selected={selected}
           onSelect={setSelected}
           onAdd={() => setDialog({ at: 'adding', files: [] })}
+          onEnd={more.showMore}
         />
       )}
       <ShowMore list={more} text="Show more" />

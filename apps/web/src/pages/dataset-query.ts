@@ -7,7 +7,7 @@ import { isMissing } from '../view/failures.ts';
 import { useSession } from '../session.tsx';
 import type { TagChoice } from '../view/image-labels.ts';
 
-const pageSize = 60;
+const pageSize = 100;
 
 /** A dataset with its tags, its labels, and the pages of its images that have the chosen tag. */
 export function useDataset(datasetId: string, choice: TagChoice | undefined) {
@@ -47,7 +47,9 @@ export function useDataset(datasetId: string, choice: TagChoice | undefined) {
     more: {
       hasMore: images.hasNextPage,
       isLoadingMore: images.isFetchingNextPage,
-      showMore: () => void images.fetchNextPage(),
+      showMore: (): void => {
+        if (images.hasNextPage && !images.isFetchingNextPage) void images.fetchNextPage();
+      },
     },
     error: list.error ?? images.error,
     refresh: (): void => {

@@ -219,7 +219,7 @@ const Thumbnail = ({ mistake: { binaryDataId, fileName } }: { mistake: Mistake }
 /** The whole image with missed and wrong boxes. */
 const Boxed = ({ mistake: { binaryDataId, fileName, boxes } }: { mistake: Mistake }) => (
   <div className="boxed">
-    <img src={`/data/${binaryDataId}`} alt={fileName} loading="lazy" />
+    <img src={`/data/${binaryDataId}?width=800`} alt={fileName} loading="lazy" />
     <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" focusable="false">
       {boxes.map((box, at) => (
         <rect
