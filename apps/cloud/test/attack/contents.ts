@@ -6,8 +6,9 @@ import type { Database } from '../../src/database/database.ts';
 /** Stored data except one organization's: table → its rows, folder → its files. */
 export type Contents = (but: string) => Promise<Record<string, string>>;
 
-/** The server writes the last contact of machines asynchronously. */
-const counters = ['last_seen'];
+/** The server writes these asynchronously: the last contact of machines, and what it measures of files that arrived. */
+const measured = ['kind', 'type', 'width', 'height', 'used_bits', 'problem'].map((name) => `image_${name}`);
+const counters = ['last_seen', ...measured];
 /** The server writes these whoever calls: its own clock every minute, and each try of a set-up code. */
 const ownTables = ['retention_time', 'set_up_attempt'];
 
