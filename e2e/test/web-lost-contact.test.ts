@@ -32,6 +32,7 @@ test('a page without contact shows no machine as online, and goes on by itself',
     const part = (state: string) => page.getByRole('button', { name: `Part status: ${state}` });
     await part('Online').waitFor();
     const editor = page.locator('.cm-content');
+    if (width < 1080) await page.getByRole('button', { name: 'JSON', exact: true }).click();
     await editor.click();
     await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.insertText('{ "agent": {} }');

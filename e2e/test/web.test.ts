@@ -35,7 +35,11 @@ const button = (page: Page, name: string | RegExp) =>
 
 async function writeConfig(page: Page, config: object): Promise<string> {
   const text = `${JSON.stringify(config, null, 2)}\n`;
-  await page.getByRole('textbox', { name: 'Configuration as JSON' }).click();
+  const editor = page.getByRole('textbox', { name: 'Configuration as JSON' });
+  // A narrow screen shows the form or the JSON.
+  await editor.or(button(page, 'JSON')).first().waitFor();
+  if (!(await editor.isVisible())) await button(page, 'JSON').click();
+  await editor.click();
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.insertText(text);
   return text;
@@ -194,7 +198,10 @@ async function givesUp({ page, client, ready, mark }: Session, machine: WireMach
   await other.getByText('No release key signs such a file').waitFor();
   await checkPage(page, 'another version');
   await other.getByRole('button', { name: 'Choose' }).click();
-  await page.getByText(/names a file that no release key signed: (https|file):/).waitFor();
+  await page
+    .getByRole('region', { name: 'Problems' })
+    .getByText(/no release key signed: (https|file):/)
+    .waitFor();
   await checkPage(page, 'version menus');
   await button(page, /^Review and save/).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();

@@ -4,6 +4,7 @@ import { z } from 'zod';
 /** The part of a JSON Schema node that the generators use. */
 export interface Schema {
   type?: string | string[];
+  title?: string;
   description?: string;
   properties?: Record<string, Schema>;
   required?: string[];

@@ -3,6 +3,8 @@ import { z } from 'zod';
 
 /** Metadata of a field besides its type. */
 export interface Notes {
+  /** Name in forms. */
+  readonly title: string;
   readonly description: string;
   readonly unit?: 'min' | 'MB' | 'h';
   /** Never logged; shown as a password field. */
@@ -51,9 +53,10 @@ export const minutes = (value: number, min: number, max: number, notes: Notes) =
     .meta({ ...notes, unit: 'min' });
 
 /** A short text of WPA2-enterprise. */
-export const eapText = (description: string, isSecret = false) =>
+export const eapText = (title: string, description: string, isSecret = false) =>
   text('', {
     ...firstOnLinux,
+    title,
     description,
     maxBytes: 253,
     beyondSpec: true,

@@ -8,11 +8,11 @@ import { type Field, fits } from '@platform/contract/config-field';
 import {
   additionalNetwork,
   advancedSettings,
-  maintenanceWindow,
   networkConfiguration,
   systemConfiguration,
   versionControl,
 } from '@platform/contract/config-schema';
+import { maintenanceWindow } from '@platform/contract/config-window-schema';
 import { fieldTable } from '@platform/contract/gen/agent-config.gen';
 import { schemaCheck } from './schema-check.ts';
 

@@ -4,7 +4,7 @@ import { json } from '@codemirror/lang-json';
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
 import type { Diagnostic } from '@codemirror/lint';
-import { EditorState } from '@codemirror/state';
+import { Annotation, EditorState } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useEffectEvent, useRef } from 'react';
@@ -22,12 +22,12 @@ const firstLine = (text: string, { from, to }: TextRange): TextRange => {
 };
 
 interface ConfigEditorProps {
-  /** The initial text; a new `key` of the component resets it. */
-  initial: string;
+  /** Text that replaces what is in the editor, which can be undone; each object does it once. */
+  shown: { readonly text: string };
   schema: JsonSchema;
   problems: readonly ConfigProblem[];
-  /** Puts the cursor there whenever it is a new object. */
-  target: { path: JsonPath } | undefined;
+  /** Selects this whenever it is a new object; the focus stays where it is if it is quiet. */
+  target: { path: JsonPath; isQuiet?: true } | undefined;
   onChange: (text: string) => void;
   onSave: () => void;
 }
@@ -59,8 +59,24 @@ const extensionsOf = (schema: JsonSchema, { onChange, onSave }: EditorEvents): E
     ...defaultKeymap,
   ]),
   EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON', tabindex: '0' }),
-  EditorView.updateListener.of((update) => update.docChanged && onChange(update.state.doc.toString())),
+  EditorView.updateListener.of(
+    ({ docChanged, state, transactions }) =>
+      docChanged && !transactions.some((one) => one.annotation(fromOutside)) && onChange(state.doc.toString()),
+  ),
 ];
+
+/** Marks a change that the page made: it knows the text. */
+const fromOutside = Annotation.define<true>();
+
+/** What differs, so that the cursor and the marks of everything else stay. */
+function differenceOf(before: string, after: string): { from: number; to: number; insert: string } {
+  const shorter = Math.min(before.length, after.length);
+  let from = 0;
+  while (from < shorter && before[from] === after[from]) from++;
+  let same = 0;
+  while (same < shorter - from && before.at(-1 - same) === after.at(-1 - same)) same++;
+  return { from, to: before.length - same, insert: after.slice(from, after.length - same) };
+}
 
 const severities = { bad: 'error', warn: 'warning' } as const;
 
@@ -70,22 +86,34 @@ const diagnosticOf = (text: string, { place, path, tone, message, remedy }: Conf
   message: [message, remedy].filter(Boolean).join(' '),
 });
 
-export function ConfigEditor({ initial, schema, problems, target, onChange, onSave }: ConfigEditorProps) {
+export function ConfigEditor({ shown, schema, problems, target, onChange, onSave }: ConfigEditorProps) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useRef<EditorView>(null);
   const changed = useEffectEvent(onChange);
   const save = useEffectEvent(onSave);
+  const initial = useEffectEvent(() => shown.text);
 
   useEffect(() => {
     if (holder.current === null) return undefined;
     const extensions = extensionsOf(schema, { onChange: (text) => changed(text), onSave: () => save() });
     const view = new EditorView({
       parent: holder.current,
-      state: EditorState.create({ doc: initial, extensions }),
+      state: EditorState.create({ doc: initial(), extensions }),
     });
     editor.current = view;
     return () => view.destroy();
-  }, [initial, schema]);
+  }, [schema]);
+
+  useEffect(() => {
+    const view = editor.current;
+    const before = view?.state.sliceDoc() ?? shown.text;
+    if (before === shown.text) return;
+    view?.dispatch({
+      changes: differenceOf(before, shown.text),
+      annotations: fromOutside.of(true),
+      userEvent: 'input',
+    });
+  }, [shown]);
 
   useEffect(() => {
     const view = editor.current;
@@ -101,7 +129,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
     if (view === null || target === undefined) return;
     const { from, to } = findRange(view.state.doc.toString(), target.path);
     view.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) });
-    view.focus();
+    if (target.isQuiet !== true) view.focus();
   }, [target]);
 
   return <div className="editor" ref={holder} />;

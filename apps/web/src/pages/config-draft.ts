@@ -45,7 +45,7 @@ export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOp
     comment,
     setDraft: (text: string): void => write({ text }),
     setComment: (text: string): void => write({ comment: text }),
-    /** The text that the editor shows first; each count is a new editor. */
+    /** The text that the editor shows next; each count puts it there anew. */
     opened,
     /** Replaces the text in the editor. */
     open: (text: string): void => {

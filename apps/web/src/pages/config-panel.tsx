@@ -4,19 +4,19 @@ import { ConfigEditor } from '../editor/config-editor.tsx';
 import { useLostSince } from '../parts/contact.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { formatJson, isError } from '../view/config-problems.ts';
+import type { ConfigProblem } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import type { JsonPath } from '../view/json-path.ts';
 import type { MachineView } from '../view/machine-status.ts';
 import { useConfigChecks } from './config-checks.ts';
 import { useConfigDraft } from './config-draft.ts';
 import type { ConfigDraft } from './config-draft.ts';
+import { ConfigForm } from './config-form.tsx';
 import { ConfigState } from './config-state.tsx';
 import { DraftNotes } from './draft-notes.tsx';
 import type { DraftStart } from './kept-draft.ts';
-import { MaintenanceWindows } from './maintenance-windows.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
-import { VersionMenus } from './version-menus.tsx';
 
 interface ConfigPanelProps {
   machine: MachineView;
@@ -30,19 +30,36 @@ interface ConfigPanelProps {
 
 export function ConfigPanel({ machine, start, newest, schema, reload, restart }: ConfigPanelProps) {
   const config = useConfigDraft({ partId: machine.partId, start, newest, restart });
-  const { base, draft, opened, open, isDirty, justSaved, isConflict } = config;
+  const { base, draft, opened, open, isDirty, justSaved } = config;
   const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
-  const [target, setTarget] = useState<{ path: JsonPath }>();
+  const [target, setTarget] = useState<{ path: JsonPath; isQuiet?: true }>();
+  const [side, setSide] = useState<Side>('form');
   const { isReviewing, reviewError, problemBox, review, save, close } = useReview(config, hasErrors);
+  const show = ({ path }: ConfigProblem): void => {
+    setSide('json');
+    setTarget({ path });
+  };
   return (
-    <div className="config-panel">
-      <div className="stack">
+    <div className="config-panel" data-side={side}>
+      <div className="config-head">
         <ConfigState machine={machine} base={base.revision} isDirty={isDirty} justSaved={justSaved} />
-        <DraftForms draft={draft} isJson={isJson} platform={machine.platform} onChange={open} />
+        <SideChoice side={side} onChange={setSide} />
+      </div>
+      <div className="config-form">
+        <ConfigForm
+          draft={draft}
+          isJson={isJson}
+          schema={schema}
+          problems={problems}
+          platform={machine.platform}
+          onChange={open}
+          onShow={(path) => setTarget({ path, isQuiet: true })}
+        />
+      </div>
+      <div className="config-json">
         <div className="card editor-card">
           <ConfigEditor
-            key={opened.count}
-            initial={opened.text}
+            shown={opened}
             schema={schema}
             problems={problems}
             target={target}
@@ -50,52 +67,60 @@ export function ConfigPanel({ machine, start, newest, schema, reload, restart }:
             onSave={() => void review()}
           />
         </div>
+        <ProblemList ref={problemBox} problems={problems} onShow={show} />
+      </div>
+      <div className="config-foot">
+        <DraftNotes config={config} newest={newest} isReviewing={isReviewing} reload={reload} />
+        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
         <EditorActions
           isDirty={isDirty}
           onFormat={() => open(formatJson(draft))}
           onDiscard={config.discard}
           onReview={() => void review()}
         />
-        <DraftNotes config={config} newest={newest} isReviewing={isReviewing} reload={reload} />
-        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
       </div>
-      <ProblemList ref={problemBox} problems={problems} onShow={({ path }) => setTarget({ path })} />
       {isReviewing && (
-        <SaveDialog
-          before={base.text}
-          after={draft}
-          comment={config.comment}
-          onComment={config.setComment}
-          machineName={machine.name}
-          problems={problems.filter((one) => !isError(one) && !one.isReported)}
-          error={config.saveError}
-          isConflict={isConflict}
-          isSaving={config.isSaving}
-          onSave={save}
-          onClose={close}
-        />
+        <Review config={config} machineName={machine.name} problems={problems} onSave={save} onClose={close} />
       )}
     </div>
   );
 }
 
-interface DraftFormsProps {
-  draft: string;
-  isJson: boolean;
-  platform: string;
-  onChange: (draft: string) => void;
+interface ReviewProps {
+  config: ConfigDraft;
+  machineName: string;
+  problems: readonly ConfigProblem[];
+  onSave: () => void;
+  onClose: () => void;
 }
-/** The forms of some fields. While the text is not JSON they show its last valid state and take no input, so that nothing moves. */
-function DraftForms({ draft, isJson, platform, onChange }: DraftFormsProps) {
-  const [valid, setValid] = useState('{}');
-  if (isJson && valid !== draft) setValid(draft);
-  return (
-    <fieldset className="plain-fieldset stack" disabled={!isJson} aria-label="Fields of the configuration">
-      <VersionMenus draft={isJson ? draft : valid} platform={platform} onChange={onChange} />
-      <MaintenanceWindows draft={isJson ? draft : valid} onChange={onChange} />
-    </fieldset>
-  );
-}
+const Review = ({ config, machineName, problems, onSave, onClose }: ReviewProps) => (
+  <SaveDialog
+    before={config.base.text}
+    after={config.draft}
+    comment={config.comment}
+    onComment={config.setComment}
+    machineName={machineName}
+    problems={problems.filter((one) => !isError(one) && !one.isReported)}
+    error={config.saveError}
+    isConflict={config.isConflict}
+    isSaving={config.isSaving}
+    onSave={onSave}
+    onClose={onClose}
+  />
+);
+
+/** What a narrow screen shows: it has no room for both. */
+type Side = 'form' | 'json';
+
+const SideChoice = ({ side, onChange }: { side: Side; onChange: (side: Side) => void }) => (
+  <div className="segments config-sides" role="group" aria-label="View">
+    {(['form', 'json'] as const).map((one) => (
+      <button key={one} type="button" className="segment" aria-pressed={side === one} onClick={() => onChange(one)}>
+        {one === 'form' ? 'Form' : 'JSON'}
+      </button>
+    ))}
+  </div>
+);
 
 /** The dialog that shows the changes before they are saved. It opens only if the draft has no errors. */
 function useReview(config: ConfigDraft, hasErrors: () => Promise<boolean>) {

@@ -1,18 +1,17 @@
-import type { Json } from '@platform/contract/json-object';
 import { SelectField, TextField } from '../parts/fields.tsx';
+import type { ConfigText } from '../view/config-edit.ts';
 import {
+  addWindow,
+  changeWindow,
   fieldsOf,
-  newWindow,
+  removeWindow,
   weekDays,
   windowsOf,
-  withFields,
-  withWindows,
   type WindowFields,
 } from '../view/maintenance-windows.ts';
 
 interface MaintenanceWindowsProps {
-  /** JSON. */
-  draft: string;
+  config: ConfigText;
   onChange: (draft: string) => void;
 }
 
@@ -20,10 +19,9 @@ const mostWindows = 32;
 const zones = ['UTC', 'device', ...Intl.supportedValuesOf('timeZone')];
 
 /** The maintenance windows of the configuration as a form; a change is made in the editor's text, and saved with it. */
-export function MaintenanceWindows({ draft, onChange }: MaintenanceWindowsProps) {
-  const windows = windowsOf(JSON.parse(draft) as unknown);
+export function MaintenanceWindows({ config, onChange }: MaintenanceWindowsProps) {
+  const windows = windowsOf(config.json);
   if (windows === undefined) return null;
-  const change = (next: readonly Json[]): void => onChange(withWindows(draft, next));
   return (
     <section className="card card-body" aria-label="Maintenance windows">
       <div className="stack-tight">
@@ -39,8 +37,8 @@ export function MaintenanceWindows({ draft, onChange }: MaintenanceWindowsProps)
           key={`${index}`}
           name={`Window ${index + 1}`}
           fields={fieldsOf(window)}
-          onChange={(fields) => change(windows.with(index, withFields(window, fields)))}
-          onRemove={() => change(windows.toSpliced(index, 1))}
+          onChange={(fields) => onChange(changeWindow(config, index, fields))}
+          onRemove={() => onChange(removeWindow(config, index))}
         />
       ))}
       <div>
@@ -48,7 +46,7 @@ export function MaintenanceWindows({ draft, onChange }: MaintenanceWindowsProps)
           type="button"
           className="button button-small"
           disabled={windows.length >= mostWindows}
-          onClick={() => change([...windows, newWindow])}
+          onClick={() => onChange(addWindow(config))}
         >
           Add a window
         </button>

@@ -1,60 +1,62 @@
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { versionOf, withVersion } from '@platform/contract/version-pin';
-import type { ProgramName } from '@platform/contract/version-pin';
 import { useState } from 'react';
 import { FormDialog } from '../parts/dialogs.tsx';
+import { TextField } from '../parts/fields.tsx';
 import { usePagedList } from '../parts/paged-list.tsx';
-import { otherChoice, versionChoices } from '../view/version-choices.ts';
-import { SelectField, TextField } from '../parts/fields.tsx';
+import { removeValue, setValue } from '../view/config-edit.ts';
+import { defaultChoice, otherChoice, versionChoices } from '../view/version-choices.ts';
+import type { InputProps } from './field-inputs.tsx';
 
-interface VersionMenusProps {
-  /** JSON. */
-  draft: string;
-  /** For example linux/arm64; empty: unknown so far. */
-  platform: string;
-  onChange: (draft: string) => void;
-}
-const programs = [
-  { program: 'agent', name: 'platform-agent', label: 'Agent version' },
-  { program: 'server', name: 'platform-server', label: 'Machine server version' },
+/** The key of a version, and the program whose releases it chooses. */
+export const versionPrograms = [
+  { key: 'agent', name: 'platform-agent' },
+  { key: 'platform-server', name: 'platform-server' },
 ] as const;
 
-/** The two versions of the configuration as menus; a choice changes the text in the editor, and is saved with it. */
-export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
+interface VersionInputProps extends InputProps {
+  /** The program whose releases are offered. */
+  name: string;
+  /** For example linux/arm64; empty: unknown so far. */
+  platform: string;
+}
+
+/** A version as a menu of what is published. */
+export function VersionInput({ id, field, state, isWrong, text, onChange, name, platform }: VersionInputProps) {
   const list = usePagedList(ReleaseService.method.listReleases, (pageToken) => ({ pageToken }), { isWhole: true });
-  const [writing, setWriting] = useState<ProgramName>();
-  const config = JSON.parse(draft) as unknown;
-  const choose = (program: ProgramName, choice: string): void => {
-    if (choice === otherChoice) setWriting(program);
-    else if (choice !== versionOf(config, program)) onChange(withVersion(draft, program, choice));
+  const [isWriting, setWriting] = useState(false);
+  const chosen = state.isSet ? state.text : defaultChoice;
+  const choose = (choice: string): void => {
+    if (choice === otherChoice) setWriting(true);
+    else if (choice === defaultChoice) onChange(removeValue(text, state.path));
+    else onChange(setValue(text, state.path, JSON.stringify(choice)));
   };
   return (
-    <div className="form-grid">
-      {programs.map(({ program, name, label }) => (
-        <SelectField
-          key={program}
-          label={label}
-          value={versionOf(config, program)}
-          options={versionChoices(
-            list.pages?.flatMap((page) => page.releases) ?? [],
-            name,
-            platform,
-            versionOf(config, program),
-          )}
-          onChange={(choice) => choose(program, choice)}
-        />
-      ))}
-      {writing !== undefined && (
+    <>
+      <select
+        id={id}
+        className="select"
+        value={chosen}
+        aria-invalid={isWrong}
+        aria-describedby={isWrong ? `${id}-help ${id}-wrong` : `${id}-help`}
+        onChange={(event) => choose(event.target.value)}
+      >
+        {versionChoices(list.pages?.flatMap((page) => page.releases) ?? [], name, platform, chosen).map((one) => (
+          <option key={one.value} value={one.value}>
+            {one.text}
+          </option>
+        ))}
+      </select>
+      {isWriting && (
         <OtherVersion
-          label={programs.find(({ program }) => program === writing)?.label ?? ''}
-          onClose={() => setWriting(undefined)}
+          label={field.title}
+          onClose={() => setWriting(false)}
           onChoose={(choice) => {
-            choose(writing, choice);
-            setWriting(undefined);
+            choose(choice);
+            setWriting(false);
           }}
         />
       )}
-    </div>
+    </>
   );
 }
 

@@ -32,6 +32,8 @@ export interface JsonSchema {
   defaultText?: string;
   /** Our extension: the meaning of a pattern, for example "a time from 00:00 to 23:59". */
   expected?: string;
+  /** Our extension: another key that means the same. */
+  alias?: string;
   /** Our extension: never shown again once saved. */
   secret?: boolean;
   /** Our extension: the first version that acts on it; null: no version does yet. */

@@ -9,7 +9,19 @@ export interface TextRange {
   to: number;
 }
 
-type Node = ReturnType<typeof jsonLanguage.parser.parse>['topNode'];
+export type JsonNode = ReturnType<typeof jsonLanguage.parser.parse>['topNode'];
+type Node = JsonNode;
+
+/** The value of a whole text. */
+export const parseValue = (text: string): JsonNode | undefined => valueOf(jsonLanguage.parser.parse(text).topNode);
+
+/** The properties of an object, the values of a list. */
+export function childrenOf(node: JsonNode): JsonNode[] {
+  if (node.name === 'Object') return node.getChildren('Property');
+  const found: Node[] = [];
+  for (let one = node.firstChild; one; one = one.nextSibling) if (isValue(one)) found.push(one);
+  return found;
+}
 
 const isValue = (node: Node): boolean =>
   ['Object', 'Array', 'String', 'Number', 'True', 'False', 'Null'].includes(node.name);
@@ -30,7 +42,8 @@ function keyOf(property: Node, text: string): string | undefined {
   }
 }
 
-function child(
+/** The key and the value of one step; of keys that are given twice the last one, as `JSON.parse` takes it. */
+export function childOf(
   node: Node,
   step: string | number,
   text: string,
@@ -54,12 +67,12 @@ function child(
 
 /** Finds the range of a path in the text. A missing path yields its nearest existing ancestor. */
 export function findRange(text: string, path: JsonPath): TextRange {
-  const root = valueOf(jsonLanguage.parser.parse(text).topNode);
+  const root = parseValue(text);
   if (root === undefined) return { from: 0, to: Math.min(1, text.length) };
   let node = root;
   let place: TextRange = { from: root.from, to: root.from + 1 };
   for (const [at, step] of path.entries()) {
-    const found = child(node, step, text);
+    const found = childOf(node, step, text);
     if (found === undefined) break;
     const { name, value } = found;
     place = at === path.length - 1 && value ? { from: value.from, to: value.to } : rangeOf(name ?? value, place);

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fieldsOf, newWindow, windowsOf, withFields, withWindows } from './maintenance-windows.ts';
+import { readConfigText } from './config-edit.ts';
+import {
+  addWindow,
+  changeWindow,
+  fieldsOf,
+  newWindow,
+  removeWindow,
+  windowsOf,
+  withFields,
+} from './maintenance-windows.ts';
 
 const night = { from: '22:00', to: '04:00' };
-const text = (value: unknown): string => JSON.stringify(value);
 
 test('the form shows one window, a list of them, and nothing that is neither', () => {
   const table: [config: unknown, windows: unknown][] = [
@@ -38,13 +46,23 @@ test('a change keeps all other keys, and defaults are not written', () => {
   assert.equal(fieldsOf({ duration_minutes: 5 }).hasDuration, true);
 });
 
-test('one window is written as an object, several as a list, none not at all', () => {
-  const before = text({ agent: { debug: 1 }, maintenance_window: 7 });
-  const table: [windows: object[], config: unknown][] = [
-    [[], { agent: { debug: 1 } }],
-    [[night], { agent: { debug: 1 }, maintenance_window: night }],
-    [[night, night], { agent: { debug: 1 }, maintenance_window: [night, night] }],
+test('windows are added, changed and removed, and all other text stays', () => {
+  const one = '{ "n": 1.0, "maintenance_window": { "to": "04:00",  "from": "22:00" } }';
+  const added = '{ "from": "02:00", "to": "04:00", "time_zone": "device" }';
+  const two = `{ "n": 1.0, "maintenance_window": [{ "to": "04:00",  "from": "22:00" }, ${added}] }`;
+  const read = readConfigText;
+  const table: [text: string, after: string][] = [
+    [addWindow(read('{ "n": 1.0 }')), `{ "n": 1.0, "maintenance_window": ${added} }`],
+    [addWindow(read(one)), two],
+    [addWindow(read('{ "maintenance_window": [] }')), `{ "maintenance_window": ${added} }`],
+    [changeWindow(read(one), 0, { from: '23:00' }), one.replace('22:00', '23:00')],
+    [
+      changeWindow(read(two), 0, { hasDuration: true, durationMinutes: '90' }),
+      two.replace('"to": "04:00",  "from": "22:00"', '"from": "22:00", "duration_minutes": 90'),
+    ],
+    [changeWindow(read('{}'), 0, { from: '23:00' }), '{}'],
+    [removeWindow(read(one), 0), '{ "n": 1.0 }'],
+    [removeWindow(read(two), 1), one.replace('{ "to"', '[{ "to"').replace('" } }', '" }] }')],
   ];
-  for (const [windows, config] of table)
-    assert.deepEqual(JSON.parse(withWindows(before, windows as Parameters<typeof withWindows>[1])), config);
+  for (const [text, after] of table) assert.equal(text, after);
 });

@@ -1,4 +1,6 @@
 import { isObject, type Json } from '@platform/contract/json-object';
+import { type ConfigText, jsonAt, removeValue, setValue, wrapInList } from './config-edit.ts';
+import type { JsonPath } from './json-path.ts';
 
 const key = 'maintenance_window';
 
@@ -50,12 +52,34 @@ export function withFields(window: Json, change: Partial<WindowFields>): Json {
   };
 }
 
-/** The configuration with these windows; everything else except whitespace stays. */
-export function withWindows(configJson: string, windows: readonly Json[]): string {
-  const { [key]: _, ...config } = JSON.parse(configJson) as Record<string, unknown>;
-  const [only] = windows;
-  const value = windows.length === 1 ? only : windows;
-  return `${JSON.stringify(windows.length === 0 ? config : { ...config, [key]: value }, null, 2)}\n`;
+const pathOf = (config: ConfigText, index: number): JsonPath =>
+  Array.isArray(jsonAt(config.json, [key])) ? [key, index] : [key];
+
+/** The text with changed fields of one window; nothing else changes. */
+export function changeWindow(config: ConfigText, index: number, change: Partial<WindowFields>): string {
+  const path = pathOf(config, index);
+  const before = jsonAt(config.json, path);
+  if (!isObject(before)) return config.text;
+  const after = withFields(before, change);
+  const isSame = (name: string): boolean => JSON.stringify(before[name]) === JSON.stringify(after[name]);
+  const written = Object.keys(after)
+    .filter((name) => !isSame(name))
+    .reduce((done, name) => setValue(done, [...path, name], JSON.stringify(after[name])), config.text);
+  return Object.keys(before)
+    .filter((name) => !Object.hasOwn(after, name))
+    .reduce((done, name) => removeValue(done, [...path, name]), written);
 }
+
+/** One window is written as an object; with another one it becomes a list. */
+export function addWindow(config: ConfigText): string {
+  const windows = windowsOf(config.json) ?? [];
+  const literal = JSON.stringify(newWindow);
+  if (windows.length === 0) return setValue(config.text, [key], literal);
+  const isList = Array.isArray(jsonAt(config.json, [key]));
+  return setValue(isList ? config.text : wrapInList(config.text, [key]), [key, windows.length], literal);
+}
+
+export const removeWindow = (config: ConfigText, index: number): string =>
+  removeValue(config.text, pathOf(config, index));
 
 export const newWindow: Json = { from: '02:00', to: '04:00', time_zone: 'device' };

@@ -19,7 +19,7 @@ const releases = [
   release('platform-server', '1.0.0', 'linux/arm64', ['stable']),
   release('platform-agent', '0.9.0', 'linux/amd64', ['stable']),
 ];
-const channels = ['stable (now 1.0.0)', 'dev (now 1.1.0)'];
+const channels = ['Default: stable (now 1.0.0)', 'stable (now 1.0.0)', 'dev (now 1.1.0)'];
 const other = 'Another version or address …';
 
 const table: [name: string, platform: string, chosen: string, texts: string[]][] = [
@@ -31,6 +31,7 @@ const table: [name: string, platform: string, chosen: string, texts: string[]][]
     '1.1.0',
     [...channels, '1.0.0', '1.1.0 (not published for linux/arm64)', other],
   ],
+  ['no version', 'linux/arm64', '', [...channels, '1.0.0', other]],
   ['an address', 'linux/arm64', 'file:///opt/x', [...channels, '1.0.0', 'file:///opt/x', other]],
 ];
 for (const [name, platform, chosen, texts] of table)
@@ -46,6 +47,6 @@ for (const [name, platform, chosen, texts] of table)
 test('a program that was never published has its channels', () => {
   assert.deepEqual(
     versionChoices([], 'platform-agent', '', 'stable').map(({ value }) => value),
-    ['stable', 'dev', 'other'],
+    ['', 'stable', 'dev', 'other'],
   );
 });

@@ -7,6 +7,8 @@ export interface VersionChoice {
 
 /** The choice of a URL that the user has not typed yet. */
 export const otherChoice = 'other';
+/** The choice of the default: the configuration names no version. */
+export const defaultChoice = '';
 
 const isUrl = (version: string): boolean => /^(https?|file):/i.test(version);
 
@@ -30,6 +32,7 @@ export function versionChoices(
     return at ? `${channel} (now ${at.version})` : channel;
   };
   const choices = [
+    { value: defaultChoice, text: `Default: ${channelText('stable')}` },
     { value: 'stable', text: channelText('stable') },
     { value: 'dev', text: channelText('dev') },
     ...versions.map((version) => ({ value: version, text: version })),
