@@ -22,7 +22,7 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   // The page must be static: text that fades in has too little contrast for a moment.
   await page.evaluate(settled);
   await page.evaluate(axe);
-  const violations = await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)');
+  const violations = await violationsOf(page);
   const found = violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html}\n  ${failureSummary}`),
   );
@@ -33,6 +33,17 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   if (folder === undefined) return;
   const name = `${what.replaceAll(/[^a-z0-9]+/gi, '-')}-${page.viewportSize()?.width ?? 0}.png`;
   await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
+}
+
+/** axe fails if the page replaces an element while it looks, for example when the checks of a form come back. */
+async function violationsOf(page: Page, triesLeft = 3): Promise<Violation[]> {
+  try {
+    return await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)');
+  } catch (error) {
+    if (triesLeft === 0) throw error;
+    await page.evaluate(settled);
+    return violationsOf(page, triesLeft - 1);
+  }
 }
 
 /** Collects the errors of a page, except the server answers that the test provokes. */

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../../src/database/database.ts';
 
 /** Stored data except one organization's: table → its rows, folder → its files. */
@@ -9,8 +9,14 @@ export type Contents = (but: string) => Promise<Record<string, string>>;
 /** The server writes these asynchronously: the last contact of machines, and what it measures of files that arrived. */
 const measured = ['kind', 'type', 'width', 'height', 'used_bits', 'problem'].map((name) => `image_${name}`);
 const counters = ['last_seen', ...measured];
-/** The server writes these whoever calls: its own clock every minute, and each try of a set-up code. */
-const ownTables = ['retention_time', 'set_up_attempt'];
+/** The server writes its own clock here every minute, whoever calls. */
+const ownClock = 'retention_time';
+
+/** Rows that note a try, which changes nothing else: a failed sign-in, and a set-up code that is sent again. */
+const notes: Readonly<Record<string, RawBuilder<unknown>>> = {
+  audit: sql`and action <> 'failed sign-in'`,
+  set_up_attempt: sql`and result <> 'repeated'`,
+};
 
 export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
   const { rows: tables } = await sql<{ name: string; owner: 'org_id' | 'id' | null }>`
@@ -18,12 +24,9 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
       select from information_schema.columns c
        where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') then 'org_id' end as owner
     from information_schema.tables t
-    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> all(${ownTables}) order by 1`.execute(
-    db,
-  );
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> ${ownClock} order by 1`.execute(db);
   const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
-    // A failed sign-in adds its own audit entry and changes nothing else.
-    const noted = name === 'audit' ? sql`and action <> 'failed sign-in'` : sql``;
+    const noted = notes[name] ?? sql``;
     const where = owner ? sql`where ${sql.ref(owner)} is distinct from ${but}::uuid ${noted}` : sql``;
     return sql`select ${sql.lit(name)} as name, (select coalesce(string_agg(t, E'\n' order by t), '') from
       (select (to_jsonb(r) - ${sql.lit(`{${counters.join()}}`)}::text[])::text as t from ${sql.table(name)} r ${where}) s) as text`;

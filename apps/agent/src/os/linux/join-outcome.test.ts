@@ -91,6 +91,7 @@ for (const [name, security, events, expected] of transcripts) {
 for (const [name, events, expected] of [
   ['nothing was reported', [], 'timed-out'],
   ['waiting for a lease', [at(50), at(70)], 'no-address'],
+  ['waiting for a lease, given up', [at(50), at(70), at(110)], 'no-address'],
   ['a desktop asks its user for the password', [at(60, 8)], 'wrong-password'],
   ['in the handshake', [at(50), supplicant('4way_handshake')], 'wrong-password'],
 ] as const) {

@@ -149,7 +149,10 @@ function detailOf(text: string, events: readonly JoinEvent[]): string {
 /** The result of an activation that did not end in time. */
 export function outcomeAtLimit(events: readonly JoinEvent[], context: JoinContext): JoinResult {
   const isOurs = (path: string): boolean => context.device === undefined || context.device === path;
-  const last = events.findLast((event) => event.is === 'device' && isOurs(event.path));
+  // A device that is being deactivated says no longer how far it came.
+  const last = events.findLast(
+    (event) => event.is === 'device' && isOurs(event.path) && event.state !== deviceState.deactivating,
+  );
   const state = last?.is === 'device' ? last.state : 0;
   const detail = detailOf(`no result in time, the device was in state ${state}`, events);
   if (state === deviceState.ipConfig) return failed('no-address', detail);

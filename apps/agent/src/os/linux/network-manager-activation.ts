@@ -51,8 +51,9 @@ export async function activate(of: Activation, parts: ActivationParts, signal: A
     const result = await outcome(events, context, { ...parts, end }, signal);
     if (result && (!result.ok || of.settleMs === 0)) return result;
     if (result) return await settled(events, context, { ...parts, end: clock.now() + of.settleMs }, signal);
+    const seen = events.get(); // what follows is the end that this call makes
     await deactivate(manager, active);
-    return outcomeAtLimit(events.get(), context);
+    return outcomeAtLimit(seen, context);
   } catch (error) {
     return refusedActivation(error instanceof BusError ? error.code : '', errorText(error));
   } finally {

@@ -94,6 +94,7 @@ export const deviceState = {
   needAuth: 60,
   ipConfig: 70,
   activated: 100,
+  deactivating: 110,
   failed: 120,
 } as const;
 
