@@ -49,6 +49,8 @@ export type ServerDatabase = {
   unprovenDb: Database;
   connection: Connection;
   isAnswering: Exclusive['isAnswering'];
+  /** Whether this server holds the right to the database now. */
+  isConnected: () => boolean;
   notifications: Notifications;
   pool: () => PoolState;
   /** Asks an embedded database to end, without waiting for it. */
@@ -135,7 +137,9 @@ export async function openServerDatabase(
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
   const pool = (): PoolState => ({ open: opened.totalCount, idle: opened.idleCount, waiting: opened.waitingCount });
-  return { db, unprovenDb: unproven.db, connection, isAnswering: exclusive.isAnswering, notifications, pool, abandon };
+  const { isAnswering } = exclusive;
+  const isConnected = (): boolean => exclusive.holder() !== undefined;
+  return { db, unprovenDb: unproven.db, connection, isAnswering, isConnected, notifications, pool, abandon };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };

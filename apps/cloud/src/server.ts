@@ -196,7 +196,7 @@ function requestHandlers(
   const check = configChecks({ ...deps, ...signIn, held });
   const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
   const limits = { ...usualLimits, most: mostConnections(), ofAddress: options.connectionsPerAddress };
-  const calls = unprovenCalls(options.unprovenCallsPerS, clock);
+  const calls = unprovenCalls(options.unprovenCallsPerS, clock, metrics.refusedCall);
   const entrance = openEntrance(visitors(limits, clock, log), {
     isTrusted: isProxy,
     calls,

@@ -44,7 +44,7 @@ async function exhaust(on: TestServer, address: string): Promise<Answer> {
 }
 
 test('an address without credentials is refused after its burst, with the true wait; valid tokens and others are served', async () => {
-  await using on = await testServer(flags);
+  await using on = await testServer([...flags, '--metrics-port', '0']);
   const token = await on.token(on.owner);
   const { status, headers, text } = await exhaust(on, outsider);
   assert.equal(status, 429);
@@ -58,6 +58,8 @@ test('an address without credentials is refused after its burst, with the true w
   }
   assert.equal((await ask(on, '127.0.0.6', '/livez')).status, 200);
   assert.equal((await ask(on, '127.0.0.1', '/livez')).status, 200);
+  const metrics = await (await fetch(on.server.metricsUrl ?? '')).text();
+  assert.match(metrics, /^platform_refused_calls_total 2\b/m);
 });
 
 test('a gRPC client gets the refusal as its status', async () => {

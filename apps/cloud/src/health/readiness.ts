@@ -18,6 +18,8 @@ export const linesOf = ({ checks, problems }: Readiness): string[] => [
 ];
 
 export type ReadinessDeps = {
+  /** Whether the connection that holds the right to the database is open; known at once, without a statement. */
+  isConnected: () => boolean;
   isAnswering: (limitMs: number) => Promise<boolean>;
   blobs: { checkWritable(): Promise<void> };
   dataFolder: string;
@@ -43,14 +45,14 @@ type Checks = { database: Check; blobs: Check; disk: Check };
 
 /**
  * Checks all the time and answers with the last result: so an answer costs no statement, and callers without
- * credentials cannot delay it.
+ * credentials cannot delay it. A broken connection to the database needs no check: the next answer has it.
  */
 export function readiness(deps: ReadinessDeps): { read: () => Promise<Readiness>; done: Promise<void> } {
   const { clock, stop, certificate } = deps;
   const storage = new StorageCheck(deps);
   const check = async (): Promise<Checks> => {
     const [isAnswering, [blobs, disk]] = await Promise.all([deps.isAnswering(answerMs), storage.read()]);
-    return { database: isAnswering ? fine : { problem: 'does not answer' }, blobs, disk };
+    return { database: isAnswering ? fine : silent, blobs, disk };
   };
   const first = Promise.withResolvers<void>();
   const last: { checks: Checks | undefined; at: number } = { checks: undefined, at: 0 };
@@ -67,7 +69,8 @@ export function readiness(deps: ReadinessDeps): { read: () => Promise<Readiness>
     await first.promise;
     if (stop.aborted || !last.checks) return { word: 'stopping', checks: [], problems: [] };
     const isOld = clock.now() - last.at > checkHoldsMs;
-    const checks = Object.entries<Check>(last.checks).map(([name, found]) => ({ name, ...(isOld ? old : found) }));
+    const known = deps.isConnected() ? last.checks : { ...last.checks, database: silent };
+    const checks = Object.entries<Check>(known).map(([name, found]) => ({ name, ...(isOld ? old : found) }));
     const { problems } = certificate();
     const isUnavailable = checks.some(({ problem }) => problem !== undefined);
     const isDegraded = problems.some(({ isFatal }) => isFatal);
@@ -95,6 +98,7 @@ function logChange(log: Log, before: Checks | undefined, now: Checks): void {
 
 type Check = { problem?: string; note?: string };
 const fine: Check = {};
+const silent: Check = { problem: 'does not answer' };
 const old: Check = { problem: `was last checked more than ${checkHoldsMs / 1_000} s ago` };
 const late: Check = { problem: `did not answer within ${answerMs / 1_000} s` };
 

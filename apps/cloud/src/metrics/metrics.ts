@@ -8,6 +8,8 @@ import type { Response } from '../wire/request.ts';
 export type Metrics = {
   /** Counts and times a request until its response ends. @param method - path of the call; undefined: another request. */
   observe(response: Response, method: string | undefined): void;
+  /** Counts a call that was refused before it was handled: its address made too many without credentials. */
+  refusedCall(): void;
   logs(writer: LogWriter): LogWriter;
   /** Adds what is measured when the metrics are read. */
   measure(of: Observed): void;
@@ -35,12 +37,18 @@ export function createMetrics(now: () => number): Metrics {
     labelNames: ['result'],
     registers,
   });
+  const refusedCalls = new Counter({
+    name: 'platform_refused_calls',
+    help: 'Calls that were refused because their address or key made too many that authenticated no caller.',
+    registers,
+  });
   for (const result of ['stored', 'failed', 'refused']) lines.inc({ result }, 0);
   return {
     observe(response, method = 'other') {
       const began = now();
       response.once('close', () => calls.observe({ method, status: sentStatus(response) }, (now() - began) / 1_000));
     },
+    refusedCall: () => refusedCalls.inc(),
     logs: (writer) => ({
       async write(partId, rows) {
         const count = (result: string): void => lines.inc({ result }, rows.length);

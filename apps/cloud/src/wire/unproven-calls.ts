@@ -41,8 +41,13 @@ const times = (level: number): number => 2 ** level;
  * One call stands for 1 ms of the processor: calls without a credential were measured at 0.3 to 2.2 ms.
  *
  * @param perSecond - calls of one address. 0: no limit.
+ * @param onRefused - is called for each refusal.
  */
-export function unprovenCalls(perSecond: number, clock: Pick<Clock, 'now'>): UnprovenCalls {
+export function unprovenCalls(
+  perSecond: number,
+  clock: Pick<Clock, 'now'>,
+  onRefused: () => void = () => {},
+): UnprovenCalls {
   const rate = perSecond === 0 ? Infinity : perSecond;
   const calls = new TokenBuckets({ perSecond: rate, burst: rate * burstS });
   const refused = new TokenBuckets({ perSecond: rate, burst: rate * burstS });
@@ -57,6 +62,7 @@ export function unprovenCalls(perSecond: number, clock: Pick<Clock, 'now'>): Unp
       else open.delete(key);
     });
   const refuse = (payer: CallPayer, waitMs: number): PlatformError => {
+    onRefused();
     each(payer, (key, share) => refused.charge(key, 1 / share, clock.now()));
     return new PlatformError('UNPROVEN_CALLS_EXCEEDED', {
       limit: perSecond * payer.share,
