@@ -14,7 +14,7 @@ import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { seededRandom, tempFolder } from '@platform/kit/testing';
+import { seededRandom, smallPng, tempFolder } from '@platform/kit/testing';
 import { type CloudProcess, cloudProcess, type ReadyLine } from './process.ts';
 import { transportTo } from './server.ts';
 import { outcome } from './training-server.ts';
@@ -65,12 +65,13 @@ test('kill −9 while images arrive and while a job runs: what was acknowledged 
     const upload = async (): Promise<void> => {
       while (acknowledged.size < enough) {
         const n = sent++;
-        const bytes = Buffer.alloc(1000 + Math.floor(random() * 200_000), `image ${n} `);
+        const more = Buffer.alloc(1000 + Math.floor(random() * 200_000), `image ${n} `);
+        const bytes = Buffer.concat([smallPng(`image ${n}`), more]);
         const { binaryDataId } = await sync.dataCaptureUpload({
           metadata: {
             partId: place.partId,
             type: DataType.BINARY_SENSOR,
-            fileExtension: '.jpg',
+            fileExtension: '.png',
             tags: [n % 2 ? 'a' : 'b'],
             datasetIds: [place.datasetId],
           },

@@ -17,6 +17,7 @@ import {
   ModelType,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { smallPng } from '@platform/kit/testing';
 import { insertKey } from '../src/access/store/keys.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
 
@@ -47,8 +48,8 @@ async function start() {
     for (const [label, count] of Object.entries(counts)) {
       for (let n = 0; n < count; n++) {
         await uploads.dataCaptureUpload({
-          metadata: { partId, type: 1, fileExtension: '.jpg', tags: label ? label.split('+') : [], datasetIds: [id] },
-          sensorContents: [{ data: { case: 'binary', value: Buffer.from(`${name} ${label} ${n}`) }, metadata: {} }],
+          metadata: { partId, type: 1, fileExtension: '.png', tags: label ? label.split('+') : [], datasetIds: [id] },
+          sensorContents: [{ data: { case: 'binary', value: smallPng(`${name} ${label} ${n}`) }, metadata: {} }],
         });
       }
     }
