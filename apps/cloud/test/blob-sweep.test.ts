@@ -11,7 +11,7 @@ import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { seededRandom, tempFolder } from '@platform/kit/testing';
+import { seededRandom, smallPng, tempFolder } from '@platform/kit/testing';
 import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import type { BlobStore } from '../src/blobs/blob-store.ts';
@@ -38,7 +38,7 @@ test('no caller gets a deleted image, except the run of a job that was submitted
     await on.client(DatasetService)
   ).createDataset({ organizationId: on.orgId, name: 'd' });
   const { partId } = await on.machine('m');
-  const images = Array.from({ length: 20 }, (_, n) => Buffer.from(`image ${n}`));
+  const images = Array.from({ length: 20 }, (_, n) => smallPng(`image ${n}`));
   const ids: string[] = [];
   for (const [n, value] of images.entries()) {
     const { binaryDataId } = await sync.dataCaptureUpload({

@@ -19,7 +19,8 @@ import { bearer, outcome, trainingServer } from './training-server.ts';
 test('pages end with empty ones and hold each datum once, also where times are equal', async () => {
   await using server = await trainingServer();
   const ids: string[] = [];
-  for (let n = 0; n < 7; n++) ids.push(await upload(server, { at: 1_700_000_000 + Math.floor(n / 3) }));
+  for (let n = 0; n < 7; n++)
+    ids.push(await upload(server, { at: 1_700_000_000 + Math.floor(n / 3), bytes: randomBytes(20) }));
   const client = server.client(DataService, 'owner');
   for (const sortOrder of [Order.ASCENDING, Order.DESCENDING, Order.UNSPECIFIED]) {
     const found = await pages(client, { dataRequest: { limit: 3n, sortOrder } });

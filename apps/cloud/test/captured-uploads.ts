@@ -5,6 +5,7 @@ import { type Client } from '@connectrpc/connect';
 import { type BinaryDataByFilterRequestSchema, DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { smallPng } from '@platform/kit/testing';
 import { type TrainingServer, type Who } from './training-server.ts';
 
 export type Upload = {
@@ -34,7 +35,7 @@ export async function upload(server: TrainingServer, of: Upload): Promise<string
     sensorContents: [
       {
         metadata: of.at === undefined ? {} : { timeRequested: time(of.at), timeReceived: time(of.at) },
-        data: { case: 'binary', value: of.bytes ?? randomBytes(20) },
+        data: { case: 'binary', value: of.bytes ?? smallPng(randomBytes(20).toString('hex')) },
       },
     ],
   });

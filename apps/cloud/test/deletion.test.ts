@@ -1,5 +1,6 @@
 // Deleting calls require a condition, and the audit log keeps them with counts.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import test from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
@@ -36,7 +37,7 @@ test('every deletion of data and datasets is in the audit log, with counts; one 
   await using server = await trainingServer();
   const [data, datasets] = [server.client(DataService, 'owner'), server.client(DatasetService, 'owner')];
   const datasetId = await dataset(server, 'd');
-  const ids = await Promise.all([1, 2, 3].map((at) => upload(server, { at })));
+  const ids = await Promise.all([1, 2, 3].map((at) => upload(server, { at, bytes: randomBytes(20) })));
   const [first = '', second = ''] = ids;
   await data.addBinaryDataToDatasetByIDs({ datasetId, binaryDataIds: ids });
   await data.deleteBinaryDataByIDs({ binaryDataIds: [first] });

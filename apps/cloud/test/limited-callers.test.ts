@@ -10,6 +10,7 @@ import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { smallPng } from '@platform/kit/testing';
 import { dataServiceFor } from './captured-uploads.ts';
 import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';
@@ -110,7 +111,7 @@ test("the key of a script reads its job's dataset and script, and nothing else o
   const { partId } = await on.machine('m');
   const made = async (name: string) => {
     const { id } = await datasets.createDataset({ organizationId: on.orgId, name });
-    const value = Buffer.from(`image of ${name}`);
+    const value = smallPng(`image of ${name}`);
     const sent = await sync.dataCaptureUpload({
       metadata: { partId, type: 1, tags: [name], datasetIds: [id] },
       sensorContents: [{ data: { case: 'binary', value } }],

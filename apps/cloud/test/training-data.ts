@@ -5,6 +5,7 @@ import {
   type SubmitTrainingJobRequestSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { writeUpload } from '../src/data/store/uploads.ts';
+import { smallPng } from '@platform/kit/testing';
 import type { TrainingServer } from './training-server.ts';
 
 /** Creates a dataset with this number of images per label; the key '' means unlabelled. */
@@ -13,7 +14,7 @@ export async function datasetOf(server: TrainingServer, counts: Record<string, n
   const { id } = await server.client(DatasetService, 'owner').createDataset({ name, organizationId: orgId });
   for (const [labels, count] of Object.entries(counts)) {
     for (let n = 0; n < count; n++) {
-      const { sha256, sizeBytes } = await server.putBlob(Buffer.from(`${labels} ${n}`));
+      const { sha256, sizeBytes } = await server.putBlob(smallPng(`${labels} ${n}`));
       const origin = {
         ...server.own,
         machineName: '',

@@ -15,6 +15,7 @@ import {
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
+import { smallPng } from '@platform/kit/testing';
 import { readBlob } from '../src/blobs/blob-store.ts';
 import { dataServiceFor } from './captured-uploads.ts';
 import { trainingServer } from './training-server.ts';
@@ -44,7 +45,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
         tags: ['line-3'],
         datasetIds: [datasetId],
       },
-      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`not really an image ${n}`) } }],
+      sensorContents: [{ data: { case: 'binary', value: smallPng(`${n}`) } }],
     });
     await data.addTagsToBinaryDataByIDs({ binaryDataIds: [answer.binaryDataId], tags: labels });
     return answer;
