@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { tempFolder } from '@platform/kit/testing';
+import { smallPng, tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { runCli } from '../src/up-process.ts';
 
@@ -110,18 +110,15 @@ test('config set keeps a pin that the file does not name, and says so', async ()
 test('images are deleted for good, from every dataset', async () => {
   await using s = await stage();
   await using folder = await tempFolder();
-  // Only the header of a JPEG: 16 by 16 pixels.
-  const header = Buffer.from('ffd8ffc0001108001000100301220002110103110100', 'hex');
-  const jpeg = (n: number) => Buffer.concat([header, Buffer.from(`image ${n}`)]);
-  for (const n of [1, 2, 3]) await writeFile(folder.file(`${n}.jpg`), jpeg(n));
+  for (const n of [1, 2, 3]) await writeFile(folder.file(`${n}.png`), smallPng(`image ${n}`));
   await s.json('dataset', 'upload', 'parts', folder.path, '--create', '--label', 'bolt');
   await s.json('dataset', 'create', 'other');
   await s.json('dataset', 'add', 'other', '--from', 'parts');
-  const deleted = await s.json('dataset', 'delete-images', 'parts', '--file', '2.jpg', '--yes');
+  const deleted = await s.json('dataset', 'delete-images', 'parts', '--file', '2.png', '--yes');
   assert.equal(deleted['deleted'], 1);
   for (const name of ['parts', 'other']) {
     const { pictures } = (await s.json('dataset', 'pictures', name)) as { pictures: Json[] };
-    assert.deepEqual(pictures.map((one) => one['file_name']).toSorted(), ['1.jpg', '3.jpg'], name);
+    assert.deepEqual(pictures.map((one) => one['file_name']).toSorted(), ['1.png', '3.png'], name);
   }
   const nothing = await s.cli('dataset', 'delete-images', 'parts', '--yes');
   assert.match(nothing.stderr, /give image IDs, or one of/);

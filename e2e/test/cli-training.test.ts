@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { createInterface } from 'node:readline';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
 import { plainEnvironment, spawnGroup } from '@platform/kit/node';
-import { tempFolder } from '@platform/kit/testing';
+import { smallPng, tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
 import { checkout, runCli } from '../src/up-process.ts';
@@ -245,15 +245,19 @@ async function stopsWaiting({ cli, json, env }: Session): Promise<void> {
 const brokenImage = (text: string): Buffer =>
   Buffer.concat([Buffer.from('ffd8ffc0001108001000100301220002110103110100', 'hex'), Buffer.from(text)]);
 
-async function failsOnBadImages({ cli, folder }: Session): Promise<void> {
+async function failsOnBadData({ cli, folder }: Session): Promise<void> {
   const set = path.join(folder, 'bad');
   for (const label of ['a', 'b']) {
     await mkdir(path.join(set, label), { recursive: true });
-    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), brokenImage(`${label}${n}`));
+    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.png`), smallPng(`${label}${n}`));
   }
-  assert.equal((await cli('dataset', 'upload', 'bad', set, '--create')).code, 0);
+  await writeFile(path.join(set, 'a', 'cut.jpg'), brokenImage('a'));
+  const uploaded = await cli('dataset', 'upload', 'bad', set, '--create');
+  assert.equal(uploaded.code, 9, uploaded.stderr);
+  assert.match(uploaded.stdout, /^Uploaded 20 images to dataset bad/m);
+  assert.match(uploaded.stdout, /^Refused: .*cut\.jpg/m);
   const submit = ['train', 'submit', '--dataset', 'bad', '--model-name', 'bad', '--model-type', 'single-label'];
-  const failed = await cli(...submit, '--wait', '--json');
+  const failed = await cli(...submit, '--arg', 'max_model_megabytes=1', '--wait', '--json');
   assert.equal(failed.code, 5, failed.stderr);
   const job = JSON.parse(failed.stdout) as { status: string; error: { cause: string } };
   assert.deepEqual([job.status, job.error.cause], ['failed', 'data']);
@@ -291,13 +295,13 @@ async function showsHostileNames({ cli, json, folder }: Session): Promise<void> 
   // Files keep their original names.
   const set = path.join(folder, 'hostile');
   await mkdir(set);
-  await writeFile(path.join(set, `${name}.jpg`), brokenImage('hostile'));
+  await writeFile(path.join(set, `${name}.png`), smallPng('hostile'));
   await json('dataset', 'upload', 'hostile', set, '--create');
   const listed = await json<{ pictures: { file_name: string }[] }>('dataset', 'pictures', 'hostile');
-  assert.equal(listed.pictures[0]?.file_name, `${name}.jpg`, 'programs get the name as it is');
+  assert.equal(listed.pictures[0]?.file_name, `${name}.png`, 'programs get the name as it is');
   const { stdout } = await cli('dataset', 'pictures', 'hostile');
   assert.doesNotMatch(stdout, /[\u202a-\u202e\u2066-\u2069]/);
-  assert.match(stdout, /gpj\.\ufffdexe \ufffdx\.jpg/);
+  assert.match(stdout, /gpj\.\ufffdexe \ufffdx\.png/);
   const missing = await cli('dataset', 'show', 'a\u001b]0;x\u0007b\u009b31m');
   assert.equal(missing.code, 4);
   assert.doesNotMatch(missing.stderr, /(?!\n)\p{Cc}/u);
@@ -414,7 +418,7 @@ test('from a folder of images to a model on the disk, by the command line alone'
   await t.test('a job is submitted, followed and looked at', () => trains(session));
   await t.test('a model is downloaded, also after a download that was cut off', () => downloads(session));
   await t.test('Ctrl-C leaves the job; cancel and delete take the named one', () => stopsWaiting(session));
-  await t.test('a job that fails has an exit code of its own', () => failsOnBadImages(session));
+  await t.test('a job that fails has an exit code of its own', () => failsOnBadData(session));
   await t.test('a submit warns of labels without test images', () => warnsOfGroups(session));
   await t.test('names can not draw on the terminal', () => showsHostileNames(session));
   await t.test('scripts and runners', () => scriptsAndRunners(session));

@@ -68,31 +68,34 @@ test('no inodes: the disk is named, and the machine server is not called a crash
 
 // With 40, the agent uses the last one for itself; with 32, the machine server gets no output; with 26, no download fits.
 test('few inodes from the start: their number is named, whatever fails first', { skip }, async () => {
+  // Each waits for checks of the disk that are a minute apart.
+  await Promise.all([26, 32, 40].map(startWithInodes));
+});
+
+async function startWithInodes(inodes: number): Promise<void> {
   await using machine = await caseMachine();
   await publishServer(machine);
-  for (const inodes of [26, 32, 40]) {
-    const at = machine.folder.file(`disk-${inodes}`);
-    await mkdir(at);
-    const before = onMount(`size=900m,nr_inodes=${inodes},mode=755`, at);
-    const agent = await machine.agent(path.join(at, 'platform'), { before });
-    try {
-      const named = new RegExp(`inodes are free on the file system at ${at}\\b.*\\b${inodes}\\b`);
-      await machine.until(`the inodes of ${inodes}`, async () => {
-        const { conditions } = await machine.shown();
-        assert.ok(!conditions.some(({ code }) => code === 'SERVER_CRASHES'));
-        const full = conditions.filter(({ code }) => code === 'DISK_FULL').map(({ message }) => message);
-        for (const message of full) assert.match(message, /inodes/);
-        return full.some((message) => named.test(message));
-      });
-      if (inodes !== 26) continue;
+  const at = machine.folder.file('disk');
+  await mkdir(at);
+  const before = onMount(`size=900m,nr_inodes=${inodes},mode=755`, at);
+  const agent = await machine.agent(path.join(at, 'platform'), { before });
+  try {
+    const named = new RegExp(`inodes are free on the file system at ${at}\\b.*\\b${inodes}\\b`);
+    await machine.until(`the inodes of ${inodes}`, async () => {
       const { conditions } = await machine.shown();
-      const download = conditions.find(({ message }) => message.includes('platform-server 1.0.0'))?.message;
-      assert.match(download ?? '', /: 0 of 26 inodes and \d+ MB are free/);
-    } finally {
-      await agent.stop({ termMs: 60_000 });
-    }
+      assert.ok(!conditions.some(({ code }) => code === 'SERVER_CRASHES'));
+      const full = conditions.filter(({ code }) => code === 'DISK_FULL').map(({ message }) => message);
+      for (const message of full) assert.match(message, /inodes/);
+      return full.some((message) => named.test(message));
+    });
+    if (inodes !== 26) return;
+    const { conditions } = await machine.shown();
+    const download = conditions.find(({ message }) => message.includes('platform-server 1.0.0'))?.message;
+    assert.match(download ?? '', /: 0 of 26 inodes and \d+ MB are free/);
+  } finally {
+    await agent.stop({ termMs: 60_000 });
   }
-});
+}
 
 test('noexec: run and supervise refuse at once, with the mount point and the remedy', { skip }, async () => {
   await using machine = await caseMachine();

@@ -54,6 +54,7 @@ const newerTypes: ReadonlySet<string> = new Set([
   // Types of our own fields, whose numbers begin at 1000.
   'platform.app.mltraining.v1.JobResources',
   'platform.app.mltraining.v1.JobScore',
+  'platform.app.data.v1.LabelSet',
   'platform.app.mltraining.v1.CheckTrainingDataRequest',
   'platform.app.mltraining.v1.CheckTrainingDataResponse',
   'platform.app.mltraining.v1.Visibility',
