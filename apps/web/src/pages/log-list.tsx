@@ -154,8 +154,10 @@ function useKeptPlace({ rows, virtual, box, isFollowing, start }: Kept) {
   const keep = useCallback((): number => {
     const top = box.current?.scrollTop ?? 0;
     const moved = top - kept.current.top;
+    // Among all rows: those that are drawn belong to the place before when the page itself scrolled the list.
+    let item = virtual.getVirtualItemForOffset(top);
     // The keys of rows between lines have a space: such a row goes when lines come in above it.
-    const item = virtual.getVirtualItems().find(({ end, key }) => end > top && !String(key).includes(' '));
+    while (item && String(item.key).includes(' ')) item = virtual.measurementsCache[item.index + 1];
     const from = item?.start ?? 0;
     kept.current = { ...kept.current, top, key: String(item?.key ?? ''), start: from, above: top - from };
     return moved;

@@ -105,7 +105,8 @@ async function readFresh(read: ReadPage, window: LogWindow, signal: AbortSignal)
 function useAttempts() {
   const [window, setWindow] = useState(emptyWindow);
   const [error, setError] = useState<unknown>();
-  const state = useRef({ window, end: new AbortController(), busy: new Set<string>(), newest: 0 });
+  /** `isOwn`: the window has lines of this source, not those of the one before, from which nothing is continued. */
+  const state = useRef({ window, isOwn: false, end: new AbortController(), busy: new Set<string>(), newest: 0 });
   const show = useCallback((next: LogWindow): void => {
     state.current.window = next;
     setWindow(next);
@@ -126,7 +127,7 @@ function useAttempts() {
   /** Ends what runs for another source. */
   const begin = useCallback((): AbortController => {
     const end = new AbortController();
-    state.current = { ...state.current, end, busy: new Set() };
+    state.current = { ...state.current, isOwn: false, end, busy: new Set() };
     setError(undefined);
     return end;
   }, []);
@@ -135,7 +136,12 @@ function useAttempts() {
 type Attempts = ReturnType<typeof useAttempts>;
 
 /** Reads the first lines whenever the source changes. @returns whether they are still on their way. */
-function useFirstLines({ show, attempt, begin }: Attempts, source: LogSource, read: ReadPage, round: number): boolean {
+function useFirstLines(
+  { state, show, attempt, begin }: Attempts,
+  source: LogSource,
+  read: ReadPage,
+  round: number,
+): boolean {
   const { at, isEnabled } = source;
   const { from, until } = source.span;
   const [isLoading, setLoading] = useState(true);
@@ -145,13 +151,15 @@ function useFirstLines({ show, attempt, begin }: Attempts, source: LogSource, re
     const load = async (): Promise<void> => {
       await attempt('first', async (signal) => {
         const first = await readFirst(read, { from, until, at }, signal);
-        if (!signal.aborted) show(first);
+        if (signal.aborted) return;
+        state.current.isOwn = true;
+        show(first);
       });
       if (!end.signal.aborted) setLoading(false);
     };
     if (isEnabled) void load();
     return () => end.abort();
-  }, [attempt, begin, show, read, from, until, at, isEnabled, round]);
+  }, [attempt, begin, show, state, read, from, until, at, isEnabled, round]);
   return isLoading;
 }
 
@@ -159,7 +167,7 @@ function useFirstLines({ show, attempt, begin }: Attempts, source: LogSource, re
 function useFreshLines({ state, show, attempt }: Attempts, read: ReadPage, news: number, isWanted: boolean): void {
   const clock = useClock();
   useEffect(() => {
-    if (!isWanted || news === 0) return;
+    if (!isWanted || news === 0 || !state.current.isOwn) return;
     state.current.newest = news;
     void attempt('fresh', async (signal) => {
       for (let handled = -1; handled !== state.current.newest && !signal.aborted;) {
@@ -186,6 +194,7 @@ export function useLogWindow(source: LogSource): LogWindowState {
   const load = useCallback(
     (where: 'older' | 'newer'): void => {
       const { lines, hasOlder, hasNewer } = state.current.window;
+      if (!state.current.isOwn) return;
       const edge = where === 'older' ? lines[0] : lines.at(-1);
       if (!edge || !(where === 'older' ? hasOlder : hasNewer)) return;
       void attempt(where, async (signal) => {
