@@ -232,7 +232,7 @@ test('without root: user namespaces, limits of each process, the same walls', as
   const how = (name: string): string => results.get(name)?.end.is ?? 'nothing';
   const linesOf = (name: string): readonly string[] => results.get(name)?.lines ?? [];
   assert.equal(how('kind'), 'prlimit');
-  assert.deepEqual(linesOf('who'), ['65534', 'script', '/job']);
+  assert.deepEqual(linesOf('who'), ['65534', 'script', '/job', "['out', 'runs']"]);
   assert.deepEqual(linesOf('escapes'), ['closed', 'closed', 'closed', 'closed']);
   assert.ok(linesOf('memory').includes('MemoryError'), done.stdout);
   assert.deepEqual([how('memory'), how('memoryOfChild')], ['outOfMemory', 'outOfMemory'], done.stdout);

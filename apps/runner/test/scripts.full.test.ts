@@ -47,8 +47,12 @@ json.dump({"seen": seen, "relative": relative, "env": dict(os.environ), "cwd": o
   assert.deepEqual(report['env'], {
     API_KEY: 'script-key',
     API_KEY_ID: 'script-key-id',
-    HOME: '/tmp/home',
+    HF_HOME: '/job/.home/.cache/huggingface',
+    HOME: '/job/.home',
+    KERAS_HOME: '/job/.home/.keras',
     LANG: 'C.UTF-8',
+    MPLCONFIGDIR: '/job/.home/.config/matplotlib',
+    NUMBA_CACHE_DIR: '/job/.home/.cache/numba',
     OMP_NUM_THREADS: String(s.scripts.options.cpus),
     PATH: '/usr/local/bin:/usr/bin:/bin',
     PLATFORM_BASE_URL: s.url,
@@ -57,8 +61,13 @@ json.dump({"seen": seen, "relative": relative, "env": dict(os.environ), "cwd": o
     PWD: '/job',
     PYTHONPATH: '/job/src',
     PYTHONUNBUFFERED: '1',
-    TMPDIR: '/tmp',
+    TMPDIR: '/job/.tmp',
+    TORCH_HOME: '/job/.home/.cache/torch',
     VIAM_BASE_URL: s.url,
+    XDG_CACHE_HOME: '/job/.home/.cache',
+    XDG_CONFIG_HOME: '/job/.home/.config',
+    XDG_DATA_HOME: '/job/.home/.local/share',
+    YOLO_CONFIG_DIR: '/job/.home/.config',
   });
   assert.match(String((report['line'] as { image_path: string }).image_path), /^\/job\/data\/[0-9a-f]{64}\.jpg$/);
   assert.deepEqual(job.metrics, [{ epoch: 1, loss: 0.5, stage: 'all' }]);

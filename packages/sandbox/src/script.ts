@@ -1,9 +1,9 @@
 /** One run of a training script: its mounts, its command line, its reports and its failures. */
-import { chmod, chown, readdir, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
-import { home, type Mount } from './bwrap-plan.ts';
+import type { Mount } from './bwrap-plan.ts';
 import type { ResourceLimiter } from './resource-group.ts';
 import type { Environment } from './environments.ts';
 import { killedText } from './memory-failure.ts';
@@ -18,10 +18,12 @@ export interface ScriptRun {
   readonly packages: string | undefined;
   /** Unpacked project. */
   readonly source: string;
-  /** `root`: working directory inside; relative paths in the dataset file resolve against it. */
-  readonly dataset: { readonly mounts: readonly Mount[]; readonly root: string; readonly file: string };
+  /** `file`: its path inside. */
+  readonly dataset: { readonly mounts: readonly Mount[]; readonly file: string };
   /** Empty folder for the result. */
   readonly out: string;
+  /** Folder for what the script writes beside its result; created if missing. Its creator removes it. */
+  readonly scratch: string;
   readonly arguments: Readonly<Record<string, string>>;
   /** Variables of this job, in addition to those of every script. */
   readonly env: Readonly<Record<string, string>>;
@@ -38,7 +40,28 @@ export interface ScriptRun {
   onStart?(child: { pid: number; startTime: string }): void;
 }
 /** Paths inside the sandbox. */
-const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
+const inside = {
+  /** The scratch folder. It is the working directory, so that relative paths can be written. */
+  work: '/job',
+  source: '/job/src',
+  packages: '/job/env',
+  out: '/job/out',
+  home: '/job/.home',
+  tmp: '/job/.tmp',
+} as const;
+
+/** Places where common libraries write. Most of them follow HOME; these read variables of their own first. */
+const libraryFolders = {
+  XDG_CACHE_HOME: `${inside.home}/.cache`,
+  XDG_CONFIG_HOME: `${inside.home}/.config`,
+  XDG_DATA_HOME: `${inside.home}/.local/share`,
+  HF_HOME: `${inside.home}/.cache/huggingface`,
+  KERAS_HOME: `${inside.home}/.keras`,
+  MPLCONFIGDIR: `${inside.home}/.config/matplotlib`,
+  NUMBA_CACHE_DIR: `${inside.home}/.cache/numba`,
+  TORCH_HOME: `${inside.home}/.cache/torch`,
+  YOLO_CONFIG_DIR: `${inside.home}/.config`,
+} as const;
 
 const kinds: Readonly<Record<ResourceLimiter['kind'], string>> = {
   systemd: 'a systemd scope',
@@ -81,8 +104,9 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
   const devices = [...run.gpus.keys()].join(',');
   return {
     PATH: `${run.packages === undefined ? '' : `${inside.packages}/bin:`}/usr/local/bin:/usr/bin:/bin`,
-    HOME: home,
-    TMPDIR: '/tmp',
+    HOME: inside.home,
+    TMPDIR: inside.tmp,
+    ...libraryFolders,
     LANG: 'C.UTF-8',
     PYTHONUNBUFFERED: '1',
     PYTHONPATH: inside.source,
@@ -94,9 +118,10 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
 
 /** Runs the script to its end. When the signal aborts: TERM, the grace period, then KILL for all its processes. */
 export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
-  const { sandboxes, environment, packages, source, dataset, out } = run;
+  const { sandboxes, environment, packages, source, dataset, out, scratch } = run;
   const uid = uidFor(sandboxes.host, run.name);
-  if (sandboxes.host.isRoot) await chown(out, uid, uid);
+  const written = [out, ...(await makeScratch(scratch))];
+  if (sandboxes.host.isRoot) for (const folder of written) await chown(folder, uid, uid);
   const python = packages === undefined ? environment.python : `${inside.packages}/bin/python`;
   try {
     return await runSandboxed(
@@ -106,21 +131,31 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
         uid,
         mounts: [
           ...environment.mounts,
+          // The others lie inside of it.
+          { from: scratch, to: inside.work, mode: 'rw' },
           { from: source, to: inside.source, mode: 'ro' },
           ...(packages === undefined ? [] : [{ from: packages, to: inside.packages, mode: 'ro' } as const]),
           ...dataset.mounts,
           { from: out, to: inside.out, mode: 'rw' },
         ],
         env: scriptEnv(run),
-        cwd: dataset.root,
+        cwd: inside.work,
         command: pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
-        watched: [out],
+        watched: [out, scratch],
       },
       signal,
     );
   } finally {
     await openUp(out);
   }
+}
+
+async function makeScratch(scratch: string): Promise<string[]> {
+  const folders = [inside.work, inside.home, inside.tmp].map((name) =>
+    path.join(scratch, path.posix.relative(inside.work, name)),
+  );
+  for (const folder of folders) await mkdir(folder, { recursive: true });
+  return folders;
 }
 
 /** Limit of the folder depth in a result. */

@@ -18,7 +18,7 @@ import { describeRun, gpusFor, runScript, scriptFailure, type ScriptRun } from '
 export interface LocalTest {
   /** Folder of the script: setup.py or pyproject.toml, and model/training.py. */
   readonly folder: string;
-  /** Folder of the dataset; the working directory of the script, so that relative image paths work. */
+  /** Folder of the dataset; the script sees it read-only. */
   readonly datasetRoot: string;
   /** Relative to the root; default `dataset.jsonl`. */
   readonly datasetFile?: string;
@@ -221,9 +221,10 @@ async function runOf(
         { from: path.resolve(test.datasetRoot), to: inside.root, mode: 'ro' },
         { from: file, to: inside.file, mode: 'ro' },
       ],
-      ...inside,
+      file: inside.file,
     },
     out: result,
+    scratch: path.join(folder, 'scratch'),
     arguments: test.args,
     env: {},
     network: test.network ?? false,

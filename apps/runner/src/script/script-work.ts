@@ -109,10 +109,10 @@ export class ScriptWork {
           { from: folder.file('dataset'), to: place.dataset, mode: 'ro' },
           { from: folder.file('images'), to: place.images, mode: 'ro' },
         ],
-        root: place.root,
         file: place.dataset,
       },
       out: folder.file('out'),
+      scratch: path.join(folder.path, 'scratch'),
       arguments: spec.arguments,
       env: {
         PLATFORM_JOB_ID: spec.id,

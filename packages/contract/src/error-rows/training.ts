@@ -88,7 +88,7 @@ export const trainingErrors = {
     rpc: 'resource_exhausted',
     retry: 'never',
     message: 'The training script wrote {used}; the limit is {limit}.',
-    remedy: 'Write less to the output folder and to /tmp, or raise the disk limit of the job.',
+    remedy: 'Write less to the output folder and to the working directory, or raise the disk limit of the job.',
   },
   SCRIPT_FAILED: {
     rpc: 'failed_precondition',

@@ -168,7 +168,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "CONTAINER_NOT_FOUND": ("not_found", "never", "Choose one from ListSupportedContainers, or leave container_version empty for the runner's default."),
     "SCRIPT_ARCHIVE_INVALID": ("invalid_argument", "never", "Pack regular files as .tar.gz with setup.py (or pyproject.toml) and model/training.py, at the top or in one top folder."),
     "SCRIPT_BUILD_FAILED": ("failed_precondition", "never", "Read pip's output in the log of the job. Choose a container that has the packages, or ask the operator of the runner for --wheelhouse or --pip-index-url."),
-    "SCRIPT_DISK_LIMIT": ("resource_exhausted", "never", "Write less to the output folder and to /tmp, or raise the disk limit of the job."),
+    "SCRIPT_DISK_LIMIT": ("resource_exhausted", "never", "Write less to the output folder and to the working directory, or raise the disk limit of the job."),
     "SCRIPT_FAILED": ("failed_precondition", "never", "See the log of the job for the cause, correct the script and upload it as a new version."),
     "SCRIPT_NOT_FOUND": ("not_found", "never", "Check registry_item_id (namespace:name) and registry_item_version."),
     "SCRIPT_VERSION_TAKEN": ("already_exists", "never", "Publish under another version. The content of a version never changes, and a deleted version cannot be reused."),
