@@ -2,6 +2,7 @@ import type { Clock, Log } from '@platform/kit';
 import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { ImageCache } from './job/cache.ts';
+import type { CheckpointStore } from './job/checkpoints.ts';
 import type { CapabilitySource } from './capabilities.ts';
 import type { RunnerCapabilities } from './local-capabilities.ts';
 import type { Scripts } from './script/open-scripts.ts';
@@ -15,6 +16,8 @@ export interface Workspace {
   queue: Queue;
   blobs: Blobs;
   cache: ImageCache;
+  /** What training scripts keep between the attempts of a job. */
+  checkpoints: CheckpointStore;
   trainers: Trainers;
   offer: RunnerCapabilities;
   /** Undefined if training scripts cannot run here. */

@@ -78,7 +78,7 @@ export async function stage(flags: readonly string[] = [], trainers: Trainers = 
   const queue = connectQueue(transport, session, 'runner-1', clock);
   const place = {
     root,
-    cacheFolder: path.join(root, 'cache'),
+    sharedFolder: root,
     url,
     queue,
     session,

@@ -73,7 +73,7 @@ sys.exit(6)`;
     [],
   );
   assert.ok(lines.includes('info pids True') && lines.includes('info seen []'), lines.join('\n'));
-  const work = "info job ['.home', '.tmp', 'data', 'dataset.jsonl', 'out', 'src']";
+  const work = "info job ['.home', '.tmp', 'checkpoints', 'data', 'dataset.jsonl', 'out', 'src']";
   assert.ok(lines.includes(work), lines.join('\n'));
 });
 test('it asks the kernel for more: user namespaces, keyrings and other ways out are closed', async () => {

@@ -42,7 +42,7 @@ ${save}`;
 test('each attempt begins with an empty working directory, and sees none of another job', async () => {
   const s = at();
   const look = `
-say("found", [name for name in sorted(os.listdir(".")) if name not in ("data", "dataset.jsonl", "out", "src")], os.listdir(".home"), os.listdir(".tmp"))
+say("found", [name for name in sorted(os.listdir(".")) if name not in ("checkpoints", "data", "dataset.jsonl", "out", "src")], os.listdir(".home"), os.listdir(".tmp"))
 open("mine", "w").write("x"); open(".home/mine", "w").write("x"); open(".tmp/mine", "w").write("x")
 ${save}`;
   for (const _ of [1, 2]) {

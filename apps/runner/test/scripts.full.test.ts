@@ -56,6 +56,7 @@ json.dump({"seen": seen, "relative": relative, "env": dict(os.environ), "cwd": o
     OMP_NUM_THREADS: String(s.scripts.options.cpus),
     PATH: '/usr/local/bin:/usr/bin:/bin',
     PLATFORM_BASE_URL: s.url,
+    PLATFORM_CHECKPOINT_DIR: '/job/checkpoints',
     PLATFORM_JOB_ID: job.spec.id,
     PLATFORM_ORG_ID: 'org',
     PWD: '/job',

@@ -1,4 +1,6 @@
 /** One run of a training script: its mounts, its command line, its reports and its failures. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
@@ -24,6 +26,8 @@ export interface ScriptRun {
   readonly out: string;
   /** Folder for what the script writes beside its result; created if missing. Its creator removes it. */
   readonly scratch: string;
+  /** Folder that outlives the attempt; the script finds there what earlier attempts of the job saved. */
+  readonly checkpoints: string;
   readonly arguments: Readonly<Record<string, string>>;
   /** Variables of this job, in addition to those of every script. */
   readonly env: Readonly<Record<string, string>>;
@@ -48,6 +52,7 @@ const inside = {
   out: '/job/out',
   home: '/job/.home',
   tmp: '/job/.tmp',
+  checkpoints: '/job/checkpoints',
 } as const;
 
 /** Places where common libraries write. Most of them follow HOME; these read variables of their own first. */
@@ -111,6 +116,7 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
     PYTHONUNBUFFERED: '1',
     PYTHONPATH: inside.source,
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(run.limits.cpus))),
+    PLATFORM_CHECKPOINT_DIR: inside.checkpoints,
     ...(run.gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
     ...run.env,
   };
@@ -118,10 +124,13 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
 
 /** Runs the script to its end. When the signal aborts: TERM, the grace period, then KILL for all its processes. */
 export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
-  const { sandboxes, environment, packages, source, dataset, out, scratch } = run;
+  const { sandboxes, environment, packages, source, dataset, out, scratch, checkpoints } = run;
   const uid = uidFor(sandboxes.host, run.name);
   const written = [out, ...(await makeScratch(scratch))];
-  if (sandboxes.host.isRoot) for (const folder of written) await chown(folder, uid, uid);
+  if (sandboxes.host.isRoot) {
+    for (const folder of written) await chown(folder, uid, uid);
+    await giveTree(checkpoints, uid);
+  }
   const python = packages === undefined ? environment.python : `${inside.packages}/bin/python`;
   try {
     return await runSandboxed(
@@ -137,17 +146,25 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
           ...(packages === undefined ? [] : [{ from: packages, to: inside.packages, mode: 'ro' } as const]),
           ...dataset.mounts,
           { from: out, to: inside.out, mode: 'rw' },
+          { from: checkpoints, to: inside.checkpoints, mode: 'rw' },
         ],
         env: scriptEnv(run),
         cwd: inside.work,
         command: pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
-        watched: [out, scratch],
+        watched: [out, scratch, checkpoints],
       },
       signal,
     );
   } finally {
     await openUp(out);
   }
+}
+
+/** Each attempt has a user of its own, and needs the files of the attempts before. Changes links themselves only. */
+async function giveTree(folder: string, uid: number): Promise<void> {
+  const change = spawn('chown', ['-RhP', `${uid}:${uid}`, '--', folder], { stdio: 'ignore' });
+  const [code] = (await once(change, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`The checkpoints in ${folder} could not be given to the user of the attempt.`);
 }
 
 async function makeScratch(scratch: string): Promise<string[]> {

@@ -81,8 +81,17 @@ export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
     const file = path.join(folder, 'dataset.jsonl');
     await writeFile(file, await datasetInside(test, dataset), { mode: 0o644 });
     const result = path.join(folder, 'out');
-    await mkdir(result);
-    const run = await runOf(test, { sandboxes: probe.sandboxes, environment, folder, source, file, result });
+    const checkpoints = path.join(folder, 'checkpoints');
+    for (const made of [result, checkpoints]) await mkdir(made);
+    const run = await runOf(test, {
+      sandboxes: probe.sandboxes,
+      environment,
+      folder,
+      source,
+      file,
+      result,
+      checkpoints,
+    });
     test.onLine('about', describeRun(run));
     const ended = await runScript(run, signal);
     if (ended.end.is === 'stopped') return { files: [], container: environment.key, stopped: true };
@@ -181,10 +190,11 @@ interface Parts {
   readonly source: string;
   readonly file: string;
   readonly result: string;
+  readonly checkpoints: string;
 }
 async function runOf(
   test: LocalTest,
-  { sandboxes, environment, folder, source, file, result }: Parts,
+  { sandboxes, environment, folder, source, file, result, checkpoints }: Parts,
 ): Promise<ScriptRun> {
   const { clock, signal, graceMs = 10_000, onLine } = test;
   const common = {
@@ -225,6 +235,7 @@ async function runOf(
     },
     out: result,
     scratch: path.join(folder, 'scratch'),
+    checkpoints,
     arguments: test.args,
     env: {},
     network: test.network ?? false,
