@@ -11,6 +11,7 @@ import type { Environment } from './environments.ts';
 import { killedText } from './memory-failure.ts';
 import { uidFor } from './probe.ts';
 import { pythonCommand } from './python-programs.ts';
+import { missingModule, moduleMissing } from './requirements.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } from './sandbox.ts';
 
 export interface ScriptRun {
@@ -198,13 +199,10 @@ export interface ScriptFailure {
 }
 
 /** The failure; undefined after a success and after a requested stop. */
-export function scriptFailure({ end, lastLines }: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
-  const lastOutput = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
-  const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure => ({
-    cause,
-    code: error.code,
-    message: `${error.what} ${error.remedy}${cause === 'script' ? lastOutput : ''}`,
-  });
+export function scriptFailure(result: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
+  const { end } = result;
+  const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure =>
+    withLastLines(cause, error, result);
   const failed = (problem: string): ScriptFailure => of('script', new PlatformError('SCRIPT_FAILED', { problem }));
   switch (end.is) {
     case 'stopped':
@@ -220,6 +218,25 @@ export function scriptFailure({ end, lastLines }: SandboxResult, limits: Sandbox
     case 'broken':
       return of('infrastructure', new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem }));
   }
+}
+
+/** Like `scriptFailure`, and names a module of others that the script could not import. */
+export async function describeFailure(result: SandboxResult, run: ScriptRun): Promise<ScriptFailure | undefined> {
+  const failure = scriptFailure(result, run.limits);
+  const module = failure?.code === 'SCRIPT_FAILED' ? missingModule(result.lastLines) : undefined;
+  if (failure === undefined || module === undefined) return failure;
+  const [top = ''] = module.split('.');
+  const own = (await readdir(run.source)).some((name) => name === top || name === `${top}.py`);
+  return own ? failure : withLastLines('script', moduleMissing(run.environment, module), result);
+}
+
+function withLastLines(
+  cause: ScriptFailure['cause'],
+  error: PlatformError,
+  { lastLines }: Pick<SandboxResult, 'lastLines'>,
+): ScriptFailure {
+  const lastOutput = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
+  return { cause, code: error.code, message: `${error.what} ${error.remedy}${cause === 'script' ? lastOutput : ''}` };
 }
 
 function outOfMemory(usedBytes: number, { memoryBytes }: SandboxLimits, why = ''): PlatformError {

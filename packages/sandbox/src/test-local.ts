@@ -13,7 +13,7 @@ import { openSandboxes } from './probe.ts';
 import { removeTree } from './removal.ts';
 import { resultFiles } from './result-files.ts';
 import type { Sandboxes } from './sandbox.ts';
-import { describeRun, gpusFor, runScript, scriptFailure, type ScriptRun } from './script.ts';
+import { describeFailure, describeRun, gpusFor, runScript, type ScriptRun } from './script.ts';
 
 export interface LocalTest {
   /** Folder of the script: setup.py or pyproject.toml, and model/training.py. */
@@ -61,7 +61,7 @@ const inside = { root: '/job/dataset', file: '/job/dataset.jsonl' } as const;
  * Runs the script once.
  *
  * @throws PlatformError INVALID_ARGUMENT, SCRIPT_ARCHIVE_INVALID, SANDBOX_UNAVAILABLE, SCRIPT_BUILD_FAILED,
- *   SCRIPT_FAILED, SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
+ *   SCRIPT_PACKAGES_MISSING, SCRIPT_MODULE_MISSING, SCRIPT_FAILED, SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
  */
 export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
   const { clock, signal, out } = test;
@@ -95,7 +95,7 @@ export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
     test.onLine('about', describeRun(run));
     const ended = await runScript(run, signal);
     if (ended.end.is === 'stopped') return { files: [], container: environment.key, stopped: true };
-    const failure = scriptFailure(ended, run.limits);
+    const failure = await describeFailure(ended, run);
     if (failure) throw new LocalFailure(failure.code, failure.message);
     return { files: await takeResult(test, result), container: environment.key, stopped: false };
   } catch (error) {

@@ -12,12 +12,12 @@ import type { Environment } from '@platform/sandbox/environments';
 import { resultFiles } from '@platform/sandbox/result-files';
 import type { SandboxResult } from '@platform/sandbox/sandbox';
 import {
+  describeFailure,
   describeRun,
   gpusFor,
   memoryLoss,
   parseReport,
   runScript,
-  scriptFailure,
   type ScriptFailure,
   type ScriptRun,
 } from '@platform/sandbox/script';
@@ -118,7 +118,7 @@ export class ScriptWork {
     reporter.line('info', describeRun(run));
     reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
     const result = await runScript(run, signal).finally(() => forgetTrainer(folder.path));
-    const failure = scriptFailure(result, run.limits) ?? (await this.#memoryLoss(result, run));
+    const failure = (await describeFailure(result, run)) ?? (await this.#memoryLoss(result, run));
     return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
   }
   #planOf(checkpoints: string): ScriptRun {

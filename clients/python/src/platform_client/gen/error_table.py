@@ -168,6 +168,8 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "CONTAINER_NOT_FOUND": ("not_found", "never", "Choose one from ListSupportedContainers, or leave container_version empty for the runner's default."),
     "SCRIPT_ARCHIVE_INVALID": ("invalid_argument", "never", "Pack regular files as .tar.gz with setup.py (or pyproject.toml) and model/training.py, at the top or in one top folder."),
     "SCRIPT_BUILD_FAILED": ("failed_precondition", "never", "Read pip's output in the log of the job. Choose a container that has the packages, or ask the operator of the runner for --wheelhouse or --pip-index-url."),
+    "SCRIPT_PACKAGES_MISSING": ("failed_precondition", "never", "Choose a container that has them, or ask the operator of the runner to install them[: {command}]. With --wheelhouse or --pip-index-url the runner installs them itself."),
+    "SCRIPT_MODULE_MISSING": ("failed_precondition", "never", "Name the package in requirements.txt, setup.py or pyproject.toml and upload a new version: then the runner installs it, or says what its operator has to install. Or choose a container that has it."),
     "SCRIPT_DISK_LIMIT": ("resource_exhausted", "never", "Write less to the output folder and to the working directory, or raise the disk limit of the job."),
     "SCRIPT_FAILED": ("failed_precondition", "never", "See the log of the job for the cause, correct the script and upload it as a new version."),
     "SCRIPT_NOT_FOUND": ("not_found", "never", "Check registry_item_id (namespace:name) and registry_item_version."),
