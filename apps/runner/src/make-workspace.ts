@@ -42,6 +42,7 @@ export async function makeWorkspace(
     cache: imageCache(cacheIn(path.resolve(at.sharedFolder)), given.cacheBytes, () => clock.wall()),
     checkpoints: checkpointStore(checkpointsIn(path.resolve(at.sharedFolder)), () => clock.wall()),
     trainers,
+    trainerNice: given.trainerNice,
     graceMs: given.graceMs,
     keepJobs: given.keepJobs,
     env: trainerEnv(process.env),

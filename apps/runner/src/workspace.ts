@@ -26,6 +26,8 @@ export interface Workspace {
   isolation: Isolation;
   /** Probes again what this host can run; undefined: the first result stays valid. */
   capabilities?: CapabilitySource;
+  /** Nice value of built-in trainers, added to the runner's own. */
+  trainerNice: number;
   /** Grace period of a trainer after TERM. */
   graceMs: number;
   keepJobs: boolean;

@@ -48,6 +48,7 @@ async function stage(key = 'key', graceMs = 5_000, jobs = 1, own = process.env):
       queue: connectQueue(transport, session, 'runner-1', clock),
       blobs: connectBlobs(url, session),
       cache: imageCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
+      trainerNice: 10,
       checkpoints: checkpointStore(folder.file('checkpoints'), () => clock.wall()),
       trainers,
       offer: localCapabilities(trainers, '0.0.0'),

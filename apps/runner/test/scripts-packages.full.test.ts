@@ -116,7 +116,7 @@ test('dependencies in pyproject.toml, in files that it names, and in setup.cfg',
     );
   }
 });
-test('lines of requirements.txt that are no package, and files outside: refused with their place', async () => {
+test('lines of requirements.txt without a package name, and files outside: refused with their place', async () => {
   const rows: [string, string][] = [
     ['pip\ngit+https://example.org/x.git', '"git+https://example.org/x.git" in requirements.txt line 2 is not'],
     ['evil @ file:///job/src', '"evil @ file:///job/src" in requirements.txt line 1 is not'],

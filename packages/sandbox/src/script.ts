@@ -33,6 +33,8 @@ export interface ScriptRun {
   /** Variables of this job, in addition to those of every script. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: SandboxLimits;
+  /** Added to the caller's own nice value. */
+  readonly nice: number;
   readonly network: boolean;
   /** Numbers of the GPUs that it may use. */
   readonly gpus: readonly number[];
@@ -151,7 +153,10 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
         ],
         env: scriptEnv(run),
         cwd: inside.work,
-        command: pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
+        command: [
+          ...(run.nice === 0 ? [] : ['/usr/bin/nice', '-n', String(run.nice)]),
+          ...pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
+        ],
         watched: [out, scratch, checkpoints],
       },
       signal,

@@ -238,6 +238,7 @@ async function runOf(
     checkpoints,
     arguments: test.args,
     env: {},
+    nice: 0,
     network: test.network ?? false,
     gpus: gpusFor(test.gpus ?? 0, test.env['CUDA_VISIBLE_DEVICES']),
   };
