@@ -36,7 +36,7 @@ const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '^\\s*[\'"]?names[\'"]?\\s*:': "a file of the user, on the user's computer",
   },
   'packages/dataset-files/src/write/layouts.ts': { '^[. ]+|[. ]+$': 'a name of a file' },
-  'packages/sandbox/src/build.ts': {
+  'packages/sandbox/src/requirements.ts': {
     '^[A-Za-z0-9][A-Za-z0-9._-]* *(\\[[A-Za-z0-9._, -]*\\])? *\\(?[<>=!~0-9A-Za-z.*+, -]*\\)? *(;[^\\u0000-\\u001f]*)?$':
       '500 characters',
   },

@@ -24,6 +24,8 @@ export async function runAttempt(workspace: Workspace, job: Job, shutdown: Abort
   }
   const removed = await workspace.cache.trim();
   if (removed > 0) log.info('the image cache was trimmed', { removedBytes: removed });
+  const forgotten = await workspace.checkpoints.trim();
+  if (forgotten > 0) log.info('old checkpoints were removed', { jobs: forgotten });
 }
 
 async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
@@ -42,6 +44,7 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
   const ended = new AbortController();
   const reporting = new AbortController();
   const reports = reporter.run(inbox.push, reporting.signal);
+  let isJobOver = false;
   const onShutdown = (): void => inbox.push({ is: 'shutdown' });
   shutdown.addEventListener('abort', onShutdown, { once: true });
   if (shutdown.aborted) onShutdown();
@@ -50,7 +53,9 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
     reporting.abort();
     await reports;
     if (!shutdown.aborted) await reporter.flush(shutdown);
-    return reportFinalStatus(workspace, attempt, ending, shutdown);
+    const reported = await reportFinalStatus(workspace, attempt, ending, shutdown);
+    isJobOver = reported.isJobOver;
+    return reported.event;
   };
 
   try {
@@ -74,6 +79,7 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
     reporting.abort();
     await Promise.all([work.abandon(), reports]);
     if (!workspace.keepJobs) await removeTree(folder.path);
+    if (isJobOver) await workspace.checkpoints.remove(job.id);
   }
 }
 

@@ -86,6 +86,9 @@ export interface EngineOptions extends Given {
   readonly attemptCommand: string;
 }
 
+/** A host that also serves stays responsive. */
+export const defaultTrainerNice = 10;
+
 const program = fileURLToPath(new URL('./main.ts', import.meta.url));
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
@@ -114,10 +117,17 @@ export function engineOptions(given: Given, url: string, scripts: ScriptOptions)
 /** Flags of an attempt: scripts and trainers run on the node with the operator's settings of this runner. */
 export function attemptFlags(
   { engineCpus }: EngineOptions,
-  { scripts, trainerSandbox }: { readonly scripts: ScriptOptions; readonly trainerSandbox: boolean },
+  {
+    scripts,
+    trainerSandbox,
+    trainerNice,
+  }: { readonly scripts: ScriptOptions; readonly trainerSandbox: boolean; readonly trainerNice: number },
 ): string[] {
-  const { pythons, network, wheelhouse, pipIndexUrl, processes } = scripts;
-  const open = trainerSandbox ? [] : ['--no-trainer-sandbox'];
+  const { pythons, network, wheelhouse, pipIndexUrl, processes, nice } = scripts;
+  const open = [
+    ...(trainerSandbox ? [] : ['--no-trainer-sandbox']),
+    ...(trainerNice === defaultTrainerNice ? [] : [`--trainer-nice=${trainerNice}`]),
+  ];
   if (!scripts.enabled || pythons.length === 0) return open;
   const named = pythons.map(({ key, python }) => `${key ?? ''}=${python}`).join(',');
   return [
@@ -125,6 +135,7 @@ export function attemptFlags(
     `--script-python=${named}`,
     `--script-cpus=${engineCpus}`,
     `--script-processes=${processes}`,
+    ...(nice === 0 ? [] : [`--script-nice=${nice}`]),
     ...(network ? ['--allow-script-network'] : []),
     ...(wheelhouse === undefined ? [] : [`--wheelhouse=${wheelhouse}`]),
     ...(pipIndexUrl === undefined ? [] : [`--pip-index-url=${pipIndexUrl}`]),

@@ -11,14 +11,20 @@ export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do:
 /** Time limit of the retries during a shutdown. */
 const shutdownMs = 3_000;
 
+export interface Reported {
+  readonly event: Event;
+  /** The server retries the job no more. False also while that is not known. */
+  readonly isJobOver: boolean;
+}
+
 /** Retries while the server is unreachable; during a shutdown only for `shutdownMs`. */
 export async function reportFinalStatus(
   { queue, clock, log }: Pick<Workspace, 'queue' | 'clock' | 'log'>,
   attempt: AttemptId,
   ending: Ending,
   shutdown: AbortSignal,
-): Promise<Event> {
-  const report = (signal: AbortSignal): Promise<void> =>
+): Promise<Reported> {
+  const report = (signal: AbortSignal): Promise<boolean> =>
     retry((_, inner) => reportOnce(queue, attempt, ending, inner), {
       clock,
       signal,
@@ -35,26 +41,33 @@ export async function reportFinalStatus(
   shutdown.addEventListener('abort', listener, { once: true });
   if (shutdown.aborted) listener();
   try {
-    await report(limit.signal);
+    const isJobOver = await report(limit.signal);
     log.info('the job ended', { ...attempt, how: ending.do });
-    return { is: 'reported' };
+    return { event: { is: 'reported' }, isJobOver };
   } catch (error) {
     log.warn('the end of the job was not taken', { ...attempt, how: ending.do, error: errorText(error) });
-    if (ending.do !== 'complete' || limit.signal.aborted) return { is: 'reported' };
-    return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfRefusal(error) };
+    return { event: eventAfter(error, ending, limit.signal.aborted), isJobOver: false };
   } finally {
     shutdown.removeEventListener('abort', listener);
     limit.abort();
   }
 }
 
-async function reportOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<void> {
+function eventAfter(error: unknown, ending: Ending, isOutOfTime: boolean): Event {
+  if (ending.do !== 'complete' || isOutOfTime) return { is: 'reported' };
+  return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfRefusal(error) };
+}
+
+/** @returns whether the job is over. */
+async function reportOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<boolean> {
   switch (ending.do) {
     case 'complete':
-      return queue.complete(attempt, ending.files, signal);
+      await queue.complete(attempt, ending.files, signal);
+      return true;
     case 'confirmStop':
-      return queue.confirmStop(attempt, signal);
+      await queue.confirmStop(attempt, signal);
+      return true;
     case 'fail':
-      await queue.fail(attempt, ending.failure, signal);
+      return !(await queue.fail(attempt, ending.failure, signal)).willRetry;
   }
 }

@@ -5,6 +5,8 @@ import { connectBlobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { Session } from './cloud/session.ts';
 import { imageCache } from './job/cache.ts';
+import { checkpointStore } from './job/checkpoints.ts';
+import { cacheIn, checkpointsIn } from './job/folder.ts';
 import type { WorkOptions } from './options.ts';
 import type { Trainers } from './trainer/command.ts';
 import { trainerEnv } from './trainer/environment.ts';
@@ -13,7 +15,8 @@ import type { Workspace } from './workspace.ts';
 export interface Place {
   /** Folder for jobs. */
   readonly root: string;
-  readonly cacheFolder: string;
+  /** Folder for what jobs share: images, and checkpoints of their attempts. */
+  readonly sharedFolder: string;
   /** URL of the management server. */
   readonly url: string;
   readonly queue: Queue;
@@ -36,8 +39,10 @@ export async function makeWorkspace(
     root,
     queue,
     blobs: connectBlobs(url, session),
-    cache: imageCache(path.resolve(at.cacheFolder), given.cacheBytes, () => clock.wall()),
+    cache: imageCache(cacheIn(path.resolve(at.sharedFolder)), given.cacheBytes, () => clock.wall()),
+    checkpoints: checkpointStore(checkpointsIn(path.resolve(at.sharedFolder)), () => clock.wall()),
     trainers,
+    trainerNice: given.trainerNice,
     graceMs: given.graceMs,
     keepJobs: given.keepJobs,
     env: trainerEnv(process.env),

@@ -76,6 +76,11 @@ test('an engine: what is missing is named, what is given reaches the attempt', (
   assert.equal(engine.attemptUrl, 'http://127.0.0.1:1');
   const line = attemptLine(engine, attemptFlags(engine, given));
   assert.deepEqual(attemptFlags(engine, { ...given, trainerSandbox: false })[0], '--no-trainer-sandbox');
+  const quiet = readOptions(['--trainer-nice', '0', '--script-nice', '19', '--script-python', 'a:1=/x'], env);
+  assert.deepEqual(
+    attemptFlags(engine, quiet).filter((flag) => flag.includes('nice')),
+    ['--trainer-nice=0', '--script-nice=19'],
+  );
   assert.equal(
     line,
     "platform-runner attempt --order - '--folder=/data dir' '--script-python=py:3.11=/opt/it'\\''s/python' --script-cpus=2 --script-processes=512 --allow-script-network",

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { parseServerUrl } from '@platform/contract/server-url';
 import { Secret } from '@platform/kit';
 import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
-import { engineOptions, engineTable, type EngineOptions } from './engine-options.ts';
+import { defaultTrainerNice, engineOptions, engineTable, type EngineOptions } from './engine-options.ts';
 import { scriptOptions, scriptTable, type ScriptOptions } from './script/script-options.ts';
 
 /** Options of every program that runs jobs on this host. */
@@ -27,6 +27,13 @@ const workTable = {
     type: 'boolean',
     default: true,
     description: 'Run built-in trainers in a sandbox where bubblewrap works.',
+  },
+  trainerNice: {
+    type: 'number',
+    default: defaultTrainerNice,
+    min: 0,
+    max: 19,
+    description: 'Nice value of built-in trainers. 0 on a host that does nothing else.',
   },
   ...scriptTable,
 } as const satisfies OptionTable;
@@ -58,6 +65,8 @@ export interface WorkOptions {
   logFormat: 'text' | 'json';
   /** False: built-in trainers run with the rights of the runner. */
   trainerSandbox: boolean;
+  /** Added to the runner's own nice value. */
+  trainerNice: number;
   scripts: ScriptOptions;
 }
 export interface RunnerOptions extends WorkOptions {
@@ -77,9 +86,9 @@ export interface AttemptOptions extends WorkOptions {
 }
 
 function workOptions(given: OptionValues<typeof workTable>): WorkOptions {
-  const { cacheMib, graceSeconds, keepJobs, debug, logFormat, trainerSandbox } = given;
+  const { cacheMib, graceSeconds, keepJobs, debug, logFormat, trainerSandbox, trainerNice } = given;
   const times = { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000 };
-  return { ...times, keepJobs, debug, logFormat, trainerSandbox, scripts: scriptOptions(given) };
+  return { ...times, keepJobs, debug, logFormat, trainerSandbox, trainerNice, scripts: scriptOptions(given) };
 }
 
 /** @throws Usage */

@@ -18,7 +18,7 @@ import { watchCapabilities } from './capabilities.ts';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
 import { makePrivate } from './job/cache.ts';
-import { leftJobFolders, removeJobFolders } from './job/folder.ts';
+import { cacheIn, leftJobFolders, removeJobFolders } from './job/folder.ts';
 import { startDispatcher } from './executor/start-dispatcher.ts';
 import { makeWorkspace } from './make-workspace.ts';
 import type { RunnerOptions } from './options.ts';
@@ -51,11 +51,10 @@ export async function startRunner(
   log.info('the runner is up', { runnerId, url: given.url, folder: given.folder });
   const queue = connectQueue(transport, session, runnerId, clock);
   if (given.engine.executor === 'local') {
-    const cacheFolder = path.join(given.folder, 'cache');
-    await makePrivate(cacheFolder);
+    await makePrivate(cacheIn(given.folder));
     const where = { root: given.folder, url: given.url, trainers, clock, log };
     const capabilities = await watchCapabilities({ ...given, ...where });
-    const place = { ...where, cacheFolder, queue, session, capabilities };
+    const place = { ...where, sharedFolder: given.folder, queue, session, capabilities };
     await runRunner(await makeWorkspace(given, place, signal), { stop: signal, drain, jobs: given.jobs });
   } else {
     await startDispatcher(given, { queue, runnerId, trainers, drain, clock, log }, signal);

@@ -140,13 +140,14 @@ export class Work {
   }
   #runTrainer(): Promise<TrainerEnd> {
     const { spec, folder, reporter } = this.#task;
-    const { graceMs, clock, isolation, trainers } = this.#workspace;
+    const { graceMs, trainerNice: nice, clock, isolation, trainers } = this.#workspace;
     const { signal } = this.#abort;
     const env = { ...this.#workspace.env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id };
     const task = {
       folder,
       command: this.#command(),
       env,
+      nice,
       graceMs,
       clock,
       onEvent: (event: JobEvent) => reporter.event(event, share),

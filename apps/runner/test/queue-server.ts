@@ -49,6 +49,8 @@ export class QueueServer implements AsyncDisposable {
   readonly outages = new Map<string, number>();
   /** Results are refused with this. */
   refusal: PlatformError | undefined;
+  /** As the real one does, a failure of the infrastructure returns the job to the queue. */
+  isRetrying = false;
   /** Files are refused with this. */
   noRoom: PlatformError | undefined;
   /** Token that is valid now; changing it makes runners sign in again. */
@@ -292,6 +294,9 @@ export class QueueServer implements AsyncDisposable {
         const job = this.#own(request);
         const { cause, code, message } = request;
         job.failure = { cause, code, message };
+        if (this.isRetrying && cause === 'infrastructure') {
+          return this.#end(job, 'pending', `fail ${cause} ${code}`, { willRetry: true });
+        }
         return this.#end(job, 'failed', `fail ${cause} ${code}`, {});
       },
       confirmStop: (request, { requestHeader }) => {

@@ -12,6 +12,7 @@ import { connectBlobs } from '../src/cloud/blobs.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
 import { imageCache } from '../src/job/cache.ts';
+import { checkpointStore } from '../src/job/checkpoints.ts';
 import { localCapabilities } from '../src/local-capabilities.ts';
 import { runRunner } from '../src/run-runner.ts';
 import { trainerEnv } from '../src/trainer/environment.ts';
@@ -47,6 +48,8 @@ async function stage(key = 'key', graceMs = 5_000, jobs = 1, own = process.env):
       queue: connectQueue(transport, session, 'runner-1', clock),
       blobs: connectBlobs(url, session),
       cache: imageCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
+      trainerNice: 10,
+      checkpoints: checkpointStore(folder.file('checkpoints'), () => clock.wall()),
       trainers,
       offer: localCapabilities(trainers, '0.0.0'),
       scripts: undefined,

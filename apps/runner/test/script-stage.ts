@@ -46,7 +46,7 @@ export interface Stage extends AsyncDisposable {
   submit(
     training: string,
     change?: Partial<QueuedJob['spec']>,
-    files?: Readonly<Record<string, string>>,
+    files?: Readonly<Record<string, string | Buffer>>,
   ): Promise<QueuedJob>;
   submitArchive(archive: Buffer, change?: Partial<QueuedJob['spec']>): QueuedJob;
   /** Waits for its end. */
@@ -78,7 +78,7 @@ export async function stage(flags: readonly string[] = [], trainers: Trainers = 
   const queue = connectQueue(transport, session, 'runner-1', clock);
   const place = {
     root,
-    cacheFolder: path.join(root, 'cache'),
+    sharedFolder: root,
     url,
     queue,
     session,
@@ -138,7 +138,7 @@ export async function stage(flags: readonly string[] = [], trainers: Trainers = 
 }
 
 /** The archive of a project with these files. */
-export async function packed(files: Readonly<Record<string, string>>): Promise<Buffer> {
+export async function packed(files: Readonly<Record<string, string | Buffer>>): Promise<Buffer> {
   await using folder = await tempFolder();
   for (const [name, content] of Object.entries(files)) {
     await mkdir(path.dirname(folder.file(name)), { recursive: true });

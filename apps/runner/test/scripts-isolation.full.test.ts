@@ -23,14 +23,18 @@ sys.exit(4)`;
   assert.ok(!lines.some((line) => line.includes('connected')), lines.join('\n'));
   assert.ok(lines.includes("info ['lo']"));
 });
-test('it writes outside: everything but its output and /tmp is read-only', async () => {
+test('it writes outside: everything but its working directory, its output and /tmp is read-only', async () => {
   const training = `
-for place in ("/", "/usr", "/etc", "/job", "/job/src", "/job/data", "/dev", "/proc/sys/kernel", "/sys"):
+for place in ("/", "/usr", "/etc", "/job/src", "/job/data", "/dev", "/proc/sys/kernel", "/sys"):
     try: open(place + "/evil", "w"); say("wrote", place)
     except OSError: pass
 for file in ("/job/dataset.jsonl", "/job/src/setup.py", "/etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/python3"):
     try: open(file, "a"); say("wrote", file)
     except OSError: pass
+for name in ("src", "data", "dataset.jsonl", "out"):
+    for act in (lambda f: os.rename(f, f + ".moved"), os.rmdir, os.unlink):
+        try: act("/job/" + name); say("changed", name)
+        except OSError: pass
 for image in os.listdir("/job/data"):
     for act in (os.unlink, lambda f: os.chmod(f, 0o777), lambda f: open(f, "a")):
         try: act("/job/data/" + image); say("changed", image)
@@ -69,7 +73,8 @@ sys.exit(6)`;
     [],
   );
   assert.ok(lines.includes('info pids True') && lines.includes('info seen []'), lines.join('\n'));
-  assert.ok(lines.includes("info job ['data', 'dataset.jsonl', 'out', 'src']"), lines.join('\n'));
+  const work = "info job ['.home', '.tmp', 'checkpoints', 'data', 'dataset.jsonl', 'out', 'src']";
+  assert.ok(lines.includes(work), lines.join('\n'));
 });
 test('it asks the kernel for more: user namespaces, keyrings and other ways out are closed', async () => {
   const training = `

@@ -1,50 +1,16 @@
 /** The program itself: killed while a script runs, started where there is no bubblewrap, run by a user who is not root. */
-import { plainEnvironment } from '@platform/kit/node';
 import assert from 'node:assert/strict';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { tempFolder } from '@platform/kit/testing';
 import { sandboxPrefix } from '../src/script/open-scripts.ts';
+import { end, start } from './runner-program.ts';
 import { begin, groupsOf, packed, save, setup } from './script-stage.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-
-interface Runner {
-  readonly child: ChildProcess;
-  output(): string;
-}
-function start(url: string, folder: string, env: Record<string, string> = {}): Runner {
-  const args = [
-    program,
-    '--url',
-    url,
-    '--folder',
-    folder,
-    '--script-python',
-    'py:3.11=/usr/bin/python3',
-    '--grace-seconds',
-    '1',
-  ];
-  const child = spawn(process.execPath, args, {
-    // A descriptor that whoever starts the runner left open: the root of this computer.
-    stdio: ['ignore', 'inherit', 'pipe', openSync('/', 'r')],
-    env: plainEnvironment({ PLATFORM_RUNNER_TOKEN: 'key-id:key', ...env }),
-  });
-  let output = '';
-  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return { child, output: () => output };
-}
-async function end({ child }: Runner, signal: NodeJS.Signals): Promise<void> {
-  const gone = once(child, 'exit');
-  child.kill(signal);
-  await gone;
-}
 async function submit(server: QueueServer, training: string): Promise<QueuedJob> {
   const archive = await packed({ 'setup.py': setup, 'model/__init__.py': '', 'model/training.py': begin + training });
   const script = { registry_item_id: 'org:script', version: '1', package_sha256: server.store(archive) };
@@ -232,7 +198,7 @@ test('without root: user namespaces, limits of each process, the same walls', as
   const how = (name: string): string => results.get(name)?.end.is ?? 'nothing';
   const linesOf = (name: string): readonly string[] => results.get(name)?.lines ?? [];
   assert.equal(how('kind'), 'prlimit');
-  assert.deepEqual(linesOf('who'), ['65534', 'script', '/job']);
+  assert.deepEqual(linesOf('who'), ['65534', 'script', '/job', "['out', 'runs']"]);
   assert.deepEqual(linesOf('escapes'), ['closed', 'closed', 'closed', 'closed']);
   assert.ok(linesOf('memory').includes('MemoryError'), done.stdout);
   assert.deepEqual([how('memory'), how('memoryOfChild')], ['outOfMemory', 'outOfMemory'], done.stdout);

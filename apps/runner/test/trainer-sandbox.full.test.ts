@@ -1,13 +1,26 @@
 /** Built-in trainers in real sandboxes: what they see, what holds them, and what becomes of a bubblewrap that comes and goes. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { builtInTrainers } from '../src/trainer/command.ts';
-import { leftovers, stage } from './script-stage.ts';
+import { leftovers, save, stage } from './script-stage.ts';
 
 const fake = { single_label_classification: fileURLToPath(new URL('fake-trainer.mjs', import.meta.url)) };
 const limits = { wall_seconds: 60, memory_mib: 256, disk_mib: 32 };
+
+/** Nice value of a program that this one starts with `added`. */
+const niceBelow = (added: number): number => Math.min(19, getPriority() + added);
+
+test('the operator chooses the nice values of trainers and of scripts', async () => {
+  await using s = await stage(['--trainer-nice', '3', '--script-nice', '2'], fake);
+  const job = await s.ended(s.server.submit({ arguments: { act: 'look' }, limits }));
+  const seen = JSON.parse(s.file(job, 'seen.json') ?? '') as Record<string, unknown>;
+  assert.equal(seen['nice'], niceBelow(3));
+  const script = await s.ended(await s.submit(`say("nice", os.nice(0))${save}`));
+  assert.ok(s.lines(script).includes(`info nice ${niceBelow(2)}`), s.lines(script).join('\n'));
+});
 
 test('a built-in trainer runs in a sandbox: its program, its job folder, no network, nothing of the runner', async () => {
   await using s = await stage([], fake);
@@ -21,7 +34,7 @@ test('a built-in trainer runs in a sandbox: its program, its job folder, no netw
   assert.deepEqual(seen['there'], [], 'nothing of the runner, of other users, of the checkout beside its packages');
   assert.deepEqual(seen['written'], ['/job/out/w', '/tmp/w']);
   assert.deepEqual(seen['network'], 'ENETUNREACH');
-  assert.equal(seen['nice'], 10);
+  assert.equal(seen['nice'], niceBelow(10));
   assert.ok((seen['processes'] as number) < 6);
   assert.ok(
     s.lines(job).some((line) => /^info Sandbox: bubblewrap with .*: 256 MiB of memory, .*no network\.$/.test(line)),

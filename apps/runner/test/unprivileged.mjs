@@ -11,7 +11,7 @@ if (!probe.ok) throw new Error(probe.because);
 const limits = { memoryBytes: 300 * 2 ** 20, processes: 40, cpus: 1, diskBytes: 16 * 2 ** 20 };
 
 const programs = {
-  who: 'import os, pwd; print(os.getuid()); print(pwd.getpwuid(os.getuid()).pw_name); print(os.getcwd())',
+  who: 'import os, pwd; print(os.getuid()); print(pwd.getpwuid(os.getuid()).pw_name); print(os.getcwd()); open("runs", "w").write("x"); print(sorted(os.listdir(".")))',
   escapes: `
 import ctypes, socket
 libc = ctypes.CDLL(None)
@@ -53,13 +53,17 @@ while True: time.sleep(0.1)`,
 const results = { kind: { end: { is: probe.sandboxes.limiter.kind }, lines: [] } };
 for (const [name, text] of Object.entries(programs)) {
   const out = path.resolve(`out-${name}`);
-  await mkdir(out);
+  const work = path.resolve(`work-${name}`);
+  for (const folder of [out, work]) await mkdir(folder);
   const lines = [];
   const stop = new AbortController();
   const task = {
     name,
     folder: path.resolve(`about-${name}`),
-    mounts: [{ from: out, to: '/job/out', mode: 'rw' }],
+    mounts: [
+      { from: work, to: '/job', mode: 'rw' },
+      { from: out, to: '/job/out', mode: 'rw' },
+    ],
     env: { PATH: '/usr/bin:/bin', HOME: '/tmp/home' },
     cwd: '/job',
     command: ['/usr/bin/python3', '-c', text],
@@ -67,7 +71,7 @@ for (const [name, text] of Object.entries(programs)) {
     network: false,
     gpus: [],
     limits,
-    watched: [out],
+    watched: [out, work],
     graceMs: 3000,
     clock,
     onLine: (_, line) => {
@@ -77,6 +81,6 @@ for (const [name, text] of Object.entries(programs)) {
   };
   const { end } = await runSandboxed(probe.sandboxes, task, stop.signal);
   results[name] = { end, lines };
-  await rm(out, { recursive: true });
+  for (const folder of [out, work]) await rm(folder, { recursive: true });
 }
 console.log(JSON.stringify(results));

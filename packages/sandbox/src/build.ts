@@ -1,15 +1,23 @@
 /** Installs the packages that a script needs beyond those of its Python: once, in the sandbox, cached by content. */
 import { createHash } from 'node:crypto';
-import { chown, mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
+import { chown, lstat, mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { home, type Mount } from './bwrap-plan.ts';
 import type { Environment } from './environments.ts';
-import { buildEnvironment, pythonCommand, readRequirements } from './python-programs.ts';
+import { buildEnvironment, pythonCommand } from './python-programs.ts';
 import { uidFor } from './probe.ts';
 import { removeTree } from './removal.ts';
+import {
+  checkRequirements,
+  describeMissing,
+  packagesMissing,
+  parseRequirements,
+  type MissingPackage,
+} from './requirements.ts';
+import { readRequirements } from './requirements-program.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult, type SandboxTask } from './sandbox.ts';
 
 /** Package sources that the operator of the runner allows. */
@@ -44,10 +52,8 @@ export interface Build {
 const buildMs = 15 * 60_000;
 const environmentBytes = 8 * 2 ** 30;
 const keptEnvironments = 10;
-const mostRequirements = 200;
-/** Name, extras, versions, marker; URLs, paths and pip options do not match. */
-const requirementForm =
-  /^[A-Za-z0-9][A-Za-z0-9._-]* *(\[[A-Za-z0-9._, -]*\])? *\(?[<>=!~0-9A-Za-z.*+, -]*\)? *(;[^\u0000-\u001f]*)?$/;
+/** Changes when the program reads other files or rules: what an earlier one found no longer counts. */
+const requirementsFormat = 2;
 
 /**
  * Builds or reuses the folder of a virtual environment, to be mounted at /job/env. Returns undefined if the Python
@@ -66,8 +72,11 @@ export async function prepareEnvironment(build: Build, signal: AbortSignal): Pro
 }
 
 async function prepare(build: Build, signal: AbortSignal): Promise<string | undefined> {
-  const missing = await missingRequirements(build, signal);
-  if (missing.length === 0) return undefined;
+  const lacking = await missingRequirements(build, signal);
+  if (lacking.length === 0) return undefined;
+  const { wheelhouse, pipIndexUrl } = build.sources;
+  if (wheelhouse === undefined && pipIndexUrl === undefined) throw packagesMissing(build.environment, lacking);
+  const missing = lacking.map(({ text }) => text);
   const target = path.join(build.cache, await keyOf(build, missing));
   if (await stat(target).catch(() => undefined)) {
     const now = build.clock.wall() / 1000;
@@ -76,30 +85,20 @@ async function prepare(build: Build, signal: AbortSignal): Promise<string | unde
     return target;
   }
   build.onLine('about', `Installing ${missing.join(', ')} …`);
-  await install(build, missing, target, signal);
+  await install(build, lacking, target, signal);
   await trim(build.cache);
   return target;
 }
 
-interface Requirements {
-  readonly missing: readonly string[];
-}
-function requirementsOf(value: unknown): Requirements | undefined {
-  if (typeof value !== 'object' || value === null || !('missing' in value) || !Array.isArray(value.missing))
-    return undefined;
-  const missing = value.missing.filter((one): one is string => typeof one === 'string');
-  return missing.length === value.missing.length ? { missing } : undefined;
-}
-
-async function missingRequirements(build: Build, signal: AbortSignal): Promise<readonly string[]> {
+async function missingRequirements(build: Build, signal: AbortSignal): Promise<readonly MissingPackage[]> {
   const { environment, sourceId, cache, folder } = build;
   const id =
     sourceId === undefined
       ? undefined
-      : digest([sourceId, environment.python, environment.version, environment.description]);
+      : digest([requirementsFormat, sourceId, environment.python, environment.version, environment.description]);
   const known = id === undefined ? undefined : path.join(cache, 'requirements', `${id}.json`);
-  const before = known === undefined ? undefined : requirementsOf(await readJson(known).catch(() => undefined));
-  if (before) return before.missing;
+  // What is missing is read again: meanwhile the operator may have installed it.
+  if (known !== undefined && (await stat(known).catch(() => undefined))) return [];
 
   const out = path.join(folder, 'build');
   await mkdir(out, { recursive: true });
@@ -110,31 +109,26 @@ async function missingRequirements(build: Build, signal: AbortSignal): Promise<r
     signal,
   );
   demand(result, 'its requirements could not be read', signal);
-  const found = requirementsOf(await readJson(path.join(out, 'requirements.json')).catch(() => undefined));
+  const file = path.join(out, 'requirements.json');
+  // The project's code could have put a link or a pipe there.
+  const isFile = (await lstat(file).catch(() => undefined))?.isFile() === true;
+  const found = isFile ? parseRequirements(await readJson(file).catch(() => undefined)) : undefined;
   if (!found) throw new PlatformError('SCRIPT_BUILD_FAILED', { problem: 'setup.py left no list of requirements' });
-  checkRequirements(found.missing);
-  if (known !== undefined) {
+  for (const note of found.notes) build.onLine('about', note);
+  checkRequirements(found);
+  if (known !== undefined && found.missing.length + found.notes.length === 0) {
     await mkdir(path.dirname(known), { recursive: true });
     await atomicWrite(known, JSON.stringify(found));
   }
   return found.missing;
 }
 
-/** Requirements become arguments of pip: none of them may point to other sources than the operator's. */
-export function checkRequirements(requirements: readonly string[]): void {
-  if (requirements.length > mostRequirements) {
-    const problem = `it asks for ${requirements.length} packages; the limit is ${mostRequirements}`;
-    throw new PlatformError('SCRIPT_BUILD_FAILED', { problem });
-  }
-  const wrong = requirements.find((one) => one.length > 500 || !requirementForm.test(one));
-  if (wrong === undefined) return;
-  const shown = JSON.stringify(wrong.slice(0, 120));
-  throw new PlatformError('SCRIPT_BUILD_FAILED', {
-    problem: `${shown} is not the name of a package with versions (no address, no path)`,
-  });
-}
-
-async function install(build: Build, missing: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+async function install(
+  build: Build,
+  missing: readonly MissingPackage[],
+  target: string,
+  signal: AbortSignal,
+): Promise<void> {
   const { sources } = build;
   // Concurrent jobs may build the same environment: the first finished build wins.
   const partial = `${target}-${build.name}.part`;
@@ -147,11 +141,11 @@ async function install(build: Build, missing: readonly string[], target: string,
   ];
   const flags = ['--disable-pip-version-check', '--no-input', '--no-cache-dir', '--progress-bar=off', ...from];
   const mount: Mount = { from: partial, to: '/job/env', mode: 'rw' };
-  const command = ['-c', buildEnvironment, ...flags, '--', ...missing];
+  const command = ['-c', buildEnvironment, ...flags, '--', ...missing.map(({ text }) => text)];
   try {
     const network = pipIndexUrl !== undefined;
     const result = await inSandbox(build, { mount, network, command, step: 'install' }, signal);
-    demand(result, 'pip failed', signal);
+    demand(result, `pip could not install ${describeMissing(missing)}`, signal);
     await rename(partial, target).catch(async (error: unknown) => {
       if (!(await stat(target).catch(() => undefined))) throw error;
     });

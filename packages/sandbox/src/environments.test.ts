@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe, parsePythons } from './environments.ts';
-import { checkRequirements } from './build.ts';
+import { checkRequirements } from './requirements.ts';
 
 const lists: [string, unknown][] = [
   ['', []],
@@ -69,11 +69,18 @@ const bad = [
   'a\n--pre',
   'x'.repeat(600),
 ];
-test('requirements: names with versions pass', () => checkRequirements(good));
+const listed = (texts: readonly string[]): Parameters<typeof checkRequirements>[0] => ({
+  missing: texts.map((text) => ({ text, installed: undefined, neededBy: undefined })),
+  invalid: [],
+});
+test('requirements: names with versions pass', () => checkRequirements(listed(good)));
 for (const one of bad) {
   test(`requirements, refused: ${JSON.stringify(one.slice(0, 40))}`, () =>
-    assert.throws(() => checkRequirements([one]), /SCRIPT_BUILD_FAILED.*is not the name of a package/));
+    assert.throws(() => checkRequirements(listed([one])), /SCRIPT_BUILD_FAILED.*is not the name of a package/));
 }
 test('requirements: too many', () => {
-  assert.throws(() => checkRequirements(Array.from({ length: 201 }, () => 'x')), /201 packages; the limit is 200/);
+  assert.throws(
+    () => checkRequirements(listed(Array.from({ length: 201 }, () => 'x'))),
+    /201 packages; the limit is 200/,
+  );
 });

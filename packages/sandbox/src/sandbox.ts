@@ -288,9 +288,12 @@ class Run {
     let entries = 0;
     for (const folder of watched) {
       const use = await diskUse(folder, { bytes: limits.diskBytes, entries: maxEntries });
-      bytes += use.bytes + deletedBytes(this.#members(), statSync(folder).dev);
+      bytes += use.bytes;
       entries += use.entries;
     }
+    // Folders on one device share their deleted files.
+    const devices = new Set(watched.map((folder) => statSync(folder).dev));
+    for (const device of devices) bytes += deletedBytes(this.#members(), device);
     if (entries > maxEntries) return { used: `more than ${maxEntries} files`, limit: `${maxEntries} files` };
     if (bytes > limits.diskBytes) return { used: mib(bytes), limit: mib(limits.diskBytes) };
     return undefined;

@@ -1,14 +1,17 @@
 /** One run of a training script: its mounts, its command line, its reports and its failures. */
-import { chmod, chown, readdir, stat } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
-import { home, type Mount } from './bwrap-plan.ts';
+import type { Mount } from './bwrap-plan.ts';
 import type { ResourceLimiter } from './resource-group.ts';
 import type { Environment } from './environments.ts';
 import { killedText } from './memory-failure.ts';
 import { uidFor } from './probe.ts';
 import { pythonCommand } from './python-programs.ts';
+import { missingModule, moduleMissing } from './requirements.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } from './sandbox.ts';
 
 export interface ScriptRun {
@@ -18,14 +21,20 @@ export interface ScriptRun {
   readonly packages: string | undefined;
   /** Unpacked project. */
   readonly source: string;
-  /** `root`: working directory inside; relative paths in the dataset file resolve against it. */
-  readonly dataset: { readonly mounts: readonly Mount[]; readonly root: string; readonly file: string };
+  /** `file`: its path inside. */
+  readonly dataset: { readonly mounts: readonly Mount[]; readonly file: string };
   /** Empty folder for the result. */
   readonly out: string;
+  /** Folder for what the script writes beside its result; created if missing. Its creator removes it. */
+  readonly scratch: string;
+  /** Folder that outlives the attempt; the script finds there what earlier attempts of the job saved. */
+  readonly checkpoints: string;
   readonly arguments: Readonly<Record<string, string>>;
   /** Variables of this job, in addition to those of every script. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: SandboxLimits;
+  /** Added to the caller's own nice value. */
+  readonly nice: number;
   readonly network: boolean;
   /** Numbers of the GPUs that it may use. */
   readonly gpus: readonly number[];
@@ -38,7 +47,29 @@ export interface ScriptRun {
   onStart?(child: { pid: number; startTime: string }): void;
 }
 /** Paths inside the sandbox. */
-const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
+const inside = {
+  /** The scratch folder. It is the working directory, so that relative paths can be written. */
+  work: '/job',
+  source: '/job/src',
+  packages: '/job/env',
+  out: '/job/out',
+  home: '/job/.home',
+  tmp: '/job/.tmp',
+  checkpoints: '/job/checkpoints',
+} as const;
+
+/** Places where common libraries write. Most of them follow HOME; these read variables of their own first. */
+const libraryFolders = {
+  XDG_CACHE_HOME: `${inside.home}/.cache`,
+  XDG_CONFIG_HOME: `${inside.home}/.config`,
+  XDG_DATA_HOME: `${inside.home}/.local/share`,
+  HF_HOME: `${inside.home}/.cache/huggingface`,
+  KERAS_HOME: `${inside.home}/.keras`,
+  MPLCONFIGDIR: `${inside.home}/.config/matplotlib`,
+  NUMBA_CACHE_DIR: `${inside.home}/.cache/numba`,
+  TORCH_HOME: `${inside.home}/.cache/torch`,
+  YOLO_CONFIG_DIR: `${inside.home}/.config`,
+} as const;
 
 const kinds: Readonly<Record<ResourceLimiter['kind'], string>> = {
   systemd: 'a systemd scope',
@@ -81,12 +112,14 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
   const devices = [...run.gpus.keys()].join(',');
   return {
     PATH: `${run.packages === undefined ? '' : `${inside.packages}/bin:`}/usr/local/bin:/usr/bin:/bin`,
-    HOME: home,
-    TMPDIR: '/tmp',
+    HOME: inside.home,
+    TMPDIR: inside.tmp,
+    ...libraryFolders,
     LANG: 'C.UTF-8',
     PYTHONUNBUFFERED: '1',
     PYTHONPATH: inside.source,
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(run.limits.cpus))),
+    PLATFORM_CHECKPOINT_DIR: inside.checkpoints,
     ...(run.gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
     ...run.env,
   };
@@ -94,9 +127,13 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
 
 /** Runs the script to its end. When the signal aborts: TERM, the grace period, then KILL for all its processes. */
 export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
-  const { sandboxes, environment, packages, source, dataset, out } = run;
+  const { sandboxes, environment, packages, source, dataset, out, scratch, checkpoints } = run;
   const uid = uidFor(sandboxes.host, run.name);
-  if (sandboxes.host.isRoot) await chown(out, uid, uid);
+  const written = [out, ...(await makeScratch(scratch))];
+  if (sandboxes.host.isRoot) {
+    for (const folder of written) await chown(folder, uid, uid);
+    await giveTree(checkpoints, uid);
+  }
   const python = packages === undefined ? environment.python : `${inside.packages}/bin/python`;
   try {
     return await runSandboxed(
@@ -106,21 +143,42 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
         uid,
         mounts: [
           ...environment.mounts,
+          // The others lie inside of it.
+          { from: scratch, to: inside.work, mode: 'rw' },
           { from: source, to: inside.source, mode: 'ro' },
           ...(packages === undefined ? [] : [{ from: packages, to: inside.packages, mode: 'ro' } as const]),
           ...dataset.mounts,
           { from: out, to: inside.out, mode: 'rw' },
+          { from: checkpoints, to: inside.checkpoints, mode: 'rw' },
         ],
         env: scriptEnv(run),
-        cwd: dataset.root,
-        command: pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
-        watched: [out],
+        cwd: inside.work,
+        command: [
+          ...(run.nice === 0 ? [] : ['/usr/bin/nice', '-n', String(run.nice)]),
+          ...pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
+        ],
+        watched: [out, scratch, checkpoints],
       },
       signal,
     );
   } finally {
     await openUp(out);
   }
+}
+
+/** Each attempt has a user of its own, and needs the files of the attempts before. Changes links themselves only. */
+async function giveTree(folder: string, uid: number): Promise<void> {
+  const change = spawn('chown', ['-RhP', `${uid}:${uid}`, '--', folder], { stdio: 'ignore' });
+  const [code] = (await once(change, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`The checkpoints in ${folder} could not be given to the user of the attempt.`);
+}
+
+async function makeScratch(scratch: string): Promise<string[]> {
+  const folders = [inside.work, inside.home, inside.tmp].map((name) =>
+    path.join(scratch, path.posix.relative(inside.work, name)),
+  );
+  for (const folder of folders) await mkdir(folder, { recursive: true });
+  return folders;
 }
 
 /** Limit of the folder depth in a result. */
@@ -146,13 +204,10 @@ export interface ScriptFailure {
 }
 
 /** The failure; undefined after a success and after a requested stop. */
-export function scriptFailure({ end, lastLines }: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
-  const lastOutput = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
-  const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure => ({
-    cause,
-    code: error.code,
-    message: `${error.what} ${error.remedy}${cause === 'script' ? lastOutput : ''}`,
-  });
+export function scriptFailure(result: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
+  const { end } = result;
+  const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure =>
+    withLastLines(cause, error, result);
   const failed = (problem: string): ScriptFailure => of('script', new PlatformError('SCRIPT_FAILED', { problem }));
   switch (end.is) {
     case 'stopped':
@@ -168,6 +223,25 @@ export function scriptFailure({ end, lastLines }: SandboxResult, limits: Sandbox
     case 'broken':
       return of('infrastructure', new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem }));
   }
+}
+
+/** Like `scriptFailure`, and names a module of others that the script could not import. */
+export async function describeFailure(result: SandboxResult, run: ScriptRun): Promise<ScriptFailure | undefined> {
+  const failure = scriptFailure(result, run.limits);
+  const module = failure?.code === 'SCRIPT_FAILED' ? missingModule(result.lastLines) : undefined;
+  if (failure === undefined || module === undefined) return failure;
+  const [top = ''] = module.split('.');
+  const own = (await readdir(run.source)).some((name) => name === top || name === `${top}.py`);
+  return own ? failure : withLastLines('script', moduleMissing(run.environment, module), result);
+}
+
+function withLastLines(
+  cause: ScriptFailure['cause'],
+  error: PlatformError,
+  { lastLines }: Pick<SandboxResult, 'lastLines'>,
+): ScriptFailure {
+  const lastOutput = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
+  return { cause, code: error.code, message: `${error.what} ${error.remedy}${cause === 'script' ? lastOutput : ''}` };
 }
 
 function outOfMemory(usedBytes: number, { memoryBytes }: SandboxLimits, why = ''): PlatformError {

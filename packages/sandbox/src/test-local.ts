@@ -13,12 +13,12 @@ import { openSandboxes } from './probe.ts';
 import { removeTree } from './removal.ts';
 import { resultFiles } from './result-files.ts';
 import type { Sandboxes } from './sandbox.ts';
-import { describeRun, gpusFor, runScript, scriptFailure, type ScriptRun } from './script.ts';
+import { describeFailure, describeRun, gpusFor, runScript, type ScriptRun } from './script.ts';
 
 export interface LocalTest {
   /** Folder of the script: setup.py or pyproject.toml, and model/training.py. */
   readonly folder: string;
-  /** Folder of the dataset; the working directory of the script, so that relative image paths work. */
+  /** Folder of the dataset; the script sees it read-only. */
   readonly datasetRoot: string;
   /** Relative to the root; default `dataset.jsonl`. */
   readonly datasetFile?: string;
@@ -61,7 +61,7 @@ const inside = { root: '/job/dataset', file: '/job/dataset.jsonl' } as const;
  * Runs the script once.
  *
  * @throws PlatformError INVALID_ARGUMENT, SCRIPT_ARCHIVE_INVALID, SANDBOX_UNAVAILABLE, SCRIPT_BUILD_FAILED,
- *   SCRIPT_FAILED, SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
+ *   SCRIPT_PACKAGES_MISSING, SCRIPT_MODULE_MISSING, SCRIPT_FAILED, SCRIPT_DISK_LIMIT, OUT_OF_MEMORY.
  */
 export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
   const { clock, signal, out } = test;
@@ -81,12 +81,21 @@ export async function runTestLocal(test: LocalTest): Promise<LocalResult> {
     const file = path.join(folder, 'dataset.jsonl');
     await writeFile(file, await datasetInside(test, dataset), { mode: 0o644 });
     const result = path.join(folder, 'out');
-    await mkdir(result);
-    const run = await runOf(test, { sandboxes: probe.sandboxes, environment, folder, source, file, result });
+    const checkpoints = path.join(folder, 'checkpoints');
+    for (const made of [result, checkpoints]) await mkdir(made);
+    const run = await runOf(test, {
+      sandboxes: probe.sandboxes,
+      environment,
+      folder,
+      source,
+      file,
+      result,
+      checkpoints,
+    });
     test.onLine('about', describeRun(run));
     const ended = await runScript(run, signal);
     if (ended.end.is === 'stopped') return { files: [], container: environment.key, stopped: true };
-    const failure = scriptFailure(ended, run.limits);
+    const failure = await describeFailure(ended, run);
     if (failure) throw new LocalFailure(failure.code, failure.message);
     return { files: await takeResult(test, result), container: environment.key, stopped: false };
   } catch (error) {
@@ -181,10 +190,11 @@ interface Parts {
   readonly source: string;
   readonly file: string;
   readonly result: string;
+  readonly checkpoints: string;
 }
 async function runOf(
   test: LocalTest,
-  { sandboxes, environment, folder, source, file, result }: Parts,
+  { sandboxes, environment, folder, source, file, result, checkpoints }: Parts,
 ): Promise<ScriptRun> {
   const { clock, signal, graceMs = 10_000, onLine } = test;
   const common = {
@@ -221,11 +231,14 @@ async function runOf(
         { from: path.resolve(test.datasetRoot), to: inside.root, mode: 'ro' },
         { from: file, to: inside.file, mode: 'ro' },
       ],
-      ...inside,
+      file: inside.file,
     },
     out: result,
+    scratch: path.join(folder, 'scratch'),
+    checkpoints,
     arguments: test.args,
     env: {},
+    nice: 0,
     network: test.network ?? false,
     gpus: gpusFor(test.gpus ?? 0, test.env['CUDA_VISIBLE_DEVICES']),
   };

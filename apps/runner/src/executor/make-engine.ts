@@ -19,7 +19,7 @@ const graceOfAttemptSeconds = 20;
 /** @throws Usage */
 export async function makeEngine(
   given: EngineOptions,
-  work: Pick<WorkOptions, 'graceMs' | 'scripts' | 'trainerSandbox'>,
+  work: Pick<WorkOptions, 'graceMs' | 'scripts' | 'trainerSandbox' | 'trainerNice'>,
   env: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<Engine> {

@@ -20,6 +20,7 @@ import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
 import { makePrivate } from '../job/cache.ts';
+import { cacheIn } from '../job/folder.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import type { AttemptOptions } from '../options.ts';
 import type { Trainers } from '../trainer/command.ts';
@@ -48,14 +49,14 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   const { queue, outcome } = asAttempt(connectQueue(transport, session, runnerId, clock));
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
   try {
-    const cacheFolder = path.join(given.folder ?? root, 'cache');
-    await makePrivate(cacheFolder);
+    const sharedFolder = given.folder ?? root;
+    await makePrivate(cacheIn(sharedFolder));
     // The attempt has its own root folder, so attempts on one host get separate sandboxes.
     const where = { root, url, trainers, clock, log };
     // Probing the Pythons takes time that other kinds of jobs do not need.
     const only = job.spec?.['kind'] === 'custom' ? 'scripts' : 'trainers';
     const capabilities = await watchCapabilities({ ...given, ...where, only });
-    const place = { ...where, cacheFolder, queue, session, capabilities };
+    const place = { ...where, sharedFolder, queue, session, capabilities };
     await runAttempt(await makeWorkspace({ ...given, graceMs }, place, signal), job, signal);
   } finally {
     if (!given.keepJobs) await rm(root, { recursive: true, force: true });

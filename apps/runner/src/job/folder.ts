@@ -16,6 +16,10 @@ export interface JobFolder {
 
 const jobsOf = (root: string): string => path.join(root, 'jobs');
 
+/** In the folder that jobs share. */
+export const cacheIn = (shared: string): string => path.join(shared, 'cache');
+export const checkpointsIn = (shared: string): string => path.join(shared, 'checkpoints');
+
 /** Creates an empty folder; removes what an earlier run of the same attempt left. */
 export async function createJobFolder(root: string, jobId: string, attempt: number): Promise<JobFolder> {
   const folder = path.join(jobsOf(root), `${path.basename(jobId)}-${attempt}`);

@@ -18,6 +18,7 @@ test('scripts run, without network, with all processors, unless the operator say
     pipIndexUrl: undefined,
     cpus: availableParallelism(),
     processes: 512,
+    nice: 0,
   });
   assert.deepEqual(
     read(
@@ -38,6 +39,7 @@ test('scripts run, without network, with all processors, unless the operator say
       pipIndexUrl: undefined,
       cpus: 0.5,
       processes: 512,
+      nice: 0,
     },
   );
   assert.equal(read('--script-cpus', '100000').cpus, availableParallelism());

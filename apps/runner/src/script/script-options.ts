@@ -28,6 +28,7 @@ export const scriptTable = {
     max: 100_000,
     description: 'Processes and threads that a training script may have at once.',
   },
+  scriptNice: { type: 'number', default: 0, min: 0, max: 19, description: 'Nice value of training scripts.' },
 } as const satisfies OptionTable;
 
 export interface ScriptOptions {
@@ -40,6 +41,8 @@ export interface ScriptOptions {
   readonly pipIndexUrl: string | undefined;
   readonly cpus: number;
   readonly processes: number;
+  /** Added to the runner's own nice value. */
+  readonly nice: number;
 }
 
 /** @throws Usage */
@@ -56,6 +59,7 @@ export function scriptOptions(given: OptionValues<typeof scriptTable>): ScriptOp
     pipIndexUrl,
     cpus: Math.min(given.scriptCpus ?? Infinity, availableParallelism()),
     processes: given.scriptProcesses,
+    nice: given.scriptNice,
   };
 }
 

@@ -4,25 +4,27 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
-import { retry, type Clock, type Secret } from '@platform/kit';
+import { formatBytes, retry, type Clock, type Secret } from '@platform/kit';
 import { unpackScriptArchive } from '@platform/sandbox/archive';
 import { prepareEnvironment } from '@platform/sandbox/build';
+import { diskUse } from '@platform/sandbox/disk-use';
 import type { Environment } from '@platform/sandbox/environments';
 import { resultFiles } from '@platform/sandbox/result-files';
 import type { SandboxResult } from '@platform/sandbox/sandbox';
 import {
+  describeFailure,
   describeRun,
   gpusFor,
   memoryLoss,
   parseReport,
   runScript,
-  scriptFailure,
   type ScriptFailure,
   type ScriptRun,
 } from '@platform/sandbox/script';
 import type { Event } from '../attempt-life.ts';
 import type { Blobs } from '../cloud/blobs.ts';
 import { isPassing } from '../cloud/queue.ts';
+import type { CheckpointStore } from '../job/checkpoints.ts';
 import type { JobFolder } from '../job/folder.ts';
 import type { Reporter } from '../reporter.ts';
 import { forgetTrainer, rememberTrainer } from '../trainer/orphan.ts';
@@ -35,6 +37,7 @@ export interface ScriptTask {
   readonly folder: JobFolder;
   readonly reporter: Reporter;
   readonly blobs: Blobs;
+  readonly checkpoints: CheckpointStore;
   readonly graceMs: number;
   /** The runner's environment; it determines which GPUs this job may use. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -45,6 +48,8 @@ export interface ScriptTask {
 
 /** Paths inside the sandbox, below /job, in addition to those of every script. */
 const place = { root: '/job', dataset: '/job/dataset.jsonl', images: '/job/data' } as const;
+
+const everything = { bytes: Infinity, entries: Infinity } as const;
 
 /** Path of an image inside the sandbox. */
 export const pathInside = (local: string): string => path.posix.join(place.root, local);
@@ -99,9 +104,26 @@ export class ScriptWork {
   }
 
   /** Runs the script to its end. After an abort all its processes are gone, and the event is ignored. */
-  async run(signal: AbortSignal): Promise<Event> {
-    const { spec, folder, reporter, credentials, share } = this.#task;
-    const run: ScriptRun = {
+  run(signal: AbortSignal): Promise<Event> {
+    const { checkpoints, spec } = this.#task;
+    return checkpoints.use(spec.id, (kept) => this.#runWith(kept, signal));
+  }
+  async #runWith(checkpoints: string, signal: AbortSignal): Promise<Event> {
+    const { folder, reporter, share } = this.#task;
+    const { bytes, entries } = await diskUse(checkpoints, everything);
+    if (entries > 0) {
+      reporter.line('info', `An earlier attempt left checkpoints (${formatBytes(bytes)}).`);
+    }
+    const run = this.#planOf(checkpoints);
+    reporter.line('info', describeRun(run));
+    reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
+    const result = await runScript(run, signal).finally(() => forgetTrainer(folder.path));
+    const failure = (await describeFailure(result, run)) ?? (await this.#memoryLoss(result, run));
+    return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
+  }
+  #planOf(checkpoints: string): ScriptRun {
+    const { spec, folder, credentials } = this.#task;
+    return {
       ...this.#common('run'),
       packages: this.#packages,
       dataset: {
@@ -109,10 +131,11 @@ export class ScriptWork {
           { from: folder.file('dataset'), to: place.dataset, mode: 'ro' },
           { from: folder.file('images'), to: place.images, mode: 'ro' },
         ],
-        root: place.root,
         file: place.dataset,
       },
       out: folder.file('out'),
+      scratch: path.join(folder.path, 'scratch'),
+      checkpoints,
       arguments: spec.arguments,
       env: {
         PLATFORM_JOB_ID: spec.id,
@@ -121,15 +144,11 @@ export class ScriptWork {
         VIAM_BASE_URL: this.#scripts.url,
         ...(credentials === undefined ? {} : { API_KEY_ID: credentials.id, API_KEY: credentials.key.reveal() }),
       },
+      nice: this.#scripts.options.nice,
       network: this.#scripts.options.network,
       gpus: gpusFor(spec.limits.gpus ?? 0, this.#task.env['CUDA_VISIBLE_DEVICES']),
       onLine: (stream, line) => this.#hear(stream, line),
     };
-    reporter.line('info', describeRun(run));
-    reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
-    const result = await runScript(run, signal).finally(() => forgetTrainer(this.#task.folder.path));
-    const failure = scriptFailure(result, run.limits) ?? (await this.#memoryLoss(result, run));
-    return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
   }
 
   /** A script may succeed although the kernel killed a child for memory. Without a result, that is the cause. */

@@ -1,5 +1,5 @@
 /** Runs the trainer as a child process and reads its reports. */
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { closeSync, openSync } from 'node:fs';
 import { isErrorCode } from '@platform/contract/errors';
 import { parseJobEvent } from '@platform/contract/job';
@@ -17,6 +17,8 @@ export interface TrainerTask {
   command: readonly string[];
   env: Record<string, string | undefined>;
   memoryMib: number;
+  /** Added to the runner's own nice value. */
+  nice: number;
   /** Grace period after TERM. */
   graceMs: number;
   clock: Clock;
@@ -33,8 +35,8 @@ export interface TrainerEnd {
 
 const pollMs = 200;
 const keptLines = 20;
-/** Lower priority than other programs: a host that also serves stays responsive. */
-export const niceness = 10;
+/** Limit of the system. */
+const highestNice = 19;
 
 /** Reports of a trainer: events in a file, lines on stdout and stderr. */
 export class TrainerReports {
@@ -89,7 +91,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   for (const file of Object.values(output)) closeSync(openSync(file, 'a'));
   const group = await spawnGroup({ command, args, env: task.env, cwd: folder.path, ...output, clock });
   rememberTrainer(folder.path, group);
-  lowerPriority(group.pid);
+  lowerPriority(group.pid, task.nice);
 
   const reports = new TrainerReports(folder.file('events'), task);
   const tails = { out: tailOf(output.stdoutFile), err: tailOf(output.stderrFile) };
@@ -138,9 +140,9 @@ function eventOf(text: string): JobEvent | undefined {
     return undefined; // not an event: a trainer may write any text
   }
 }
-function lowerPriority(pid: number): void {
+function lowerPriority(pid: number, nice: number): void {
   try {
-    setPriority(pid, niceness);
+    setPriority(pid, Math.min(getPriority() + nice, highestNice));
   } catch {
     // the process has already exited
   }

@@ -17,7 +17,7 @@ import type { JobFolder } from '../job/folder.ts';
 import { checkoutFolder, installationFolders, trainerProbe } from './command.ts';
 import { noTelemetry } from './environment.ts';
 import { forgetTrainer, rememberTrainer } from './orphan.ts';
-import { niceness, TrainerReports, type TrainerEnd } from './trainer-process.ts';
+import { TrainerReports, type TrainerEnd } from './trainer-process.ts';
 
 export interface TrainerSandbox {
   readonly sandboxes: Sandboxes;
@@ -154,6 +154,8 @@ export interface SandboxedTrainerTask {
   readonly program: string;
   readonly images: number;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Added to the runner's own nice value. */
+  readonly nice: number;
   readonly graceMs: number;
   readonly clock: Clock;
   onEvent(event: JobEvent): void;
@@ -204,7 +206,7 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
         mounts: mountsOf(task),
         env: insideEnv(task.env, gpus),
         cwd: insideFolder.path,
-        command: ['/usr/bin/nice', '-n', String(niceness), ...task.command],
+        command: ['/usr/bin/nice', '-n', String(task.nice), ...task.command],
         gpus,
         limits,
         watched: [folder.file('out')],

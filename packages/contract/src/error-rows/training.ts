@@ -84,11 +84,26 @@ export const trainingErrors = {
     remedy:
       "Read pip's output in the log of the job. Choose a container that has the packages, or ask the operator of the runner for --wheelhouse or --pip-index-url.",
   },
+  SCRIPT_PACKAGES_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The container {container} lacks packages that the training script requires: {packages}.',
+    remedy:
+      'Choose a container that has them, or ask the operator of the runner to install them[: {command}]. With --wheelhouse or --pip-index-url the runner installs them itself.',
+  },
+  SCRIPT_MODULE_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'The training script failed: it imports {module}[ (package {package})], which the container {container} does not have.',
+    remedy:
+      'Name the package in requirements.txt, setup.py or pyproject.toml and upload a new version: then the runner installs it, or says what its operator has to install. Or choose a container that has it.',
+  },
   SCRIPT_DISK_LIMIT: {
     rpc: 'resource_exhausted',
     retry: 'never',
     message: 'The training script wrote {used}; the limit is {limit}.',
-    remedy: 'Write less to the output folder and to /tmp, or raise the disk limit of the job.',
+    remedy: 'Write less to the output folder and to the working directory, or raise the disk limit of the job.',
   },
   SCRIPT_FAILED: {
     rpc: 'failed_precondition',
