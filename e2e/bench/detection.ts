@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { plainEnvironment } from '@platform/kit/node';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import { int8Row, printInt8 } from './int8-columns.ts';
 import { quiet, trainerFile, trainIn } from './trainer-process.ts';
 
 const program = (name: string): string => trainerFile('detection', name);
@@ -95,6 +96,7 @@ function comparison({ least, aim }: BenchSet, found: readonly [number, number]):
 }
 
 console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, load ${load()}, Node ${process.version}`);
+const int8: string[][] = [];
 for (const name of flags.sets.split(',')) {
   const set = sets[name];
   if (!set) throw new Error(`there is no set ${name}; there are ${Object.keys(sets).join(', ')}`);
@@ -119,9 +121,11 @@ for (const name of flags.sets.split(',')) {
         `  probe ${probe ? pair([probe.map50, probe.map75]) : '–'} after ${seconds.probe} s, longer training ${seconds.fine_tune} s, ${chosen} chosen; ` +
           `${model.latency_ms} ms per image; ${files.map((file) => `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`).join('; ')}`,
       );
+      int8.push(int8Row(`${name}, seed ${seed}`, evaluation));
       console.log(`  AP50: ${per_class.map(({ label, ap50 }) => `${label} ${percent(ap50)}`).join(', ')}`);
     } finally {
       if (flags.keep === undefined) await rm(folder, { recursive: true, force: true });
     }
   }
 }
+printInt8(int8);

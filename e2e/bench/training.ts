@@ -13,6 +13,7 @@ import { plainEnvironment } from '@platform/kit/node';
 import { megabytesOf } from '@platform/contract/evaluation';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { jobFiles } from '@platform/contract/job';
+import { int8Row, printInt8 } from './int8-columns.ts';
 import { writeObjects10 } from './objects-10.ts';
 import { quiet, startTrainer, type Trained, trainerFile, trainIn } from './trainer-process.ts';
 
@@ -138,16 +139,23 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
 }
 
 async function measureSets(): Promise<void> {
+  const int8: string[][] = [];
   for (const name of flags.sets.split(',')) {
     const set = sets[name];
     if (!set) throw new Error(`there is no set ${name}; there are ${Object.keys(sets).join(', ')}`);
     for (const seed of flags.seeds.split(',').map(Number)) {
       await inFolder(async (folder) => {
-        if (await compose(name, folder, seed)) print(name, seed, set, await trainClassifier(folder));
-        else console.log(`${name}: its images are not available here`);
+        if (!(await compose(name, folder, seed))) {
+          console.log(`${name}: its images are not available here`);
+          return;
+        }
+        const measured = await trainClassifier(folder);
+        print(name, seed, set, measured);
+        int8.push(int8Row(`${name}, seed ${seed}`, measured.evaluation));
       });
     }
   }
+  printInt8(int8);
 }
 
 /** Compares with ten times as many images, for one epoch. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import sharp from 'sharp';
 import { composeObjects10, objectLabels } from './index.ts';
 import type { ComposedImage, Objects10Options } from './index.ts';
-import { backgrounds, cutOuts } from './sources.ts';
+import { backgrounds, cutOuts, isPlausible } from './sources.ts';
 
 const small = { seed: 5, side: 64, trainPerClass: 2, testPerClass: 1 };
 
@@ -52,10 +52,37 @@ test('an unknown object and a senseless side are refused', async () => {
 test('train and test share no background, and NOTICE.md names every file', () => {
   assert.equal(new Set(backgrounds.map(({ file }) => file)).size, backgrounds.length);
   const notice = readFileSync(new URL('../sources/NOTICE.md', import.meta.url), 'utf8');
-  const listed = { 'cut-outs': cutOuts.map(({ file }) => file), backgrounds: backgrounds.map(({ file }) => file) };
-  for (const [folder, files] of Object.entries(listed)) {
-    const present = readdirSync(new URL(`../sources/${folder}`, import.meta.url)).filter((file) => file !== 'LICENSE');
-    assert.deepEqual(present.toSorted(), files.toSorted());
-    for (const file of files) assert.ok(notice.includes(`| ${file} |`), file);
+  const inFolder = (folder: string): string[] =>
+    readdirSync(new URL(`../sources/${folder}`, import.meta.url)).filter((file) => file !== 'LICENSE');
+  assert.deepEqual(inFolder('cut-outs').toSorted(), cutOuts.map(({ file }) => file).toSorted());
+  // Each background is used; photographs are also for tests of the trainers.
+  const present = new Set(
+    ['backgrounds', 'photographs'].flatMap((one) => inFolder(one).map((file) => `${one}/${file}`)),
+  );
+  const used = new Set(backgrounds.map(({ file }) => file));
+  assert.deepEqual([...used.difference(present)], []);
+  assert.deepEqual(
+    [...present.difference(used)].filter((file) => file.startsWith('backgrounds/')),
+    [],
+  );
+  for (const folder of ['cut-outs', 'backgrounds', 'photographs']) {
+    for (const file of inFolder(folder)) assert.ok(notice.includes(`| ${file} |`), file);
   }
+});
+
+test('each thing has two places in training and two in the test where one may come across it', () => {
+  const odd = ['chelsea', 'retina', 'cell', 'hubble', 'rocket', 'clock', 'coffee'];
+  for (const { file } of backgrounds) assert.ok(!odd.some((name) => file.includes(name)), file);
+  for (const thing of cutOuts) {
+    const places = backgrounds.filter((one) => isPlausible(thing, one));
+    for (const split of ['train', 'test']) {
+      assert.ok(places.filter((one) => one.split === split).length >= 2, `${thing.label}, ${split}`);
+    }
+  }
+  const placesOf = (label: string): string[] => {
+    const thing = cutOuts.find((one) => one.label === label);
+    return backgrounds.filter((one) => thing && isPlausible(thing, one)).map(({ file }) => file);
+  };
+  assert.ok(!placesOf('bear').some((file) => /clouds|trees/.test(file)), 'no bear in the air');
+  assert.ok(!placesOf('balloon').some((file) => /pebbles|mossy|mudstone/.test(file)), 'no balloon on the ground');
 });

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { seeded } from './random.ts';
 import type { Random } from './random.ts';
-import { backgrounds, cutOuts } from './sources.ts';
+import { backgrounds, cutOuts, isPlausible } from './sources.ts';
 import type { Background, CutOut, Split } from './sources.ts';
 
 export interface ComposedImage {
@@ -29,8 +29,8 @@ export interface Objects10Options {
 
 export const objectLabels: readonly string[] = cutOuts.map(({ label }) => label);
 
-const source = (folder: string, file: string): string =>
-  fileURLToPath(new URL(`../sources/${folder}/${file}`, import.meta.url));
+/** @param file - in sources/. */
+const source = (file: string): string => fileURLToPath(new URL(`../sources/${file}`, import.meta.url));
 
 function pick<T>(items: readonly T[], random: Random): T {
   const item = items[Math.floor(random() * items.length)];
@@ -40,13 +40,14 @@ function pick<T>(items: readonly T[], random: Random): T {
 
 /** A random square of 50..100 % of the short edge, mirrored half of the time. */
 async function backdrop({ file, grey }: Background, side: number, random: Random): Promise<Buffer> {
-  const path = source('backgrounds', file);
+  const path = source(file);
   const { width, height } = await sharp(path).metadata();
   const edge = Math.floor(Math.min(width, height) * (0.5 + 0.5 * random()));
   const left = Math.floor(random() * (width - edge));
   const top = Math.floor(random() * (height - edge));
   const mirrored = random() < 0.5;
-  const tint = [random(), random(), random()].map((x) => 0.6 + 0.4 * x);
+  const brightness = 0.75 + 0.25 * random();
+  const tint = [brightness, brightness * (0.8 + 0.2 * random()), brightness * (0.65 + 0.3 * random())];
   const square = sharp(path).extract({ left, top, width: edge, height: edge }).flop(mirrored);
   const coloured = square.toColourspace('srgb').resize(side, side, { fit: 'fill' });
   const { data, info } = await coloured.removeAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -64,7 +65,7 @@ async function backdrop({ file, grey }: Background, side: number, random: Random
 async function compose(cutOut: CutOut, background: Background, side: number, random: Random): Promise<Buffer> {
   const behind = await backdrop(background, side, random);
   const edge = Math.max(1, Math.round(side * (0.45 + 0.45 * random())));
-  const thing = await sharp(source('cut-outs', cutOut.file))
+  const thing = await sharp(source(`cut-outs/${cutOut.file}`))
     .flop(random() < 0.5)
     .ensureAlpha()
     .resize(edge, edge, { fit: 'inside' })
@@ -103,7 +104,8 @@ export async function* composeObjects10({
     for (let number = 1; number <= counts[split]; number++) {
       for (const cutOut of wanted) {
         const random = seeded('objects-10', seed, split, cutOut.label, number);
-        const jpeg = await compose(cutOut, pick(places, random), side, random);
+        const own = places.filter((place) => isPlausible(cutOut, place));
+        const jpeg = await compose(cutOut, pick(own, random), side, random);
         const name = `${split}-${cutOut.label}-${String(number).padStart(3, '0')}.jpg`;
         yield { name, label: cutOut.label, split, jpeg };
       }

@@ -1,6 +1,6 @@
 /**
- * Makes ../sources anew from the two packages that NOTICE.md names, already unpacked:
- *   node src/prepare.ts <folder of stamps> <folder of skimage/data>
+ * Makes ../sources anew from the three packages that NOTICE.md names, already unpacked:
+ *   node src/prepare.ts <folder of stamps> <folder of skimage/data> <folder of templates>
  */
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
@@ -17,7 +17,7 @@ const cutOuts: Record<string, string> = {
   'pigeon.png': 'animals/birds/pigeon.png',
   'rabbit.png': 'animals/mammals/rodents/rabbit-2.png',
 };
-const backgrounds: Record<string, string> = {
+const photographs: Record<string, string> = {
   'brick.jpg': 'brick.png',
   'cell.jpg': 'cell.png',
   'chelsea.jpg': 'chelsea.png',
@@ -30,9 +30,21 @@ const backgrounds: Record<string, string> = {
   'rocket.jpg': 'rocket.jpg',
 };
 
-const [stamps, photos] = process.argv.slice(2);
-if (stamps === undefined || photos === undefined) {
-  throw new Error('usage: node src/prepare.ts <folder of stamps> <folder of skimage/data>');
+const backgrounds: Record<string, string> = {
+  'cliff.jpg': 'cliff.jpg',
+  'clouds.jpg': 'sun_behind_clouds.jpg',
+  'leaves.jpg': 'sun_behind_leaves.jpg',
+  'meadow.jpg': 'sheep.jpg',
+  'mossy-log.jpg': 'mossy_log.jpg',
+  'mudstone.jpg': 'mudstone.jpg',
+  'pebbles.jpg': 'rocks.jpg',
+  'trees.jpg': 'trees_above.jpg',
+  'waves.jpg': 'ocean_waves.jpg',
+};
+
+const [stamps, photos, templates] = process.argv.slice(2);
+if (stamps === undefined || photos === undefined || templates === undefined) {
+  throw new Error('usage: node src/prepare.ts <folder of stamps> <folder of skimage/data> <folder of templates>');
 }
 const target = (folder: string, file: string): string =>
   fileURLToPath(new URL(`../sources/${folder}/${file}`, import.meta.url));
@@ -45,9 +57,14 @@ for (const [file, from] of Object.entries(cutOuts)) {
     .png({ compressionLevel: 9 })
     .toFile(target('cut-outs', file));
 }
-for (const [file, from] of Object.entries(backgrounds)) {
-  await sharp(`${photos}/${from}`)
-    .resize(480, 480, { fit: 'outside', withoutEnlargement: true })
-    .jpeg({ quality: 85 })
-    .toFile(target('backgrounds', file));
+for (const [folder, files, source] of [
+  ['photographs', photographs, photos],
+  ['backgrounds', backgrounds, templates],
+] as const) {
+  for (const [file, from] of Object.entries(files)) {
+    await sharp(`${source}/${from}`)
+      .resize(480, 480, { fit: 'outside', withoutEnlargement: true })
+      .jpeg({ quality: 85 })
+      .toFile(target(folder, file));
+  }
 }

@@ -80,6 +80,34 @@ export interface ModelFile {
   latency_by?: string;
   /** Maximum difference of an output to the trained network; null if the training host cannot run the file. */
   max_difference: number | null;
+  /** Absent: float32. */
+  precision?: 'int8';
+}
+
+/** The INT8 forms of the model files beside the float32 ONNX file, on the same held-out images. */
+export interface Int8Report {
+  /** Training images that chose the ranges of the numbers. */
+  calibration_images: number;
+  metric: 'accuracy' | 'micro_f1' | 'map50';
+  /** Score of the float32 file. */
+  float32: number;
+  /** Cases of the score: images, or boxes of a detector. */
+  cases: number;
+  /** Empty if the job had no time for them. */
+  forms: Int8Form[];
+}
+export interface Int8Form {
+  format: 'onnx' | 'tflite';
+  /** Its name; the file exists only if it is delivered. */
+  file: string;
+  size_bytes: number;
+  score: number;
+  /** How the score was measured. */
+  score_by: string;
+  /** False: it loses more than one standard error of the score, or its results are not those of the ONNX form. */
+  is_delivered: boolean;
+  /** One sentence for users. */
+  reason: string;
 }
 
 /** What the held-out images have in common with the training images. */
@@ -182,7 +210,7 @@ interface EvaluationHead {
   seconds: { total: number; probe: number; fine_tune: number; evaluation: number };
   /** The ONNX file. */
   model: { file: string; size_bytes: number; sha256: string; latency_ms: number; max_difference: number };
-  /** Every model file of the version, the ONNX one first. */
+  /** Every model file of the version: float32 ONNX, TensorFlow Lite, then their INT8 forms. */
   files: ModelFile[];
   pretrained: { name: string; sha256: string };
   versions: Record<string, string>;
@@ -195,6 +223,8 @@ interface EvaluationHead {
   held_out?: HeldOutReport;
   /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice;
+  /** Absent in files of earlier trainers and of scripts. */
+  int8?: Int8Report;
 }
 
 export interface Evaluation extends EvaluationHead, Score {

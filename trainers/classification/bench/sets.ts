@@ -149,7 +149,7 @@ async function objects10(): Promise<Material> {
       .filter((file) => file !== 'LICENSE')
       .toSorted()
       .map((file) => path.join(sources, folder, file));
-  const own = files('backgrounds');
+  const own = files('photographs');
   return {
     things: files('cut-outs').map((file) => ({ label: path.basename(file, '.png'), file })),
     backgrounds: (await photographs()) ?? {

@@ -1,5 +1,8 @@
 /** A trained classifier as data, and its exports: the ONNX and the TensorFlow Lite file contain the same network. */
 import { needed } from '@platform/trainer-engine/network/layers';
+import { emitInt8Onnx } from '@platform/trainer-engine/int8/onnx';
+import { emitInt8Tflite } from '@platform/trainer-engine/int8/tflite';
+import type { Int8Plan } from '@platform/trainer-engine/int8/plan';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -26,6 +29,8 @@ export interface Classifier {
   metadata: Readonly<Record<string, string>>;
   /** For the second output `unlike`; undefined: the files have `probability` alone. */
   unlike: UnlikeReference | undefined;
+  /** Values of the last layers, which stay float32 in INT8 files. */
+  lastValues: ReadonlySet<number>;
 }
 
 /** @param weights - by the parameter names of the training graph; missing ones keep their pretrained values. */
@@ -44,7 +49,8 @@ export function classifierOf(
   const trained = { ...backbone, layers };
   const classes = weights.get('B')?.length ?? 0;
   const head = headOf(trained, rest.output, { side: rest.side, classes }, weights);
-  return { ...rest, backbone: trained, head, classes };
+  const lastValues = new Set(head.layers.map(({ output }) => output));
+  return { ...rest, backbone: trained, head, classes, lastValues };
 }
 
 /** One classifier out of two with the same input: its logits are the mean of theirs, divided by the temperature. */
@@ -62,11 +68,13 @@ export function meanOf(first: Classifier, second: Classifier, temperature: numbe
     logits,
     parameters: [],
   };
-  return { ...first, backbone: { ...first.backbone, ...bothNames(first.backbone, second.backbone), layers }, head };
+  const lastValues = new Set([...first.lastValues, ...[...second.lastValues].map((value) => value + by), sum, logits]);
+  const backbone = { ...first.backbone, ...bothNames(first.backbone, second.backbone), layers };
+  return { ...first, backbone, head, lastValues };
 }
 
 /** The layers of the files: those that their outputs depend on. */
-const layersOf = ({ backbone, head, unlike }: Pick<Classifier, 'backbone' | 'head' | 'unlike'>) => {
+export const layersOf = ({ backbone, head, unlike }: Pick<Classifier, 'backbone' | 'head' | 'unlike'>) => {
   const [feature] = head.features;
   return needed([...backbone.layers, ...head.layers], [head.logits, ...(unlike && feature ? [feature.value] : [])]);
 };
@@ -74,12 +82,19 @@ const layersOf = ({ backbone, head, unlike }: Pick<Classifier, 'backbone' | 'hea
 /**
  * Input: image [1,S,S,3] uint8 RGB. Output: probability [1,K], then unlike [1,1] if the classifier has its reference. The
  * graph contains the normalization.
+ *
+ * @param int8 - computes with int8 what the plan names; default: with float32.
  */
-export function exportOnnx({ backbone, head, side, classes, output, metadata, unlike }: Classifier): Buffer {
+export function exportOnnx(
+  { backbone, head, side, classes, output, metadata, unlike }: Classifier,
+  int8?: Int8Plan,
+): Buffer {
   const graph = new Graph();
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
-  emitOnnx(graph, layersOf({ backbone, head, unlike }), values);
+  const layers = layersOf({ backbone, head, unlike });
+  if (int8) emitInt8Onnx(graph, layers, values, int8);
+  else emitOnnx(graph, layers, values);
   const logits = graph.op('Reshape', [values.get(head.logits) ?? '', graph.ints([1, classes])]);
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
@@ -93,14 +108,19 @@ export function exportOnnx({ backbone, head, side, classes, output, metadata, un
   return graph.encode();
 }
 
-/** The same network with the same inputs and outputs. */
-export function exportTflite({ backbone, head, side, classes, output, metadata, unlike }: Classifier): Uint8Array {
+/** The same network with the same inputs and outputs. @param int8 - as for ONNX. */
+export function exportTflite(
+  { backbone, head, side, classes, output, metadata, unlike }: Classifier,
+  int8?: Int8Plan,
+): Uint8Array {
   const graph = new TfliteGraph();
   const shape = [1, side, side, 3] as const;
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
   const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
-  emitTflite(graph, layersOf({ backbone, head, unlike }), values);
+  const layers = layersOf({ backbone, head, unlike });
+  if (int8) emitInt8Tflite(graph, layers, values, int8);
+  else emitTflite(graph, layers, values);
   const last = values.get(head.logits);
   if (!last) throw new Error('the network has no logits');
   const result = { shape: [1, classes], name: 'probability' };

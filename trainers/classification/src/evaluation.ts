@@ -9,6 +9,7 @@ import type {
 import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
+import type { Int8Result } from '@platform/trainer-engine/int8/export';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
 import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
@@ -30,6 +31,7 @@ export interface EvaluationInput extends TrainingRun {
   /** Undefined for multi-label classification. */
   unlike: Unlike | undefined;
   exported: ModelsOnDisk;
+  int8: Int8Result;
   /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice | undefined;
   measured: Measurements;

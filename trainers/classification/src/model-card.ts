@@ -4,7 +4,15 @@ import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, table } from '@platform/trainer-engine/markdown';
-import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
+import {
+  fileTable,
+  mainFile,
+  preprocessingOf,
+  trainingSection,
+  useSection,
+  warningLines,
+} from '@platform/trainer-engine/report';
+import { int8Section } from '@platform/trainer-engine/int8/card';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { networkSection } from '@platform/trainer-engine/network-section';
@@ -23,6 +31,8 @@ export interface ModelCard {
   /** Label → minimum probability of a predicted label; multi-label classification only. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
+  /** The INT8 forms: their scores, and why one is left out. */
+  int8?: ClassifierEvaluation['int8'];
   /** Recipes `auto` and `accurate` only: what the networks cost and how well they did. */
   networks?: ClassifierEvaluation['networks'];
   pretrained: { name: string; sha256: string; license: string };
@@ -70,6 +80,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
       ? { thresholds: Object.fromEntries(evaluation.per_class.map(({ label, threshold }) => [label, threshold])) }
       : {}),
     files: evaluation.files,
+    ...(evaluation.int8 ? { int8: evaluation.int8 } : {}),
     ...(evaluation.networks ? { networks: evaluation.networks } : {}),
     pretrained: { ...pretrained, license },
     dataset: {
@@ -221,9 +232,10 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     ...unlikeNote(card),
     ...useSection(
       card.preprocessing,
-      sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
+      sampleProgram({ file: mainFile(card.files), side: evaluation.side, task: card.task }),
     ),
     ...fileTable(evaluation),
+    ...int8Section(evaluation.int8),
     ...networkSection(evaluation.networks),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,

@@ -152,5 +152,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
     progress.plan('second probe', { phase: 'training', cost: 0.2 + views * 0.006 });
   }
   progress.plan('fine-tune', { phase: 'training', cost: tuned * pixels });
-  progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
+  const measured = heldOut || learning / 6;
+  progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + measured * 0.016 * pixels });
+  progress.plan('int8', { phase: 'evaluating', cost: 0.3 + (Math.min(learning, 64) + measured) * 0.012 * pixels });
 }

@@ -6,6 +6,7 @@ import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { Progress } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import { exportOnnx, exportTflite } from './classifier.ts';
+import { exportInt8Classifier } from './export-int8.ts';
 import { trainByRecipe } from './choose-network.ts';
 import type { DeliveredNetwork } from './choose-network.ts';
 import { advice } from './dataset.ts';
@@ -78,6 +79,10 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
   };
   const exported = await writeModels(outFolder, job.model_name, models);
   const measured = await measure(run, trained, models, unlike);
+  const { chosen } = trained;
+  const own = { classifier, measured, chosen, thresholds: thresholds?.get(chosen), started };
+  const int8 = await exportInt8Classifier(run, own);
+  run.progress.update('int8', 1);
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
@@ -85,6 +90,7 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
     unlike,
     networks,
     exported,
+    int8,
     measured,
     advice: [
       ...smallImagesAdvice(prepared.edge, recipe.side),

@@ -6,6 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { jobFiles, modelFiles } from '@platform/contract/job';
+import type { DatasetLine } from '@platform/contract/job';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/images';
@@ -38,6 +39,8 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
     'labels.txt',
     'model_card.json',
     'model_card.md',
+    'shapes.int8.onnx',
+    'shapes.int8.tflite',
     'shapes.onnx',
     'shapes.tflite',
   ]);
@@ -63,11 +66,13 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(evaluation.model.max_difference <= 1e-4);
   assert.deepEqual(
     evaluation.files.map(({ file }) => file),
-    ['shapes.onnx', 'shapes.tflite'],
+    ['shapes.onnx', 'shapes.tflite', 'shapes.int8.onnx', 'shapes.int8.tflite'],
   );
-  for (const { file, sha256, max_difference: difference } of evaluation.files) {
+  for (const { file, sha256, precision, max_difference: difference } of evaluation.files) {
     assert.equal(await sha256Of(path.join(out, file)), sha256);
-    assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
+    const allowed = precision === 'int8' ? 0.2 : 1e-4;
+    if (file.endsWith('.int8.tflite')) assert.equal(difference, null);
+    else assert.ok(difference !== null && difference <= allowed, `${file} differs by ${difference}`);
   }
 
   // Three validation images: the highest of their scores is the threshold.
@@ -114,6 +119,47 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(Math.abs(sum - 1) < 1e-5);
 });
 
+test('the INT8 form: a third of the size, its own score in evaluation and card, and the same labels elsewhere', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 12, validation: 2, test: 8 } });
+  assert.deepEqual(await startTrainer(main, folder.path).ended, { code: 0, signal: null, stderr: '' });
+  const out = path.join(folder.path, jobFiles.out);
+  const { int8, files, accuracy, labels, model } = await evaluationIn(folder.path);
+  assert.deepEqual([int8?.metric, int8?.float32, int8?.cases], ['accuracy', accuracy, 24]);
+  // Only images to train on choose the ranges.
+  assert.equal(int8?.calibration_images, 36);
+  const [form, second] = int8.forms;
+  assert.deepEqual([second?.file, second?.is_delivered, second?.score], ['shapes.int8.tflite', true, form?.score]);
+  const differences = /on 2 of the images .* differ by at most ([\d.e-]+)$/.exec(second?.score_by ?? '');
+  assert.ok(differences && Number(differences[1]) < 0.05, second?.score_by);
+  const file = files.find(({ file: name }) => name === 'shapes.int8.onnx');
+  assert.ok(form && file && form.is_delivered && form.size_bytes === file.size_bytes);
+  assert.ok(file.size_bytes < 0.3 * model.size_bytes, `${file.size_bytes} of ${model.size_bytes} bytes`);
+  const card = await readFile(path.join(out, modelFiles.cardText), 'utf8');
+  assert.match(
+    card,
+    /^\| shapes\.int8\.onnx \| \d+ \| [\d.]+ % .* \| delivered \| It loses at most one standard error/m,
+  );
+  assert.match(card, /^The same network with 8-bit numbers.* 36 training images chose the ranges/m);
+  // The sample program runs a float32 file.
+  assert.match(card, /^found = Interpreter\("shapes\.tflite"\)/m);
+
+  const session = await ort.InferenceSession.create(path.join(out, 'shapes.int8.onnx'));
+  assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['probability', 'unlike']]);
+  const images = path.join(folder.path, jobFiles.images);
+  const lines = (await readFile(path.join(folder.path, jobFiles.dataset), 'utf8')).trimEnd().split('\n');
+  let right = 0;
+  for (const line of lines.map((text) => JSON.parse(text) as DatasetLine)) {
+    if (line.split !== 'test') continue;
+    const pixels = await decode(path.join(images, path.basename(line.image_path)), 96);
+    const { probability } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
+    const found = [...((probability?.data ?? []) as Float32Array)];
+    const label = labels[found.indexOf(Math.max(...found))];
+    if (label === line.classification_annotations[0]?.annotation_label) right++;
+  }
+  assert.equal(right / 24, form.score);
+});
+
 test('any number of labels: thresholds, figures, unlabelled images are unknown, and the same weights by the same seed', async () => {
   await using one = await tempFolder();
   await using two = await tempFolder();
@@ -142,7 +188,7 @@ test('any number of labels: thresholds, figures, unlabelled images are unknown, 
   assert.ok(evaluation.probe && evaluation.fine_tuned && device.name === 'cpu');
   assert.deepEqual(
     files.map(({ file }) => file),
-    ['shapes.onnx'],
+    ['shapes.onnx', 'shapes.int8.onnx'],
   );
   assert.deepEqual(
     (await readdir(out)).filter((file) => file.endsWith('.tflite')),
@@ -235,7 +281,7 @@ test('labels that images do not explain: the answers get the balance of the vali
   assert.deepEqual(labels, ['broken', 'whole']);
   assert.ok(whole > broken + 0.3, `${broken}, ${whole}`);
   assert.ok(accuracy > before + 0.05, `${before} to ${accuracy}`);
-  for (const { file, max_difference: difference } of files) {
+  for (const { file, max_difference: difference } of files.filter(({ precision }) => precision === undefined)) {
     assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
   }
   const card = await readFile(path.join(folder.path, jobFiles.out, modelFiles.cardText), 'utf8');
@@ -333,7 +379,14 @@ test('recipe accurate: two networks in one file; auto compares both and stays wi
   assert.match(accurate.pretrained.name, /Lite0.*Lite2/);
   assert.deepEqual([accurate.networks?.chosen, accurate.networks?.candidates.length], ['accurate', 2]);
   assert.ok(accurate.accuracy >= 0.8 && accurate.model.size_bytes < 33.5e6, `${accurate.model.size_bytes} bytes`);
-  for (const { max_difference: difference } of accurate.files) assert.ok(difference !== null && difference <= 1e-4);
+  for (const { precision, max_difference: difference } of accurate.files) {
+    if (precision === undefined) assert.ok(difference !== null && difference <= 1e-4);
+  }
+  const sizes = accurate.int8?.forms.map((form) => [form.is_delivered, form.size_bytes < 10e6]);
+  assert.deepEqual(sizes, [
+    [true, true],
+    [true, true],
+  ]);
 
   const count = { train: 8, validation: 7, test: 2 };
   await writeJob(two.path, { framework: 'onnx', count, arguments: { recipe: 'auto', epochs: '1' } });

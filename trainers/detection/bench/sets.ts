@@ -120,10 +120,10 @@ export function sixOfOurs(): Material {
   const sources = fileURLToPath(new URL('../../../datasets/objects-10/sources', import.meta.url));
   const labels = ['balloon', 'bear', 'corn', 'mushroom', 'penguin', 'rabbit'];
   const sprites = labels.map((label) => ({ label, file: path.join(sources, 'cut-outs', `${label}.png`) }));
-  const photos = readdirSync(path.join(sources, 'backgrounds'))
+  const photos = readdirSync(path.join(sources, 'photographs'))
     .filter((file) => file.endsWith('.jpg'))
     .toSorted()
-    .map((file) => path.join(sources, 'backgrounds', file));
+    .map((file) => path.join(sources, 'photographs', file));
   return { sprites: { train: sprites, test: sprites }, backgrounds: halves(photos) };
 }
 

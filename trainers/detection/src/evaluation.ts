@@ -9,6 +9,7 @@ import type {
 import { withIntervals } from '@platform/contract/confidence';
 import { boxesAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
+import type { Int8Result } from '@platform/trainer-engine/int8/export';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
 import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
@@ -27,6 +28,7 @@ export interface EvaluationInput extends Omit<TrainingRun, 'detector'> {
   trained: TrainedModel;
   thresholds: readonly number[];
   exported: ModelsOnDisk;
+  int8: Int8Result;
   measured: Measurements;
   networks: NetworkChoice | undefined;
   advice: string[];

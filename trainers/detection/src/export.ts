@@ -1,6 +1,9 @@
 /**
  * Exports a trained detector from one description: pixels in, boxes out; the graph includes preprocessing and decoding.
  */
+import { emitInt8Onnx } from '@platform/trainer-engine/int8/onnx';
+import { emitInt8Tflite } from '@platform/trainer-engine/int8/tflite';
+import type { Int8Plan } from '@platform/trainer-engine/int8/plan';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
@@ -35,13 +38,16 @@ export const boxCount = (side: number, labels: number): number => Math.min(maxBo
  * Input: image [1,S,S,3] uint8 RGB. Output: location [1,n,4] xmin, ymin, xmax, ymax in 0..1; category [1,n], the
  * label's index; score [1,n]. All are float32, the highest score first. Boxes that a higher-scored box of their label
  * covers have score 0.
+ *
+ * @param int8 - computes with int8 what the plan names; default: with float32.
  */
-export function exportOnnx(network: Network, { side, labels, metadata }: ExportOptions): Buffer {
+export function exportOnnx(network: Network, { side, labels, metadata }: ExportOptions, int8?: Int8Plan): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const image = g.op('Transpose', [g.op('Cast', ['image'], { to: FLOAT })], { perm: [0, 3, 1, 2] });
   const values = new Map([[0, image]]);
-  emitOnnx(g, network.layers, values);
+  if (int8) emitInt8Onnx(g, network.layers, values, int8);
+  else emitOnnx(g, network.layers, values);
   const { heat, edges, rescoring } = network;
   const emitted = (value: number): string => values.get(value) ?? '';
   const peaks = emitPeaks(g, emitted(heat), emitted(edges), side, labels);
@@ -119,14 +125,15 @@ function emitSuppression(g: Graph, { boxes, category, scores }: OnnxBoxes, count
   g.op('Unsqueeze', [kept, int(0)], {}, 'score');
 }
 
-/** The same network with the same inputs and outputs. */
-export function exportTflite(network: Network, { side, labels, metadata }: ExportOptions): Uint8Array {
+/** The same network with the same inputs and outputs. @param int8 - as for ONNX. */
+export function exportTflite(network: Network, { side, labels, metadata }: ExportOptions, int8?: Int8Plan): Uint8Array {
   const g = new TfliteGraph();
   const shape = [1, side, side, 3] as const;
   const image = g.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
   const values = new Map<number, TensorRef>([[0, { tensor: g.op('CAST', [image], { shape }, types), shape }]]);
-  emitTflite(g, network.layers, values);
+  if (int8) emitInt8Tflite(g, network.layers, values, int8);
+  else emitTflite(g, network.layers, values);
   const [heat, edges] = [values.get(network.heat), values.get(network.edges)];
   if (!heat || !edges) throw new Error('the network lacks its results');
   const maps = network.rescoring?.maps.map(({ value }) => {

@@ -75,6 +75,8 @@ export interface Detector {
   /** Hash of each weight file. */
   fileHashes: readonly string[];
   layers: readonly Layer[];
+  /** Number of CenterNet's layers, which come first. */
+  finderLayers: number;
   /**
    * Numbers of the values: the feature maps, and the outputs of CenterNet's own heads. classView and boxView [128, S/4,
    * S/4] are the heads' inner features. distances [4, S/4, S/4] start at the cell's upper left corner. They lead to the
@@ -113,6 +115,7 @@ export function readDetector(): Detector {
     sha256: hashOf(fileHashes),
     fileHashes,
     layers,
+    finderLayers: start,
     taps: { neck, deep, classView, boxView, distances, kinds, parts },
     cells,
   };

@@ -91,18 +91,28 @@ async function detectAll(
   const session = await openSession(onnx, run.training.threads);
   if (typeof onnx !== 'string') releaseArray(onnx);
   try {
-    const times: number[] = [];
-    const results: EvaluatedImage[] = [];
-    for (const sample of samples) {
-      const { found, ms } = await detect(session, run.prepared.pixels(sample), run);
-      times.push(ms);
-      results.push({ truth: sample.boxes, found: aboveMinScore(found) });
-      next();
-    }
-    return { results, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0 };
+    return await detectInSession(run, session, samples, next);
   } finally {
     await session.release();
   }
+}
+
+/** Runs an exported file on images. @param next - called after each image. */
+export async function detectInSession(
+  run: TrainingRun,
+  session: Session,
+  samples: readonly Sample[],
+  next: () => void = () => {},
+): Promise<{ results: EvaluatedImage[]; medianMs: number }> {
+  const times: number[] = [];
+  const results: EvaluatedImage[] = [];
+  for (const sample of samples) {
+    const { found, ms } = await detect(session, run.prepared.pixels(sample), run);
+    times.push(ms);
+    results.push({ truth: sample.boxes, found: aboveMinScore(found) });
+    next();
+  }
+  return { results, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0 };
 }
 
 async function timeModel(
@@ -134,8 +144,12 @@ export interface Comparison {
   /** Boxes that the other list lacks. */
   missing: number;
 }
-/** Distance of each box to the most similar one of the other list. */
-export function compareDetections(trained: readonly Detection[], delivered: readonly Detection[]): Comparison {
+/** Distance of each box to the most similar one of the other list. @param most - larger distances are missing boxes. */
+export function compareDetections(
+  trained: readonly Detection[],
+  delivered: readonly Detection[],
+  most: number = tolerance,
+): Comparison {
   const result: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   for (const one of trained) {
     if (one.score < minComparedScore) continue;
@@ -148,7 +162,7 @@ export function compareDetections(trained: readonly Detection[], delivered: read
       nearest = Math.min(nearest, Math.max(...corners));
     }
     result.compared++;
-    if (nearest > tolerance) result.missing++;
+    if (nearest > most) result.missing++;
     else result.maxDifference = Math.max(result.maxDifference, nearest);
   }
   return result;
@@ -223,10 +237,21 @@ function requireSame({ missing, compared }: Comparison, name: string): void {
 
 /** Compares on one image: the interpreter here needs seconds per image. */
 async function compareTflite(
-  { prepared, training }: TrainingRun,
+  run: TrainingRun,
   { sample, found }: ComparedImage,
   tflite: Uint8Array,
 ): Promise<{ maxDifference: number; ms: number }> {
+  const { boxes, ms } = await detectByTflite(run, sample, tflite);
+  const both = [compareDetections(found, boxes), compareDetections(boxes, found)];
+  for (const one of both) requireSame(one, 'delivered .tflite file');
+  return { maxDifference: Math.max(...both.map((one) => one.maxDifference)), ms };
+}
+
+export async function detectByTflite(
+  { prepared, training }: TrainingRun,
+  sample: Sample,
+  tflite: Uint8Array,
+): Promise<{ boxes: Detection[]; ms: number }> {
   const began = training.clock.now();
   const results = await runTfliteInSteps(tflite, prepared.pixels(sample), async () => {
     await setImmediate();
@@ -235,8 +260,5 @@ async function compareTflite(
   const ms = training.clock.now() - began;
   const { location, category, score } = results;
   if (!location || !category || !score) throw new Error('the .tflite file lacks an output');
-  const foundByTflite = boxesOf(location, category, score);
-  const both = [compareDetections(found, foundByTflite), compareDetections(foundByTflite, found)];
-  for (const one of both) requireSame(one, 'delivered .tflite file');
-  return { maxDifference: Math.max(...both.map((one) => one.maxDifference)), ms };
+  return { boxes: boxesOf(location, category, score), ms };
 }

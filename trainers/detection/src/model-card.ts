@@ -5,7 +5,15 @@ import type { JobSpec } from '@platform/contract/job';
 import { classText, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
 import { networkSection } from '@platform/trainer-engine/network-section';
-import { fileTable, preprocessingOf, trainingSection, useSection, warningLines } from '@platform/trainer-engine/report';
+import {
+  fileTable,
+  mainFile,
+  preprocessingOf,
+  trainingSection,
+  useSection,
+  warningLines,
+} from '@platform/trainer-engine/report';
+import { int8Section } from '@platform/trainer-engine/int8/card';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import { boxCount } from './export.ts';
 import type { Recipe } from './recipe.ts';
@@ -26,6 +34,8 @@ export interface ModelCard {
   /** Label → minimum score of a detection. */
   thresholds: Record<string, number>;
   files: DetectionEvaluation['files'];
+  /** The INT8 forms: their scores, and why one is left out. */
+  int8?: DetectionEvaluation['int8'];
   pretrained: { name: string; sha256: string; license: string };
   /** Recipes `auto` and `accurate` only: what the networks cost and how well they did. */
   networks?: DetectionEvaluation['networks'];
@@ -76,6 +86,7 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
     ],
     thresholds: Object.fromEntries(per_class.map(({ label, threshold }) => [label, threshold])),
     files: evaluation.files,
+    ...(evaluation.int8 ? { int8: evaluation.int8 } : {}),
     pretrained: { ...pretrained, license },
     ...(evaluation.networks ? { networks: evaluation.networks } : {}),
     dataset: {
@@ -164,9 +175,10 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ),
     ...useSection(
       card.preprocessing,
-      sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
+      sampleProgram({ file: mainFile(card.files), side: evaluation.side, task: card.task }),
     ),
     ...fileTable(evaluation),
+    ...int8Section(evaluation.int8),
     ...networkSection(evaluation.networks),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,

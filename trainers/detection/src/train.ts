@@ -17,6 +17,7 @@ import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { exportOnnx, exportTflite } from './export.ts';
+import { exportInt8Detector } from './export-int8.ts';
 import type { ExportOptions } from './export.ts';
 import { buildEvaluation } from './evaluation.ts';
 import { initialWeights, headGraph, detectorNetwork } from './head.ts';
@@ -105,6 +106,7 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const second = hasSecondNetwork(recipe) ? rescoringViews(learning) : 0;
   progress.plan('second rescoring', { phase: 'training', cost: second * 0.02 * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
+  progress.plan('int8', { phase: 'evaluating', cost: 1 + (Math.min(learning, 64) + heldOut) * 0.03 * pixels });
 }
 
 /** One step on empty images, to compare devices. */
@@ -168,12 +170,15 @@ async function exportModel(run: TrainingRun, trained: TrainedModel, started: num
     ),
     alternative: alternative && (() => exportOnnx(networkOf(trained.chosen, alternative), ports)),
   });
+  const int8 = await exportInt8Detector(run, { network: networkOf(trained.chosen), ports, measured, trained, started });
+  run.progress.update('int8', 1);
   const evaluation = buildEvaluation({
     ...run,
     trained: trained,
     networks: trained.networks && reportNetworks(trained.networks, trained.chosen, exported, measured),
     thresholds,
     exported,
+    int8,
     measured,
     advice: [
       ...smallImagesAdvice(prepared.edge, recipe.side),

@@ -18,7 +18,7 @@ import type { TestImage } from '../../engine/test/job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 
 const sources = fileURLToPath(new URL('../../../datasets/objects-10/sources', import.meta.url));
-const backgrounds = readdirSync(path.join(sources, 'backgrounds'))
+const backgrounds = readdirSync(path.join(sources, 'photographs'))
   .filter((file) => file.endsWith('.jpg'))
   .toSorted();
 const edge = 320;
@@ -38,7 +38,7 @@ async function* drawn(shots: readonly Shot[]): AsyncGenerator<TestImage> {
     .png()
     .toBuffer();
   for (const [i, { scene, place, split }] of shots.entries()) {
-    const image = sharp(path.join(sources, 'backgrounds', backgrounds[scene] ?? '')).resize(edge, edge);
+    const image = sharp(path.join(sources, 'photographs', backgrounds[scene] ?? '')).resize(edge, edge);
     const [x, y] = place ?? [0, 0];
     const overlay = { input: object, left: Math.round(x * edge), top: Math.round(y * edge) };
     const whole = await image

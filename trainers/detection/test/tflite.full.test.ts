@@ -67,36 +67,40 @@ for (const [side, change] of [
     const raw = path.join(folder.path, 'pixels.rgb');
     await writeFile(raw, Buffer.concat(pixels));
 
-    const options = { maxBuffer: 64 * 2 ** 20 };
-    const { stdout } = await promisify(execFile)(
-      python,
-      ['-c', program, path.join(out, 'shapes.tflite'), raw],
-      options,
-    );
-    const printed = JSON.parse(stdout) as Printed;
-    assert.deepEqual(printed.ports, [
-      ['image', 'uint8', [1, side, side, 3]],
-      ['location', 'float32', [1, 50, 4]],
-      ['category', 'float32', [1, 50]],
-      ['score', 'float32', [1, 50]],
-    ]);
-    const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
-    assert.equal(printed.found.length, pixels.length);
-    for (const [i, data] of pixels.entries()) {
-      const results = await session.run({ image: { data, dims: [1, side, side, 3] } });
-      const onnx = boxesOf(results('location'), results('category'), results('score'));
-      const { location, category, score } = printed.found[i] ?? { location: [], category: [], score: [] };
-      const tflite = boxesOf(Float32Array.from(location), Float32Array.from(category), Float32Array.from(score));
-      for (const [a, b] of [
-        [onnx, tflite],
-        [tflite, onnx],
-      ] as const) {
-        const { missing, maxDifference } = compareDetections(a, b);
-        assert.equal(missing, 0, `image ${i}`);
-        assert.ok(maxDifference < 1e-4, `image ${i}: ${maxDifference}`);
+    for (const form of ['shapes', 'shapes.int8']) {
+      // Integer arithmetic is rounded differently by each runtime, and rounding decides about some boxes.
+      const [allowed, most, missingShare] = form === 'shapes' ? [1e-3, 1e-4, 0] : [0.05, 0.05, 0.05];
+      const total = { missing: 0, compared: 0 };
+      const options = { maxBuffer: 64 * 2 ** 20 };
+      const file = path.join(out, `${form}.tflite`);
+      const { stdout } = await promisify(execFile)(python, ['-c', program, file, raw], options);
+      const printed = JSON.parse(stdout) as Printed;
+      assert.deepEqual(printed.ports, [
+        ['image', 'uint8', [1, side, side, 3]],
+        ['location', 'float32', [1, 50, 4]],
+        ['category', 'float32', [1, 50]],
+        ['score', 'float32', [1, 50]],
+      ]);
+      const session = await openSession(await readFile(path.join(out, `${form}.onnx`)), 1);
+      assert.equal(printed.found.length, pixels.length);
+      for (const [i, data] of pixels.entries()) {
+        const results = await session.run({ image: { data, dims: [1, side, side, 3] } });
+        const onnx = boxesOf(results('location'), results('category'), results('score'));
+        const { location, category, score } = printed.found[i] ?? { location: [], category: [], score: [] };
+        const tflite = boxesOf(Float32Array.from(location), Float32Array.from(category), Float32Array.from(score));
+        for (const [a, b] of [
+          [onnx, tflite],
+          [tflite, onnx],
+        ] as const) {
+          const { missing, compared, maxDifference } = compareDetections(a, b, allowed);
+          total.missing += missing;
+          total.compared += compared;
+          assert.ok(maxDifference < most, `${form}, image ${i}: ${maxDifference}`);
+        }
       }
+      await session.release();
+      assert.ok(total.missing <= missingShare * total.compared, `${form}: ${JSON.stringify(total)}`);
     }
-    await session.release();
   });
 }
 

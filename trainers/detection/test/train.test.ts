@@ -34,7 +34,8 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
     assert.deepEqual(await startTrainer(main, folder).ended, done);
   }
   const out = path.join(one.path, jobFiles.out);
-  const files = ['shapes.onnx', 'shapes.tflite', ...Object.values(modelFiles)];
+  const made = ['shapes.onnx', 'shapes.tflite', 'shapes.int8.onnx', 'shapes.int8.tflite'];
+  const files = [...made, ...Object.values(modelFiles)];
   assert.deepEqual((await readdir(out)).toSorted(), files.toSorted());
   assert.equal(await readFile(path.join(out, 'labels.txt'), 'utf8'), 'disc\nhouse\n');
   assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /^# shapes v1\n/);
@@ -59,15 +60,25 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
     assert.ok(intervals?.f1 && intervals.ap50 && intervals.ap75);
     assert.ok(intervals.ap50.low <= ap50 && ap50 <= intervals.ap50.high && intervals.ap75.low <= ap75);
   }
-  for (const { file, sha256, size_bytes: size, max_difference: difference } of evaluation.files) {
+  for (const { file, sha256, size_bytes: size, precision, max_difference: difference } of evaluation.files) {
     assert.equal(await sha256Of(path.join(out, file)), sha256);
     assert.equal((await readFile(path.join(out, file))).byteLength, size);
-    assert.ok(difference !== null && difference <= 1e-3);
+    if (precision === 'int8') assert.equal(difference, null);
+    else assert.ok(difference !== null && difference <= 1e-3);
   }
   assert.deepEqual(
     evaluation.files.map(({ file }) => file),
-    ['shapes.onnx', 'shapes.tflite'],
+    made,
   );
+  const { int8, map50, model } = evaluation;
+  assert.deepEqual([int8?.metric, int8?.float32, int8?.cases, int8?.calibration_images], ['map50', map50, 4, 7]);
+  for (const form of int8?.forms ?? []) {
+    assert.ok(form.is_delivered && form.size_bytes < 0.35 * model.size_bytes, `${form.file} ${form.size_bytes}`);
+  }
+  const [, second] = int8?.forms ?? [];
+  assert.match(second?.score_by ?? '', /on 1 of the images .* differ by at most [\d.e-]+$/);
+  const card = await readFile(path.join(out, 'model_card.md'), 'utf8');
+  assert.match(card, /^\| shapes\.int8\.tflite \| \d+ \| [\d.]+ % .* \| delivered \| It loses at most/m);
   assert.deepEqual(
     (await evaluationIn(two.path)).files.map(({ sha256 }) => sha256),
     evaluation.files.map(({ sha256 }) => sha256),
@@ -148,7 +159,7 @@ test('eight images can be learned by heart', async () => {
   for (const { label, recall, precision } of perClass) assert.ok(recall >= 0.8 && precision >= 0.8, label);
   assert.deepEqual(
     (await readdir(path.join(folder.path, jobFiles.out))).filter((file) => file.startsWith('shapes.')),
-    ['shapes.onnx'],
+    ['shapes.int8.onnx', 'shapes.onnx'],
   );
 });
 

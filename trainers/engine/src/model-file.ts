@@ -15,27 +15,26 @@ export interface ModelsOnDisk {
   tflite: ModelOnDisk | undefined;
 }
 
-export async function writeModels(
+export async function writeModel(folder: string, file: string, bytes: Uint8Array): Promise<ModelOnDisk> {
+  await writeFile(path.join(folder, file), bytes);
+  return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+export const writeModels = async (
   folder: string,
   name: string,
   { onnx, tflite }: { onnx: Uint8Array; tflite: Uint8Array | undefined },
-): Promise<ModelsOnDisk> {
-  const write = async (file: string, bytes: Uint8Array): Promise<ModelOnDisk> => {
-    await writeFile(path.join(folder, file), bytes);
-    return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
-  };
-  return {
-    onnx: await write(`${name}.onnx`, onnx),
-    tflite: tflite && (await write(`${name}.tflite`, tflite)),
-  };
-}
+): Promise<ModelsOnDisk> => ({
+  onnx: await writeModel(folder, `${name}.onnx`, onnx),
+  tflite: tflite && (await writeModel(folder, `${name}.tflite`, tflite)),
+});
 
 /**
  * Frees the memory of an array that is not used again, such as the bytes of a model: V8's garbage collection comes after
- * the next session has taken as much.
+ * the next session has taken as much. A small Buffer shares its memory with others, so it stays.
  */
-export function releaseArray({ buffer }: Pick<ArrayBufferView, 'buffer'>): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+export function releaseArray({ buffer, byteLength }: Pick<ArrayBufferView, 'buffer' | 'byteLength'>): void {
+  if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength) buffer.transfer(0);
 }
 
 /** Metadata of the model files, as text by name. */

@@ -32,7 +32,7 @@ const open = (images: readonly Uint8Array[]): Promise<NearCopyFinder> =>
     options,
   );
 
-const folder = fileURLToPath(new URL('../../../datasets/objects-10/sources/backgrounds', import.meta.url));
+const folder = fileURLToPath(new URL('../../../datasets/objects-10/sources/photographs', import.meta.url));
 /** Photographs, each followed by a crop of 95 % of both edges as a poor JPEG. */
 async function photographsAndCrops(): Promise<Uint8Array[]> {
   const images: Uint8Array[] = [];

@@ -2,12 +2,20 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { megabytesOf } from '@platform/contract/evaluation';
-import type { AnyEvaluation, Evaluation, HeldOutReport, ImageReference, Stage } from '@platform/contract/evaluation';
+import type {
+  AnyEvaluation,
+  Evaluation,
+  HeldOutReport,
+  ImageReference,
+  ModelFile,
+  Stage,
+} from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
 import { renderCurves } from './curves.ts';
 import type { CurvePoint } from './curves.ts';
 import type { Device } from './device.ts';
+import type { Int8Result } from './int8/export.ts';
 import type { Skipped } from './dataset-images.ts';
 import { heldOutSentences } from './held-out.ts';
 import { section, table } from './markdown.ts';
@@ -45,6 +53,7 @@ export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLi
   };
   trained: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
   exported: ModelsOnDisk;
+  int8: Int8Result;
   measured: {
     heldOut: readonly S[];
     medianMs: number;
@@ -62,7 +71,7 @@ export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLi
 }
 
 export function evaluationHead<S extends { line: DatasetLine }>(course: ReportInput<S>): EvaluationHead {
-  const { training, device, side, prepared, trained, exported, measured, pretrained } = course;
+  const { training, device, side, prepared, trained, exported, int8, measured, pretrained } = course;
   const { labels, train, validation, test, skipped } = prepared;
   const model = { ...exported.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
   const tflite = exported.tflite
@@ -89,7 +98,12 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
     side,
     seconds: { total: round(course.seconds), ...trained.seconds, evaluation: round(measured.seconds) },
     model,
-    files: [{ ...model, latency_by: onnxBy }, ...tflite],
+    files: [
+      { ...model, latency_by: onnxBy },
+      ...tflite,
+      ...int8.files.map((one) => (one.latency_ms === null ? one : { ...one, latency_by: onnxBy })),
+    ],
+    int8: int8.report,
     pretrained: { name: pretrained.name, sha256: pretrained.sha256 },
     versions: versions(),
     machine: machine(),
@@ -106,6 +120,10 @@ export function referenceTo({ image_path, file_name, sha256, binary_data_id }: D
 /** Lines below the score in a model card. */
 export const warningLines = (evaluation: AnyEvaluation): string[] =>
   scoreWarnings(evaluation).flatMap((warning) => ['', `> **Warning**: ${warning}`]);
+
+/** The float32 file that the sample program runs: TensorFlow Lite if there is one. */
+export const mainFile = (files: readonly Pick<ModelFile, 'file' | 'precision'>[]): string =>
+  files.findLast(({ precision }) => precision === undefined)?.file ?? '';
 
 /** Table of the model files for the model card, with the method of their latency measurement. */
 export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {

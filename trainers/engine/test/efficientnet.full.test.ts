@@ -70,7 +70,7 @@ for (const [variant, network, side] of variants) {
     graph.op('Gemm', [pooled, ...head], { transB: 1 }, 'logits');
     graph.outputs.push({ name: 'logits', type: FLOAT });
     const session = await openSession(graph.encode(), 1);
-    const photographs = fileURLToPath(new URL('../../../datasets/objects-10/sources/backgrounds/', import.meta.url));
+    const photographs = fileURLToPath(new URL('../../../datasets/objects-10/sources/photographs/', import.meta.url));
     for (const [name, wanted, among] of [
       ['coffee', espresso, 1],
       ['chelsea', cats, 1],

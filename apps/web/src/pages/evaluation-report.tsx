@@ -38,6 +38,13 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
         {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
+        {evaluation.int8.length > 0 && (
+          <ul className="small soft" aria-label="INT8">
+            {evaluation.int8.map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        )}
         {evaluation.networks.length > 0 && (
           <ul className="small soft" aria-label="Networks">
             {evaluation.networks.map((text) => (

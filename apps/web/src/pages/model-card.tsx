@@ -4,8 +4,15 @@ import { Link } from '@tanstack/react-router';
 import { CodeBlock } from '../parts/copying.tsx';
 import { DownloadIcon } from '../parts/icons.tsx';
 import { FailureNote } from '../parts/messages.tsx';
+import { UserText } from '../parts/user-text.tsx';
+import { fileMeaning } from '../view/model-files.ts';
 import { bytes } from '../view/quantities.ts';
 import { configFor } from '../view/model-use.ts';
+
+const fileText = (name: string, size: Parameters<typeof bytes>[0]): string => {
+  const meaning = fileMeaning(name);
+  return meaning === undefined ? bytes(size) : `${bytes(size)}: ${meaning}`;
+};
 
 interface ModelCardProps {
   modelName: string;
@@ -39,7 +46,13 @@ export function ModelCard({ modelName, packageId, version, canReject = false }: 
       <div className="card-body">
         {query.error && <FailureNote error={query.error} />}
         {files.length > 0 && (
-          <p className="small">{files.map(({ name, size }) => `${name} (${bytes(size)})`).join(' · ')}</p>
+          <ul className="small" aria-label="Files">
+            {files.map(({ name, size }) => (
+              <li key={name}>
+                <UserText text={name} /> <span className="soft">{fileText(name, size)}</span>
+              </li>
+            ))}
+          </ul>
         )}
         <div className="stack-tight">
           <h3>Use it on a machine</h3>
@@ -50,8 +63,8 @@ export function ModelCard({ modelName, packageId, version, canReject = false }: 
           <CodeBlock text={config} label="configuration entries" />
           {canReject && (
             <p className="soft small">
-              With <code>&quot;reject_unlike&quot;: true</code> in the attributes, the machine answers{' '}
-              <code>VIAM_UNKNOWN</code> for images unlike anything seen. It recognizes a part of them only.
+              With <code>&quot;reject_unlike&quot;: true</code> in the attributes, the machine gives none of the labels
+              for images unlike anything seen. It recognizes a part of them only.
             </p>
           )}
         </div>

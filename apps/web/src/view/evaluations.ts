@@ -8,6 +8,7 @@ import type {
 } from '@platform/contract/evaluation';
 import { classFigures, classText, scoreText } from '@platform/contract/confidence';
 import type { ClassFigure } from '@platform/contract/confidence';
+import { UNKNOWN_LABEL } from '@platform/contract/job';
 import { mainScoreKeys, modelKind } from '@platform/contract/model-kinds';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
@@ -42,6 +43,8 @@ export interface EvaluationView {
   pretrained: string | undefined;
   /** The score for images unlike anything seen; only for single-label classifiers. */
   unlike: string | undefined;
+  /** The INT8 forms: their scores, and why one is left out. */
+  int8: readonly string[];
   /** The networks that a classifier compared; the first sentence says why one was chosen. */
   networks: readonly string[];
 }
@@ -78,6 +81,9 @@ export interface HeatRow {
   support: number;
   cells: readonly HeatCell[];
 }
+
+/** The class of images with none of the labels has a name of the wire; users read what it is. */
+const shownLabel = (label: string): string => (label === UNKNOWN_LABEL ? 'none of the labels' : label);
 
 function heatOf(labels: readonly string[], confusion: readonly (readonly number[])[]): HeatRow[] {
   return labels.map((label, row) => {
@@ -146,7 +152,7 @@ function classesOf(perClass: readonly object[], countWord: string): EvaluationVi
   return {
     columns: columns.map(([, name]) => name || countWord),
     rows: perClass.map((one) => ({
-      label: String((one as Record<string, unknown>)['label'] ?? ''),
+      label: shownLabel(String((one as Record<string, unknown>)['label'] ?? '')),
       cells: columns.map(([key]) => cell(one, key)),
     })),
   };
@@ -180,7 +186,8 @@ function mistakesOf(worst: readonly object[]): Mistake[] {
     }
     if ('labels' in any) {
       const { labels, predicted } = any as MultiLabelEvaluation['worst'][number];
-      return [{ ...head, truth: listed(labels, 'no label'), predicted: listed(predicted, 'no label') }];
+      const [truth, found] = [labels, predicted].map((some) => listed(some.map(shownLabel), 'no label'));
+      return [{ ...head, truth: truth ?? '', predicted: found ?? '' }];
     }
     const { label, predicted, probability } = image;
     return label === predicted
@@ -202,6 +209,15 @@ function unlikeText({
   return `Images unlike anything seen have a score above ${threshold}. Above it are ${chosen} of ${by} ${images}, which chose it${test}; all of them show known labels.`;
 }
 
+function int8Texts(int8: Loose<Evaluation>['int8']): string[] {
+  if (!Array.isArray(int8?.forms)) return [];
+  if (int8.forms.length === 0) return ['No INT8 form: the time of the job was over.'];
+  return int8.forms.map(({ file, size_bytes: size, is_delivered: isDelivered, reason }) => {
+    const what = isDelivered ? `${file}, ${bytes(size)}` : `${file} is left out`;
+    return `${what}: ${reason}`;
+  });
+}
+
 function networkTexts(networks: Loose<Evaluation>['networks']): string[] {
   if (!networks?.candidates || typeof networks.reason !== 'string') return [];
   const candidates = networks.candidates.map(({ recipe, name, validation_score: score, ...cost }) => {
@@ -217,7 +233,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
   const main = mainShare(json);
   if (json === undefined || main === undefined) return undefined;
   const from = json as unknown as Loose<AnyEvaluation> & Pick<Loose<Evaluation>, 'confusion' | 'unlike' | 'networks'>;
-  const labels = from.labels ?? [];
+  const labels = (from.labels ?? []).map(shownLabel);
   const { model, seconds } = from;
   const stages = [
     { name: 'Probe', score: from.probe },
@@ -257,6 +273,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,
     pretrained: from.pretrained?.name,
     unlike: unlikeText(from),
+    int8: int8Texts(from.int8),
     networks: networkTexts(from.networks),
   };
 }

@@ -130,6 +130,33 @@ test('the networks that a classifier compared, with their costs', () => {
   assert.deepEqual(evaluationView({ accuracy: 1 })?.networks, []);
 });
 
+test('the class of images with none of the labels is not shown by its name of the wire', () => {
+  const image = { image_path: 'x', file_name: 'x.jpg', sha256: '1', binary_data_id: 'o/l/1' };
+  const view = evaluationView({
+    micro_f1: 1,
+    labels: ['cup', 'VIAM_UNKNOWN'],
+    per_class: [{ label: 'VIAM_UNKNOWN', precision: 1, recall: 1, f1: 1, support: 3 }],
+    worst: [{ ...image, labels: ['VIAM_UNKNOWN'], predicted: ['cup', 'VIAM_UNKNOWN'] }],
+  });
+  assert.deepEqual(view?.labels, ['cup', 'none of the labels']);
+  assert.ok(!JSON.stringify(view).includes('VIAM_UNKNOWN'));
+});
+
+test('the INT8 forms: delivered with size and scores, left out with the reason, none without time', () => {
+  const form = { format: 'onnx', file: 'a.int8.onnx', size_bytes: 3_700_000, score: 0.9, score_by: 'x' };
+  const report = { calibration_images: 64, metric: 'accuracy', float32: 0.9, cases: 100 };
+  const textsOf = (forms: object[]): readonly string[] | undefined =>
+    evaluationView({ accuracy: 0.9, int8: { ...report, forms } as never })?.int8;
+  const reason = 'It loses at most one standard error.';
+  assert.deepEqual(textsOf([{ ...form, is_delivered: true, reason }]), [`a.int8.onnx, 3.7 MB: ${reason}`]);
+  assert.deepEqual(textsOf([{ ...form, is_delivered: false, reason: 'It loses more.' }]), [
+    'a.int8.onnx is left out: It loses more.',
+  ]);
+  assert.deepEqual(textsOf([]), ['No INT8 form: the time of the job was over.']);
+  assert.deepEqual(evaluationView({ accuracy: 1, int8: 3 })?.int8, []);
+  assert.deepEqual(evaluationView({ accuracy: 1 })?.int8, []);
+});
+
 test('the images above the threshold of the score for images unlike anything seen', () => {
   const unlike = { threshold: 0.8, chosen_on: 'validation', chosen_count: 40, chosen_above: 2, count: 60, above: 5 };
   const textOf = (more: object): string => evaluationView({ accuracy: 1, unlike, ...more })?.unlike ?? '';

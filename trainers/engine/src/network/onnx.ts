@@ -1,6 +1,6 @@
 import type { Graph } from '../onnx/graph.ts';
 import { windowsOf } from './layers.ts';
-import type { Layer, LayerOf, UpsampleLayer } from './layers.ts';
+import type { ConvLayer, Layer, LayerOf, UpsampleLayer } from './layers.ts';
 
 const onnxOps = { relu: 'Relu', sigmoid: 'Sigmoid' } as const;
 
@@ -8,6 +8,18 @@ function upsample(g: Graph, x: string, { factor, anchor }: UpsampleLayer): strin
   const scales = g.constant(Float32Array.of(1, 1, factor, factor), [4]);
   const mode = anchor === 'center' ? 'half_pixel' : 'asymmetric';
   return g.op('Resize', [x, '', scales], { mode: 'linear', coordinate_transformation_mode: mode });
+}
+/** @param inputs - image, weights and bias. */
+export const convolve = (g: Graph, { dims, stride, depthwise }: ConvLayer, inputs: readonly string[]): string =>
+  g.op('Conv', inputs, {
+    auto_pad: 'SAME_UPPER',
+    strides: [stride, stride],
+    group: depthwise ? dims[0] : 1,
+    kernel_shape: [dims[2], dims[3]],
+  });
+export function activated(g: Graph, y: string, relu: ConvLayer['relu']): string {
+  if (relu === 6) return g.op('Clip', [y, g.scalar(0), g.scalar(6)]);
+  return relu ? g.op('Relu', [y]) : y;
 }
 /** min(1, max(0, x/6 + 1/2)) */
 const hardSigmoid = (g: Graph, x: string): string =>
@@ -37,15 +49,9 @@ export function emitOnnx(g: Graph, layers: readonly Layer[], values: Map<number,
 function emit(g: Graph, layer: Layer, of: (value: number) => string): string {
   switch (layer.is) {
     case 'conv': {
-      const { dims, stride, depthwise, weights, bias } = layer;
-      const y = g.op('Conv', [of(layer.input), g.constant(weights, dims), g.constant(bias, [dims[0]])], {
-        auto_pad: 'SAME_UPPER',
-        strides: [stride, stride],
-        group: depthwise ? dims[0] : 1,
-        kernel_shape: [dims[2], dims[3]],
-      });
-      if (layer.relu === 6) return g.op('Clip', [y, g.scalar(0), g.scalar(6)]);
-      return layer.relu ? g.op('Relu', [y]) : y;
+      const { dims, weights, bias } = layer;
+      const inputs = [of(layer.input), g.constant(weights, dims), g.constant(bias, [dims[0]])];
+      return activated(g, convolve(g, layer, inputs), layer.relu);
     }
     case 'add':
       return g.op('Add', layer.inputs.map(of));

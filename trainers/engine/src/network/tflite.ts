@@ -1,7 +1,7 @@
 import { permute4 } from './permute.ts';
 import { activations, padding } from '../tflite/schema.ts';
 import type { OperatorName } from '../tflite/schema.ts';
-import type { TfliteGraph } from '../tflite/writer.ts';
+import type { Result, TfliteGraph } from '../tflite/writer.ts';
 import { windowsOf } from './layers.ts';
 import type { ConvLayer, Layer, LayerOf } from './layers.ts';
 
@@ -117,26 +117,42 @@ function windowEvidence(g: TfliteGraph, layer: LayerOf<'window-evidence'>, x: Te
   return { tensor: g.op('ADD', [log, highest.tensor], { shape }), shape };
 }
 
-/** TensorFlow Lite's SAME padding matches that of the layers: the odd pixel at the end. */
-function convolution(
-  g: TfliteGraph,
-  { dims, weights, bias, stride, relu, depthwise }: ConvLayer,
-  x: TensorRef,
-): TensorRef {
+function convolution(g: TfliteGraph, layer: ConvLayer, x: TensorRef): TensorRef {
+  const { dims, weights, bias, depthwise } = layer;
   const [o, c, h, w] = dims;
   const kernel = depthwise
     ? g.constant(permute4(weights, dims, [1, 2, 3, 0]), [c, h, w, o])
     : g.constant(permute4(weights, dims, [0, 2, 3, 1]), [o, h, w, c]);
   const inputs = [x.tensor, kernel, g.constant(bias, [o])];
+  const shape = shapeAfter(layer, x);
+  return { tensor: convolve(g, layer, inputs, { shape }), shape };
+}
+
+export const shapeAfter = ({ stride, dims }: ConvLayer, { shape: [, h, w] }: TensorRef): TensorRef['shape'] => [
+  1,
+  Math.ceil(h / stride),
+  Math.ceil(w / stride),
+  dims[0],
+];
+
+/**
+ * TensorFlow Lite's SAME padding matches that of the layers: the odd pixel at the end.
+ *
+ * @param inputs - image, weights and bias.
+ */
+export function convolve(
+  g: TfliteGraph,
+  { stride, relu, depthwise }: ConvLayer,
+  inputs: readonly number[],
+  result: Result,
+): number {
   const common = {
     padding: padding.same,
     strideWidth: stride,
     strideHeight: stride,
     activation: relu === 6 ? activations.relu6 : relu ? activations.relu : activations.none,
   };
-  const shape = [1, Math.ceil(x.shape[1] / stride), Math.ceil(x.shape[2] / stride), o] as const;
-  const tensor = depthwise
-    ? g.op('DEPTHWISE_CONV_2D', inputs, { shape }, { ...common, depthMultiplier: 1 })
-    : g.op('CONV_2D', inputs, { shape }, common);
-  return { tensor, shape };
+  return depthwise
+    ? g.op('DEPTHWISE_CONV_2D', inputs, result, { ...common, depthMultiplier: 1 })
+    : g.op('CONV_2D', inputs, result, common);
 }

@@ -1,11 +1,13 @@
 /** Builds an ONNX graph node by node and encodes it as a model file (opset 13, IR 8: runtimes since 1.9 read it). */
 import { ProtoWriter } from './proto.ts';
 
-export type TensorData = Float32Array | Uint8Array | BigInt64Array;
+export type TensorData = Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
 /** Numbers of onnx.proto3's TensorProto.DataType. */
-export type DataType = 1 | 2 | 7;
+export type DataType = 1 | 2 | 3 | 6 | 7;
 export const FLOAT: DataType = 1;
 export const UINT8: DataType = 2;
+const INT8: DataType = 3;
+const INT32: DataType = 6;
 const INT64: DataType = 7;
 
 /** A plain number is encoded as INT, number[] as INTS; a float needs the object form. */
@@ -30,8 +32,12 @@ interface GraphNode {
   attributes: Attributes;
 }
 
-const dataType = (data: TensorData): DataType =>
-  data instanceof Float32Array ? FLOAT : data instanceof Uint8Array ? UINT8 : INT64;
+function dataType(data: TensorData): DataType {
+  if (data instanceof Float32Array) return FLOAT;
+  if (data instanceof Uint8Array) return UINT8;
+  if (data instanceof Int8Array) return INT8;
+  return data instanceof Int32Array ? INT32 : INT64;
+}
 
 function encodeConstant({ name, dims, data }: Constant): Buffer {
   const out = new ProtoWriter();

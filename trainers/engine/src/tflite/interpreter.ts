@@ -4,7 +4,8 @@
  * without TensorFlow Lite.
  */
 import { readTflite } from './reader.ts';
-import type { TfliteModel, TfliteOperator } from './reader.ts';
+import type { TfliteModel, TfliteOperator, TfliteTensor } from './reader.ts';
+import { dequantize, quantize } from '../quantization.ts';
 import { applyActivation, at, input, plainKernels, sizeOf } from './kernels.ts';
 import type { Array4, Kernel } from './kernels.ts';
 import { padding } from './schema.ts';
@@ -147,6 +148,8 @@ const kernels: Readonly<Partial<Record<TfliteOperator['op'], Kernel>>> = {
   ...plainKernels,
   CAST: (inputs) => Float32Array.from(input(inputs, 0).values),
   RESHAPE: (inputs) => Float32Array.from(input(inputs, 0).values),
+  QUANTIZE: (inputs) => Float32Array.from(input(inputs, 0).values),
+  DEQUANTIZE: (inputs) => Float32Array.from(input(inputs, 0).values),
   CONV_2D: convolution,
   DEPTHWISE_CONV_2D: depthwise,
   MEAN: meanOverPixels,
@@ -165,12 +168,34 @@ function constantValues(model: TfliteModel, index: number): Float32Array | undef
     case 'float32':
       return new Float32Array(bytes.buffer);
     case 'int32':
-      return Float32Array.from(new Int32Array(bytes.buffer));
+      return realNumbers(new Int32Array(bytes.buffer), tensor);
+    case 'int8':
+      return realNumbers(new Int8Array(bytes.buffer), tensor);
     case 'uint8':
       return Float32Array.from(bytes);
     default:
       throw new Error(`constant ${tensor.name} has the type ${tensor.type}`);
   }
+}
+
+/** What the stored numbers of a constant stand for. */
+function realNumbers(stored: Int8Array | Int32Array, { shape, quantization }: TfliteTensor): Float32Array {
+  if (!quantization) return Float32Array.from(stored);
+  const { scales, zeroPoints, dimension } = quantization;
+  const inner = sizeOf(shape.slice(dimension + 1));
+  return Float32Array.from(stored, (value, i) => {
+    const slice = scales.length === 1 ? 0 : Math.floor(i / inner) % scales.length;
+    return (value - (zeroPoints[slice] ?? 0)) * (scales[slice] ?? 1);
+  });
+}
+
+/** Rounds a computed tensor of int8 to the numbers that it can hold; runtimes do so in integer arithmetic. */
+function roundToStored(values: Float32Array, { type, quantization }: TfliteTensor): void {
+  if (type !== 'int8') return;
+  const [scale, zeroPoint] = [quantization?.scales[0], quantization?.zeroPoints[0]];
+  if (scale === undefined || zeroPoint === undefined) throw new Error('a computed int8 tensor has no scale');
+  const stored = { scale, zeroPoint };
+  for (let i = 0; i < values.length; i++) values[i] = dequantize(quantize(values[i] ?? 0, stored), stored);
 }
 
 /** Results by the names of the output tensors. Throws if the file uses an unsupported operator. */
@@ -196,6 +221,10 @@ export async function runTfliteInSteps(
   }
 }
 
+/** DEQUANTIZE is for weights in half precision, too, which no file of this engine has. */
+const hasKnownType = ({ op, inputs }: TfliteOperator, { tensors }: TfliteModel): boolean =>
+  op !== 'DEQUANTIZE' || tensors[inputs[0] ?? -1]?.type === 'int8';
+
 /** Yields after each operator. */
 function* steps(file: Uint8Array, image: Uint8Array): Generator<undefined, Record<string, Float32Array>> {
   const model = readTflite(file);
@@ -207,7 +236,8 @@ function* steps(file: Uint8Array, image: Uint8Array): Generator<undefined, Recor
   };
   for (const [step, operator] of model.operators.entries()) {
     const kernel = kernels[operator.op];
-    if (!kernel) throw new Error(`operator ${step}, ${operator.op}, is not known here`);
+    if (!kernel || !hasKnownType(operator, model))
+      throw new Error(`operator ${step}, ${operator.op}, is not known here`);
     const shapes = operator.outputs.map((index) => model.tensors[index]?.shape ?? []);
     const result = kernel(operator.inputs.map(array), operator, shapes[0] ?? []);
     const results = result instanceof Float32Array ? [result] : result;
@@ -218,6 +248,8 @@ function* steps(file: Uint8Array, image: Uint8Array): Generator<undefined, Recor
           `operator ${step}, ${operator.op}, gave ${values.length} values for the shape ${shape.join(' × ')}`,
         );
       }
+      const tensor = model.tensors[output];
+      if (tensor) roundToStored(values, tensor);
       computed.set(output, values);
     }
     for (const index of operator.inputs) {

@@ -40,6 +40,14 @@ class FlatBuffer {
     const { length, start } = this.vector(table, index);
     return Array.from({ length }, (_, i) => this.#view.getInt32(start + 4 * i, true));
   }
+  floats(table: number, index: number): number[] {
+    const { length, start } = this.vector(table, index);
+    return Array.from({ length }, (_, i) => this.#view.getFloat32(start + 4 * i, true));
+  }
+  longs(table: number, index: number): number[] {
+    const { length, start } = this.vector(table, index);
+    return Array.from({ length }, (_, i) => Number(this.#view.getBigInt64(start + 8 * i, true)));
+  }
   bytes(table: number, index: number): Uint8Array {
     const { length, start } = this.vector(table, index);
     return this.#bytes.subarray(start, start + length);
@@ -69,6 +77,14 @@ export interface TfliteTensor {
   type: ElementType | 'other';
   /** Empty for a computed tensor. */
   data: Uint8Array;
+  /** Undefined: the numbers stand for themselves. */
+  quantization?: StoredQuantization;
+}
+/** real = (stored − zero point) · scale. With several scales, each is that of a slice along `dimension`. */
+export interface StoredQuantization {
+  scales: readonly number[];
+  zeroPoints: readonly number[];
+  dimension: number;
 }
 export interface TfliteOperator {
   /** `OPERATOR_<code>` if this engine does not write it. */
@@ -92,6 +108,17 @@ const types = new Map<number, ElementType>(
   Object.entries(elementTypes).map(([name, number]) => [number, name as ElementType]),
 );
 
+function quantizationIn(fb: FlatBuffer, tensor: number): Pick<TfliteTensor, 'quantization'> {
+  const field = fb.field(tensor, slots.tensor.quantization);
+  if (field === 0) return {};
+  const at = slots.quantization;
+  const table = fb.follow(field);
+  const scales = fb.floats(table, at.scale);
+  if (scales.length === 0) return {};
+  const dimension = fb.int32(table, at.dimension);
+  return { quantization: { scales, zeroPoints: fb.longs(table, at.zeroPoint), dimension } };
+}
+
 export function readTflite(file: Uint8Array): TfliteModel {
   const fb = new FlatBuffer(file);
   const model = fb.root();
@@ -108,6 +135,7 @@ export function readTflite(file: Uint8Array): TfliteModel {
     shape: fb.ints(table, slots.tensor.shape),
     type: types.get(fb.int8(table, slots.tensor.type)) ?? ('other' as const),
     data: buffers[fb.int32(table, slots.tensor.buffer)] ?? new Uint8Array(),
+    ...quantizationIn(fb, table),
   }));
   const found = fb.tables(graph, slots.graph.operators).map((table): TfliteOperator => {
     const code = codes[fb.int32(table, slots.operator.opcode)] ?? -1;

@@ -3,7 +3,7 @@
  * and the slots of each operator's options.
  */
 
-export const elementTypes = { float32: 0, float16: 1, int32: 2, uint8: 3, int64: 4, bool: 6 } as const;
+export const elementTypes = { float32: 0, float16: 1, int32: 2, uint8: 3, int64: 4, bool: 6, int8: 9 } as const;
 export type ElementType = keyof typeof elementTypes;
 
 export const activations = { none: 0, relu: 1, relu6: 3 } as const;
@@ -77,6 +77,7 @@ export const operators = {
   AVERAGE_POOL_2D: { code: 1, version: 1, ...pool },
   MAX_POOL_2D: { code: 17, version: 1, ...pool },
   DEQUANTIZE: { code: 6, version: 3, ...none },
+  QUANTIZE: { code: 114, version: 1, ...none },
   FULLY_CONNECTED: { code: 9, version: 1, table: 8, fields: { activation: fused } },
   LOGISTIC: { code: 14, version: 1, ...none },
   MUL: { code: 18, version: 1, table: 21, fields: { activation: fused } },
@@ -110,6 +111,14 @@ export const operators = {
 } as const satisfies Readonly<Record<string, OperatorLayout>>;
 export type OperatorName = keyof typeof operators;
 
+/** Versions of the operators that have another one if an operand is int8. */
+export const int8Versions: Readonly<Partial<Record<OperatorName, number>>> = {
+  ADD: 2,
+  CONV_2D: 3,
+  DEPTHWISE_CONV_2D: 3,
+  DEQUANTIZE: 2,
+};
+
 /** Options of an operator by name, all as numbers. */
 export type Options<O extends OperatorName> = { [K in keyof (typeof operators)[O]['fields']]?: number };
 
@@ -120,7 +129,8 @@ export const slots = {
   model: { version: 0, operatorCodes: 1, graphs: 2, description: 3, buffers: 4, metadata: 6, signatures: 7, size: 8 },
   operatorCode: { oldCode: 0, version: 2, code: 3, size: 4 },
   graph: { tensors: 0, inputs: 1, outputs: 2, operators: 3, name: 4, size: 5 },
-  tensor: { shape: 0, type: 1, buffer: 2, name: 3, size: 8 },
+  tensor: { shape: 0, type: 1, buffer: 2, name: 3, quantization: 4, size: 8 },
+  quantization: { scale: 2, zeroPoint: 3, dimension: 6, size: 7 },
   operator: { opcode: 0, inputs: 1, outputs: 2, optionsType: 3, options: 4, size: 9 },
   buffer: { bytes: 0, size: 3 },
   metadata: { name: 0, buffer: 1, size: 2 },

@@ -86,6 +86,36 @@ test('pooling, a dense layer, softmax, logistic', () => {
   near(found['softmax'], [1 / (1 + Math.exp(4)), 1 / (1 + Math.exp(-4))]);
 });
 
+test('int8: constants, computed tensors and their scales are written, read back and rounded', () => {
+  const { graph, x } = begin();
+  const int8 = (shape: readonly number[], scale: number, zeroPoint: number) =>
+    ({ type: 'int8', shape, quantization: { scales: Float32Array.of(scale), zeroPoints: [zeroPoint] } }) as const;
+  const image = graph.op('QUANTIZE', [x], int8([1, 4, 4, 3], 2, -128));
+  const scales = Float32Array.of(0.5, 0.25);
+  const zeroPoints = [0, 0];
+  const kernel = Int8Array.of(2, 0, 0, 0, -4, 0);
+  const weights = graph.quantizedConstant(kernel, [2, 1, 1, 3], { scales, zeroPoints, dimension: 0 });
+  const biasScales = Float32Array.of(1, 0.5);
+  const bias = graph.quantizedConstant(Int32Array.of(10, 0), [2], { scales: biasScales, zeroPoints });
+  const y = graph.op('CONV_2D', [image, weights, bias], int8([1, 4, 4, 2], 4, 0), { strideWidth: 1, strideHeight: 1 });
+  // Red 0 and 3, green 1 and 4 of the first pixels become 0, 4, 0, 4 in steps of 2; red + 10 and −green in steps of 4.
+  const found = values(graph, graph.op('DEQUANTIZE', [y], { shape: [1, 4, 4, 2], name: 'y' }));
+  assert.deepEqual(
+    found.slice(0, 4).map((value) => value + 0),
+    [8, 0, 16, -4],
+  );
+  const { tensors } = readTflite(graph.encode());
+  assert.deepEqual(tensors[weights], {
+    name: `c${weights}`,
+    shape: [2, 1, 1, 3],
+    type: 'int8',
+    data: Uint8Array.from(kernel, (value) => value & 255),
+    quantization: { scales: [...scales], zeroPoints, dimension: 0 },
+  });
+  assert.deepEqual(tensors[y]?.quantization, { scales: [4], zeroPoints: [0], dimension: 0 });
+  assert.equal(tensors[x]?.quantization, undefined);
+});
+
 test('an operator that is not known, and a shape that is not right, are refused', () => {
   const wrong = begin();
   assert.throws(() => values(wrong.graph, wrong.graph.op('MUL', [wrong.x, 9], { shape: [1] })), /tensor 9 is used/);

@@ -1,16 +1,23 @@
 /** Builds a TensorFlow Lite graph operator by operator and encodes it as a .tflite file (schema version 3). */
 import { Builder } from 'flatbuffers';
-import { elementTypes, operators, slots } from './schema.ts';
+import { elementTypes, int8Versions, operators, slots } from './schema.ts';
 import type { ElementType, OperatorName, OptionField, Options } from './schema.ts';
 
-export type ConstantData = Float32Array | Int32Array | Uint8Array;
+export type ConstantData = Float32Array | Int32Array | Uint8Array | Int8Array;
 
+/** real = (stored − zero point) · scale. With several scales, each is that of a slice along `dimension`. */
+export interface TensorQuantization {
+  scales: Float32Array;
+  zeroPoints: readonly number[];
+  dimension?: number;
+}
 interface Tensor {
   name: string;
   type: ElementType;
   shape: readonly number[];
   /** Content of a constant. */
   data?: ConstantData;
+  quantization?: TensorQuantization | undefined;
 }
 interface Operator {
   name: OperatorName;
@@ -22,12 +29,16 @@ export interface Result {
   type?: ElementType;
   shape: readonly number[];
   name?: string;
+  quantization?: TensorQuantization;
 }
 
 /** Runtimes map the file into memory and read weights in place: each starts at a multiple of this. */
 const alignment = 16;
-const elementType = (data: ConstantData): ElementType =>
-  data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8';
+function elementType(data: ConstantData): ElementType {
+  if (data instanceof Float32Array) return 'float32';
+  if (data instanceof Int32Array) return 'int32';
+  return data instanceof Int8Array ? 'int8' : 'uint8';
+}
 
 /** Tensors are numbered in the order of their creation; operators run in the order they are added. */
 export class TfliteGraph {
@@ -48,6 +59,10 @@ export class TfliteGraph {
   constant(data: ConstantData, shape: readonly number[], name = `c${this.#tensors.length}`): number {
     return this.#add({ name, type: elementType(data), shape, data });
   }
+  /** A constant of int8 or int32 that stands for real numbers. */
+  quantizedConstant(data: Int8Array | Int32Array, shape: readonly number[], quantization: TensorQuantization): number {
+    return this.#add({ name: `c${this.#tensors.length}`, type: elementType(data), shape, data, quantization });
+  }
   /** Adds an operator with one result. @returns the result's number. */
   op<O extends OperatorName>(name: O, inputs: readonly number[], result: Result, options: Options<O> = {}): number {
     return this.ops(name, inputs, [result], options)[0] ?? 0;
@@ -59,11 +74,16 @@ export class TfliteGraph {
     results: readonly Result[],
     options: Options<O> = {},
   ): number[] {
-    const outputs = results.map(({ type = 'float32', shape, name: given }) =>
-      this.#add({ name: given ?? `${name.toLowerCase()}${this.#tensors.length}`, type, shape }),
+    const outputs = results.map(({ type = 'float32', shape, name: given, quantization }) =>
+      this.#add({ name: given ?? `${name.toLowerCase()}${this.#tensors.length}`, type, shape, quantization }),
     );
     this.#operators.push({ name, inputs, outputs, options: { ...options } as Record<string, number> });
     return outputs;
+  }
+
+  #versionOf({ name, inputs }: Operator): number {
+    const isInt8 = inputs.some((input) => this.#tensors[input]?.type === 'int8');
+    return (isInt8 ? int8Versions[name] : undefined) ?? operators[name].version;
   }
 
   encode(): Uint8Array {
@@ -71,8 +91,11 @@ export class TfliteGraph {
     const buffers = new Buffers(tables);
     const { graph, model, metadata, signature, signaturePort } = slots;
     const tensors = this.#tensors.map((tensor) => encodeTensor(tables, tensor, buffers));
-    const used = [...new Set(this.#operators.map(({ name }) => name))];
-    const encoded = this.#operators.map((one) => encodeOperator(tables, one, used.indexOf(one.name)));
+    const versions = this.#operators.map((one) => this.#versionOf(one));
+    const keys = this.#operators.map(({ name }, i) => `${name} ${versions[i]}`);
+    const used = [...new Set(keys)];
+    const codes = used.map((key) => keys.indexOf(key));
+    const encoded = this.#operators.map((one, i) => encodeOperator(tables, one, used.indexOf(keys[i] ?? '')));
     const entries = Object.entries(this.metadata).map(([key, value]) => {
       const at = buffers.add(Buffer.from(value));
       return tables.table(metadata.size, { [metadata.name]: tables.text(key), [metadata.buffer]: { int: at } });
@@ -100,7 +123,9 @@ export class TfliteGraph {
     });
     const root = tables.table(model.size, {
       [model.version]: { int: 3 },
-      [model.operatorCodes]: tables.vector(used.map((name) => encodeOperatorCode(tables, name))),
+      [model.operatorCodes]: tables.vector(
+        codes.map((at) => encodeOperatorCode(tables, this.#operators[at]?.name ?? 'ADD', versions[at] ?? 1)),
+      ),
       [model.graphs]: tables.vector([main]),
       [model.description]: tables.text('platform'),
       [model.buffers]: tables.vector(buffers.done()),
@@ -124,6 +149,16 @@ class Tables {
   ints(values: readonly number[]): { offset: number } {
     this.#builder.startVector(4, values.length, 4);
     for (const value of values.toReversed()) this.#builder.addInt32(value);
+    return { offset: this.#builder.endVector() };
+  }
+  longs(values: readonly number[]): { offset: number } {
+    this.#builder.startVector(8, values.length, 8);
+    for (const value of values.toReversed()) this.#builder.addInt64(BigInt(value));
+    return { offset: this.#builder.endVector() };
+  }
+  floats(values: Float32Array): { offset: number } {
+    this.#builder.startVector(4, values.length, 4);
+    for (const value of values.toReversed()) this.#builder.addFloat32(value);
     return { offset: this.#builder.endVector() };
   }
   vector(tables: readonly number[]): { offset: number } {
@@ -176,7 +211,7 @@ class Buffers {
   }
 }
 
-function encodeTensor(tables: Tables, { name, type, shape, data }: Tensor, buffers: Buffers): number {
+function encodeTensor(tables: Tables, { name, type, shape, data, quantization }: Tensor, buffers: Buffers): number {
   const { tensor } = slots;
   const buffer = data === undefined ? 0 : buffers.add(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   return tables.table(tensor.size, {
@@ -184,12 +219,22 @@ function encodeTensor(tables: Tables, { name, type, shape, data }: Tensor, buffe
     [tensor.type]: { byte: elementTypes[type] },
     [tensor.buffer]: { int: buffer },
     [tensor.name]: tables.text(name),
+    ...(quantization && { [tensor.quantization]: { offset: encodeQuantization(tables, quantization) } }),
   });
 }
 
-function encodeOperatorCode(tables: Tables, name: OperatorName): number {
+function encodeQuantization(tables: Tables, { scales, zeroPoints, dimension = 0 }: TensorQuantization): number {
+  const { quantization } = slots;
+  return tables.table(quantization.size, {
+    [quantization.scale]: tables.floats(scales),
+    [quantization.zeroPoint]: tables.longs(zeroPoints),
+    [quantization.dimension]: { int: dimension },
+  });
+}
+
+function encodeOperatorCode(tables: Tables, name: OperatorName, version: number): number {
   const { operatorCode } = slots;
-  const { code, version } = operators[name];
+  const { code } = operators[name];
   return tables.table(operatorCode.size, {
     // Runtimes before 2.4 read the 8-bit field only.
     [operatorCode.oldCode]: { byte: Math.min(code, 127) },
