@@ -180,6 +180,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "REGISTRY_ITEM_NOT_FOUND": ("not_found", "never", "Check item_id (<namespace>:<name>); private items of other organizations are not visible."),
     "MODEL_VERSION_TAKEN": ("already_exists", "never", "Choose another model_version; versions of failed and deleted jobs cannot be reused. If an earlier submit got no answer, check that job first."),
     "MODEL_ARCHIVE_INVALID": ("invalid_argument", "never", "Pack regular files and folders as .tar.gz with relative paths and unique names: at most 4 GiB and 10,000 entries unpacked."),
+    "MODEL_CANNOT_SUGGEST": ("failed_precondition", "never", "Choose a version that a built-in trainer made; the page of the model shows what made it."),
     "PACKAGE_NOT_FOUND": ("not_found", "never", "Check the ID and the version; packages of other organizations are not visible."),
     "PACKAGE_CORRUPT": ("data_loss", "never", "Publish it again under a new version. The previous version stays in use."),
     "PACKAGE_IN_USE": ("failed_precondition", "never", "Remove it from these configurations or set another version there, then delete it."),
