@@ -1,6 +1,7 @@
 import type { Transport } from '@connectrpc/connect';
 import { callUnaryMethod } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { Cell, type Clock } from '@platform/kit';
 import type { Box } from '../view/boxes.ts';
 import { failureOf, hasServerAnswer } from '../view/failures.ts';
@@ -25,6 +26,7 @@ export interface LabelSaver {
 }
 
 interface SaverParts {
+  datasetId: string;
   transport: Transport;
   clock: Clock;
   kept: KeptEdits;
@@ -33,7 +35,7 @@ interface SaverParts {
 }
 
 /** Saves edits in the background in their order, and keeps them in the browser until the server has them. */
-export function labelSaver({ transport, clock, kept, onSaved }: SaverParts): LabelSaver {
+export function labelSaver({ datasetId, transport, clock, kept, onSaved }: SaverParts): LabelSaver {
   const queue = new Cell(addSaves(emptyQueue, kept.adopt()));
   const error = new Cell<unknown>(undefined);
   let [isRunning, isLeft] = [false, true];
@@ -45,7 +47,7 @@ export function labelSaver({ transport, clock, kept, onSaved }: SaverParts): Lab
   const saveOne = async (): Promise<boolean> => {
     const save = nextSave(queue.get());
     if (!save) return false;
-    const { outcome, cause } = await saveEdit(transport, save.edit);
+    const { outcome, cause } = await saveEdit(transport, datasetId, save.edit);
     error.set(cause);
     update((now) => settleSave(now, save, outcome));
     if (outcome === 'refused') return false;
@@ -99,9 +101,15 @@ const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
   yMaxNormalized: yMax,
 });
 
-async function saveEdit(transport: Transport, edit: LabelEdit): Promise<{ outcome: SaveOutcome; cause: unknown }> {
+async function saveEdit(
+  transport: Transport,
+  datasetId: string,
+  edit: LabelEdit,
+): Promise<{ outcome: SaveOutcome; cause: unknown }> {
   try {
-    await (edit.do === 'labels' ? saveLabels(transport, edit) : saveBox(transport, edit));
+    if (edit.do === 'labels') await saveLabels(transport, edit);
+    else if (edit.do === 'box') await saveBox(transport, edit);
+    else await saveRejection(transport, datasetId, edit);
     return { outcome: 'saved', cause: undefined };
   } catch (cause) {
     return { outcome: outcomeOf(edit, cause), cause };
@@ -133,6 +141,18 @@ function saveBox(transport: Transport, { image: binaryDataId, edit }: Extract<La
   return callUnaryMethod(transport, updateBoundingBox, request);
 }
 
+const saveRejection = (
+  transport: Transport,
+  datasetId: string,
+  { image: binaryDataId, suggestion, isRejected }: Extract<LabelEdit, { do: 'reject' }>,
+) =>
+  callUnaryMethod(transport, SuggestionService.method.rejectSuggestions, {
+    datasetId,
+    binaryDataId,
+    suggestionIds: [suggestion],
+    undo: !isRejected,
+  });
+
 function outcomeOf(edit: LabelEdit, cause: unknown): SaveOutcome {
   if (!hasServerAnswer(cause)) return 'unreachable';
   switch (failureOf(cause).code) {
@@ -143,7 +163,8 @@ function outcomeOf(edit: LabelEdit, cause: unknown): SaveOutcome {
       // The answer to the first try may have been lost.
       return edit.do === 'box' && edit.edit.do === 'remove' ? 'saved' : 'changed';
     case 'BINARY_DATA_NOT_FOUND':
-      return 'gone';
+      // A rejection of what is no longer there has nothing to do.
+      return edit.do === 'reject' ? 'saved' : 'gone';
     default:
       return 'refused';
   }
