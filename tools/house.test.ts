@@ -79,6 +79,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '@platform/contract/job',
     '@platform/contract/evaluation',
     '@platform/contract/confidence',
+    '@platform/contract/cross-validation',
     '@platform/contract/model-file',
     '@platform/contract/model-kinds',
     '@platform/contract/model-output',

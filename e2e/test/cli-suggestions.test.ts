@@ -12,7 +12,7 @@ import { runCli } from '../src/up-process.ts';
 type Job = { id: string; status: string; kind: string; error: { message: string } | null };
 type Review = {
   doubtful: { file_name: string; label: string; predicted: string }[];
-  near_copies: { labels_differ: boolean; pictures: { file_name: string }[] }[];
+  near_copies: { labels_differ: boolean; images: { file_name: string }[] }[];
 };
 
 const labels = objectLabels.slice(0, 2);
@@ -92,7 +92,7 @@ test('a model suggests labels for a dataset, doubts a wrong label, and finds nea
   assert.deepEqual(new Set(stored.flatMap(({ metadata }) => metadata?.labels ?? [])).size, 1);
 
   const review = await json<Review>('dataset', 'review', 'new');
-  const copies = review.near_copies.find((group) => group.pictures.some((one) => one.file_name === wrong));
+  const copies = review.near_copies.find((group) => group.images.some((one) => one.file_name === wrong));
   assert.ok(copies?.labels_differ, 'the wrong one and its copy without a label');
   const doubted = review.doubtful.filter((one) => one.file_name === wrong);
   const [first] = images.filter((one) => names.get(one.binaryDataId) === wrong);

@@ -60,13 +60,17 @@ async function createModel(client: PlatformClient, ready: CloudReady, kind: 'sin
   return kind;
 }
 
-type Said = Omit<PredictionLine, 'binary_data_id'>;
+type Prediction = Omit<PredictionLine, 'binary_data_id'>;
 
 /** A prediction job as a runner completes it. */
 async function predict(
   client: PlatformClient,
   ready: CloudReady,
-  { datasetId, modelName, said }: { datasetId: string; modelName: string; said: (name: string) => Said },
+  {
+    datasetId,
+    modelName,
+    predictionOf,
+  }: { datasetId: string; modelName: string; predictionOf: (name: string) => Prediction },
 ): Promise<void> {
   const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
   const { org_id: organizationId } = ready;
@@ -75,7 +79,7 @@ async function predict(
   const lines = stored.map(({ metadata }) => {
     const line: PredictionLine = {
       binary_data_id: metadata?.binaryDataId ?? '',
-      ...said(metadata?.fileName ?? ''),
+      ...predictionOf(metadata?.fileName ?? ''),
     };
     return JSON.stringify(line);
   });
@@ -92,7 +96,7 @@ async function storedLabels(client: PlatformClient, datasetId: string): Promise<
 test(`a key log of at most ${mostKeys} keys labels 100 images with suggestions as its truth file says`, async (t) => {
   const keys = (await readFile(path.join(logs, 'suggestions.keys'), 'utf8')).trim().split(/\s+/);
   const truth = new Map((await rowsOf('suggestions.truth.csv')).map((row) => row as [string, string]));
-  const said = new Map((await rowsOf('suggestions.suggestions.csv')).map(([file = '', ...rest]) => [file, rest]));
+  const given = new Map((await rowsOf('suggestions.suggestions.csv')).map(([file = '', ...rest]) => [file, rest]));
   assert.equal(truth.size, 100);
   assert.deepEqual(truth, new Map((await rowsOf('one-label.truth.csv')).map((row) => row as [string, string])));
   t.diagnostic(`${keys.length} keys for 100 images with suggestions`);
@@ -104,8 +108,8 @@ test(`a key log of at most ${mostKeys} keys labels 100 images with suggestions a
   await predict(client, cloud.ready, {
     datasetId,
     modelName,
-    said: (name) => {
-      const [label = '', score = ''] = said.get(name) ?? [];
+    predictionOf: (name) => {
+      const [label = '', score = ''] = given.get(name) ?? [];
       return { suggestions: [{ label, score: Number(score) }], scores: { [label]: Number(score) } };
     },
   });
@@ -136,7 +140,7 @@ test('suggested boxes are drawn apart from boxes, accepted and rejected by keys,
   const modelName = await createModel(client, cloud.ready, 'boxes');
   await atEachWidth({ client }, async ({ signIn }) => {
     const datasetId = await createDataset(client, cloud.ready.org_id, ['a.png', 'b.png']);
-    const said = (name: string): Said => ({
+    const predictionOf = (name: string): Prediction => ({
       suggestions:
         name === 'a.png'
           ? [
@@ -146,7 +150,7 @@ test('suggested boxes are drawn apart from boxes, accepted and rejected by keys,
           : [],
       scores: { cup: 0.8 },
     });
-    await predict(client, cloud.ready, { datasetId, modelName, said });
+    await predict(client, cloud.ready, { datasetId, modelName, predictionOf });
     const page = await signIn();
     const url = `${cloud.ready.url}/datasets/${datasetId}/label?mode=boxes`;
     await page.goto(url);
@@ -196,12 +200,12 @@ test('the review lists doubtful labels and near copies, and starts predictions',
         [metadata?.fileName === '1.png' ? 'mug' : 'cup'],
         [metadata?.binaryDataId ?? ''],
       );
-    const said = (name: string): Said => ({
+    const predictionOf = (name: string): Prediction => ({
       suggestions: [{ label: 'cup', score: 0.97 }],
       scores: { cup: 0.97, mug: 0.02 },
       ...(name < '2' ? { copy_group: 0 } : {}),
     });
-    await predict(client, cloud.ready, { datasetId, modelName, said });
+    await predict(client, cloud.ready, { datasetId, modelName, predictionOf });
     const page = await signIn();
     await page.goto(`${cloud.ready.url}/datasets/${datasetId}`);
     await page.getByRole('link', { name: 'Suggestions' }).click();

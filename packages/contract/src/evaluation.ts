@@ -3,6 +3,7 @@
  * user's script may write this file, too; the platform then shows it in the same way.
  */
 import type { ClassIntervals } from './confidence.ts';
+import type { CrossValidation } from './cross-validation.ts';
 
 export interface Score {
   accuracy: number;
@@ -195,6 +196,8 @@ interface EvaluationHead {
   held_out?: HeldOutReport;
   /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice;
+  /** Classifiers with fewer than 100 held-out images only. */
+  cross_validation?: CrossValidation;
 }
 
 export interface Evaluation extends EvaluationHead, Score {

@@ -46,7 +46,7 @@ async function suggest(world: CommandWorld, name: string, flags: SuggestFlags): 
   output.text(`Follow it: platform train wait ${jobId}`);
 }
 
-const verdict = ({ label, labelScore, predicted, predictedScore }: DoubtfulLabel): string => {
+const disagreement = ({ label, labelScore, predicted, predictedScore }: DoubtfulLabel): string => {
   const score = (share: number): string => `${Math.round(share * 100)} %`;
   if (label === '') return `lacks ${printable(predicted)} (${score(predictedScore)})`;
   if (predicted === '') return `${printable(label)}, which the model does not find (${score(labelScore)})`;
@@ -68,11 +68,11 @@ async function review({ connection, output }: CommandWorld, name: string): Promi
     })),
     near_copies: nearCopies.map(({ images, labelsDiffer }) => ({
       labels_differ: labelsDiffer,
-      pictures: images.map((one) => ({ id: one.binaryDataId, file_name: one.fileName, labels: one.labels })),
+      images: images.map((one) => ({ id: one.binaryDataId, file_name: one.fileName, labels: one.labels })),
     })),
     truncated,
   });
-  for (const one of doubtful) output.text(`${printable(one.fileName || one.binaryDataId)}: ${verdict(one)}`);
+  for (const one of doubtful) output.text(`${printable(one.fileName || one.binaryDataId)}: ${disagreement(one)}`);
   const differing = nearCopies.filter(({ labelsDiffer }) => labelsDiffer);
   for (const { images } of differing) {
     const all = images.map((one) => `${one.fileName || one.binaryDataId} (${one.labels.join(', ') || 'no label'})`);

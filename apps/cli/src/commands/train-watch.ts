@@ -1,5 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
+import { crossValidationText } from '@platform/contract/cross-validation';
 import { formatDuration, isAbort } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -147,7 +148,9 @@ export function printEvaluation({ output }: Pick<CommandWorld, 'output'>, job: T
     output.text('');
     output.table(perClass.header, perClass.rows);
   }
+  const crossValidation = crossValidationText(job.evaluation);
+  if (crossValidation !== undefined) output.text(`\n${crossValidation}`);
   const advice = adviceOf(job.evaluation);
   if (advice.length > 0) output.text(`\n${advice.map((one) => `- ${printable(one)}`).join('\n')}`);
-  if (perClass || advice.length > 0) output.text('');
+  if (perClass || crossValidation !== undefined || advice.length > 0) output.text('');
 }

@@ -120,7 +120,7 @@ function StartPrediction({ datasetId }: { datasetId: string }) {
   );
 }
 
-function verdict({ label, labelScore, predicted, predictedScore }: DoubtfulLabel): string {
+function disagreement({ label, labelScore, predicted, predictedScore }: DoubtfulLabel): string {
   if (label === '') return `lacks ${isolateText(predicted)}, ${percent(predictedScore, 0)}`;
   if (predicted === '') return `the model does not find it, ${percent(labelScore, 0)}`;
   return `${isolateText(predicted)}, ${percent(predictedScore, 0)}`;
@@ -160,7 +160,7 @@ const Doubtful = ({ datasetId, labels }: { datasetId: string; labels: readonly D
                 <ImageLink datasetId={datasetId} id={one.binaryDataId} name={one.fileName} />
               </td>
               <td className="break">{one.label === '' ? 'none' : isolateText(one.label)}</td>
-              <td className="break">{verdict(one)}</td>
+              <td className="break">{disagreement(one)}</td>
             </tr>
           ))}
         </tbody>

@@ -8,6 +8,7 @@ import type {
 } from '@platform/contract/evaluation';
 import { classFigures, classText, scoreText } from '@platform/contract/confidence';
 import type { ClassFigure } from '@platform/contract/confidence';
+import { crossValidationText } from '@platform/contract/cross-validation';
 import { mainScoreKeys, modelKind } from '@platform/contract/model-kinds';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
@@ -42,6 +43,8 @@ export interface EvaluationView {
   pretrained: string | undefined;
   /** The score for images unlike anything seen; only for single-label classifiers. */
   unlike: string | undefined;
+  /** The cross-validated score, where few images are held out. */
+  crossValidation: string | undefined;
   /** The networks that a classifier compared; the first sentence says why one was chosen. */
   networks: readonly string[];
 }
@@ -257,6 +260,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,
     pretrained: from.pretrained?.name,
     unlike: unlikeText(from),
+    crossValidation: crossValidationText(json),
     networks: networkTexts(from.networks),
   };
 }

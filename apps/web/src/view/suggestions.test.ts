@@ -51,7 +51,7 @@ const cases: [what: string, keys: string[], after: string[], at: string][] = [
   ['Shift Y accepts those from 90 % on, on images without a label', ['Shift+Y'], ['cup', '', 'mug', ''], 'b'],
   ['a lower score accepts more', ['[', '[', '[', '[', 'Shift+Y'], ['cup', 'mug', 'mug', ''], 'd'],
   ['a higher score accepts fewer', [']', 'Shift+Y'], ['cup', '', '', ''], 'b'],
-  ['undo takes back all of one action', ['Shift+Y', 'z'], ['', '', '', ''], 'a'],
+  ['undo reverts all of one action', ['Shift+Y', 'z'], ['', '', '', ''], 'a'],
   ['redo does it again', ['Shift+Y', 'z', 'Shift+Z'], ['cup', '', 'mug', ''], 'a'],
   ['what is labelled stays', ['2', 'Shift+Y'], ['mug', '', 'mug', ''], 'b'],
   ['nothing to accept changes nothing', ['End', 'y', 'n'], ['', '', '', ''], 'd'],

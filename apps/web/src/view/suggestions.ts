@@ -1,4 +1,4 @@
-// What a model suggests for images: suggestions are no labels until a user accepts them.
+// What a model suggests for images: suggestions are not labels until a user accepts them.
 import type { Box, BoxEdit, Frame } from './boxes.ts';
 import type { LabelEdit, LabelImage } from './label-edits.ts';
 import type { LabelMode } from './label-modes.ts';

@@ -1,4 +1,4 @@
--- What a model suggested for the images of a dataset, by the newest job that predicted an image. Suggestions are no labels: no
+-- What a model suggested for the images of a dataset, by the newest job that predicted an image. Suggestions are not labels: no
 -- training reads this table.
 create table prediction (
   org_id uuid not null,
