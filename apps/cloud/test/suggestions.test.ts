@@ -260,7 +260,7 @@ test('models that cannot suggest are refused with the reason', async () => {
     .execute();
   await assert.rejects(start({ modelName: 'bare' }), /it was uploaded/);
   const { id: empty } = await server.client(DatasetService, 'owner').createDataset({ name: 'empty', organizationId });
-  assert.equal(await outcome(start({ datasetId: empty })), '9 DATASET_EMPTY');
+  assert.equal(await outcome(start({ datasetId: empty })), '9 NOTHING_TO_PREDICT');
   const foreign = server.client(SuggestionService, 'foreignOwner');
   assert.equal(
     await outcome(foreign.startPrediction({ organizationId, datasetId, modelName: 'm', modelVersion: '1' })),

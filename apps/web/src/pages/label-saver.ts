@@ -6,8 +6,8 @@ import { Cell, type Clock } from '@platform/kit';
 import type { Box } from '../view/boxes.ts';
 import { failureOf, hasServerAnswer } from '../view/failures.ts';
 import type { LabelEdit } from '../view/label-edits.ts';
-import { addSaves, decideConflict, emptyQueue, nextSave, settleSave } from '../view/label-saves.ts';
-import type { SaveOutcome, SaveQueue } from '../view/label-saves.ts';
+import { addSaves, decideConflict, emptyQueue, nextSaves, settleSave, settleTogether } from '../view/label-saves.ts';
+import type { Save, SaveOutcome, SaveQueue } from '../view/label-saves.ts';
 import type { KeptEdits } from './kept-edits.ts';
 
 const retryMs = 3_000;
@@ -45,8 +45,14 @@ export function labelSaver({ datasetId, transport, clock, kept, onSaved }: Saver
     kept.keep(queue.get().waiting.map(({ edit }) => edit));
   };
   const saveOne = async (): Promise<boolean> => {
-    const save = nextSave(queue.get());
+    const saves = nextSaves(queue.get());
+    const [save] = saves;
     if (!save) return false;
+    if (saves.length > 1 && (await isSavedTogether(transport, saves))) {
+      update((now) => settleTogether(now, saves));
+      return true;
+    }
+    // Alone, because one image of several may have a conflict.
     const { outcome, cause } = await saveEdit(transport, datasetId, save.edit);
     error.set(cause);
     update((now) => settleSave(now, save, outcome));
@@ -116,10 +122,27 @@ async function saveEdit(
   }
 }
 
+/** Saves edits that change the same labels of several images. @returns false if none was saved. */
+async function isSavedTogether(transport: Transport, saves: readonly Save[]): Promise<boolean> {
+  const [edit] = saves.flatMap((save) => (save.edit.do === 'labels' ? [save.edit] : []));
+  const images = saves.map((save) => save.edit.image);
+  if (!edit) return false;
+  try {
+    await saveLabels(transport, edit, images);
+    return true;
+  } catch {
+    return false; // the first is saved again alone, and says why
+  }
+}
+
 /** Each save names what was there before, so that the server refuses to overwrite what another user changed. */
-const saveLabels = (transport: Transport, { image, before, after }: Extract<LabelEdit, { do: 'labels' }>) =>
+const saveLabels = (
+  transport: Transport,
+  { image, before, after }: Extract<LabelEdit, { do: 'labels' }>,
+  images: readonly string[] = [image],
+) =>
   callUnaryMethod(transport, DataService.method.addTagsToBinaryDataByIDs, {
-    binaryDataIds: [image],
+    binaryDataIds: [...images],
     tags: after.filter((label) => !before.includes(label)),
     removeLabels: before.filter((label) => !after.includes(label)),
     expectedLabels: { labels: [...before] },

@@ -51,14 +51,11 @@ export function SuggestionPanel({ page, state, image, datasetId }: SuggestionPan
           </div>
         </>
       ) : (
-        <p className="soft small">
-          No suggestions wait. A model can{' '}
-          <Link to="/datasets/$datasetId/review" params={{ datasetId }}>
-            make some
-          </Link>
-          .
-        </p>
+        <p className="soft small">No suggestions wait.</p>
       )}
+      <Link to="/datasets/$datasetId/review" params={{ datasetId }} className="small">
+        {open > 0 ? 'Doubtful labels, near copies' : 'Let a model suggest labels'}
+      </Link>
     </section>
   );
 }

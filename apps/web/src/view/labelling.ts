@@ -90,13 +90,8 @@ const goTo = (state: Labelling, at: number): Labelling =>
   at === state.at || at < 0 || at >= state.images.length ? state : { ...state, at, selected: undefined };
 
 const applyAll = (images: readonly LabelImage[], edits: readonly LabelEdit[]): readonly LabelImage[] => {
-  let now = images;
-  for (const edit of edits) {
-    const at = now.findIndex(({ id }) => id === edit.image);
-    const image = now[at];
-    if (image) now = now.with(at, applyLabelEdit(image, edit));
-  }
-  return now;
+  const byImage = Map.groupBy(edits, ({ image }) => image);
+  return images.map((image) => (byImage.get(image.id) ?? []).reduce(applyLabelEdit, image));
 };
 
 /** Does new edits, which can be undone. */

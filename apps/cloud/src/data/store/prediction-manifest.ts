@@ -22,7 +22,7 @@ export type PredictionImages = {
 /**
  * Writes the manifest of the images that can be decoded, whatever their labels.
  *
- * @throws PlatformError DATASET_TOO_LARGE, DATASET_EMPTY
+ * @throws PlatformError DATASET_TOO_LARGE, NOTHING_TO_PREDICT
  */
 export async function freezeForPrediction(db: Database, blobs: BlobStore, of: PredictionImages): Promise<Frozen> {
   const { dataset } = of;
@@ -39,7 +39,7 @@ export async function freezeForPrediction(db: Database, blobs: BlobStore, of: Pr
   const { images } = counts;
   if (images === 0) {
     const problem = count === 0 ? 'it is empty' : of.unlabelled ? 'no image is without a label' : 'no file is an image';
-    throw new PlatformError('DATASET_EMPTY', { datasetId: dataset.id, problem });
+    throw new PlatformError('NOTHING_TO_PREDICT', { datasetId: dataset.id, problem });
   }
   return {
     manifest,

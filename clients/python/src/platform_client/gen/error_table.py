@@ -145,6 +145,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "IMPORT_IMAGES_MISSING": ("failed_precondition", "never", "Choose the folder that holds the images, or upload without them with --allow-missing."),
     "IMPORT_LOSS": ("failed_precondition", "never", "Correct the files, or upload without --strict: the rest is uploaded, and the exit code is 9."),
     "DATASET_EMPTY": ("failed_precondition", "never", "Compare the requested labels with those of the dataset (platform dataset show). Request labels that it has, or add labeled images; a detector needs boxes."),
+    "NOTHING_TO_PREDICT": ("failed_precondition", "never", "Add images, or let the model suggest labels for all images, not only for those without a label."),
     "DATASET_TOO_LARGE": ("failed_precondition", "never", "Create a smaller dataset with a part of the images."),
     "DATASET_TOO_SMALL": ("failed_precondition", "never", "Add images with bounding boxes to the dataset."),
     "IMAGES_UNREADABLE": ("failed_precondition", "never", "Upload JPEG, PNG or WebP files that an image viewer opens. Convert other formats (HEIC, TIFF, BMP, GIF, RAW) first; renaming a file does not convert it."),
