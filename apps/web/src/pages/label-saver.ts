@@ -48,14 +48,9 @@ export function labelSaver({ datasetId, transport, clock, kept, onSaved }: Saver
     const saves = nextSaves(queue.get());
     const [save] = saves;
     if (!save) return false;
-    if (saves.length > 1 && (await isSavedTogether(transport, saves))) {
-      update((now) => settleTogether(now, saves));
-      return true;
-    }
-    // Alone, because one image of several may have a conflict.
-    const { outcome, cause } = await saveEdit(transport, datasetId, save.edit);
+    const { saved, outcome, cause } = await saveSome(transport, datasetId, saves);
     error.set(cause);
-    update((now) => settleSave(now, save, outcome));
+    update((now) => (outcome === 'saved' ? settleTogether(now, saved) : settleSave(now, save, outcome)));
     if (outcome === 'refused') return false;
     if (outcome !== 'unreachable') return true;
     if (isLeft) return false;
@@ -120,6 +115,15 @@ async function saveEdit(
   } catch (cause) {
     return { outcome: outcomeOf(edit, cause), cause };
   }
+}
+
+/** Saves all of these by one call, or the first alone: one image of several may have a conflict. */
+async function saveSome(transport: Transport, datasetId: string, saves: readonly Save[]) {
+  if (saves.length > 1 && (await isSavedTogether(transport, saves)))
+    return { saved: saves, outcome: 'saved', cause: undefined } as const;
+  const [first] = saves;
+  if (!first) return { saved: [], outcome: 'saved', cause: undefined } as const;
+  return { saved: [first], ...(await saveEdit(transport, datasetId, first.edit)) };
 }
 
 /** Saves edits that change the same labels of several images. @returns false if none was saved. */
