@@ -5,6 +5,7 @@ import { datasetRoutes } from './data/dataset-service.ts';
 import { packageRoutes } from './registry/package-service.ts';
 import { followedLogs } from './training/followed-logs.ts';
 import { runnerRoutes } from './training/runner-service.ts';
+import { suggestionRoutes } from './training/suggestion-service.ts';
 import { mlTrainingRoutes } from './training/training-service.ts';
 
 type TrainingDeps = Parameters<typeof datasetRoutes>[0] &
@@ -24,6 +25,7 @@ export const trainingRoutes =
     dataRoutes(deps)(router);
     dataSyncRoutes(deps)(router);
     mlTrainingRoutes({ ...deps, jobLogs })(router);
+    suggestionRoutes(deps)(router);
     packageRoutes(deps)(router);
     runnerRoutes({ ...deps, jobLogs })(router);
   };

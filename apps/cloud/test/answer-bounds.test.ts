@@ -148,6 +148,8 @@ const bounds: Readonly<Record<string, Bound>> = {
   'ReleaseService.SubmitMetadata': 'asked',
   'RunnerService.ListRunners': 'newest',
   'SessionService.WhoAmI': 'newest',
+  'SuggestionService.ListSuggestions': 'asked',
+  'SuggestionService.ReviewLabels': 'newest',
 };
 
 test('every call whose answer is a list names its bound; `newest` has a field that says that there is more', () => {

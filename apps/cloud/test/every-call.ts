@@ -24,6 +24,7 @@ import { InstallationService } from '@platform/contract/gen/platform/installatio
 import { LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 
 /** Every service that this server offers to signed-in callers. */
@@ -43,6 +44,7 @@ export const services: readonly DescService[] = [
   RobotService,
   RunnerService,
   SessionService,
+  SuggestionService,
 ];
 
 /** Ids of an organization's objects, and a word that all its data contains. */

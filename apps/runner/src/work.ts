@@ -9,6 +9,7 @@ import { failureOfError, reportedFailure } from './failures.ts';
 import type { JobFolder } from './job/folder.ts';
 import { readOutputs, type JobFiles } from './job/outputs.ts';
 import { prepareJob } from './prepare.ts';
+import { prepareModel } from './prepare-model.ts';
 import type { Reporter } from './reporter.ts';
 import { pathInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
@@ -126,6 +127,7 @@ export class Work {
     this.#images = await prepareJob(job);
     reporter.line('info', `${this.#images} images are here.`);
     await this.#script?.prepare(signal);
+    if (spec.model) await prepareModel(spec.model, { folder, blobs, clock, signal });
     return { is: 'prepared' };
   }
   async #train(): Promise<Event> {

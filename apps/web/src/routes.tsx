@@ -147,6 +147,11 @@ const label = createRoute({
   }),
   component: lazyRouteComponent(() => import('./pages/label-page.tsx'), 'LabelPage'),
 });
+const review = createRoute({
+  getParentRoute: () => root,
+  path: '/datasets/$datasetId/review',
+  component: lazyRouteComponent(() => import('./pages/review-page.tsx'), 'ReviewPage'),
+});
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -166,6 +171,7 @@ export const routeTree = root.addChildren([
   dataset,
   image,
   label,
+  review,
   registry,
   scripts,
   settings,

@@ -9,6 +9,7 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { Connection, type PlatformClientOptions } from './connection.ts';
 import { DataClient } from './data.ts';
@@ -37,6 +38,8 @@ export interface PlatformClient {
   readonly appClient: Client<typeof AppService>;
   /** Versions of models and training scripts. */
   readonly packageClient: Client<typeof PackageService>;
+  /** What models suggest for the images of a dataset. */
+  readonly suggestionClient: Client<typeof SuggestionService>;
   /** Audit log of changes, for owners. */
   readonly auditClient: Client<typeof AuditService>;
   /** The caller's identity; sign-in links. */
@@ -72,6 +75,7 @@ export function createPlatformClient(options: PlatformClientOptions = {}): Platf
     fleetClient: connection.client(FleetService),
     appClient: connection.client(AppService),
     packageClient: connection.client(PackageService),
+    suggestionClient: connection.client(SuggestionService),
     auditClient: connection.client(AuditService),
     sessionClient: connection.client(SessionService),
     request: (path, init) => connection.request(path, init),

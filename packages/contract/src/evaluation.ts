@@ -3,6 +3,7 @@
  * user's script may write this file, too; the platform then shows it in the same way.
  */
 import type { ClassIntervals } from './confidence.ts';
+import type { CrossValidation } from './cross-validation.ts';
 
 export interface Score {
   accuracy: number;
@@ -225,6 +226,8 @@ interface EvaluationHead {
   networks?: NetworkChoice;
   /** Absent in files of earlier trainers and of scripts. */
   int8?: Int8Report;
+  /** Classifiers with fewer than 100 held-out images only. */
+  cross_validation?: CrossValidation;
 }
 
 export interface Evaluation extends EvaluationHead, Score {

@@ -5,15 +5,17 @@
  *   job.json        JobSpec plus `command`                 read-only
  *   dataset.jsonl   one DatasetLine per image              read-only, images beside it in data/
  *   events.ndjson   one JobEvent per line                  appended by the trainer
- *   out/            the files of the model version         without out/tmp/
+ *   model/          the unpacked model of kind `predict`   read-only
+ *   out/            the files of the model version, or     without out/tmp/
+ *                   predictions.jsonl of kind `predict`
  *   exit.json       JobExit                                written by the runner, last
  */
 
 import { type BuiltInKind, builtInKinds, type MadeFramework, modelFrameworks } from './model-kinds.ts';
 
-/** `custom`: a user's training script. */
-export type JobKind = BuiltInKind | 'custom';
-export const jobKinds: readonly JobKind[] = [...builtInKinds, 'custom'];
+/** `custom`: a user's training script. `predict`: suggestions of a model for the images of a dataset; it trains nothing. */
+export type JobKind = BuiltInKind | 'custom' | 'predict';
+export const jobKinds: readonly JobKind[] = [...builtInKinds, 'predict', 'custom'];
 
 export const splits = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splits)[number];
@@ -27,6 +29,8 @@ export const jobFiles = {
   job: 'job.json',
   dataset: 'dataset.jsonl',
   images: 'data',
+  /** For kind `predict`: the unpacked model version. */
+  model: 'model',
   events: 'events.ndjson',
   out: 'out',
   exit: 'exit.json',
@@ -75,6 +79,14 @@ export interface JobScript {
   package_sha256: string;
 }
 
+/** The model of a job of kind `predict`. */
+export interface JobModel {
+  name: string;
+  version: string;
+  /** Hash of the .tar.gz, in hex; the runner downloads it as a blob. */
+  package_sha256: string;
+}
+
 /** job.json without local paths, as the queue sends it to a runner. */
 export interface JobSpec {
   id: string;
@@ -99,6 +111,8 @@ export interface JobSpec {
   framework?: MadeFramework;
   /** For kind `custom` only. */
   script?: JobScript;
+  /** For kind `predict` only. */
+  model?: JobModel;
   /** For kind `custom`: the environment, for example `py:3.11`. Absent: the runner's default. */
   container_version?: string;
   dataset_id?: string;
@@ -301,6 +315,7 @@ export function parseJobSpec(value: unknown): JobSpec {
     deadline: instant(from, 'deadline'),
     ...(from['framework'] === undefined ? {} : { framework: choice(from, 'framework', modelFrameworks) }),
     ...(from['script'] === undefined ? {} : { script: jobScript(from['script']) }),
+    ...(from['model'] === undefined ? {} : { model: jobModel(from['model']) }),
     ...optional(from, ['recipe', 'container_version', 'dataset_id', 'dataset_version_id']),
   };
 }
@@ -309,6 +324,15 @@ function jobScript(value: unknown): JobScript {
   const from = fields(value, 'script');
   return {
     registry_item_id: text(from, 'registry_item_id'),
+    version: text(from, 'version'),
+    package_sha256: sha256(from, 'package_sha256'),
+  };
+}
+
+function jobModel(value: unknown): JobModel {
+  const from = fields(value, 'model');
+  return {
+    name: text(from, 'name'),
     version: text(from, 'version'),
     package_sha256: sha256(from, 'package_sha256'),
   };

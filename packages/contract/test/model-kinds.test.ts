@@ -50,8 +50,8 @@ test('titles, words and main scores tell the kinds apart', () => {
   assert.equal(scoreName('my_score'), 'my_score');
 });
 
-test('scripts of users are a kind of job without a row', () => {
-  assert.deepEqual(jobKinds, [...builtInKinds, 'custom']);
-  assert.deepEqual(['custom', 'toString', undefined].map(modelKind), [undefined, undefined, undefined]);
+test('scripts of users and predictions are kinds of jobs without a row', () => {
+  assert.deepEqual(jobKinds, [...builtInKinds, 'predict', 'custom']);
+  assert.deepEqual(['custom', 'predict', 'toString', undefined].map(modelKind), Array(4).fill(undefined));
   assert.equal(isBuiltInKind('constructor'), false);
 });

@@ -39,7 +39,8 @@ export interface Contents {
   readonly signingKey: string | undefined;
 }
 
-const programs = ['apps/cloud', 'apps/cli', 'apps/runner', 'trainers/classification', 'trainers/detection'];
+const trainers = ['classification', 'detection', 'prediction'].map((name) => `trainers/${name}`);
+const programs = ['apps/cloud', 'apps/cli', 'apps/runner', ...trainers];
 const readLock = (file: string): Lock =>
   (JSON.parse(readFileSync(path.join(root, file), 'utf8')) as { packages: Lock }).packages;
 

@@ -48,6 +48,7 @@ export interface View {
   /** Undefined: the image as it is. */
   view: Augmentation | undefined;
 }
+export type FeatureVisitor = (i: number, feature: Float32Array, all: readonly Float32Array[]) => void;
 export interface TrainedModel {
   objective: Objective;
   chosen: Stage;
@@ -59,8 +60,11 @@ export interface TrainedModel {
   calibrations: ReadonlyMap<Stage, LogitCalibration>;
   /** Calibrated probabilities of the trained network with the weights of `stage`. */
   evaluate(stage: Stage, samples: readonly Sample[]): Promise<EvaluatedImage[]>;
-  /** Calls `seen` with the means of the last layer, with the weights of `stage`. It must copy what it keeps. */
-  features(stage: Stage, views: readonly View[], seen: (i: number, feature: Float32Array) => void): Promise<void>;
+  /**
+   * Calls `seen` with the means of the last layer and all features of the head, with the weights of `stage`. It must copy
+   * what it keeps.
+   */
+  features(stage: Stage, views: readonly View[], seen: FeatureVisitor): Promise<void>;
   release(): Promise<void>;
 }
 export interface TrainingRun {
@@ -84,7 +88,7 @@ const minRows = 600;
 /** Maximum memory of the probe's features: with several labels an image has those of all cells, 100 kB at 288 px. */
 const maxFeatureBytes = 64e6;
 /** L2 of the probe, by development sets. Windows share their weights, so they need less. */
-const weightDecay = { softmax: 1e-3, sigmoid: 3e-4 } as const;
+export const weightDecay = { softmax: 1e-3, sigmoid: 3e-4 } as const;
 /** Number of images for the training loss of the probe. */
 const lossImages = 400;
 
@@ -140,8 +144,8 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
     },
     features: (stage, views, seen) => {
       const values = parameterFeeds(tape.parameters, weights.get(stage));
-      return inferViews(run, network, values, views, (i, { features: [first] }) =>
-        seen(i, first ?? new Float32Array()),
+      return inferViews(run, network, values, views, (i, { features }) =>
+        seen(i, features[0] ?? new Float32Array(), features),
       );
     },
     release: () => network.session.release(),

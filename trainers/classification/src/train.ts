@@ -2,6 +2,7 @@
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { crossValidate } from './cross-validation.ts';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { Progress } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
@@ -78,12 +79,13 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
     tflite: job.framework === 'onnx' ? undefined : exportTflite(classifier),
   };
   const exported = await writeModels(outFolder, job.model_name, models);
+  const crossValidation = await crossValidate(run, trained);
   const measured = await measure(run, trained, models, unlike);
   const { chosen } = trained;
   const own = { classifier, measured, chosen, thresholds: thresholds?.get(chosen), started };
   const int8 = await exportInt8Classifier(run, own);
   run.progress.update('int8', 1);
-  const evaluation = buildEvaluation({
+  const built = buildEvaluation({
     ...run,
     trained: trained,
     thresholds,
@@ -98,6 +100,7 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
     ],
     seconds: (clock.now() - started) / 1000,
   });
+  const evaluation = { ...built, ...crossValidation };
   for (const message of scoreWarnings(evaluation)) events.emit({ is: 'log', level: 'warn', message });
   await writeModelReports(training, evaluation, recipe, backbone.license);
   return evaluation;

@@ -63,6 +63,13 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(!('offsets' in evaluation.calibration), 'three validation images choose none');
   const card = await readFile(path.join(out, 'model_card.md'), 'utf8');
   assert.match(card, /Probabilities are off by [\d.]+ % on average .* before the temperature [\d.]+\)\.$/m);
+  const { cross_validation: folded } = evaluation;
+  assert.deepEqual([folded?.score, folded?.count, folded?.folds], ['accuracy', 30, 5]);
+  assert.ok((folded?.value ?? 0) >= 0.8, `cross-validated accuracy ${folded?.value}`);
+  assert.match(
+    card,
+    /^## Cross-validation\nOnly 6 images are held out\. Cross-validated accuracy of the linear probe: [\d.]+ % \([\d.]+ to [\d.]+ %\) on 30 images in 5 folds/m,
+  );
   assert.ok(evaluation.model.max_difference <= 1e-4);
   assert.deepEqual(
     evaluation.files.map(({ file }) => file),
@@ -184,6 +191,8 @@ test('any number of labels: thresholds, figures, unlabelled images are unknown, 
     [12, 12, 2],
   );
   assert.ok(evaluation.micro_f1 >= 0.6, `micro F1 ${evaluation.micro_f1}`);
+  const { cross_validation: folded } = evaluation;
+  assert.ok(folded?.score === 'micro_f1' && folded.count === 54 && folded.value >= 0.5, JSON.stringify(folded));
   assert.ok(reports.every(({ threshold }) => threshold > 0 && threshold < 1));
   assert.ok(evaluation.probe && evaluation.fine_tuned && device.name === 'cpu');
   assert.deepEqual(

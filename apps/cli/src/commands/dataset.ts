@@ -12,6 +12,7 @@ import { ago, isoTime, listText, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { exportCommand } from './dataset-export.ts';
 import { imageCommands } from './dataset-images.ts';
+import { suggestionCommands } from './dataset-suggest.ts';
 import { uploadCommand } from './dataset-upload.ts';
 
 const datasetJson = (one: Dataset): Record<string, unknown> => ({
@@ -94,6 +95,7 @@ export function datasetCommands(program: Command, run: Run): void {
   uploadCommand(dataset, run);
   imageCommands(dataset, run);
   exportCommand(dataset, run);
+  suggestionCommands(dataset, run);
 }
 
 function createCommand(dataset: Command, run: Run): void {

@@ -1,4 +1,6 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
+import { crossValidationText } from '@platform/contract/cross-validation';
 import { formatDuration, isAbort } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -114,19 +116,29 @@ export async function watchJob({ output, signal }: CommandWorld, open: Connectio
   output.json({ ...jobJson(job), evaluation: job.evaluation ?? null });
   const name = printable(`${job.modelName}/${job.modelVersion}`);
   const took = runSeconds(job, systemClock.wall());
+  const isPrediction = job.kind === 'predict';
   if (job.status === TrainingStatus.FAILED) {
     const why = job.errorStatus?.message.split('\n').map(printable).join('\n') ?? 'no reason given';
     throw new Ended(
       exitCodes.jobFailed,
-      `${name} failed (${job.cause || 'unknown cause'}): ${why}\nIts log: platform train logs ${id}`,
+      `${isPrediction ? `The prediction of ${name}` : name} failed (${job.cause || 'unknown cause'}): ${why}\nIts log: platform train logs ${id}`,
     );
   }
-  if (job.status === TrainingStatus.CANCELED) throw new Ended(exitCodes.jobCanceled, `${name} was canceled.`);
+  if (job.status === TrainingStatus.CANCELED)
+    throw new Ended(exitCodes.jobCanceled, `${isPrediction ? `The prediction of ${name}` : name} was canceled.`);
+  if (isPrediction) return output.text(suggestionsText(job.evaluation));
   output.text(
     [`Completed ${name}`, scoreText(job), took === undefined ? '' : formatDuration(took)].filter(Boolean).join(', '),
   );
   printEvaluation({ output }, job);
   output.text(`Download it: platform model download ${job.modelName} --version ${printable(job.modelVersion)}`);
+}
+
+/** The counts that the job reported of its suggestions. */
+function suggestionsText(counts: JsonObject | undefined): string {
+  const count = (name: string): number => Number(counts?.[name] ?? 0);
+  const images = `${count('suggested_images')} of ${count('images')} images`;
+  return `${count('suggestions')} suggestions for ${images}. Accept or reject them on the page of the dataset.`;
 }
 
 /** Prints the trainer's metrics per label and its suggestions, if it wrote any. */
@@ -136,7 +148,9 @@ export function printEvaluation({ output }: Pick<CommandWorld, 'output'>, job: T
     output.text('');
     output.table(perClass.header, perClass.rows);
   }
+  const crossValidation = crossValidationText(job.evaluation);
+  if (crossValidation !== undefined) output.text(`\n${crossValidation}`);
   const advice = adviceOf(job.evaluation);
   if (advice.length > 0) output.text(`\n${advice.map((one) => `- ${printable(one)}`).join('\n')}`);
-  if (perClass || advice.length > 0) output.text('');
+  if (perClass || crossValidation !== undefined || advice.length > 0) output.text('');
 }

@@ -161,7 +161,8 @@ async function listJobs({ connection, output }: CommandWorld, flags: ListFlags):
   const jobs: TrainingJobMetadata[] = [];
   let pageToken = flags.pageToken ?? '';
   do {
-    const page = await training.listTrainingJobs({ organizationId, status, pageSize, pageToken });
+    const list = { organizationId, status, pageSize, pageToken, includePredictions: true };
+    const page = await training.listTrainingJobs(list);
     jobs.push(...page.jobs);
     pageToken = page.nextPageToken;
   } while (flags.all && pageToken !== '');

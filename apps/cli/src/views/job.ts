@@ -18,7 +18,7 @@ export const statusWord = (job: TrainingJobMetadata): string => statusName(job.s
 
 /** "single label classification", "custom script". */
 const typeWord = (job: TrainingJobMetadata): string =>
-  job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType);
+  job.kind === 'predict' ? 'suggestions' : job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType);
 
 /** "accuracy 91.5 % (86.8 to 94.6 %)"; '' before the end and if the script reported no score. */
 export const scoreText = ({ score }: TrainingJobMetadata): string =>
@@ -54,6 +54,7 @@ export function jobJson(job: TrainingJobMetadata): Record<string, unknown> {
     model_type: enumName(ModelTypeSchema, job.modelType),
     model_framework: enumName(ModelFrameworkSchema, job.modelFramework),
     tags: job.tags,
+    kind: job.kind,
     is_custom_job: job.isCustomJob,
     registry_item_id: job.registryItemId,
     registry_item_version: job.registryItemVersion,
@@ -83,7 +84,7 @@ export const jobColumns = ['model', 'version', 'type', 'status', 'score', 'creat
 export const jobRow = (job: TrainingJobMetadata, nowMs: number): string[] => [
   job.modelName,
   job.modelVersion,
-  job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType).replace(' classification', ''),
+  typeWord(job).replace(' classification', ''),
   job.status === TrainingStatus.IN_PROGRESS ? `${Math.floor(job.progress * 100)} % ${job.phase}` : statusWord(job),
   scoreText(job),
   ago(job.createdOn, nowMs),

@@ -1,5 +1,6 @@
 import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely';
 import type { JobLimits } from '@platform/contract/job';
+import type { Predicted } from '@platform/contract/predictions';
 
 /** ms since 1970 in memory; written with `at(ms)` of database.ts. */
 type Time = number;
@@ -200,6 +201,21 @@ type TrainingMetric = {
   time: Time;
   values: JSONColumnType<Json>;
 };
+export type StoredSuggestion = Predicted & { readonly id: string };
+type PredictionRow = {
+  orgId: string;
+  datasetId: string;
+  binaryId: string;
+  jobId: string;
+  modelName: string;
+  modelVersion: string;
+  modelType: string;
+  suggestions: JSONColumnType<StoredSuggestion[]>;
+  scores: JSONColumnType<Record<string, number>>;
+  rejected: Generated<string[]>;
+  copyGroup: number | null;
+  madeOn: Time;
+};
 export type StoredContainer = {
   key: string;
   uri: string;
@@ -271,6 +287,7 @@ export type TrainingTables = {
   trainingEvent: TrainingEvent;
   trainingLog: TrainingLog;
   trainingMetric: TrainingMetric;
+  prediction: PredictionRow;
   runner: RunnerRow;
   attemptKey: AttemptKey;
   registryItem: RegistryItem;

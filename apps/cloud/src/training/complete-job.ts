@@ -1,25 +1,24 @@
 import type { Clock } from '@platform/kit';
 import { modelArchive, ratioProblem } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
-import { resultFileLimits } from '@platform/contract/result-files';
-import type { CompleteJobRequest, JobFile } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import type { CompleteJobRequest } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
 import { type JobEvent, step } from './rules/job-life.ts';
 import type { Caller } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { leaseMs } from './store/job-queue.ts';
 import { jobOf, moveOn, setModel } from './store/jobs.ts';
-import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
+import { noteBlob } from '../blobs/store/owned-blobs.ts';
 import { publish } from '../registry/store/registry.ts';
+import { storePredictions } from './complete-prediction.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
+import { storedFiles } from './result-blobs.ts';
 
 /** Interval at which the server renews the lease while it builds the package. */
 const renewMs = leaseMs / 3;
-const maxFiles = resultFileLimits.files;
 
 /**
- * Packs the files, then adds the version to the registry and completes the job in one transaction. A repeated call gets
- * the same result. For an attempt that is unknown or has ended, it throws LEASE_LOST.
+ * Packs the files, then adds the version to the registry and completes the job in one transaction; of a prediction it
+ * stores the suggestions instead. A repeated call gets the same result. For an attempt that is unknown or has ended, it throws LEASE_LOST.
  */
 export async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: Caller): Promise<string> {
   const { db, blobs, clock, steady, usage } = deps;
@@ -30,6 +29,10 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
   const first = step(jobOf(row), event);
   if (!first.ok) throw leaseLost(request);
   const modelId = `${row.orgId}/${row.modelName}`;
+  if (row.kind === 'predict') {
+    if (first.changed) await storePredictions(deps, request, row);
+    return '';
+  }
   if (!first.changed) return modelId;
   const files = await storedFiles(deps, row.orgId, request.files);
   const renew = async (): Promise<void> => {
@@ -100,51 +103,4 @@ function requireUnpackable(files: readonly PackedFile[], packed: Pick<PackedFile
     value: `${bytes} bytes`,
     limit: `the archive ${problem}`,
   });
-}
-
-/** @throws PlatformError INVALID_ARGUMENT, BLOB_MISSING */
-async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: readonly JobFile[]): Promise<PackedFile[]> {
-  if (files.length === 0 || files.length > maxFiles) {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'files',
-      value: `${files.length} files`,
-      limit: `1 to ${maxFiles}`,
-    });
-  }
-  const readable = await readableBlobs(
-    db,
-    [orgId],
-    files.map((file) => file.sha256),
-  );
-  const paths = new Set<string>();
-  const stored: PackedFile[] = [];
-  for (const [index, file] of files.entries()) {
-    const path = check.packagePath(`files[${index}].path`, file.path);
-    if (paths.has(path))
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: `files[${index}].path`,
-        value: path,
-        limit: 'each path once',
-      });
-    paths.add(path);
-    // `touch` keeps sweeps from deleting it before the package is built.
-    const isThere = readable.has(file.sha256) && (await blobs.touch(file.sha256));
-    const head = isThere ? await blobs.head(file.sha256) : undefined;
-    if (!head) throw new PlatformError('BLOB_MISSING', { sha256: file.sha256, path });
-    if (head.sizeBytes !== Number(file.sizeBytes)) {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: `files[${index}].size_bytes`,
-        value: Number(file.sizeBytes),
-        limit: `the stored file has ${head.sizeBytes} bytes`,
-      });
-    }
-    stored.push({ path, sha256: file.sha256, sizeBytes: head.sizeBytes });
-  }
-  const bytes = stored.reduce((sum, file) => sum + file.sizeBytes, 0);
-  const { unpackedBytes: limit } = modelArchive.limits;
-  if (bytes > limit) {
-    const sizes = { value: `${bytes} bytes`, limit: `at most ${limit} bytes in all` };
-    throw new PlatformError('INVALID_ARGUMENT', { field: 'files', ...sizes });
-  }
-  return stored;
 }

@@ -47,15 +47,15 @@ function specOf(row: JobRow): JobSpec {
     dataset_version_id: row.datasetVersionId,
     ...(row.kind !== 'custom' && row.arguments['recipe'] ? { recipe: row.arguments['recipe'] } : {}),
     ...(row.kind !== 'custom' && framework ? { framework } : {}),
-    ...(row.scriptSha256 === null
-      ? {}
-      : {
-          script: {
-            registry_item_id: row.registryItemId,
-            version: row.registryItemVersion,
-            package_sha256: row.scriptSha256,
-          },
-        }),
+    ...packageOf(row),
     ...(row.containerVersion ? { container_version: row.containerVersion } : {}),
   };
+}
+
+/** The package that the job runs with: a script, or the model of a prediction. */
+function packageOf(row: JobRow): Pick<JobSpec, 'script' | 'model'> {
+  const { registryItemId, registryItemVersion: version, scriptSha256: sha256 } = row;
+  if (sha256 === null) return {};
+  if (row.kind === 'predict') return { model: { name: row.modelName, version, package_sha256: sha256 } };
+  return { script: { registry_item_id: registryItemId, version, package_sha256: sha256 } };
 }

@@ -54,6 +54,7 @@ export function metadataOf(
 ): MessageInitShape<typeof TrainingJobMetadataSchema> {
   const status = errorStatus(row);
   const isCustom = row.kind === 'custom';
+  const isOfTrainer = modelKind(row.kind) !== undefined;
   return {
     id: row.id,
     status: statuses[row.status],
@@ -67,7 +68,7 @@ export function metadataOf(
     organizationId: row.orgId,
     modelName: row.modelName,
     modelVersion: row.modelVersion,
-    modelType: modelKind(isCustom ? row.modelType : row.kind)?.modelType ?? ModelType.UNSPECIFIED,
+    modelType: modelKind(isOfTrainer ? row.kind : row.modelType)?.modelType ?? ModelType.UNSPECIFIED,
     tags: row.labels,
     modelFramework: frameworkOf(row.modelFramework),
     isCustomJob: isCustom,
@@ -95,6 +96,7 @@ export function metadataOf(
     },
     ...(row.deadline === null || row.startedOn === null ? {} : { deadline: timeOf(row.deadline) }),
     runnerId: row.runnerId ?? '',
+    kind: row.kind,
     metrics: metrics.map(({ sequence, time, values }) => ({
       sequence: BigInt(sequence),
       time: timeOf(time),

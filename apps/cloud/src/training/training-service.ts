@@ -58,13 +58,14 @@ const readCalls = (deps: JobReads) =>
       return { metadata: { ...metadata, waitingFor: (await whyWaiting(deps, row.orgId, [row]))(row) } };
     },
 
-    async listTrainingJobs({ organizationId: orgId, status, pageSize, pageToken }, context) {
+    async listTrainingJobs({ organizationId: orgId, status, pageSize, pageToken, includePredictions }, context) {
       requireOwner(callerOf(context), check.filled('organization_id', orgId));
       if (pageSize > mostJobs) {
         const limit = `1 to ${mostJobs}, or 0 for the newest ${wholeAnswer.rows}`;
         throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
       }
-      return jobPage(deps, { orgId, status: stateOf(status), after: readJobToken(pageToken) }, pageSize);
+      const after = readJobToken(pageToken);
+      return jobPage(deps, { orgId, status: stateOf(status), after, hasPredictions: includePredictions }, pageSize);
     },
   }) satisfies Partial<ServiceImpl<typeof MLTrainingService>>;
 

@@ -20,7 +20,7 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { absentAdvice, advice, alikeAdvice, tagWordAdvice } from '../data/rules/dataset-rules.ts';
 import { groupAdvice } from '../data/rules/split-checks.ts';
-import { assessDataset, freeze, writeVersion } from '../data/store/dataset-versions.ts';
+import { assessDataset, freeze, type Frozen, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
 import { at, type Database, type Trx } from '../database/database.ts';
 import { frameworkName } from '../registry/model-frameworks.ts';
@@ -141,8 +141,10 @@ export type NewJob = Target & {
   labels: string[];
   arguments: Record<string, string>;
   limits: JobLimits;
-  /** Set for custom jobs. */
+  /** The package that it runs with: a script, or the model of a prediction. */
   script?: { id: string; version: string; sha256: string; modelType: string; container: string };
+  /** Absent: as for a training, by its rules. */
+  freeze?: () => Promise<Frozen>;
   /** Further writes of the transaction. */
   also?: (trx: Trx) => Promise<void>;
 };
@@ -151,14 +153,15 @@ export type NewJob = Target & {
 export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller: Caller, job: NewJob): Promise<string> {
   const { orgId, modelName, modelVersion, dataset, kind, labels, script } = job;
   using admission = await usage.admit([orgId]);
-  const frozen = await freeze(db, blobs, { dataset, kind, labels });
+  const frozen = await (job.freeze?.() ?? freeze(db, blobs, { dataset, kind, labels }));
+  const isPrediction = kind === 'predict';
   // Not inside `freeze`: it holds a database connection, and this may need another one.
   await admission.take(frozen.manifest.sizeBytes);
   const id = randomUUID();
   const now = clock.wall();
   const by = { actor: actorOf(caller), now };
   await audited({ db }, caller, async (trx, record) => {
-    await claimVersion(trx, { orgId, modelName, modelVersion, claimedBy: id, now });
+    if (!isPrediction) await claimVersion(trx, { orgId, modelName, modelVersion, claimedBy: id, now });
     const datasetVersionId = await writeVersion(trx, { orgId, datasetId: dataset.id, frozen, now });
     const values = {
       orgId,
@@ -198,7 +201,8 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
     }));
     await writeLogs(trx, row, 0, notes);
     await job.also?.(trx);
-    await record({ orgId, action: 'submit training', subject: id, details: { modelName, modelVersion } });
+    const action = isPrediction ? 'start prediction' : 'submit training';
+    await record({ orgId, action, subject: id, details: { modelName, modelVersion } });
   });
   admission.keep();
   return id;

@@ -4,6 +4,7 @@ import type { KeyRing } from '@platform/releases/key-folder';
 import type { PublicKey } from '@platform/releases/keys';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { foreigners, installers, members, owners, users, right, type Right } from './rights.ts';
+import { rightsOfSuggestions } from './rights-of-suggestions.ts';
 import type { Known } from './callers.ts';
 import type { World } from './world.ts';
 
@@ -152,4 +153,4 @@ export const rightToSign = (keys: KeyRing): Right =>
     };
   });
 
-export const rightsOfTraining: readonly Right[] = [...ofJobs, ...ofRuns, ...ofReleases];
+export const rightsOfTraining: readonly Right[] = [...ofJobs, ...rightsOfSuggestions, ...ofRuns, ...ofReleases];

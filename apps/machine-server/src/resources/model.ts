@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { readModelMetadata } from '@platform/contract/model-file';
 import { modelKinds } from '@platform/contract/model-kinds';
 import { describeModel, unlikeOutput } from '@platform/contract/model-output';
 import type { ModelDescription } from '@platform/contract/model-output';
@@ -11,7 +12,6 @@ import type { ModelOrigin } from '../plans/resources.ts';
 import { decodeImage } from '../images/decoder.ts';
 import { resize } from '../images/resize.ts';
 import type { ModelEngine, Network } from './model-engine.ts';
-import { readModelMetadata } from './model-metadata.ts';
 import { checkOutputs, readOutputs } from './prediction.ts';
 import type { OutputReader } from './prediction.ts';
 import type { Model } from './resource.ts';

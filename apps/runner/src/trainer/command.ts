@@ -4,7 +4,7 @@ import type { JobKind, JobSpec } from '@platform/contract/job';
 import { builtInKinds, modelKinds } from '@platform/contract/model-kinds';
 import type { JobFolder } from '../job/folder.ts';
 
-/** Programs of the built-in trainers by kind. */
+/** Programs of the built-in trainers by kind; of kind `predict`, the program that makes suggestions. */
 export type Trainers = Readonly<Partial<Record<JobKind, string>>>;
 
 /** Root folder of this program and its packages: a checkout, or a copy of one in a container image. */
@@ -16,9 +16,10 @@ const trainer = (name: string): string => path.join(checkoutFolder, 'trainers', 
 /** Loads the libraries of the trainers and exits. */
 export const trainerProbe = path.join(checkoutFolder, 'trainers', 'engine', 'src', 'self-check.ts');
 
-export const builtInTrainers: Trainers = Object.fromEntries(
-  builtInKinds.map((kind) => [kind, trainer(modelKinds[kind].trainer)]),
-);
+export const builtInTrainers: Trainers = {
+  ...Object.fromEntries(builtInKinds.map((kind) => [kind, trainer(modelKinds[kind].trainer)])),
+  predict: trainer('prediction'),
+};
 
 /** Program and arguments: the flags of user scripts, plus the files of built-in trainers. */
 export function trainerCommand(program: string, spec: JobSpec, folder: Pick<JobFolder, 'file'>): string[] {

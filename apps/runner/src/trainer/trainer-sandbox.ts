@@ -163,7 +163,7 @@ export interface SandboxedTrainerTask {
 }
 
 /** What the trainer sees: its program and libraries, its inputs read-only, and the files that it writes. */
-function mountsOf({ program, env, folder }: SandboxedTrainerTask): Mount[] {
+function mountsOf({ program, env, folder, spec }: SandboxedTrainerTask): Mount[] {
   const mount = (file: Parameters<JobFolder['file']>[0], mode: Mount['mode']): Mount => ({
     from: folder.file(file),
     to: insideFolder.file(file),
@@ -173,6 +173,7 @@ function mountsOf({ program, env, folder }: SandboxedTrainerTask): Mount[] {
     ...programMounts(program),
     ...libraryFolders(env['LD_LIBRARY_PATH']).map((one): Mount => ({ from: one, to: one, mode: 'ro', optional: true })),
     ...(['job', 'dataset', 'images'] as const).map((file) => mount(file, 'ro')),
+    ...(spec.model ? [mount('model', 'ro')] : []),
     ...(['out', 'events'] as const).map((file) => mount(file, 'rw')),
   ];
 }

@@ -2,6 +2,7 @@ import { useRef, useState } from 'react';
 import type { PointerEvent } from 'react';
 import { corners, frameBetween, moveFrame, nudgeFrame, withConfidence, moveCorner } from '../view/boxes.ts';
 import type { Box, Corner, Frame, Point } from '../view/boxes.ts';
+import type { Suggestion } from '../view/suggestions.ts';
 import { percent } from '../view/quantities.ts';
 import { isolateText } from '../view/user-text.ts';
 
@@ -10,6 +11,8 @@ interface BoxCanvasProps {
   name: string;
   boxes: readonly Box[];
   selected: string | undefined;
+  /** Boxes of a model that are not accepted yet, the first one next. */
+  suggested?: readonly Suggestion[];
   onSelect: (id: string | undefined) => void;
   onDraw: (frame: Frame) => void;
   /** Called at the end of a move, to save it. */
@@ -80,7 +83,18 @@ function dragTo(drag: Drag, to: Point): Drag {
 
 /** The image with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
 export function BoxCanvas(props: BoxCanvasProps) {
-  const { source, name, boxes, selected, onSelect, onDraw, onChange, onRemove, widthOf = fitPage } = props;
+  const {
+    source,
+    name,
+    boxes,
+    selected,
+    suggested = [],
+    onSelect,
+    onDraw,
+    onChange,
+    onRemove,
+    widthOf = fitPage,
+  } = props;
   const { area, drag, pointOf, begin, moveTo, end, cancel } = useBoxDrag({ onSelect, onDraw, onChange });
   const [ratio, setRatio] = useState<number>();
   const drawing = drag?.at === 'drawing' ? frameBetween(drag.from, drag.to) : undefined;
@@ -113,6 +127,15 @@ export function BoxCanvas(props: BoxCanvasProps) {
           onChange={(frame) => onChange(box, frame)}
           onRemove={() => onRemove(box)}
         />
+      ))}
+      {suggested.map(({ id, label, score, frame }, at) => (
+        <div
+          key={id}
+          className={at === 0 ? 'box box-suggested box-next' : 'box box-suggested'}
+          style={frame && placed(frame)}
+        >
+          <span className="box-label">{`${label} ${percent(score, 0)}`}</span>
+        </div>
       ))}
       {drawing && <div className="box box-selected" style={placed(drawing)} />}
     </div>

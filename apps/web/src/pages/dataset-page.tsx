@@ -122,6 +122,9 @@ const DatasetActions = ({ datasetId, onOpen }: { datasetId: string; onOpen: (dia
     <Link to="/datasets/$datasetId/label" params={{ datasetId }} className="button" preload={false}>
       Label images
     </Link>
+    <Link to="/datasets/$datasetId/review" params={{ datasetId }} className="button">
+      Suggestions
+    </Link>
     <Link to="/training/new" search={{ dataset: datasetId }} className="button button-main">
       Train a model
     </Link>

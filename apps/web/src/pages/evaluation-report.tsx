@@ -23,6 +23,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             <Figure key={one.name} {...one} />
           ))}
         </div>
+        {evaluation.crossValidation && <p className="small">{evaluation.crossValidation}</p>}
         {evaluation.heat.length > 0 && <HeatTable evaluation={evaluation} />}
         {evaluation.classes.rows.length > 0 && <ClassTable evaluation={evaluation} />}
         {evaluation.scores.length > 1 && (

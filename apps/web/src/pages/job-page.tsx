@@ -1,3 +1,4 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
@@ -9,6 +10,7 @@ import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { evaluationView } from '../view/evaluations.ts';
+import { formatCount } from '../view/quantities.ts';
 import { isLasting } from '../view/failures.ts';
 import { span } from '../view/times.ts';
 import { jobView, pointsOf, runTime } from '../view/training-jobs.ts';
@@ -43,7 +45,7 @@ export function JobPage() {
     );
   }
   const job = jobView(metadata);
-  const evaluation = evaluationView(metadata.evaluation);
+  const evaluation = job.isPrediction ? undefined : evaluationView(metadata.evaluation);
   const points = metadata.metrics.length > 0 ? pointsOf(metadata.metrics) : (evaluation?.curve ?? []);
   return (
     <div className="page">
@@ -64,6 +66,7 @@ export function JobPage() {
           {job.failure.cause && <p className="small soft">Cause: {causes[job.failure.cause] ?? job.failure.cause}</p>}
         </Note>
       )}
+      {job.isPrediction && <PredictionResult job={job} counts={metadata.evaluation} />}
       {evaluation && <EvaluationReport evaluation={evaluation} />}
       {points.length > 0 && <TrainingCurve points={points} isActive={job.isActive} />}
       {job.modelId !== '' && (
@@ -76,6 +79,32 @@ export function JobPage() {
       )}
       <JobLogs jobId={job.id} isActive={job.isActive} />
     </div>
+  );
+}
+
+/** What a prediction found, and where its suggestions wait. */
+function PredictionResult({ job, counts }: { job: JobView; counts: JsonObject | undefined }) {
+  const { datasetId } = job;
+  const count = (name: string): number => Number(counts?.[name] ?? 0);
+  return (
+    <section className="card" aria-label="Suggestions">
+      <div className="card-body stack">
+        {counts && (
+          <p>
+            {formatCount(count('suggestions'), 'suggestion')} for {count('suggested_images')} of{' '}
+            {formatCount(count('images'), 'image')}
+          </p>
+        )}
+        <p className="row">
+          <Link to="/datasets/$datasetId/label" params={{ datasetId }} className="button" preload={false}>
+            Label images
+          </Link>
+          <Link to="/datasets/$datasetId/review" params={{ datasetId }} className="button">
+            Review labels
+          </Link>
+        </p>
+      </div>
+    </section>
   );
 }
 
@@ -198,10 +227,12 @@ function JobFacts({ job }: { job: JobView }) {
         <dt>Running time</dt>
         <dd className="numbers">{time === undefined ? 'not started' : span(time)}</dd>
       </div>
-      <div className="wide">
-        <dt>Labels</dt>
-        <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
-      </div>
+      {!job.isPrediction && (
+        <div className="wide">
+          <dt>Labels</dt>
+          <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
+        </div>
+      )}
     </dl>
   );
 }
@@ -235,7 +266,11 @@ function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
       {error && <FailureNote error={error} />}
       <ConfirmDialog
         title="Cancel this job?"
-        text={`Training stops and no model version is made. The version ${job.modelVersion} stays used up.`}
+        text={
+          job.isPrediction
+            ? 'The prediction stops, and no suggestions are made.'
+            : `Training stops and no model version is made. The version ${job.modelVersion} stays used up.`
+        }
         verb="Cancel the job"
         isDangerous
         isOpen={open === 'cancel'}
@@ -244,7 +279,11 @@ function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
       />
       <ConfirmDialog
         title="Delete this job?"
-        text="Its log, curve and evaluation are deleted. The model version stays in the registry."
+        text={
+          job.isPrediction
+            ? 'Its log is deleted. The suggestions stay.'
+            : 'Its log, curve and evaluation are deleted. The model version stays in the registry.'
+        }
         verb="Delete the job"
         isDangerous
         isOpen={open === 'delete'}

@@ -95,7 +95,7 @@ function Screen({ page, state, datasetId, name }: ScreenProps) {
     <>
       <LabelHead page={page} state={state} name={name} zoom={zoom} onClose={close} onHelp={screen.help} />
       <LabelStage page={page} state={state} image={image} zoom={zoom} isHidden={isHidden} />
-      <LabelPanel page={page} state={state} image={image} onNewLabel={screen['new-label']} />
+      <LabelPanel page={page} state={state} image={image} datasetId={datasetId} onNewLabel={screen['new-label']} />
       <LabelConflicts page={page} state={state} />
       {dialog === 'help' && <LabelHelp onClose={() => setDialog(undefined)} />}
       {dialog === 'new-label' && (

@@ -6,6 +6,7 @@ import { labelModes } from '../view/label-modes.ts';
 import type { LabelMode } from '../view/label-modes.ts';
 import type { Labelling } from '../view/labelling.ts';
 import { newUuid } from './labelling-state.ts';
+import { SuggestionPanel } from './suggestion-panel.tsx';
 import type { LabellingPage } from './labelling-state.ts';
 
 const modeTexts: Readonly<Record<LabelMode, { name: string; hint: string }>> = {
@@ -18,10 +19,11 @@ interface LabelPanelProps {
   page: LabellingPage;
   state: Labelling;
   image: LabelImage;
+  datasetId: string;
   onNewLabel: () => void;
 }
 /** The labels with their keys, and what they are for. */
-export function LabelPanel({ page, state, image, onNewLabel }: LabelPanelProps) {
+export function LabelPanel({ page, state, image, datasetId, onNewLabel }: LabelPanelProps) {
   return (
     <aside className="label-panel" aria-label="Labels">
       <Modes page={page} mode={state.mode} />
@@ -31,6 +33,7 @@ export function LabelPanel({ page, state, image, onNewLabel }: LabelPanelProps) 
         <PlusIcon />
         <span>Another label</span>
       </button>
+      <SuggestionPanel page={page} state={state} image={image} datasetId={datasetId} />
       <div className="label-acts">
         <button
           type="button"
@@ -75,7 +78,7 @@ const Modes = ({ page, mode }: { page: LabellingPage; mode: LabelMode }) => (
   </fieldset>
 );
 
-function Labels({ page, state, image }: Omit<LabelPanelProps, 'onNewLabel'>) {
+function Labels({ page, state, image }: Omit<LabelPanelProps, 'onNewLabel' | 'datasetId'>) {
   const { mode, labels, boxLabel, selected } = state;
   if (labels.length === 0)
     return <p className="soft small">No labels yet. Press L and name the first one; it gets the key 1.</p>;

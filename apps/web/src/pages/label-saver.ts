@@ -1,12 +1,13 @@
 import type { Transport } from '@connectrpc/connect';
 import { callUnaryMethod } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { Cell, type Clock } from '@platform/kit';
 import type { Box } from '../view/boxes.ts';
 import { failureOf, hasServerAnswer } from '../view/failures.ts';
 import type { LabelEdit } from '../view/label-edits.ts';
-import { addSaves, decideConflict, emptyQueue, nextSave, settleSave } from '../view/label-saves.ts';
-import type { SaveOutcome, SaveQueue } from '../view/label-saves.ts';
+import { addSaves, decideConflict, emptyQueue, nextSaves, settleSave, settleTogether } from '../view/label-saves.ts';
+import type { Save, SaveOutcome, SaveQueue } from '../view/label-saves.ts';
 import type { KeptEdits } from './kept-edits.ts';
 
 const retryMs = 3_000;
@@ -25,6 +26,7 @@ export interface LabelSaver {
 }
 
 interface SaverParts {
+  datasetId: string;
   transport: Transport;
   clock: Clock;
   kept: KeptEdits;
@@ -33,7 +35,7 @@ interface SaverParts {
 }
 
 /** Saves edits in the background in their order, and keeps them in the browser until the server has them. */
-export function labelSaver({ transport, clock, kept, onSaved }: SaverParts): LabelSaver {
+export function labelSaver({ datasetId, transport, clock, kept, onSaved }: SaverParts): LabelSaver {
   const queue = new Cell(addSaves(emptyQueue, kept.adopt()));
   const error = new Cell<unknown>(undefined);
   let [isRunning, isLeft] = [false, true];
@@ -43,11 +45,12 @@ export function labelSaver({ transport, clock, kept, onSaved }: SaverParts): Lab
     kept.keep(queue.get().waiting.map(({ edit }) => edit));
   };
   const saveOne = async (): Promise<boolean> => {
-    const save = nextSave(queue.get());
+    const saves = nextSaves(queue.get());
+    const [save] = saves;
     if (!save) return false;
-    const { outcome, cause } = await saveEdit(transport, save.edit);
+    const { saved, outcome, cause } = await saveSome(transport, datasetId, saves);
     error.set(cause);
-    update((now) => settleSave(now, save, outcome));
+    update((now) => (outcome === 'saved' ? settleTogether(now, saved) : settleSave(now, save, outcome)));
     if (outcome === 'refused') return false;
     if (outcome !== 'unreachable') return true;
     if (isLeft) return false;
@@ -99,19 +102,51 @@ const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
   yMaxNormalized: yMax,
 });
 
-async function saveEdit(transport: Transport, edit: LabelEdit): Promise<{ outcome: SaveOutcome; cause: unknown }> {
+async function saveEdit(
+  transport: Transport,
+  datasetId: string,
+  edit: LabelEdit,
+): Promise<{ outcome: SaveOutcome; cause: unknown }> {
   try {
-    await (edit.do === 'labels' ? saveLabels(transport, edit) : saveBox(transport, edit));
+    if (edit.do === 'labels') await saveLabels(transport, edit);
+    else if (edit.do === 'box') await saveBox(transport, edit);
+    else await saveRejection(transport, datasetId, edit);
     return { outcome: 'saved', cause: undefined };
   } catch (cause) {
     return { outcome: outcomeOf(edit, cause), cause };
   }
 }
 
+/** Saves all of these by one call, or the first alone: one image of several may have a conflict. */
+async function saveSome(transport: Transport, datasetId: string, saves: readonly Save[]) {
+  if (saves.length > 1 && (await isSavedTogether(transport, saves)))
+    return { saved: saves, outcome: 'saved', cause: undefined } as const;
+  const [first] = saves;
+  if (!first) return { saved: [], outcome: 'saved', cause: undefined } as const;
+  return { saved: [first], ...(await saveEdit(transport, datasetId, first.edit)) };
+}
+
+/** Saves edits that change the same labels of several images. @returns false if none was saved. */
+async function isSavedTogether(transport: Transport, saves: readonly Save[]): Promise<boolean> {
+  const [edit] = saves.flatMap((save) => (save.edit.do === 'labels' ? [save.edit] : []));
+  const images = saves.map((save) => save.edit.image);
+  if (!edit) return false;
+  try {
+    await saveLabels(transport, edit, images);
+    return true;
+  } catch {
+    return false; // the first is saved again alone, and says why
+  }
+}
+
 /** Each save names what was there before, so that the server refuses to overwrite what another user changed. */
-const saveLabels = (transport: Transport, { image, before, after }: Extract<LabelEdit, { do: 'labels' }>) =>
+const saveLabels = (
+  transport: Transport,
+  { image, before, after }: Extract<LabelEdit, { do: 'labels' }>,
+  images: readonly string[] = [image],
+) =>
   callUnaryMethod(transport, DataService.method.addTagsToBinaryDataByIDs, {
-    binaryDataIds: [image],
+    binaryDataIds: [...images],
     tags: after.filter((label) => !before.includes(label)),
     removeLabels: before.filter((label) => !after.includes(label)),
     expectedLabels: { labels: [...before] },
@@ -133,6 +168,18 @@ function saveBox(transport: Transport, { image: binaryDataId, edit }: Extract<La
   return callUnaryMethod(transport, updateBoundingBox, request);
 }
 
+const saveRejection = (
+  transport: Transport,
+  datasetId: string,
+  { image: binaryDataId, suggestion, isRejected }: Extract<LabelEdit, { do: 'reject' }>,
+) =>
+  callUnaryMethod(transport, SuggestionService.method.rejectSuggestions, {
+    datasetId,
+    binaryDataId,
+    suggestionIds: [suggestion],
+    undo: !isRejected,
+  });
+
 function outcomeOf(edit: LabelEdit, cause: unknown): SaveOutcome {
   if (!hasServerAnswer(cause)) return 'unreachable';
   switch (failureOf(cause).code) {
@@ -143,7 +190,8 @@ function outcomeOf(edit: LabelEdit, cause: unknown): SaveOutcome {
       // The answer to the first try may have been lost.
       return edit.do === 'box' && edit.edit.do === 'remove' ? 'saved' : 'changed';
     case 'BINARY_DATA_NOT_FOUND':
-      return 'gone';
+      // A rejection of what is no longer there has nothing to do.
+      return edit.do === 'reject' ? 'saved' : 'gone';
     default:
       return 'refused';
   }

@@ -3,6 +3,9 @@ import type { PointerEvent, RefObject } from 'react';
 import { editBox } from '../view/boxes.ts';
 import type { LabelImage } from '../view/label-edits.ts';
 import type { Labelling } from '../view/labelling.ts';
+import { percent } from '../view/quantities.ts';
+import { openSuggestions } from '../view/suggestions.ts';
+import { isolateText } from '../view/user-text.ts';
 import { BoxCanvas } from './box-canvas.tsx';
 import { newUuid } from './labelling-state.ts';
 import type { LabellingPage } from './labelling-state.ts';
@@ -88,6 +91,7 @@ export function LabelStage({ page, state, image, zoom, isHidden }: LabelStagePro
             source={`/data/${image.id}`}
             name={image.name}
             boxes={isHidden ? [] : image.boxes}
+            suggested={isHidden ? [] : openSuggestions(image, mode)}
             selected={selected}
             onSelect={(box) => page.run({ do: 'select', box })}
             onDraw={(frame) => {
@@ -138,6 +142,17 @@ function PlainImage({ image, widthOf, stage }: PlainImageProps) {
   );
 }
 
+/** The first suggestion, apart from what is a label. */
+function Suggested({ state, image }: { state: Labelling; image: LabelImage }) {
+  const [first] = openSuggestions(image, state.mode);
+  if (!first) return null;
+  return (
+    <span className="label-guess">
+      {isolateText(first.label)}? {percent(first.score, 0)}
+    </span>
+  );
+}
+
 /** Which image this is and what it is labelled as; read out at each change. */
 const Answer = ({ state, image }: { state: Labelling; image: LabelImage }) => {
   const labels = state.mode === 'boxes' ? image.boxes.map(({ label }) => label) : image.labels;
@@ -146,7 +161,8 @@ const Answer = ({ state, image }: { state: Labelling; image: LabelImage }) => {
       <span className="numbers">
         {state.at + 1} / {state.images.length}
       </span>{' '}
-      {labels.length === 0 ? state.mode === 'boxes' ? 'no box' : 'no label' : <strong>{labels.join(', ')}</strong>}
+      {labels.length === 0 ? state.mode === 'boxes' ? 'no box' : 'no label' : <strong>{labels.join(', ')}</strong>}{' '}
+      <Suggested state={state} image={image} />
     </p>
   );
 };

@@ -18,6 +18,7 @@ import type { Command, Labelling } from '../view/labelling.ts';
 import { boxesOf } from './image-boxes.ts';
 import { keptEdits, keptKeys } from './kept-edits.ts';
 import { labelSaver } from './label-saver.ts';
+import { withSuggestions } from './suggestion-query.ts';
 
 const pageSize = 1_000;
 
@@ -66,7 +67,12 @@ async function readImage(transport: Transport, id: string): Promise<LabelImage |
 }
 
 const labelsIn = (images: readonly LabelImage[]): string[] => [
-  ...new Set(images.flatMap(({ labels, boxes }) => [...labels, ...boxes.map(({ label }) => label)])),
+  ...new Set(
+    images.flatMap(({ labels, boxes, suggestions = [] }) => [
+      ...labels,
+      ...[...boxes, ...suggestions].map(({ label }) => label),
+    ]),
+  ),
 ];
 
 /** The value of a cell, drawn again at each change. */
@@ -96,7 +102,7 @@ function useSaver(datasetId: string) {
       for (const queryKey of [['images'], ['label-counts'], ['labelled'], ['label-check']])
         void queries.invalidateQueries({ queryKey });
     };
-    return { kept: edits, saver: labelSaver({ transport, clock, kept: edits, onSaved }) };
+    return { kept: edits, saver: labelSaver({ datasetId, transport, clock, kept: edits, onSaved }) };
   });
   useEffect(() => {
     const unfollow = saver.follow();
@@ -127,7 +133,8 @@ export function useLabelling(datasetId: string, start: { image: string; mode: La
     const load = async (): Promise<void> => {
       // Before the images are read: an edit may be saved in between.
       const waiting = saver.queue.get().waiting.map(({ edit }) => edit);
-      const images = withEdits(await readImages(transport, { organizationId, datasetId }, end.signal), waiting);
+      const read = await readImages(transport, { organizationId, datasetId }, end.signal);
+      const images = withEdits(await withSuggestions(transport, datasetId, read, end.signal), waiting);
       const { image, mode } = begin.current;
       const labels = keyOrder(keptKeys(datasetId).read(), labelsIn(images));
       put(startLabelling(images, { image, labels, ...(mode && { mode }) }));

@@ -21,7 +21,7 @@ export function TrainingPage() {
   const filter = statusFilters[word] ?? statusFilters['all'];
   const list = usePagedList(
     MLTrainingService.method.listTrainingJobs,
-    (pageToken) => ({ organizationId, status: filter?.status ?? 0, pageSize, pageToken }),
+    (pageToken) => ({ organizationId, status: filter?.status ?? 0, pageSize, pageToken, includePredictions: true }),
     { refreshMs },
   );
   const jobs = list.pages?.flatMap((page) => page.jobs.map(jobView));

@@ -9,6 +9,7 @@ import type {
 import { classFigures, classText, scoreText } from '@platform/contract/confidence';
 import type { ClassFigure } from '@platform/contract/confidence';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
+import { crossValidationText } from '@platform/contract/cross-validation';
 import { mainScoreKeys, modelKind } from '@platform/contract/model-kinds';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
@@ -45,6 +46,8 @@ export interface EvaluationView {
   unlike: string | undefined;
   /** The INT8 forms: their scores, and why one is left out. */
   int8: readonly string[];
+  /** The cross-validated score, where few images are held out. */
+  crossValidation: string | undefined;
   /** The networks that a classifier compared; the first sentence says why one was chosen. */
   networks: readonly string[];
 }
@@ -274,6 +277,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     pretrained: from.pretrained?.name,
     unlike: unlikeText(from),
     int8: int8Texts(from.int8),
+    crossValidation: crossValidationText(json),
     networks: networkTexts(from.networks),
   };
 }

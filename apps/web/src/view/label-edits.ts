@@ -2,6 +2,7 @@
 // browser can keep those that are not saved yet.
 import { applyEdit, invertEdit } from './boxes.ts';
 import type { Box, BoxEdit } from './boxes.ts';
+import type { Suggestion } from './suggestions.ts';
 
 /** An image as the labelling screen shows it. */
 export interface LabelImage {
@@ -10,6 +11,8 @@ export interface LabelImage {
   /** Set by users or predicted by a model; each once. */
   readonly labels: readonly string[];
   readonly boxes: readonly Box[];
+  /** What a model suggests, the highest score first. */
+  readonly suggestions?: readonly Suggestion[];
 }
 
 export type LabelEdit =
@@ -19,19 +22,32 @@ export type LabelEdit =
       readonly before: readonly string[];
       readonly after: readonly string[];
     }
-  | { readonly do: 'box'; readonly image: string; readonly edit: BoxEdit };
+  | { readonly do: 'box'; readonly image: string; readonly edit: BoxEdit }
+  | {
+      /** Rejects a suggestion, or takes that back. */
+      readonly do: 'reject';
+      readonly image: string;
+      readonly suggestion: string;
+      readonly isRejected: boolean;
+    };
 
-export const invertLabelEdit = (edit: LabelEdit): LabelEdit =>
-  edit.do === 'labels' ? { ...edit, before: edit.after, after: edit.before } : { ...edit, edit: invertEdit(edit.edit) };
+export function invertLabelEdit(edit: LabelEdit): LabelEdit {
+  if (edit.do === 'labels') return { ...edit, before: edit.after, after: edit.before };
+  return edit.do === 'box' ? { ...edit, edit: invertEdit(edit.edit) } : { ...edit, isRejected: !edit.isRejected };
+}
 
 /** The image after the edit. An edit that it has already changes nothing. */
 export function applyLabelEdit(image: LabelImage, edit: LabelEdit): LabelImage {
   if (edit.image !== image.id) return image;
   if (edit.do === 'labels') return { ...image, labels: edit.after };
+  if (edit.do === 'reject') return { ...image, suggestions: (image.suggestions ?? []).map((one) => settle(one, edit)) };
   const isThere =
     edit.edit.do === 'add' && image.boxes.some(({ id }) => edit.edit.do === 'add' && id === edit.edit.box.id);
   return isThere ? image : { ...image, boxes: applyEdit(image.boxes, edit.edit) };
 }
+
+const settle = (one: Suggestion, { suggestion, isRejected }: Extract<LabelEdit, { do: 'reject' }>): Suggestion =>
+  one.id === suggestion ? { ...one, isRejected } : one;
 
 export const isSameLabels = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((label) => b.includes(label));

@@ -3,7 +3,7 @@ import { labelModes } from './label-modes.ts';
 import type { LabelMode } from './label-modes.ts';
 import type { Command, Labelling } from './labelling.ts';
 
-/** Letters that are commands, y and n kept free for suggestions; the others are labels. */
+/** Letters that are commands; the others are labels. */
 const commandLetters = 'clmzhyn';
 /** In the order in which labels get them: digits, then letters. */
 export const labelKeyNames: readonly string[] = [
@@ -79,6 +79,9 @@ export function meaningOf(
   const to = moves[key];
   if (to) return { do: 'go', to };
   if (key === 'Backspace' || key === 'Delete') return { do: 'clear' };
+  if (letter === 'y') return { do: shiftKey ? 'accept-all' : 'accept' };
+  if (letter === 'n') return { do: 'reject' };
+  if (letter === '[' || letter === ']') return { do: 'minimum', way: letter === ']' ? 'up' : 'down' };
   if (letter === 'c') return { do: 'copy', newId };
   if (letter === 'm') return { do: 'mode', mode: nextMode(mode) };
   const at = labelKeyNames.indexOf(letter);

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LabelEdit } from './label-edits.ts';
-import { addSaves, conflictsOf, decideConflict, emptyQueue, nextSave, settleSave } from './label-saves.ts';
+import {
+  addSaves,
+  conflictsOf,
+  decideConflict,
+  emptyQueue,
+  nextSave,
+  nextSaves,
+  settleSave,
+  settleTogether,
+} from './label-saves.ts';
 import type { SaveOutcome, SaveQueue } from './label-saves.ts';
 
 const edit = (image: string, after: string, before: readonly string[] = []): LabelEdit => ({
@@ -51,4 +60,37 @@ test('saves: a decision replaces the edits of its image and no other', () => {
     [...new Set(numbers)].toSorted((x, y) => x - y),
     'numbers rise',
   );
+});
+
+test('saves: the same change of several images is one call; edits of an image stay in their order', () => {
+  const edits = [
+    edit('a', 'cup'),
+    edit('b', 'mug'),
+    edit('c', 'cup'),
+    edit('a', 'mug', ['cup']),
+    edit('b', 'cup'),
+    edit('d', 'cup'),
+  ];
+  const queue = addSaves(emptyQueue, edits);
+  const together = nextSaves(queue);
+  assert.deepEqual(
+    together.map((save) => save.edit.image),
+    ['a', 'c', 'd'],
+  );
+  const left = settleTogether(queue, together);
+  assert.deepEqual(names(left), ['b mug', 'a mug', 'b cup']);
+  assert.deepEqual(
+    nextSaves(left).map((save) => save.edit.image),
+    ['b'],
+  );
+  const held = settleSave(queue, nextSave(queue) ?? assert.fail(), 'changed');
+  assert.deepEqual(
+    nextSaves(held).map((save) => save.edit.image),
+    ['b'],
+  );
+  const many = addSaves(
+    emptyQueue,
+    Array.from({ length: 500 }, (_, at) => edit(`image ${at}`, 'cup')),
+  );
+  assert.equal(nextSaves(many).length, 200);
 });

@@ -29,6 +29,35 @@ export function addSaves(queue: SaveQueue, edits: readonly LabelEdit[]): SaveQue
 export const nextSave = ({ waiting, conflicts }: SaveQueue): Save | undefined =>
   waiting.find(({ edit }) => conflicts[edit.image] === undefined);
 
+/** Edits of one call. */
+const mostAtOnce = 200;
+
+/**
+ * The edit to save next, with later ones that change the same labels of other images: one call saves all of them. Edits
+ * of one image stay in their order.
+ */
+export function nextSaves(queue: SaveQueue): Save[] {
+  const first = nextSave(queue);
+  if (first?.edit.do !== 'labels') return first ? [first] : [];
+  const change = JSON.stringify([first.edit.before, first.edit.after]);
+  const saves: Save[] = [];
+  const passed = new Set<string>();
+  for (const save of queue.waiting) {
+    const { edit } = save;
+    const isSame = edit.do === 'labels' && JSON.stringify([edit.before, edit.after]) === change;
+    if (isSame && !passed.has(edit.image) && queue.conflicts[edit.image] === undefined) saves.push(save);
+    passed.add(edit.image);
+    if (saves.length === mostAtOnce) break;
+  }
+  return saves;
+}
+
+/** The server has all of these. */
+export function settleTogether(queue: SaveQueue, saves: readonly Save[]): SaveQueue {
+  const saved = new Set(saves);
+  return { ...queue, state: 'saving', waiting: queue.waiting.filter((save) => !saved.has(save)) };
+}
+
 /** How a save ended. */
 export type SaveOutcome = 'saved' | 'unreachable' | 'refused' | Conflict;
 

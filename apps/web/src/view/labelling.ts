@@ -4,6 +4,7 @@ import { editBox } from './boxes.ts';
 import { applyLabelEdit, invertLabelEdit, isSameLabels } from './label-edits.ts';
 import type { LabelEdit, LabelImage } from './label-edits.ts';
 import type { LabelMode } from './label-modes.ts';
+import { acceptAllEdits, acceptEdits, openSuggestions, otherMinimum, usualMinimum } from './suggestions.ts';
 
 export interface Labelling {
   /** In the order of the dataset. */
@@ -15,6 +16,8 @@ export interface Labelling {
   readonly labels: readonly string[];
   /** The label of the next box. */
   readonly boxLabel: string;
+  /** Suggestions from this score on are accepted together. */
+  readonly minimum: number;
   /** ID of the selected box. */
   readonly selected: string | undefined;
   /** Each entry is what one command did; the last one last. */
@@ -31,6 +34,10 @@ export type Command =
   | { do: 'undo' }
   | { do: 'redo' }
   | { do: 'mode'; mode: LabelMode }
+  | { do: 'accept' }
+  | { do: 'accept-all' }
+  | { do: 'reject' }
+  | { do: 'minimum'; way: 'up' | 'down' }
   | { do: 'select'; box: string | undefined }
   | { do: 'box'; edit: BoxEdit };
 
@@ -62,7 +69,7 @@ export function startLabelling(
   const open = images.findIndex((one) => !isLabelled(one, mode));
   const at = Math.max(0, wanted === -1 ? open : wanted);
   const boxLabel = images.flatMap(({ boxes }) => boxes).at(-1)?.label ?? labels[0] ?? '';
-  return { images, at, mode, labels, boxLabel, selected: undefined, done: [], undone: [] };
+  return { images, at, mode, labels, boxLabel, minimum: usualMinimum, selected: undefined, done: [], undone: [] };
 }
 
 export const labelledCount = ({ images, mode }: Labelling): number =>
@@ -83,13 +90,8 @@ const goTo = (state: Labelling, at: number): Labelling =>
   at === state.at || at < 0 || at >= state.images.length ? state : { ...state, at, selected: undefined };
 
 const applyAll = (images: readonly LabelImage[], edits: readonly LabelEdit[]): readonly LabelImage[] => {
-  let now = images;
-  for (const edit of edits) {
-    const at = now.findIndex(({ id }) => id === edit.image);
-    const image = now[at];
-    if (image) now = now.with(at, applyLabelEdit(image, edit));
-  }
-  return now;
+  const byImage = Map.groupBy(edits, ({ image }) => image);
+  return images.map((image) => (byImage.get(image.id) ?? []).reduce(applyLabelEdit, image));
 };
 
 /** Does new edits, which can be undone. */
@@ -131,6 +133,30 @@ function answer(before: Labelling, label: string): Step {
   return image.labels.length > 0 ? { now, saves } : { now: goTo(now, nextUnlabelled(now) ?? now.at), saves };
 }
 
+/** Accepts the first suggestion as if the user had given its label. */
+function accept(state: Labelling): Step {
+  const image = shownImage(state);
+  const [first] = image ? openSuggestions(image, state.mode) : [];
+  if (!image || !first) return stay(state);
+  if (state.mode === 'one') return answer(state, first.label);
+  return edited(withKey(state, first.label), acceptEdits(image, state.mode, [first]));
+}
+
+/** Accepts what is sure enough on all images without a label, and goes to the next one without. */
+function acceptAll(state: Labelling): Step {
+  const { now, saves } = edited(state, acceptAllEdits(state.images, state.mode, state.minimum));
+  const image = shownImage(now);
+  const isDone = saves.length === 0 || (image && !isLabelled(image, now.mode));
+  return { now: isDone ? now : goTo(now, nextUnlabelled(now) ?? now.at), saves };
+}
+
+function reject(state: Labelling): Step {
+  const image = shownImage(state);
+  const [first] = image ? openSuggestions(image, state.mode) : [];
+  if (!image || !first) return stay(state);
+  return edited(state, [{ do: 'reject', image: image.id, suggestion: first.id, isRejected: true }]);
+}
+
 function clear(state: Labelling): Step {
   const image = shownImage(state);
   if (!image) return stay(state);
@@ -152,13 +178,13 @@ function copy(state: Labelling, newId: () => string): Step {
   return edited(state, edits);
 }
 
-/** Goes back to the image of the last command and takes the command back; or does it again. */
+/** Goes back to the first image of the last command and takes the command back; or does it again. */
 function revert(state: Labelling, way: 'undo' | 'redo'): Step {
   const [from, to] = way === 'undo' ? (['done', 'undone'] as const) : (['undone', 'done'] as const);
   const last = state[from].at(-1);
   if (!last) return stay(state);
   const edits = way === 'undo' ? last.map(invertLabelEdit).toReversed() : last;
-  const at = state.images.findIndex(({ id }) => id === edits[0]?.image);
+  const at = state.images.findIndex(({ id }) => id === last[0]?.image);
   const moved = goTo(state, at);
   return {
     now: {
@@ -201,6 +227,14 @@ export function step(state: Labelling, command: Command): Step {
       return clear(state);
     case 'copy':
       return copy(state, command.newId);
+    case 'accept':
+      return accept(state);
+    case 'accept-all':
+      return acceptAll(state);
+    case 'reject':
+      return reject(state);
+    case 'minimum':
+      return stay({ ...state, minimum: otherMinimum(state.minimum, command.way) });
     case 'undo':
     case 'redo':
       return revert(state, command.do);
@@ -222,12 +256,15 @@ export function step(state: Labelling, command: Command): Step {
   }
 }
 
-/** Takes over an image as the server has it; commands on it before can no longer be undone. */
+const suggestionsIn = ({ suggestions }: LabelImage): Pick<LabelImage, 'suggestions'> =>
+  suggestions === undefined ? {} : { suggestions };
+
+/** Takes over an image as the server has it, with the suggestions as they are here; commands on it before can no longer be undone. */
 export const replaceImage = (state: Labelling, image: LabelImage): Labelling => {
   const others = (edits: readonly LabelEdit[]): boolean => !edits.some((edit) => edit.image === image.id);
   return {
     ...state,
-    images: state.images.map((one) => (one.id === image.id ? image : one)),
+    images: state.images.map((one) => (one.id === image.id ? { ...image, ...suggestionsIn(one) } : one)),
     done: state.done.filter(others),
     undone: state.undone.filter(others),
   };

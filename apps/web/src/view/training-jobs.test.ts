@@ -169,6 +169,19 @@ test('the images above the threshold of the score for images unlike anything see
   assert.equal(textOf({ unlike: undefined }), '');
 });
 
+test('a score of few images stands beside the cross-validated one', () => {
+  const evaluation = { accuracy: 0.875, count: 16 };
+  const folded = { score: 'accuracy', value: 0.9, count: 100, folds: 5 };
+  const text = evaluationView({ ...evaluation, cross_validation: folded })?.crossValidation ?? '';
+  assert.match(text, /^Only 16 images are held out\. .*90\.0 % \(82\.6 to 94\.5 %\) on 100 images in 5 folds/);
+  assert.equal(evaluationView(evaluation)?.crossValidation, undefined);
+});
+
+test('a prediction is shown as such, and makes no version', () => {
+  const job = jobView(create(TrainingJobMetadataSchema, { kind: 'predict', modelName: 'm', modelVersion: '1' }));
+  assert.deepEqual([job.isPrediction, job.type, job.modelId], [true, 'Suggestions', '']);
+});
+
 test('a detector: its figures, its columns, and what was missed or wrong as boxes', () => {
   const box = {
     label: 'cup',

@@ -31,6 +31,8 @@ const frameworkWords: Readonly<Record<number, string>> = {
 
 export interface JobView {
   id: string;
+  /** It makes suggestions with this version, and trains nothing. */
+  isPrediction: boolean;
   modelName: string;
   modelVersion: string;
   datasetId: string;
@@ -93,11 +95,12 @@ export function jobView(job: TrainingJobMetadata): JobView {
   const isFailed = status === TrainingStatus.FAILED;
   return {
     id: job.id,
+    isPrediction: job.kind === 'predict',
     modelName: job.modelName,
     modelVersion: job.modelVersion,
     datasetId: job.datasetId,
     labels: job.tags,
-    type: job.isCustomJob ? 'Custom script' : modelTypeText(job.modelType),
+    type: job.isCustomJob ? 'Custom script' : job.kind === 'predict' ? 'Suggestions' : modelTypeText(job.modelType),
     framework: frameworkWords[job.modelFramework] ?? 'ONNX',
     status: statusWords[status] ?? { tone: 'quiet', text: 'Unknown' },
     isActive,

@@ -22,6 +22,12 @@ export const registryErrors = {
     remedy:
       'Pack regular files and folders as .tar.gz with relative paths and unique names: at most 4 GiB and 10,000 entries unpacked.',
   },
+  MODEL_CANNOT_SUGGEST: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Version {version} of model {modelName} cannot make suggestions: {problem}.',
+    remedy: 'Choose a version that a built-in trainer made; the page of the model shows what made it.',
+  },
   PACKAGE_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',

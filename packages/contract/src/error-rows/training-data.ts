@@ -9,6 +9,12 @@ export const trainingDataErrors = {
     remedy:
       'Compare the requested labels with those of the dataset (platform dataset show). Request labels that it has, or add labeled images; a detector needs boxes.',
   },
+  NOTHING_TO_PREDICT: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The dataset {datasetId} has no image for suggestions: {problem}.',
+    remedy: 'Add images, or let the model suggest labels for all images, not only for those without a label.',
+  },
   DATASET_TOO_LARGE: {
     rpc: 'failed_precondition',
     retry: 'never',

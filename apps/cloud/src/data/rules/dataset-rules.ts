@@ -2,7 +2,7 @@ import { alikeLabels } from '@platform/contract/alike-labels';
 import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/dataset-rules';
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
-import { type BuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
+import { type BuiltInKind, isBuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
 import { tagWordProblem } from '@platform/contract/tag-words';
 import { nearestLabel } from './nearest-label.ts';
 
@@ -77,11 +77,12 @@ export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classif
     ...image.classifications.map(({ label }) => label).filter((label) => !isSplitTag(label)),
   ]);
 
-/** Labels of an image for a kind of job; scripts get all labels. */
+/** Labels of an image for a kind of job; those that train no built-in model get all labels. */
 function labelsFor(kind: JobKind, image: Labelled): string[] {
   const boxes = (): string[] => sortedOnce(image.boxes.map(({ label }) => label));
-  if (kind === 'custom') return sortedOnce([...labelsOf(image), ...boxes()]);
-  return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(image);
+  const facts = modelKind(kind);
+  if (!facts) return sortedOnce([...labelsOf(image), ...boxes()]);
+  return facts.labelSource === 'boxes' ? boxes() : labelsOf(image);
 }
 
 /** Whether a training leaves the image out: it has several of the labels of a model that gives one. */
@@ -174,7 +175,7 @@ const no = (code: ErrorCode, data: ErrorData): TallyResult => ({ ok: false, code
 function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): TallyResult | undefined {
   if (counts.images === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
     return no('DATASET_EMPTY', { problem: 'it is empty' });
-  if (kind === 'custom') return undefined;
+  if (!isBuiltInKind(kind)) return undefined;
   const [broken] = brokenRules(kind, counts);
   return broken && no(broken.code, { ...broken.data, ...explanation(kind, broken, counts, found) });
 }
@@ -239,7 +240,7 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
 
 /** Warnings that do not prevent a training; one sentence each. */
 export const advice = (kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] =>
-  kind === 'custom' ? [] : [...absentAdvice(kind, counts, found), ...datasetAdvice(kind, counts)];
+  !isBuiltInKind(kind) ? [] : [...absentAdvice(kind, counts, found), ...datasetAdvice(kind, counts)];
 
 /** Labels that are nearly `split:` or `group:` tags, from before such tags were refused; one sentence each. */
 export const tagWordAdvice = (labels: readonly string[]): string[] =>

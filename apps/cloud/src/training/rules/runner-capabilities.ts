@@ -90,6 +90,7 @@ export function waitingFor(job: JobRequirements, runners: readonly Capabilities[
     return 'No runner has requested work within a day. Start one, or check why it cannot reach the server.';
   const ofKind = runners.filter(({ kinds }) => kinds.includes(job.kind));
   if (ofKind.length === 0) {
+    if (job.kind === 'predict') return 'No runner makes suggestions. Start a runner of this version.';
     return job.kind === 'custom'
       ? `No runner can run training scripts: ${noScriptsBecause(runners) ?? ''}`
       : `No runner trains models of the type ${job.kind}. Start a runner of this version.`;

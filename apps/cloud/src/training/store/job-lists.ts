@@ -49,6 +49,8 @@ export type List = {
   status: JobRow['status'] | undefined;
   /** Ordinal of the last job of the previous page. */
   after: number | undefined;
+  /** Lists jobs that predict suggestions, too. */
+  hasPredictions: boolean;
 };
 
 /** Rows per statement: other calls run in between. */
@@ -61,6 +63,7 @@ export async function* listJobs(db: Database, list: List, most = Infinity): Asyn
     const limit = Math.min(left, rowsAtOnce);
     let query = db.selectFrom('trainingJob').select(lineColumns).where('orgId', '=', list.orgId);
     if (list.status) query = query.where('status', '=', list.status);
+    if (!list.hasPredictions) query = query.where('kind', '<>', 'predict');
     if (after !== undefined) query = query.where('ordinal', '<', after);
     const rows = await query.orderBy('ordinal', 'desc').limit(limit).execute();
     yield rows;

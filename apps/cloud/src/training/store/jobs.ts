@@ -168,11 +168,11 @@ export const moveOn = (
     return { before, row, changed: true };
   });
 
-/** Stores the model that a job produced. `now`: ms since 1970. */
+/** Stores the model that a job produced (null: none) and its evaluation. `now`: ms since 1970. */
 export async function setModel(
   trx: Trx,
   { orgId, id }: JobKey,
-  { modelId, evaluation, now }: { modelId: string; evaluation: object | null; now: number },
+  { modelId, evaluation, now }: { modelId: string | null; evaluation: object | null; now: number },
 ): Promise<void> {
   await trx
     .updateTable('trainingJob')

@@ -29,7 +29,7 @@ export type LeaseJobRequest = Message<"platform.runner.v1.LeaseJobRequest"> & {
   runnerId: string;
 
   /**
-   * Kinds the runner can run: single_label_classification, multi_label_classification, object_detection, custom.
+   * Kinds the runner can run: single_label_classification, multi_label_classification, object_detection, predict, custom.
    *
    * @generated from field: repeated string kinds = 2;
    */
@@ -584,6 +584,8 @@ export const CompleteJobRequestSchema: GenMessage<CompleteJobRequest> = /*@__PUR
  */
 export type CompleteJobResponse = Message<"platform.runner.v1.CompleteJobResponse"> & {
   /**
+   * Empty after a job of the kind predict, whose files become suggestions.
+   *
    * @generated from field: string model_id = 1;
    */
   modelId: string;

@@ -50,7 +50,7 @@ class LeaseJobRequest(_message.Message):
     """What runs the jobs: local, slurm, kubernetes."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Kinds the runner can run: single_label_classification, multi_label_classification, object_detection, custom."""
+        """Kinds the runner can run: single_label_classification, multi_label_classification, object_detection, predict, custom."""
 
     @_builtins.property
     def wait(self) -> _duration_pb2.Duration: ...
@@ -518,6 +518,7 @@ class CompleteJobResponse(_message.Message):
 
     MODEL_ID_FIELD_NUMBER: _builtins.int
     model_id: _builtins.str
+    """Empty after a job of the kind predict, whose files become suggestions."""
     def __init__(
         self,
         *,

@@ -388,6 +388,7 @@ class ListTrainingJobsRequest(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_PREDICTIONS_FIELD_NUMBER: _builtins.int
     organization_id: _builtins.str
     status: Global___TrainingStatus.ValueType
     page_size: _builtins.int
@@ -396,6 +397,8 @@ class ListTrainingJobsRequest(_message.Message):
     """
     page_token: _builtins.str
     """next_page_token of the page before."""
+    include_predictions: _builtins.bool
+    """Lists jobs that predict suggestions, too; without it they are left out, because existing clients do not know them."""
     def __init__(
         self,
         *,
@@ -403,10 +406,11 @@ class ListTrainingJobsRequest(_message.Message):
         status: Global___TrainingStatus.ValueType = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        include_predictions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization_id", b"organization_id", "page_size", b"page_size", "page_token", b"page_token", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_predictions", b"include_predictions", "organization_id", b"organization_id", "page_size", b"page_size", "page_token", b"page_token", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -503,6 +507,7 @@ class TrainingJobMetadata(_message.Message):
     DEADLINE_FIELD_NUMBER: _builtins.int
     RUNNER_ID_FIELD_NUMBER: _builtins.int
     WAITING_FOR_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     status: Global___TrainingStatus.ValueType
     synced_model_id: _builtins.str
     """<organization ID>/<model name> once the version is published."""
@@ -538,6 +543,10 @@ class TrainingJobMetadata(_message.Message):
     """Runner that has the job, or had it last."""
     waiting_for: _builtins.str
     """Why a waiting job does not start, for example that no runner offers its container."""
+    kind: _builtins.str
+    """single_label_classification, multi_label_classification, object_detection, custom, or predict: suggestions for images of a
+    dataset, which add no model version.
+    """
     @_builtins.property
     def created_on(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -620,10 +629,11 @@ class TrainingJobMetadata(_message.Message):
         deadline: _timestamp_pb2.Timestamp | None = ...,
         runner_id: _builtins.str = ...,
         waiting_for: _builtins.str = ...,
+        kind: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_on", b"created_on", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "last_modified", b"last_modified", "resources", b"resources", "score", b"score", "training_ended", b"training_ended", "training_started", b"training_started"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "cause", b"cause", "container_id", b"container_id", "container_version", b"container_version", "created_on", b"created_on", "dataset_id", b"dataset_id", "dataset_version_id", b"dataset_version_id", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "id", b"id", "is_custom_job", b"is_custom_job", "last_modified", b"last_modified", "metrics", b"metrics", "model_framework", b"model_framework", "model_name", b"model_name", "model_type", b"model_type", "model_version", b"model_version", "organization_id", b"organization_id", "phase", b"phase", "progress", b"progress", "queue_position", b"queue_position", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources", "runner_id", b"runner_id", "score", b"score", "status", b"status", "synced_model_id", b"synced_model_id", "tags", b"tags", "training_ended", b"training_ended", "training_started", b"training_started", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "cause", b"cause", "container_id", b"container_id", "container_version", b"container_version", "created_on", b"created_on", "dataset_id", b"dataset_id", "dataset_version_id", b"dataset_version_id", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "id", b"id", "is_custom_job", b"is_custom_job", "kind", b"kind", "last_modified", b"last_modified", "metrics", b"metrics", "model_framework", b"model_framework", "model_name", b"model_name", "model_type", b"model_type", "model_version", b"model_version", "organization_id", b"organization_id", "phase", b"phase", "progress", b"progress", "queue_position", b"queue_position", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources", "runner_id", b"runner_id", "score", b"score", "status", b"status", "synced_model_id", b"synced_model_id", "tags", b"tags", "training_ended", b"training_ended", "training_started", b"training_started", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
