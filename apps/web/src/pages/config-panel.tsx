@@ -30,8 +30,8 @@ interface ConfigPanelProps {
 
 export function ConfigPanel({ machine, start, newest, schema, reload, restart }: ConfigPanelProps) {
   const config = useConfigDraft({ partId: machine.partId, start, newest, restart });
-  const { base, draft, opened, open, isDirty, justSaved } = config;
-  const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
+  const { base, draft, secretsOf, opened, open, isDirty, justSaved } = config;
+  const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, secretsOf, newest, schema });
   const [target, setTarget] = useState<{ path: JsonPath; isQuiet?: true }>();
   const [side, setSide] = useState<Side>('form');
   const { isReviewing, reviewError, problemBox, review, save, close } = useReview(config, hasErrors);

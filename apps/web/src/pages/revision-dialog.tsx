@@ -99,10 +99,9 @@ function useRestore({ machineId, partId }: { machineId: string; partId: string }
       const newest = await callUnaryMethod(transport, FleetService.method.getConfig, { partId });
       const base = { revision: newest.revision, text: newest.configJson };
       const comment = `Restores revision ${revision}.`;
-      const kept = keepDraft({ text, comment, base }, { tab: store.tab, now: clock.wall() });
+      const kept = keepDraft({ text, comment, base, secretsOf: revision }, { tab: store.tab, now: clock.wall() });
       await store.keep(key, kept);
-      // With the secrets of the revision, which the browser does not store.
-      const start: DraftStart = { base, text, comment, kept };
+      const start: DraftStart = { base, text, comment, secretsOf: revision, kept };
       queries.setQueryData(draftQueryKey(key, newest.revision), start);
       await navigate({ to: '/machines/$machineId/configure', params: { machineId } });
     },
