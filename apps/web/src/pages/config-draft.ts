@@ -32,6 +32,7 @@ export function useConfigDraft(options: ConfigDraftOptions) {
   const [justSaved, setJustSaved] = useState<bigint>();
   const saving = useMutation(FleetService.method.saveConfig);
   return {
+    partId,
     base,
     draft,
     comment,

@@ -1,6 +1,6 @@
 import { callUnaryMethod, useQuery as useCall, useTransport } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ConfigRevision, GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -9,6 +9,7 @@ import { useDraftStore } from '../parts/drafts.tsx';
 import { FailureNote, Loading, Note } from '../parts/messages.tsx';
 import { useClock } from '../parts/time.tsx';
 import { keepDraft } from '../view/drafts.ts';
+import { comparedText, type ShownText } from '../view/secret-texts.ts';
 import { draftQueryKey, type DraftStart, useDraftKey } from './kept-draft.ts';
 
 const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-diff.tsx')).ConfigDiff }));
@@ -45,7 +46,11 @@ export function RevisionDialog({ machineId, partId, row, newest, onClose }: Revi
       {error && <FailureNote error={error} />}
       <Suspense fallback={<Loading />}>
         {after.data && (before.data || !hasBefore) ? (
-          <ConfigDiff before={before.data?.configJson ?? '{}'} after={after.data.configJson} label="Changes" />
+          <ConfigDiff
+            before={shownOf(before.data).text}
+            after={comparedText(shownOf(before.data), shownOf(after.data))}
+            label="Changes"
+          />
         ) : (
           !error && <Loading />
         )}
@@ -59,6 +64,11 @@ export function RevisionDialog({ machineId, partId, row, newest, onClose }: Revi
     </ModalDialog>
   );
 }
+
+const shownOf = (saved: GetConfigResponse | undefined): ShownText => ({
+  text: saved?.configJson ?? '{}',
+  secrets: saved?.secrets ?? [],
+});
 
 interface RestoreFooterProps {
   hasDraft: boolean;
