@@ -21,7 +21,7 @@ const dark = {
   severity: Severity.WARNING,
   message: 'The camera "yard" gives no image: the folder /images does not exist on the machine.',
   remedy: 'Provide the folder.',
-  path: 'components[0]',
+  path: 'components[0].attributes.path',
 };
 
 const report = (applied: number, since: number) => {
@@ -129,8 +129,17 @@ test('the page says which part of the machine lags, since when and why, and the 
     await machine.check({ ...report(1, systemClock.wall()), conditions: [dark] });
     await page.getByRole('link', { name: 'CONFIGURE' }).click();
     await page
-      .getByText(/partly in effect on the machine, but components\[0\]: The camera "yard" gives no image: the folder/)
+      .getByText(
+        /partly in effect on the machine, but components\[0\]\.attributes\.path: The camera "yard" gives no image: the folder/,
+      )
       .waitFor();
+    // The camera is marked at the line and at the field that name what is missing.
+    await page.locator('.cm-lintRange-warning', { hasText: '/images' }).first().waitFor({ state: 'attached' });
+    const entry = page.getByRole('group', { name: 'yard' });
+    await entry.getByText('1 problem').waitFor();
+    await entry.getByRole('button', { name: /^yard/ }).click();
+    await entry.getByText(/^On the machine: The camera "yard" gives no image/).waitFor();
+    assert.equal(await entry.getByLabel('path', { exact: true }).inputValue(), '/images');
     await checkPage(page, `configure with a failing camera, ${width} px`);
     await online[Symbol.asyncDispose]();
     await page.getByText(/Revision 1 · saved, not confirmed: the machine is offline; it was in effect/).waitFor();

@@ -1,6 +1,7 @@
 // What users type into CONFIGURE is kept over tabs, reloads and sign-outs, and merged with what others saved.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { secretPlaceholder } from '@platform/contract/config-placeholders';
 import type { Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
@@ -12,11 +13,14 @@ const saved = `{
       "debug": false
     },
     "additional_networks": [
-      { "type": "wifi", "ssid": "barn", "psk": "the saved one" }
+      { "type": "wifi", "name": "yard", "ssid": "barn", "psk": "the saved one" }
     ]
   }
 }
 `;
+
+/** As everybody but the machine reads it. */
+const shown = saved.replace('the saved one', secretPlaceholder);
 
 const editorOf = (page: Page) => page.locator('.cm-content');
 const textOf = async (page: Page): Promise<string> => (await editorOf(page).innerText()).replaceAll('\u00a0', ' ');
@@ -59,7 +63,7 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
   await signIn(page);
   await page.goto(address);
 
-  const mine = saved.replace('"debug": false', '"debug": true').replace('the saved one', 'typed just now');
+  const mine = shown.replace('"debug": false', '"debug": true').replace(secretPlaceholder, 'typed just now');
   await t.test('over another tab of the app, a reload, and without secrets in the browser', async () => {
     await type(page, mine);
     await link(page, 'LOGS').click();
@@ -86,7 +90,7 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
     for (const secret of ['the saved one', 'typed just now']) assert.ok(!stored.includes(secret), stored);
   });
 
-  const half = `${saved.slice(0, saved.indexOf('"debug"'))}"debu`;
+  const half = `${shown.slice(0, shown.indexOf('"debug"'))}"debu`;
   await t.test('text that is not JSON, without a jump of the editor', async () => {
     const before = await editorOf(page).boundingBox();
     await type(page, half);
@@ -99,7 +103,7 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
   });
 
   await t.test('over the end of the session, with the sign-in above the page', async () => {
-    const changed = saved.replace('"debug": false', '"debug": true');
+    const changed = shown.replace('"debug": false', '"debug": true');
     await type(page, changed);
     const cookies = await context.cookies();
     await context.clearCookies();
@@ -122,12 +126,12 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
     await page.getByText('The changes do not touch the same lines').waitFor();
     await button(page, 'Put the merged text into the editor').click();
     const merged = await textOf(page);
-    assert.match(merged, /"house", "psk": "the saved one"/);
+    assert.match(merged, /"house", "psk": "\(secret kept by the server\)"/);
     assert.match(merged, /"debug": true/);
     await saves(page, 'Debug for a day');
     const { configJson, revision } = await client.fleetClient.getConfig({ partId });
     assert.equal(revision, 3n);
-    assert.equal(configJson, saved.replace('"barn"', '"house"').replace('"debug": false', '"debug": true'));
+    assert.equal(configJson, shown.replace('"barn"', '"house"').replace('"debug": false', '"debug": true'));
   });
 
   await t.test('both changed one line: chosen by hand', async () => {
@@ -177,9 +181,9 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
     await button(page, 'Show changes of revision 1').click();
     await button(page, /Restore this revision|Replace my draft/).click();
     await page.getByText('Not saved yet.').waitFor();
-    assert.match(await textOf(page), /"barn", "psk": "the saved one"/);
+    assert.match(await textOf(page), /"barn", "psk": "\(secret kept by the server\)"/);
     await saves(page);
-    assert.equal((await client.fleetClient.getConfig({ partId })).configJson, saved);
+    assert.equal((await client.fleetClient.getConfig({ partId })).configJson, shown);
     const { revisions } = await client.fleetClient.listConfigRevisions({ partId });
     assert.equal(revisions.find(({ revision }) => revision === 6n)?.comment, 'Restores revision 1.');
   });

@@ -5,6 +5,7 @@ import test from 'node:test';
 import { sql } from 'kysely';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { agentVersionHeader, codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
@@ -210,4 +211,16 @@ test('the hotspot of a device that has not reported is not known; its password i
   const { hotspotSsid, hotspotPassword, serverProblems } = await fleet.getSetUp({ partId });
   assert.deepEqual([hotspotSsid, hotspotPassword], ['', 'platformsetup']);
   assert.match(serverProblems.join(), /leads each device to itself/);
+});
+
+test('a hotspot password of the configuration is a secret, also for the page that sets up the device', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  const agents = await on.client(AgentDeviceService, part);
+  await agents.deviceAgentConfig({ id: partId, report: { hostname: 'camera-1' } });
+  const agent = { network_configuration: { hotspot_ssid: 'Ours', hotspot_password: 'of-this-device' } };
+  await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) });
+  const { hotspotSsid, hotspotPassword } = await fleet.getSetUp({ partId });
+  assert.deepEqual([hotspotSsid, hotspotPassword], ['Ours', '']);
 });

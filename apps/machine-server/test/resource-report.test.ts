@@ -96,7 +96,10 @@ test('a resource that cannot start has failed; one that runs and cannot work is 
   on.attempts.failed(keyOf(spec), new Error('no such device'));
   const health: { error?: unknown } = { error: new PlatformError('CAMERA_FAILED', { name: 'cam', problem: 'dark' }) };
   await on.put('cam', () => health.error);
-  assert.deepEqual(on.shown(), ['components[0] failed RESOURCE_FAILED', 'components[1] unhealthy CAMERA_FAILED']);
+  assert.deepEqual(on.shown(), [
+    'components[0] failed RESOURCE_FAILED',
+    'components[1].attributes.path unhealthy CAMERA_FAILED',
+  ]);
   const before = on.reporter.read();
   await on.clock.advance(60_000);
   assert.deepEqual(on.reporter.read(), before, 'nothing changed: neither times nor etag');
@@ -182,7 +185,7 @@ test('a camera that nothing reads reports a missing folder at its own place, and
   const until = async (expected: string) => {
     while (on.shown()[0] !== expected) await new Promise(setImmediate); // the file system has no fake clock
   };
-  await until('components[0] unhealthy CAMERA_FAILED');
+  await until('components[0].attributes.path unhealthy CAMERA_FAILED');
   const { error } = on.reporter.read().report.resources[0] ?? {};
   assert.equal(error?.message, `The camera "cam" gives no image: the folder ${missing} does not exist on the machine.`);
 
@@ -200,7 +203,10 @@ test('a reader of a failing camera names the camera, whose own entry has the cau
   const dark = new PlatformError('CAMERA_FAILED', { name: 'cam', problem: 'dark' });
   await on.put('cam', () => dark);
   await on.put('keep', () => dark);
-  assert.deepEqual(on.shown(), ['components[0] unhealthy CAMERA_FAILED', 'services[0] unhealthy RESOURCE_WAITS']);
+  assert.deepEqual(on.shown(), [
+    'components[0].attributes.path unhealthy CAMERA_FAILED',
+    'services[0] unhealthy RESOURCE_WAITS',
+  ]);
   const [, reader] = on.reporter.read().report.resources;
   assert.equal(reader?.error?.message, 'keep waits for "cam" at components[0].');
 });

@@ -59,6 +59,7 @@ export function configHistoryCommands(config: Command, run: Run): void {
           partId,
           configJson: old.configJson,
           expectedRevision: current.revision,
+          secretsOfRevision: number,
           comment: options.comment ?? `Restores revision ${number}.`,
         });
         reportSaved(output, saved, `Revision ${number} is in force again, saved as revision ${saved.revision}.`);

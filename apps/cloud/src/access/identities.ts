@@ -95,7 +95,14 @@ async function readSession(db: Database, tokenHash: Buffer, now: number): Promis
   if (!row) return undefined;
   const grants = await grantsOf(db, 'person', row.id);
   return {
-    caller: { kind: 'person', id: row.id, name: row.name, grants, byKeyId: row.byKeyId ?? undefined },
+    caller: {
+      kind: 'person',
+      id: row.id,
+      name: row.name,
+      grants,
+      byKeyId: row.byKeyId ?? undefined,
+      signedInOn: row.signedInOn,
+    },
     proofs: new Map(),
     expiresOn: row.expiresOn,
   };

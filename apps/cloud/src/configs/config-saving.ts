@@ -2,12 +2,15 @@ import { create } from '@bufbuild/protobuf';
 import { isObject } from '@platform/contract/json-object';
 import { configLimitBytes, parseConfigText } from '@platform/contract/config-text';
 import { checkConfig, type Problem } from '@platform/contract/config';
+import { hasPlaceholder, keepSecrets, type KeptSecrets } from '@platform/contract/config-placeholders';
 import { duplicateKeys } from '@platform/contract/config-duplicates';
 import { effectProblems } from '@platform/contract/config-effect';
 import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
 import { nameProblem } from '@platform/contract/names';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Secrets } from '../access/secrets.ts';
+import { contentHash } from './secret-marks.ts';
 import { forbiddenNames } from './new-names.ts';
 import { packageProblems } from './package-problems.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
@@ -19,7 +22,7 @@ import { type DesiredProgram, desiredProgramsOf } from '../releases/rules/desire
 import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { Changes } from '../database/changes.ts';
-import { type ConfigRow, type Expected, findConfig, insertConfig } from './store/configs.ts';
+import { type ConfigRow, type Expected, findConfig, insertConfig, requireConfig } from './store/configs.ts';
 import type { Database } from '../database/database.ts';
 import type { PartRow } from '../machines/store/machines.ts';
 import type { JsonObject } from '../database/schema.ts';
@@ -30,6 +33,24 @@ export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...probl
 
 /** gRPC sends them in a header, which clients limit in size; CheckConfig returns all. */
 const problemsInError = 50;
+
+/** What a text says: with its secrets, and all that is wrong with it. */
+type ReadConfig = {
+  text: string;
+  problems: Problem[];
+  config: JsonObject;
+  /** Saved secrets stand in it. */
+  isFilledIn: boolean;
+};
+
+/** A text that a user wrote. */
+type GivenConfig = {
+  text: string;
+  /** The revision whose secrets placeholders stand for before those of the newest one; 0: the newest. */
+  secretsOf?: number;
+};
+
+type SavedTexts = () => Promise<readonly string[]>;
 
 /**
  * Like `readConfig`, for the machine that has the configuration, and for the caller: names of packages and datasets that
@@ -42,12 +63,19 @@ const problemsInError = 50;
 export async function readConfigOf(
   { db, releases }: { db: Database; releases: ReleaseCache },
   caller: Caller,
-  text: string,
   part: PartRow,
-): Promise<{ problems: Problem[]; config: JsonObject; comparedWith: number | undefined }> {
-  const { problems: ofText, config } = await readConfig(releases, text, part);
+  { text, secretsOf = 0 }: GivenConfig,
+): Promise<ReadConfig & { comparedWith: number | undefined }> {
   let saved: ConfigRow | undefined;
   const newest = async (): Promise<ConfigRow | undefined> => (saved ??= await findConfig(db, part.id));
+  const read = await readConfig(releases, text, {
+    part,
+    secrets: async () => [
+      ...(secretsOf > 0 ? [(await requireConfig(db, part, secretsOf)).text] : []),
+      (await newest())?.text ?? '{}',
+    ],
+  });
+  const { problems: ofText, config } = read;
   const named = { orgId: part.orgId, config };
   const forbidden = await forbiddenNames(db, caller, named, async () => (await newest())?.config ?? {});
   const paths = new Set(forbidden.map(({ path }) => path));
@@ -55,13 +83,13 @@ export async function readConfigOf(
   const before = ofText.some(isOfEntry) ? await newest() : undefined;
   const known = new Set(
     before && before.revision > 0
-      ? (await readConfig(releases, before.text, part)).problems.filter(isOfEntry).map(placed)
+      ? (await readConfig(releases, before.text, { part })).problems.filter(isOfEntry).map(placed)
       : [],
   );
   const problems = ofText.map((one): Problem =>
     isOfEntry(one) && known.has(placed(one)) ? { ...one, severity: 'warning' } : one,
   );
-  return { config, problems: [...problems, ...ofNames].toSorted(bySeverity), comparedWith: saved?.revision };
+  return { ...read, problems: [...problems, ...ofNames].toSorted(bySeverity), comparedWith: saved?.revision };
 }
 
 const placed = ({ path, message }: Problem): string => `${path} ${message}`;
@@ -75,20 +103,27 @@ const isOfEntry = ({ path, severity }: Problem): boolean =>
 /**
  * Reads and checks the text of a configuration.
  *
- * @param part - of the machine that the configuration is for; undefined: any machine.
+ * @param of - `part`: of the machine that the configuration is for; undefined: any machine. `secrets`: texts whose secrets
+ *   placeholders stand for; the first that has a value counts.
  */
 export async function readConfig(
   releases: ReleaseCache,
-  text: string,
-  part?: Pick<PartRow, 'host' | 'report'>,
-): Promise<{ problems: Problem[]; config: JsonObject }> {
-  const sizeBytes = Buffer.byteLength(text);
-  if (sizeBytes > configLimitBytes)
-    throw new PlatformError('CONFIG_TOO_LARGE', { sizeBytes, limitBytes: configLimitBytes });
-  const parsed = parseConfigText(text);
-  if (parsed.is === 'problem') return { problems: [parsed.problem], config: {} };
-  const config = isObject(parsed.json) ? { ...parsed.json } : {};
-  const ofForm = [...duplicateKeys(text), ...checkConfig(parsed.json)];
+  given: string,
+  { part, secrets = async () => [] }: { part?: Pick<PartRow, 'host' | 'report'>; secrets?: SavedTexts } = {},
+): Promise<ReadConfig> {
+  requireSize(given);
+  const written = parseConfigText(given);
+  if (written.is === 'problem') return { text: given, problems: [written.problem], config: {}, isFilledIn: false };
+  const kept = hasPlaceholder(given) ? keepSecrets(given, await secrets()) : noSecrets(given);
+  const { text } = kept;
+  requireSize(text);
+  const json: unknown = JSON.parse(text);
+  const config = isObject(json) ? { ...json } : {};
+  const placeholders = new Set(kept.problems.map(({ path }) => path));
+  const ofForm = [
+    ...kept.problems,
+    ...[...duplicateKeys(text), ...checkConfig(json)].filter(({ path }) => !placeholders.has(path)),
+  ];
   const wrong = new Set(ofForm.filter(({ severity }) => severity === 'error').map(({ path }) => path));
   const facts = machineFacts(part);
   const { platform, agent } = facts;
@@ -102,8 +137,17 @@ export async function readConfig(
   // The server's checks of versions are more specific than those of the schema.
   const known = new Set(ofMachine.map(({ path }) => path));
   const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
-  return { problems: problems.toSorted(bySeverity), config };
+  return { text, problems: problems.toSorted(bySeverity), config, isFilledIn: kept.values.length > 0 };
 }
+
+/** @throws PlatformError CONFIG_TOO_LARGE */
+export function requireSize(text: string): void {
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes > configLimitBytes)
+    throw new PlatformError('CONFIG_TOO_LARGE', { sizeBytes, limitBytes: configLimitBytes });
+}
+
+const noSecrets = (text: string): KeptSecrets => ({ text, problems: [], values: [] });
 
 const unreadable = (path: string): Problem => ({
   path,
@@ -128,20 +172,34 @@ function checkedComment(comment: string): string {
  * @throws PlatformError INVALID_CONFIG with the first problems in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
  */
 export async function saveConfig(
-  { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseCache },
+  { db, changes, releases, secrets }: { db: Database; changes: Changes; releases: ReleaseCache; secrets: Secrets },
   caller: Caller,
   part: PartRow,
-  { text, comment = '' }: { text: string; comment?: string },
+  { comment = '', ...given }: GivenConfig & { comment?: string },
   expected: Expected,
 ): Promise<{ revision: number; problems: Problem[] }> {
   const why = comment === '' ? '' : checkedComment(comment);
-  const { problems, config, comparedWith } = await readConfigOf({ db, releases }, caller, text, part);
+  const { text, problems, config, comparedWith, isFilledIn } = await readConfigOf(
+    { db, releases },
+    caller,
+    part,
+    given,
+  );
   refuseErrors(problems);
   const revision = await audited({ db, changes }, caller, async (trx, record) => {
     const saved = await insertConfig(
       trx,
-      { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller), comment: why },
-      expected,
+      {
+        orgId: part.orgId,
+        partId: part.id,
+        text,
+        config,
+        savedBy: actorOf(caller),
+        comment: why,
+        sha256: contentHash(text, secrets.sealingKey),
+      },
+      // The secrets are those of this revision.
+      isFilledIn ? { revision: comparedWith ?? 0, ...expected } : expected,
     );
     const before = saved > 1 ? await findConfig(trx, part.id, saved - 1) : undefined;
     // Another caller may have removed names since they were compared.

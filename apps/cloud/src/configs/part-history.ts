@@ -1,10 +1,11 @@
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   AuthenticationType,
   type GetRobotPartHistoryResponseSchema,
 } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { pageBytes, readBounded } from '../rpc/rules/answer-bounds.ts';
+import { shownConfig } from './rules/shown-config.ts';
 import { type ConfigRow, findConfig, revisionsBefore, type SavedRevision } from './store/configs.ts';
 import type { Database } from '../database/database.ts';
 import type { PartRow } from '../machines/store/machines.ts';
@@ -43,8 +44,7 @@ export async function partHistory(
         id: part.id,
         name: part.name,
         robot: part.machineId,
-        robotConfig: (old?.config ?? {}) as JsonObject,
-        robotConfigJson: old?.text ?? '{}',
+        ...shownConfig(old),
       },
       editedBy: {
         type: row.savedBy.startsWith('api_key') ? AuthenticationType.API_KEY : AuthenticationType.WEB_OAUTH,

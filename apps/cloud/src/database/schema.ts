@@ -22,6 +22,7 @@ type SignInLink = {
   expiresOn: Time;
   usedOn: Time | null;
   byKeyId: string | null;
+  signedInOn: Time | null;
 };
 type BrowserSession = {
   tokenHash: Buffer;
@@ -29,6 +30,7 @@ type BrowserSession = {
   createdOn: Generated<Time>;
   expiresOn: Time;
   byKeyId: string | null;
+  signedInOn: Time;
 };
 type ApiKey = { id: string; orgId: string; name: string; keyHash: Buffer; createdOn: Generated<Time> };
 type AccessGrant = {

@@ -24,6 +24,7 @@ import {
 } from '../releases/rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
 import type { PendingSplit } from '../machines/store/machine-splits.ts';
+import { shownAgent } from '../configs/rules/shown-config.ts';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
 import { watchers } from './watchers.ts';
@@ -36,6 +37,8 @@ export type Ask = {
   baseUrl: string;
   /** Version that another product's agent has downloaded; empty for our agent, which compares fingerprints. */
   installed: string;
+  /** Whether the machine itself asks; others get placeholders for the secrets. */
+  isOwnMachine: boolean;
 };
 
 /**
@@ -78,8 +81,8 @@ export function agentAnswers(of: {
   const epoch = { count: 0 };
   /** Interns the keys: there are few distinct ones. */
   const keys = new Map<string, string>();
-  const keyOf = ({ product, platform, baseUrl, installed }: Ask): string => {
-    const key = `${product} ${platform} ${baseUrl} ${installed}`;
+  const keyOf = ({ product, platform, baseUrl, installed, isOwnMachine }: Ask): string => {
+    const key = `${product} ${platform} ${baseUrl} ${installed}${isOwnMachine ? '' : ' other'}`;
     const shared = keys.get(key);
     if (shared !== undefined) return shared;
     if (keys.size > 1_000) keys.clear();
@@ -141,7 +144,8 @@ const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema
   toBinary(DeviceAgentConfigResponseSchema, create(DeviceAgentConfigResponseSchema, answer));
 
 async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Promise<Answer> {
-  const agent = isObject(source.agent) ? source.agent : {};
+  const saved = (isObject(source.agent) ? source.agent : {}) as JsonObject;
+  const agent = ask.isOwnMachine ? saved : shownAgent(saved);
   const versions = readAgent(agent).agent['version_control'];
   const desired = isObject(versions) ? versions : {};
   const agentUpdateInfo =
@@ -152,7 +156,7 @@ async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Prom
     ...(agentUpdateInfo && { agentUpdateInfo }),
     ...(serverUpdateInfo && { serverUpdateInfo }),
     ...toDeviceStructs(agent, ask.product),
-    agent: agent as JsonObject,
+    agent,
     revision: BigInt(source.revision),
     ...windowOf(source.window as JsonValue | null),
     quarantineClearance: BigInt(source.quarantineClearance),

@@ -27,13 +27,18 @@ import type { ReportedHosts } from './reported-hosts.ts';
 import { readPartSources } from './store/part-sources.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
-export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
+/** @param from - the URL of this server that the machine uses, and whether the machine itself asks. */
+export function askOf(
+  request: DeviceAgentConfigRequest,
+  partId: string,
+  from: { baseUrl: string; isOwnMachine: boolean },
+): Ask {
   const product = productOf(request.hostInfo?.tags ?? []);
   return {
     partId,
     product,
     platform: request.hostInfo?.platform ?? '',
-    baseUrl,
+    ...from,
     installed: product === 'platform' ? '' : (request.versionInfo?.agentInstalled ?? ''),
   };
 }
@@ -72,7 +77,8 @@ export const agentRoutes =
 
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
-        const partId = await ownPartId(db, callerOf(context), request.id);
+        const caller = callerOf(context);
+        const partId = await ownPartId(db, caller, request.id);
         if (request.uninstalled) {
           await saveUninstalled(db, partId, clock.wall());
           return {};
@@ -85,7 +91,10 @@ export const agentRoutes =
         // The status is that of the first computer of a shared part.
         const isSecond = run.isOther ? runs.isOtherSecond(partId) : runs.isSecond(partId, run.runId);
         if (request.report && !isSecond) presence.reported(partId);
-        const ask = askOf(request, partId, baseUrlOf(deps, context));
+        const ask = askOf(request, partId, {
+          baseUrl: baseUrlOf(deps, context),
+          isOwnMachine: caller.kind === 'part' && caller.id === partId,
+        });
         const { knownFingerprint, wait } = request;
         const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
         const answer = await longPoll({

@@ -9,7 +9,10 @@ import { audited } from '../access/store/audited.ts';
 import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { firstLocation } from '../access/store/organizations.ts';
 import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
-import { findConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
+import { shownConfig } from '../configs/rules/shown-config.ts';
+import { secretMarks } from '../configs/secret-marks.ts';
+import { secretHandlers } from '../configs/secret-calls.ts';
+import { findConfig, requireConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { sharedIdentities } from '../machines/shared-identities.ts';
@@ -84,29 +87,24 @@ const configHandlers = (deps: FleetDeps) => {
   return {
     async getConfig({ partId, revision }, context) {
       const part = await operatedPart(db, callerOf(context), partId);
-      const config = await findConfig(db, part.id, Number(revision));
-      if (!config)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'revision',
-          value: String(revision),
-          limit: `1 to ${part.revision}`,
-        });
+      const config = await requireConfig(db, part, Number(revision));
       return {
-        configJson: config.text,
+        configJson: shownConfig(config).robotConfigJson,
         revision: BigInt(config.revision),
         savedBy: config.savedBy,
+        secrets: secretMarks(config.text, { partId: part.id, key: deps.secrets.sealingKey }),
         ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
       };
     },
-    async checkConfig({ configJson, partId }, context) {
+    async checkConfig({ configJson, partId, secretsOfRevision }, context) {
       const caller = callerOf(context);
       const part = partId ? await operatedPart(db, caller, partId) : undefined;
       const { problems } = part
-        ? await readConfigOf(deps, caller, configJson, part)
+        ? await readConfigOf(deps, caller, part, { text: configJson, secretsOf: Number(secretsOfRevision) })
         : await readConfig(releases, configJson);
       return { problems: problems.map(problemMessage) };
     },
-    async saveConfig({ partId, configJson, expectedRevision, comment }, context) {
+    async saveConfig({ partId, configJson, expectedRevision, comment, secretsOfRevision }, context) {
       const caller = callerOf(context);
       const part = await operatedPart(db, caller, partId);
       const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
@@ -114,7 +112,7 @@ const configHandlers = (deps: FleetDeps) => {
         deps,
         caller,
         part,
-        { text: configJson, comment: comment.trim() },
+        { text: configJson, comment: comment.trim(), secretsOf: Number(secretsOfRevision) },
         expected,
       );
       return { revision: BigInt(revision), problems: problems.map(problemMessage) };
@@ -247,6 +245,7 @@ export const fleetRoutes =
       ...setUpHandlers(deps),
       ...splitHandlers(deps),
       ...configHandlers(deps),
+      ...secretHandlers(deps),
       ...operationHandlers(deps),
       ...usageHandlers(deps),
       ...sampleHandlers(deps),

@@ -20,6 +20,7 @@ import { audited } from '../access/store/audited.ts';
 import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
+import { shownConfig } from '../configs/rules/shown-config.ts';
 import { findConfig } from '../configs/store/configs.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
@@ -96,8 +97,7 @@ const partMessage = async (deps: MachineDeps, part: PartRow, caller: Caller) => 
       createdOn: timestampFromMs(one.createdOn),
       state: SharedSecret_State.ENABLED,
     })),
-    robotConfig: (saved?.config ?? {}) as JsonObject,
-    robotConfigJson: saved?.text ?? '{}',
+    ...shownConfig(saved),
     userSuppliedInfo: (part.host ?? {}) as JsonObject,
     mainPart: part.isMain,
     fqdn: partAddress(part.name, part.locationId, 'platform.local'),

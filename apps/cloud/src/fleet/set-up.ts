@@ -73,9 +73,14 @@ export const setUpHandlers = (deps: FleetDeps) => {
   } satisfies Partial<ServiceImpl<typeof FleetService>>;
 };
 
+const standardPassword = resolveAgentConfig({}).config.network_configuration.hotspot_password;
+
 const networkOf = ({ values }: HandlerContext): string => addressGroup(values.get(clientAddressKey));
 
-/** Before its first report, a device follows what its manufacturer set, which is not known here. */
+/**
+ * Before its first report, a device follows what its manufacturer set, which is not known here. A password of the
+ * configuration is a secret; its owner reveals it.
+ */
 async function hotspotOf({ db }: FleetDeps, part: PartRow): Promise<{ hotspotSsid: string; hotspotPassword: string }> {
   const hostname = reportOf(part)?.hostname ?? '';
   const saved = (await findConfig(db, part.id))?.config;
@@ -86,6 +91,6 @@ async function hotspotOf({ db }: FleetDeps, part: PartRow): Promise<{ hotspotSsi
       hostname === ''
         ? ''
         : ssidOfHotspot({ ssid: network.hotspot_ssid, prefix: network.hotspot_prefix, hostname }).ssid,
-    hotspotPassword: network.hotspot_password,
+    hotspotPassword: network.hotspot_password === standardPassword ? standardPassword : '',
   };
 }

@@ -49,6 +49,7 @@ export const splitHandlers = (deps: FleetDeps) => {
               partId: next.partId,
               text: config.text,
               config: config.config,
+              sha256: config.sha256,
               savedBy: actorOf(caller),
             },
             {},

@@ -59,11 +59,12 @@ export const sessionRoutes =
         const expiresOn = clock.wall() + signInLinkMs;
         const caller = callerOf(context);
         const userId = await userFor(db, caller, secrets.first.ownerId);
-        const byKeyId = caller.kind === 'person' ? caller.byKeyId : caller.id;
+        const by =
+          'signedInOn' in caller ? { byKeyId: caller.byKeyId, signedInOn: caller.signedInOn } : { byKeyId: caller.id };
         const token = await audited({ db }, caller, async (trx, record) => {
           for (const orgId of await auditedOrganizations(trx, userId))
             await record({ orgId, action: 'create sign-in link', subject: userId });
-          return insertSignInLink(trx, { userId, expiresOn, byKeyId });
+          return insertSignInLink(trx, { userId, expiresOn, ...by });
         });
         return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
       },

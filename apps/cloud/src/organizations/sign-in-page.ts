@@ -54,6 +54,7 @@ async function signIn(deps: SignInDeps, exchange: Exchange): Promise<void> {
     throw new PlatformError('PERMISSION_DENIED', { resource: 'signing in from a page of another site' });
   const session = await exchangeSignInLink(db, new URLSearchParams(await textOf(exchange.body())).get('token') ?? '', {
     expiresOn: clock.wall() + sessionMs,
+    now: clock.wall(),
     address: addresses.clientOf(request),
   });
   if (session === undefined) return refuse(deps, request, response);

@@ -3,7 +3,7 @@ import type { Headers, Outcome } from './ask.ts';
 import { allKnown, type Known, known, type Subject } from './callers.ts';
 import { changes, type Contents } from './contents.ts';
 import type { Answer } from './rights.ts';
-import { mark, type World } from './world.ts';
+import { mark, secretMark, type World } from './world.ts';
 
 /** One request to try as every caller. */
 export type Trial = {
@@ -28,14 +28,16 @@ const words: Readonly<Record<string, Answer>> = {
 
 /** Maps an outcome to the values of the tables; unexpected outcomes are returned in full. */
 function answerOf({ code, row, bytes }: Outcome): string {
+  if (bytes.includes(secretMark)) return code === 'ok' ? 'reveals' : `${code} ${row} reveals ${bytes.toString()}`;
   const isMarked = bytes.includes(mark);
   if (code === 'ok') return isMarked ? 'shows' : 'ok';
   if (isMarked) return `${code} ${row} shows ${bytes.toString()}`;
   if (row === 'LEASE_LOST') return 'lease lost';
+  if (row === 'SIGN_IN_NOT_RECENT') return 'sign in';
   return words[code] ?? `${code} ${row} ${bytes.toString('utf8').slice(0, 300)}`;
 }
 
-const isAllowed = (answer: Answer): boolean => answer === 'ok' || answer === 'shows';
+const isAllowed = (answer: Answer): boolean => answer === 'ok' || answer === 'shows' || answer === 'reveals';
 
 /** Tries each request as every caller. Callers without the right go first, with the request that later succeeds. */
 export async function tryAll(

@@ -94,6 +94,11 @@ const ofFleet: readonly Right[] = [
     const machine = await freshMachine();
     return { messages: [{ partId: machine.partId, configJson: config }], machine };
   }),
+  right(
+    fleet('RevealSecrets'),
+    { 'sign in': machineOwners, reveals: ['browser', 'browser from its own origin'] },
+    async ({ machine, freshCookie }) => ({ messages: [{ partId: machine.partId }], cookie: await freshCookie() }),
+  ),
   right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
   right(fleet('RestartPart'), { ok: machineOperators }, part),
   right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
@@ -204,7 +209,7 @@ const byMachines: readonly Right[] = [
   ),
   right(
     'platform.app.agent.v1.AgentDeviceService/DeviceAgentConfig',
-    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    { ok: machineOperators, reveals: ['own machine'], 'not found': [...foreigners, 'machine beside'] },
     ({ machine }) => ({ id: machine.partId, hostInfo: { platform: 'linux/amd64', distro: 'debian' } }),
   ),
 ];

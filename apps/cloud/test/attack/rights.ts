@@ -11,6 +11,9 @@ export type Answer =
   | 'not authenticated'
   | 'unsupported'
   | 'lease lost'
+  | 'sign in'
+  /** Shows the secrets of the configuration. */
+  | 'reveals'
   | 'invalid'
   | 'method not allowed';
 

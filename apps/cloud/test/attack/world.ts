@@ -22,6 +22,9 @@ import { type Credentials, testServer, type TestServer } from '../server.ts';
 /** Part of all data of the attacked organization, and of no request: an answer that contains it leaks data. */
 export const mark = 'victim';
 
+/** Part of each secret in the configurations of the attacked machine. Only the machine itself may read it. */
+export const secretMark = 'unreadable';
+
 export type Machine = {
   machineId: string;
   partId: string;
@@ -142,7 +145,7 @@ function makers(on: TestServer) {
   const freshCookie = async (): Promise<string> => {
     const expiresOn = Date.now() + 3_600_000;
     const link = await insertSignInLink(db, { userId: server.firstRun.ownerId, expiresOn });
-    const session = await exchangeSignInLink(db, link, { expiresOn, address: '127.0.0.1' });
+    const session = await exchangeSignInLink(db, link, { expiresOn, now: Date.now(), address: '127.0.0.1' });
     return `platform_session=${session ?? ''}`;
   };
   return { freshName, token, keyIn, machineAt, freshCookie };
@@ -264,11 +267,21 @@ async function keysOf(
 async function setUp(on: TestServer, machine: Machine, modelName: string, datasetId: string): Promise<void> {
   const { partId } = machine;
   const config = {
+    agent: {
+      network_configuration: { hotspot_password: `${secretMark} hotspot` },
+      advanced_settings: { platform_server_env: { LEVEL: `${secretMark} variable` } },
+      additional_networks: [
+        { type: 'wifi', ssid: 'Yard', psk: `${secretMark} psk` },
+        { type: 'wired', name: 'office', eap_method: 'peap', eap_identity: 'm', eap_password: `${secretMark} eap` },
+      ],
+    },
     components: [{ name: 'arm', type: 'arm', model: 'fake', attributes: { note: `${mark} note` } }],
     services: [{ name: 'capture', type: 'data_manager', attributes: { dataset_ids: [datasetId] } }],
     packages: [{ name: modelName, package: `${on.orgId}/${modelName}`, type: 'ml_model', version: '1' }],
   };
-  await (await on.client(FleetService)).saveConfig({ partId, configJson: JSON.stringify(config) });
+  const fleet = await on.client(FleetService);
+  await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent: config.agent }) });
+  await fleet.saveConfig({ partId, configJson: JSON.stringify(config) });
   await (await on.client(RobotService, machine.part)).log({ id: partId, logs: [{ message: `${mark} line` }] });
   await (
     await on.client(DataSyncService, machine.part)

@@ -6,7 +6,7 @@ import { platformServerKnowledge } from '@platform/contract/server-resources';
 import { errorText, WallHistory } from '@platform/kit';
 import type { Cell, Clock } from '@platform/kit';
 import type { Attempts } from '../attempts.ts';
-import type { ConfigProblem, MachineConfig } from '../machine-config.ts';
+import type { ConfigProblem, MachineConfig, ResourceSpec } from '../machine-config.ts';
 import { packageKey } from '../plans/packages.ts';
 import { keyOf, resolve } from '../plans/resources.ts';
 import type { InstalledPackage, Want } from '../plans/resources.ts';
@@ -22,6 +22,12 @@ interface Deps {
   readonly packageAttempts: Attempts;
   readonly clock: Clock;
 }
+
+/** Where the configuration of a camera names its source: what fails while it runs. */
+const sourceFields: Readonly<Partial<Record<ResourceSpec['is'], string>>> = {
+  'folder camera': 'attributes.path',
+  'http camera': 'attributes.url',
+};
 
 type Found = Omit<ResourceState, 'sinceWall'>;
 
@@ -59,7 +65,7 @@ export class ResourceReporter {
       const wrong = problems.filter((one) => one.path === path || one.path.startsWith(`${path}.`));
       if (wrong.length > 0)
         return wrong.map((one) => ({ name, path: placeOf(one), state: 'failed', error: ofProblem(one) }));
-      return [{ name, path, ...(path.startsWith('packages[') ? this.#ofPackage(name) : this.#ofResource(name)) }];
+      return [{ name, path, ...(path.startsWith('packages[') ? this.#ofPackage(name) : this.#ofResource(name, path)) }];
     });
   }
 
@@ -73,7 +79,8 @@ export class ResourceReporter {
     return { state: 'waiting', error: waits(name, `version ${spec.version} of ${spec.id}`) };
   }
 
-  #ofResource(name: string): Pick<Found, 'state' | 'error'> {
+  /** With the path of the field that is wrong, if the failure is of one. */
+  #ofResource(name: string, path: string): Pick<Found, 'state' | 'error'> & { path?: string } {
     const { wanted, goal, running, attempts } = this.#deps;
     const spec = wanted.get().resources.find((one) => one.name === name);
     if (!spec) return { state: 'waiting' };
@@ -84,7 +91,9 @@ export class ResourceReporter {
       const failure = running.failure(name);
       if (failure === undefined) return { state: 'ready' };
       const cause = this.#causeOf(failure, name);
-      return { state: 'unhealthy', error: cause === undefined ? rowOf(failure, name) : waits(name, cause) };
+      if (cause !== undefined) return { state: 'unhealthy', error: waits(name, cause) };
+      const field = sourceFields[spec.is];
+      return { state: 'unhealthy', ...(field && { path: `${path}.${field}` }), error: rowOf(failure, name) };
     }
     const failure = attempts.error(key);
     return failure === undefined ? { state: 'waiting' } : { state: 'failed', error: rowOf(failure, name) };

@@ -14,13 +14,15 @@ interface ConfigChecksOptions {
   machine: MachineView;
   draft: string;
   base: Base;
+  /** The revision whose secrets the placeholders stand for; undefined: the newest. */
+  secretsOf: bigint | undefined;
   newest: bigint;
   schema: JsonSchema;
 }
 
 /** The problems of the draft: those that the server or the schema finds, and those that the machine reports. */
-export function useConfigChecks({ machine, draft, base, newest, schema }: ConfigChecksOptions) {
-  const { partId } = machine;
+export function useConfigChecks({ machine, draft, base, secretsOf, newest, schema }: ConfigChecksOptions) {
+  const of = { partId: machine.partId, secretsOfRevision: secretsOf ?? 0n };
   const { isReceived, isCurrent } = machine.config;
   // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
   const conditions = JSON.stringify(machine.conditions);
@@ -29,7 +31,7 @@ export function useConfigChecks({ machine, draft, base, newest, schema }: Config
   const isJson = useMemo(() => syntaxProblem(settled) === undefined, [settled]);
   const check = useQuery(
     FleetService.method.checkConfig,
-    { configJson: settled, partId },
+    { configJson: settled, ...of },
     { enabled: isJson, staleTime: 60_000, gcTime: 60_000, refetchOnWindowFocus: false },
   );
   // The server knows every rule; until it has answered for this text, the schema validates.
@@ -51,7 +53,7 @@ export function useConfigChecks({ machine, draft, base, newest, schema }: Config
     /** Checks the draft as it is now, which the query above may not have seen yet. */
     hasErrors: async (): Promise<boolean> => {
       if ([...fromText(draft, undefined), ...missingSecretProblems(draft)].some(isError)) return true;
-      const answer = await callUnaryMethod(transport, FleetService.method.checkConfig, { configJson: draft, partId });
+      const answer = await callUnaryMethod(transport, FleetService.method.checkConfig, { configJson: draft, ...of });
       return fromServer(answer.problems).some(isError);
     },
   };

@@ -1,4 +1,5 @@
 import { useMutation } from '@connectrpc/connect-query';
+import { hideSecrets } from '@platform/contract/config-placeholders';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useDraftStore } from '../parts/drafts.tsx';
@@ -20,29 +21,22 @@ interface Written {
   text: string;
   comment: string;
   base: Base;
+  secretsOf: bigint | undefined;
 }
 
 /** The text in the editor, the revision it is based on, and saving it as the next revision. */
-export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOptions) {
-  const [base, setBase] = useState(start.base);
-  const [opened, setOpened] = useState({ text: start.text, count: 0 });
-  const [draft, setText] = useState(start.text);
-  const [comment, setComment] = useState(start.comment);
+export function useConfigDraft(options: ConfigDraftOptions) {
+  const { partId, newest } = options;
+  const { written, write, opened, show, kept } = useWritten(options);
+  const { text: draft, comment, base, secretsOf } = written;
   const [justSaved, setJustSaved] = useState<bigint>();
   const saving = useMutation(FleetService.method.saveConfig);
-  const kept = useKeeping({ partId, start, now: { text: draft, comment, base }, restart });
-  const write = (change: Partial<Written>): void => {
-    const next = { text: draft, comment, base, ...change };
-    setText(next.text);
-    setComment(next.comment);
-    setBase(next.base);
-    kept.write(next);
-  };
-  const show = (text: string): void => setOpened(({ count }) => ({ text, count: count + 1 }));
   return {
+    partId,
     base,
     draft,
     comment,
+    secretsOf,
     setDraft: (text: string): void => write({ text }),
     setComment: (text: string): void => write({ comment: text }),
     /** The text that the editor shows next; each count puts it there anew. */
@@ -54,7 +48,7 @@ export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOp
     },
     discard: (): void => {
       show(base.text);
-      write({ text: base.text, comment: '' });
+      write({ text: base.text, comment: '', secretsOf: undefined });
     },
     isDirty: draft !== base.text,
     isLasting: kept.isLasting,
@@ -67,20 +61,53 @@ export function useConfigDraft({ partId, start, newest, restart }: ConfigDraftOp
     saveError: saving.error,
     clearSaveError: () => saving.reset(),
     save: async (): Promise<void> => {
-      const request = { partId, configJson: draft, expectedRevision: base.revision, comment: comment.trim() };
+      const request = {
+        partId,
+        configJson: draft,
+        expectedRevision: base.revision,
+        comment: comment.trim(),
+        secretsOfRevision: secretsOf ?? 0n,
+      };
       const { revision } = await saving.mutateAsync(request);
       setJustSaved(revision);
-      write({ base: { revision, text: draft }, comment: '' });
+      // As the server shows it from now on.
+      const text = hideSecrets(draft);
+      if (text !== draft) show(text);
+      write({ base: { revision, text }, text, comment: '', secretsOf: undefined });
     },
     /** Bases the draft on the newest revision, with a text that takes it into account. */
     rebase: (onto: Base, text: string): void => {
       saving.reset();
       setJustSaved(undefined);
       show(text);
-      write({ base: onto, text });
+      write({ base: onto, text, ...(text === onto.text && { secretsOf: undefined }) });
     },
   };
 }
+
+/** What the user wrote so far, which the browser keeps, and what the editor shows. */
+function useWritten({ partId, start, restart }: ConfigDraftOptions) {
+  const [written, setWritten] = useState<Written>({
+    text: start.text,
+    comment: start.comment,
+    base: start.base,
+    secretsOf: start.secretsOf,
+  });
+  const [opened, setOpened] = useState({ text: start.text, count: 0 });
+  const kept = useKeeping({ partId, start, now: written, restart });
+  return {
+    written,
+    write: (change: Partial<Written>): void => {
+      const next = { ...written, ...change };
+      setWritten(next);
+      kept.write(next);
+    },
+    opened,
+    show: (text: string): void => setOpened(({ count }) => ({ text, count: count + 1 })),
+    kept,
+  };
+}
+
 const isRefused = (error: unknown): boolean => Boolean(error) && failureOf(error).code === 'CONFIG_CONFLICT';
 
 export type ConfigDraft = ReturnType<typeof useConfigDraft>;

@@ -1,3 +1,5 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useRef, useState } from 'react';
 import { ConfigEditor } from '../editor/config-editor.tsx';
@@ -7,6 +9,7 @@ import { formatJson, isError } from '../view/config-problems.ts';
 import type { ConfigProblem } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import type { JsonPath } from '../view/json-path.ts';
+import { comparedText } from '../view/secret-texts.ts';
 import type { MachineView } from '../view/machine-status.ts';
 import { useConfigChecks } from './config-checks.ts';
 import { useConfigDraft } from './config-draft.ts';
@@ -16,6 +19,7 @@ import { ConfigState } from './config-state.tsx';
 import { DraftNotes } from './draft-notes.tsx';
 import type { DraftStart } from './kept-draft.ts';
 import { ProblemList } from './problem-list.tsx';
+import { RevealSecrets, SavedSecrets } from './saved-secrets.tsx';
 import { SaveDialog } from './save-dialog.tsx';
 
 interface ConfigPanelProps {
@@ -30,8 +34,8 @@ interface ConfigPanelProps {
 
 export function ConfigPanel({ machine, start, newest, schema, reload, restart }: ConfigPanelProps) {
   const config = useConfigDraft({ partId: machine.partId, start, newest, restart });
-  const { base, draft, opened, open, isDirty, justSaved } = config;
-  const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, newest, schema });
+  const { base, draft, secretsOf, opened, open, isDirty, justSaved } = config;
+  const { problems, error, isJson, hasErrors } = useConfigChecks({ machine, draft, base, secretsOf, newest, schema });
   const [target, setTarget] = useState<{ path: JsonPath; isQuiet?: true }>();
   const [side, setSide] = useState<Side>('form');
   const { isReviewing, reviewError, problemBox, review, save, close } = useReview(config, hasErrors);
@@ -40,74 +44,88 @@ export function ConfigPanel({ machine, start, newest, schema, reload, restart }:
     setTarget({ path });
   };
   return (
-    <div className="config-panel" data-side={side}>
-      <div className="config-head">
-        <ConfigState machine={machine} base={base.revision} isDirty={isDirty} justSaved={justSaved} />
-        <SideChoice side={side} onChange={setSide} />
-      </div>
-      <div className="config-form">
-        <ConfigForm
-          draft={draft}
-          isJson={isJson}
-          schema={schema}
-          problems={problems}
-          platform={machine.platform}
-          onChange={open}
-          onShow={(path) => setTarget({ path, isQuiet: true })}
-        />
-      </div>
-      <div className="config-json">
-        <div className="card editor-card">
-          <ConfigEditor
-            shown={opened}
+    <RevealSecrets partId={machine.partId} revision={secretsOf ?? base.revision} draft={draft}>
+      <div className="config-panel" data-side={side}>
+        <div className="config-head">
+          <ConfigState machine={machine} base={base.revision} isDirty={isDirty} justSaved={justSaved} />
+          <SideChoice side={side} onChange={setSide} />
+        </div>
+        <div className="config-form">
+          <ConfigForm
+            draft={draft}
+            isJson={isJson}
             schema={schema}
             problems={problems}
-            target={target}
-            onChange={config.setDraft}
-            onSave={() => void review()}
+            platform={machine.platform}
+            onChange={open}
+            onShow={(path) => setTarget({ path, isQuiet: true })}
           />
         </div>
-        <ProblemList ref={problemBox} problems={problems} onShow={show} />
+        <div className="config-json">
+          <div className="card editor-card">
+            <ConfigEditor
+              shown={opened}
+              schema={schema}
+              problems={problems}
+              target={target}
+              onChange={config.setDraft}
+              onSave={() => void review()}
+            />
+          </div>
+          <SavedSecrets draft={draft} />
+          <ProblemList ref={problemBox} problems={problems} onShow={show} />
+        </div>
+        <div className="config-foot">
+          <DraftNotes config={config} newest={newest} isReviewing={isReviewing} reload={reload} />
+          {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
+          <EditorActions
+            isDirty={isDirty}
+            onFormat={() => open(formatJson(draft))}
+            onDiscard={config.discard}
+            onReview={() => void review()}
+          />
+        </div>
+        {isReviewing && <Review config={config} machine={machine} problems={problems} onSave={save} onClose={close} />}
       </div>
-      <div className="config-foot">
-        <DraftNotes config={config} newest={newest} isReviewing={isReviewing} reload={reload} />
-        {(reviewError ?? error) && <FailureNote error={reviewError ?? error} />}
-        <EditorActions
-          isDirty={isDirty}
-          onFormat={() => open(formatJson(draft))}
-          onDiscard={config.discard}
-          onReview={() => void review()}
-        />
-      </div>
-      {isReviewing && (
-        <Review config={config} machineName={machine.name} problems={problems} onSave={save} onClose={close} />
-      )}
-    </div>
+    </RevealSecrets>
   );
 }
 
 interface ReviewProps {
   config: ConfigDraft;
-  machineName: string;
+  machine: MachineView;
   problems: readonly ConfigProblem[];
   onSave: () => void;
   onClose: () => void;
 }
-const Review = ({ config, machineName, problems, onSave, onClose }: ReviewProps) => (
-  <SaveDialog
-    before={config.base.text}
-    after={config.draft}
-    comment={config.comment}
-    onComment={config.setComment}
-    machineName={machineName}
-    problems={problems.filter((one) => !isError(one) && !one.isReported)}
-    error={config.saveError}
-    isConflict={config.isConflict}
-    isSaving={config.isSaving}
-    onSave={onSave}
-    onClose={onClose}
-  />
-);
+function Review({ config, machine, problems, onSave, onClose }: ReviewProps) {
+  const { base, draft, secretsOf } = config;
+  const before = useShown(machine.partId, secretsOf === undefined ? undefined : base.revision);
+  const restored = useShown(machine.partId, secretsOf);
+  return (
+    <SaveDialog
+      before={base.text}
+      after={comparedText({ text: base.text, secrets: before }, { text: draft, secrets: restored })}
+      comment={config.comment}
+      onComment={config.setComment}
+      machineName={machine.name}
+      problems={problems.filter((one) => !isError(one) && !one.isReported)}
+      error={config.saveError}
+      isConflict={config.isConflict}
+      isSaving={config.isSaving}
+      onSave={onSave}
+      onClose={onClose}
+    />
+  );
+}
+
+/** The marks of the secrets of a revision. */
+const useShown = (partId: string, revision: bigint | undefined) =>
+  useQuery(
+    FleetService.method.getConfig,
+    { partId, revision: revision ?? 0n },
+    { enabled: revision !== undefined && revision > 0n, staleTime: Infinity },
+  ).data?.secrets;
 
 /** What a narrow screen shows: it has no room for both. */
 type Side = 'form' | 'json';

@@ -1,8 +1,11 @@
+import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { Note } from '../parts/messages.tsx';
 import type { Base } from '../view/drafts.ts';
+import { mergeable } from '../view/secret-texts.ts';
 import type { ConfigDraft } from './config-draft.ts';
 import { MergeDialog } from './merge-dialog.tsx';
 
@@ -16,35 +19,16 @@ interface DraftNotesProps {
 
 /** Whether other users or tabs changed the configuration or its draft, and whether the browser keeps the draft. */
 export function DraftNotes({ config, newest, isReviewing, reload }: DraftNotesProps) {
-  const { base, draft, isDirty, isConflict, isLasting, other } = config;
-  const [merging, setMerging] = useState<Merging>();
-  const loaded = async (then: (onto: Base) => void): Promise<void> => {
-    const theirs = await reload();
-    if (theirs !== undefined) then({ revision: theirs.revision, text: theirs.configJson });
-  };
-  const mergeNewest = (onto: Base): void =>
-    setMerging({
-      theirs: onto.text,
-      theirName: `Revision ${onto.revision}`,
-      take: (text) => config.rebase(onto, text),
-    });
-  const mergeTab = (theirs: string): void =>
-    setMerging({
-      theirs,
-      theirName: 'The other tab',
-      take: (text) => {
-        config.open(text);
-        config.forgetOther();
-      },
-    });
+  const { isDirty, isConflict, isLasting, other } = config;
+  const { merging, takeTheirs, mergeNewest, mergeTab, close } = useMerging({ config, reload });
   return (
     <>
       {isConflict && !isReviewing && (
         <Conflict
           isDirty={isDirty}
           newest={newest}
-          onTheirs={() => void loaded((onto) => config.rebase(onto, onto.text))}
-          onMerge={() => void loaded(mergeNewest)}
+          onTheirs={() => void takeTheirs()}
+          onMerge={() => void mergeNewest()}
         />
       )}
       {other !== undefined && (
@@ -55,15 +39,55 @@ export function DraftNotes({ config, newest, isReviewing, reload }: DraftNotesPr
       )}
       {isDirty && !isLasting && <NotKept />}
       {merging !== undefined && (
-        <MergeDialog {...merging} base={base.text} mine={draft} onClose={() => setMerging(undefined)} />
+        <MergeDialog {...merging} take={(text) => merging.take(merging.restore(text))} onClose={close} />
       )}
     </>
   );
 }
 
+/** Merges what others wrote into the draft. */
+function useMerging({ config, reload }: Pick<DraftNotesProps, 'config' | 'reload'>) {
+  const { partId, base, draft } = config;
+  const [merging, setMerging] = useState<Merging>();
+  const transport = useTransport();
+  const takeTheirs = async (): Promise<void> => {
+    const theirs = await reload();
+    if (theirs !== undefined) config.rebase(baseOf(theirs), theirs.configJson);
+  };
+  const mergeNewest = async (): Promise<void> => {
+    const theirs = await reload();
+    if (theirs === undefined) return;
+    const request = { partId, revision: base.revision };
+    const old =
+      base.revision > 0n
+        ? await callUnaryMethod(transport, FleetService.method.getConfig, request).catch(() => undefined)
+        : undefined;
+    setMerging({
+      ...mergeable({
+        base: { text: base.text, secrets: old?.secrets },
+        theirs: { text: theirs.configJson, secrets: theirs.secrets },
+        mine: draft,
+      }),
+      theirName: `Revision ${theirs.revision}`,
+      take: (text) => config.rebase(baseOf(theirs), text),
+    });
+  };
+  const mergeTab = (theirs: string): void =>
+    setMerging({
+      ...mergeable({ base, theirs: { text: theirs }, mine: draft }),
+      theirName: 'The other tab',
+      take: (text) => {
+        config.open(text);
+        config.forgetOther();
+      },
+    });
+  return { merging, takeTheirs, mergeNewest, mergeTab, close: () => setMerging(undefined) };
+}
+
+const baseOf = ({ revision, configJson }: GetConfigResponse): Base => ({ revision, text: configJson });
+
 /** Whose text is merged with the draft, and what becomes of the result. */
-interface Merging {
-  theirs: string;
+interface Merging extends ReturnType<typeof mergeable> {
   theirName: string;
   take: (text: string) => void;
 }

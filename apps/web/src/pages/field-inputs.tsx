@@ -1,9 +1,12 @@
+import { secretPlaceholder } from '@platform/contract/config-placeholders';
 import { isObject } from '@platform/contract/json-object';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
+import { useRevealed } from '../parts/secrets.tsx';
 import { removeValue, renameKey, setValue } from '../view/config-edit.ts';
 import { defaultOf, literalOf } from '../view/config-form.ts';
 import type { FieldState, FormField } from '../view/config-form.ts';
+import { formatPath } from '../view/json-path.ts';
 import type { JsonPath } from '../view/json-path.ts';
 
 /** What an input needs: its field, and the text that it edits. */
@@ -57,7 +60,15 @@ function LineInput({ id, field, state, isWrong, text, onChange }: InputProps) {
     ...describedBy(id, isWrong),
   };
   if (field.isSecret)
-    return <SecretInput {...input} title={field.title} isLong={field.kind === 'long text'} onWrite={write} />;
+    return (
+      <SecretInput
+        {...input}
+        path={state.path}
+        title={field.title}
+        isLong={field.kind === 'long text'}
+        onWrite={write}
+      />
+    );
   if (field.kind === 'long text')
     return (
       <textarea
@@ -87,6 +98,7 @@ function LineInput({ id, field, state, isWrong, text, onChange }: InputProps) {
 
 interface SecretInputProps {
   id?: string;
+  path: JsonPath;
   title: string;
   value: string;
   placeholder: string;
@@ -98,8 +110,13 @@ interface SecretInputProps {
 }
 
 /** Hidden until its button is pressed. A browser offers to keep what is in an input of type password, so this says it must not. */
-function SecretInput({ title, isLong = false, onWrite, ...input }: SecretInputProps) {
-  const [isShown, setShown] = useState(false);
+function SecretInput({ path, title, isLong = false, onWrite, ...given }: SecretInputProps) {
+  const revealed = useRevealed(formatPath(path));
+  const [isOpen, setShown] = useState(false);
+  // The server keeps a saved value: what is typed replaces it.
+  const isSaved = given.value === secretPlaceholder;
+  const isShown = isSaved ? revealed.value !== undefined : isOpen;
+  const input = isSaved ? { ...given, value: revealed.value ?? '', placeholder: 'saved, hidden' } : given;
   return (
     <span className="input-line">
       {isLong ? (
@@ -125,9 +142,9 @@ function SecretInput({ title, isLong = false, onWrite, ...input }: SecretInputPr
         type="button"
         className="button button-small"
         aria-pressed={isShown}
-        onClick={() => setShown((before) => !before)}
+        onClick={isSaved ? revealed.toggle : () => setShown(!isOpen)}
       >
-        {isShown ? 'Hide' : 'Show'}
+        {isShown ? 'Hide' : isSaved ? 'Reveal' : 'Show'}
         <span className="hidden-text"> {title}</span>
       </button>
     </span>
@@ -262,6 +279,7 @@ function MapInput({ id, field, state, isWrong, text, onChange }: InputProps) {
               />
             </Removable>
             <SecretInput
+              path={path}
               title={key}
               value={String(value)}
               placeholder=""

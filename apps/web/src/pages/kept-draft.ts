@@ -19,6 +19,8 @@ export interface DraftStart {
   base: Base;
   text: string;
   comment: string;
+  /** The revision whose secrets the placeholders stand for; undefined: the newest. */
+  secretsOf?: bigint | undefined;
   /** The draft that this browser kept. */
   kept: KeptDraft | undefined;
 }
@@ -42,7 +44,8 @@ export function useDraftStart(partId: string, saved: GetConfigResponse | undefin
       const kept = await store.find(key);
       if (kept === undefined) return { base: newest, text: newest.text, comment: '', kept };
       const base = isBaseOf(kept, newest.text) ? newest : await earlierBase(kept, newest);
-      return { base, text: restoreDraft(kept, base.text), comment: kept.comment, kept };
+      const secretsOf = kept.secretsOf === undefined ? undefined : BigInt(kept.secretsOf);
+      return { base, text: restoreDraft(kept, base.text), comment: kept.comment, secretsOf, kept };
     },
   });
 

@@ -1,6 +1,6 @@
 import { callUnaryMethod, useQuery as useCall, useTransport } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ConfigRevision, GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -9,6 +9,7 @@ import { useDraftStore } from '../parts/drafts.tsx';
 import { FailureNote, Loading, Note } from '../parts/messages.tsx';
 import { useClock } from '../parts/time.tsx';
 import { keepDraft } from '../view/drafts.ts';
+import { comparedText, type ShownText } from '../view/secret-texts.ts';
 import { draftQueryKey, type DraftStart, useDraftKey } from './kept-draft.ts';
 
 const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-diff.tsx')).ConfigDiff }));
@@ -45,7 +46,11 @@ export function RevisionDialog({ machineId, partId, row, newest, onClose }: Revi
       {error && <FailureNote error={error} />}
       <Suspense fallback={<Loading />}>
         {after.data && (before.data || !hasBefore) ? (
-          <ConfigDiff before={before.data?.configJson ?? '{}'} after={after.data.configJson} label="Changes" />
+          <ConfigDiff
+            before={shownOf(before.data).text}
+            after={comparedText(shownOf(before.data), shownOf(after.data))}
+            label="Changes"
+          />
         ) : (
           !error && <Loading />
         )}
@@ -59,6 +64,11 @@ export function RevisionDialog({ machineId, partId, row, newest, onClose }: Revi
     </ModalDialog>
   );
 }
+
+const shownOf = (saved: GetConfigResponse | undefined): ShownText => ({
+  text: saved?.configJson ?? '{}',
+  secrets: saved?.secrets ?? [],
+});
 
 interface RestoreFooterProps {
   hasDraft: boolean;
@@ -99,10 +109,9 @@ function useRestore({ machineId, partId }: { machineId: string; partId: string }
       const newest = await callUnaryMethod(transport, FleetService.method.getConfig, { partId });
       const base = { revision: newest.revision, text: newest.configJson };
       const comment = `Restores revision ${revision}.`;
-      const kept = keepDraft({ text, comment, base }, { tab: store.tab, now: clock.wall() });
+      const kept = keepDraft({ text, comment, base, secretsOf: revision }, { tab: store.tab, now: clock.wall() });
       await store.keep(key, kept);
-      // With the secrets of the revision, which the browser does not store.
-      const start: DraftStart = { base, text, comment, kept };
+      const start: DraftStart = { base, text, comment, secretsOf: revision, kept };
       queries.setQueryData(draftQueryKey(key, newest.revision), start);
       await navigate({ to: '/machines/$machineId/configure', params: { machineId } });
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { secretPlaceholder } from '@platform/contract/config-placeholders';
 import { sectionNames, sectionOf } from '@platform/contract/config-reading';
 import { looksSecret } from '@platform/contract/secret-names';
 import { isBaseOf, keepDraft, missingSecret, missingSecretProblems, restoreDraft } from './drafts.ts';
@@ -17,6 +18,13 @@ const rows: [what: string, draft: string, base: string, restored: string][] = [
     `[${network('typed')},${network('old')}]`,
     network('old'),
     `[${network(missingSecret)},${network('old')}]`,
+  ],
+  ['a saved one is a placeholder', network(secretPlaceholder), network('saved-one'), network(secretPlaceholder)],
+  [
+    'a variable, a secret by the schema',
+    '{"agent":{"advanced_settings":{"platform_server_env":{"MODE":"fast"}}}}',
+    '{}',
+    `{"agent":{"advanced_settings":{"platform_server_env":{"MODE":"${missingSecret}"}}}}`,
   ],
   ['with escapes', network(String.raw`a\"b\\`), network(String.raw`a\"b\\`), network(String.raw`a\"b\\`)],
   ['half typed, saved before', '{ "psk": "hal', '{ "psk": "hal" }', '{ "psk": "hal'],

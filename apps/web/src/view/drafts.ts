@@ -1,5 +1,7 @@
-// Unsaved configurations that the browser keeps. Secrets stay out of its storage: those that are saved already come back
-// from the server, and those typed since must be typed again.
+// Unsaved configurations that the browser keeps. Secrets stay out of its storage: those that are saved already are
+// placeholders, and those typed since must be typed again.
+import { secretPlaceholder, secretTokens } from '@platform/contract/config-placeholders';
+import { parseJson } from '@platform/contract/json-object';
 import { looksSecret } from '@platform/contract/secret-names';
 import { cursorAt, formatPath } from './json-path.ts';
 import type { ConfigProblem } from './config-problems.ts';
@@ -18,6 +20,8 @@ export interface KeptDraft {
   readonly secrets: readonly (number | null)[];
   /** What the user wrote about the change so far. */
   readonly comment: string;
+  /** The revision whose secrets the placeholders stand for; undefined: the newest. */
+  readonly secretsOf?: string;
   /** The saved revision that the draft started from; its text is without secrets, too. */
   readonly base: { readonly revision: string; readonly text: string };
   /** The tab that kept it. */
@@ -41,14 +45,21 @@ interface Secret {
   readonly value: string;
 }
 
-/** Replaces the value of each secret. */
+/** Replaces the value of each secret: by the schema, and by the name of its member, also in a text that is not JSON. */
 function mapSecrets(text: string, replace: (secret: Secret) => string): string {
-  return text.replaceAll(member, (all: string, key: string, colon: string | undefined, value: string, end: string) =>
-    colon !== undefined && looksSecret.test(key) ? `"${key}"${colon}"${replace({ key, value })}${end}` : all,
+  const isJson = parseJson(text) !== undefined;
+  const bySchema = new Set(isJson ? secretTokens(text).map(({ start }) => start) : []);
+  return text.replaceAll(
+    member,
+    (all: string, key: string, colon: string | undefined, value: string, end: string, at: number) => {
+      if (colon === undefined || value === secretPlaceholder) return all;
+      const isSecret = looksSecret.test(key) || bySchema.has(at + key.length + 2 + colon.length);
+      return isSecret ? `"${key}"${colon}"${replace({ key, value })}${end}` : all;
+    },
   );
 }
 
-function secretsOf(text: string): Secret[] {
+function secretsIn(text: string): Secret[] {
   const found: Secret[] = [];
   mapSecrets(text, (secret) => (found.push(secret), secret.value));
   return found;
@@ -58,11 +69,16 @@ const withoutSecrets = (text: string): string => mapSecrets(text, () => missingS
 
 /** The form of a draft that may be stored. */
 export function keepDraft(
-  { text: draft, comment, base }: { text: string; comment: string; base: Base },
+  {
+    text: draft,
+    comment,
+    base,
+    secretsOf,
+  }: { text: string; comment: string; base: Base; secretsOf?: bigint | undefined },
   { tab, now }: { tab: string; now: number },
 ): KeptDraft {
-  const saved = secretsOf(base.text);
-  const secrets = secretsOf(draft).map(({ key, value }) => {
+  const saved = secretsIn(base.text);
+  const secrets = secretsIn(draft).map(({ key, value }) => {
     const number = saved.findIndex((one) => one.key === key && one.value === value);
     return number === -1 ? null : number;
   });
@@ -70,6 +86,7 @@ export function keepDraft(
     text: withoutSecrets(draft),
     secrets,
     comment,
+    ...(secretsOf !== undefined && { secretsOf: String(secretsOf) }),
     base: { revision: String(base.revision), text: withoutSecrets(base.text) },
     tab,
     keptAt: now,
@@ -81,7 +98,7 @@ export const isBaseOf = ({ base }: KeptDraft, text: string): boolean => withoutS
 
 /** The draft as it was typed, but for secrets that neither the browser nor `baseText` has. */
 export function restoreDraft({ text, secrets }: KeptDraft, baseText: string): string {
-  const saved = secretsOf(baseText);
+  const saved = secretsIn(baseText);
   let at = 0;
   return mapSecrets(text, () => {
     const number = secrets[at++];

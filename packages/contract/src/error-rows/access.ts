@@ -28,6 +28,13 @@ export const accessErrors = {
     message: 'The sign-in link was already used or has expired.',
     remedy: 'Create a new link: `platform sign-in`.',
   },
+  SIGN_IN_NOT_RECENT: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Secrets are shown in a browser only, and only within {limitMinutes} minutes of signing in[; the last sign-in was {minutes} minutes ago].',
+    remedy: 'Create a sign-in link with `platform sign-in`, open it in this browser, and try again.',
+  },
   SET_UP_CODE_INVALID: {
     rpc: 'not_found',
     retry: 'never',

@@ -16,8 +16,15 @@ export type Grant<R extends HeldRole = HeldRole> = {
 
 /** The caller of a request. A part acts only for its own machine. */
 export type Caller =
-  /** `byKeyId`: the API key whose sign-in link opened the session. */
-  | { kind: 'person'; id: string; name: string; grants: readonly Grant[]; byKeyId: string | undefined }
+  /** `byKeyId`: the API key whose sign-in link opened the session; `signedInOn`: ms since 1970. */
+  | {
+      kind: 'person';
+      id: string;
+      name: string;
+      grants: readonly Grant[];
+      byKeyId: string | undefined;
+      signedInOn: number;
+    }
   | { kind: 'api_key'; id: string; name: string; grants: readonly Grant[] }
   | {
       kind: 'part';

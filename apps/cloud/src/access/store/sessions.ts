@@ -9,10 +9,16 @@ import { type Database, at } from '../../database/database.ts';
  *
  * @param expiresOn - ms since 1970.
  * @param byKeyId - the API key that the link ends with.
+ * @param signedInOn - when the user of the session that created it signed in; undefined: no session did.
  */
 export async function insertSignInLink(
   db: Database,
-  { userId, expiresOn, byKeyId }: { userId: string; expiresOn: number; byKeyId?: string | undefined },
+  {
+    userId,
+    expiresOn,
+    byKeyId,
+    signedInOn,
+  }: { userId: string; expiresOn: number; byKeyId?: string | undefined; signedInOn?: number | undefined },
 ): Promise<string> {
   const token = randomSecret();
   await db
@@ -23,6 +29,7 @@ export async function insertSignInLink(
       expiresOn: at(expiresOn),
       usedOn: null,
       byKeyId: byKeyId ?? null,
+      signedInOn: signedInOn === undefined ? null : at(signedInOn),
     })
     .execute();
   return token;
@@ -60,7 +67,7 @@ export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
   db
     .selectFrom('browserSession')
     .innerJoin('person', 'person.id', 'browserSession.personId')
-    .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId'])
+    .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId', 'signedInOn'])
     .where('tokenHash', '=', tokenHash)
     .where('browserSession.expiresOn', '>', at(now))
     .executeTakeFirst();
@@ -81,7 +88,7 @@ export async function findSignInLink(db: Database, token: string): Promise<strin
 export async function exchangeSignInLink(
   db: Database,
   token: string,
-  { expiresOn, address }: { expiresOn: number; address: string },
+  { expiresOn, now, address }: { expiresOn: number; now: number; address: string },
 ): Promise<string | undefined> {
   return db.transaction().execute(async (trx) => {
     const used = await trx
@@ -90,13 +97,18 @@ export async function exchangeSignInLink(
       .where('tokenHash', '=', hashSecret(token))
       .where('usedOn', 'is', null)
       .where('expiresOn', '>', sql<number>`now()`)
-      .returning(['personId', 'byKeyId'])
+      .returning(['personId', 'byKeyId', 'signedInOn'])
       .executeTakeFirst();
     if (!used) return undefined;
     const session = randomSecret();
     await trx
       .insertInto('browserSession')
-      .values({ tokenHash: hashSecret(session), ...used, expiresOn: at(expiresOn) })
+      .values({
+        tokenHash: hashSecret(session),
+        ...used,
+        expiresOn: at(expiresOn),
+        signedInOn: at(used.signedInOn ?? now),
+      })
       .execute();
     await auditUser(trx, used.personId, { action: 'sign in', details: { by: 'sign-in link', address } });
     await trx

@@ -39,6 +39,18 @@ export async function findConfig(db: Database, partId: string, revision = 0): Pr
   return row ?? (revision === 0 ? emptyConfig : undefined);
 }
 
+/** Like `findConfig`. @throws PlatformError INVALID_ARGUMENT: there is no such revision */
+export async function requireConfig(
+  db: Database,
+  part: { id: string; revision: number },
+  revision: number,
+): Promise<ConfigRow> {
+  const config = await findConfig(db, part.id, revision);
+  if (config) return config;
+  const limit = `1 to ${part.revision}`;
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'revision', value: String(revision), limit });
+}
+
 /** The newest revision of a part that has this content; 0: none. @returns numbers in the order of the contents. */
 export async function findRevisionsOf(
   db: Database,
@@ -79,6 +91,8 @@ export type NewConfig = {
   config: JsonObject;
   savedBy: string;
   comment?: string;
+  /** Identifies the content; undefined: it has no secrets. */
+  sha256?: Buffer;
 };
 
 /** Condition for saving: the current revision, or the time of the last change (ms since 1970). */
@@ -115,7 +129,7 @@ export async function insertConfig(db: Database, config: NewConfig, expected: Ex
       orgId: config.orgId,
       text: config.text,
       config: JSON.stringify(config.config),
-      sha256: hash(config.text),
+      sha256: config.sha256 ?? hash(config.text),
       savedBy: config.savedBy,
       comment: config.comment ?? '',
     })

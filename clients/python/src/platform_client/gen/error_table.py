@@ -22,6 +22,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "NOT_AUTHENTICATED": ("unauthenticated", "never", "Authenticate with an API key, or sign in again."),
     "TOKEN_EXPIRED": ("unauthenticated", "now", "Authenticate again; the clients of this platform do so once by themselves. If the key was deleted or rotated, use another key."),
     "SIGN_IN_LINK_INVALID": ("unauthenticated", "never", "Create a new link: `platform sign-in`."),
+    "SIGN_IN_NOT_RECENT": ("failed_precondition", "never", "Create a sign-in link with `platform sign-in`, open it in this browser, and try again."),
     "SET_UP_CODE_INVALID": ("not_found", "never", "Create a new code for the machine in the web app: Machines, \"Set up a device\"."),
     "SET_UP_CODES_LIMITED": ("resource_exhausted", "later", "Wait {retryAfterS} s, then repeat it; an agent keeps the code and does so by itself. The credentials file of the machine works at once."),
     "SET_UP_CODE_WAITS": ("unavailable", "later", "The agent repeats it by itself. If that does not help, correct the network or the address of the server."),
