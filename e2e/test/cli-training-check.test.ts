@@ -70,9 +70,9 @@ The server would accept a submit.
     ['grouped'],
     0,
     `SPLIT       IMAGES
-training    18
+training    21
 validation  4
-test        4
+test        1
 
 Labels: a, b.
 By group: images of one group: tag stay together. 5 groups, 1 image without a group.

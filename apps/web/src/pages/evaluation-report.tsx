@@ -39,20 +39,8 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
         {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
-        {evaluation.int8.length > 0 && (
-          <ul className="small soft" aria-label="INT8">
-            {evaluation.int8.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        )}
-        {evaluation.networks.length > 0 && (
-          <ul className="small soft" aria-label="Networks">
-            {evaluation.networks.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        )}
+        <Texts name="INT8" texts={evaluation.int8} />
+        <Texts name="Networks" texts={evaluation.networks} />
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>
@@ -72,6 +60,15 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
     </section>
   );
 }
+
+const Texts = ({ name, texts }: { name: string; texts: readonly string[] }) =>
+  texts.length > 0 && (
+    <ul className="small soft" aria-label={name}>
+      {texts.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
+  );
 
 function Skipped({ evaluation }: { evaluation: EvaluationView }) {
   return (
