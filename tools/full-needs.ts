@@ -84,10 +84,10 @@ function postgresIn(root: string, version: string): string {
 }
 
 /** Rebuilds the environment when the pins change. @returns its python. */
-export function pythonEnvironment(root: string): string {
-  const folder = path.join(root, '.cache', 'python');
+export function pythonEnvironment(root: string, name: 'python' | 'keras' = 'python'): string {
+  const folder = path.join(root, '.cache', name);
   const python = path.join(folder, 'bin', 'python');
-  const pins = path.join(root, 'tools', 'python', 'requirements.txt');
+  const pins = path.join(root, 'tools', name, 'requirements.txt');
   const wanted = createHash('sha256').update(readFileSync(pins)).digest('hex');
   const stamp = path.join(folder, '.platform-stamp');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return python;

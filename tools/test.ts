@@ -44,6 +44,7 @@ if (files.length === 0) {
 if (kind === 'lab') prepareLab(root);
 if (kind === 'nightly') prepareNightly(root);
 const ofMachines = kind === 'lab' || kind === 'nightly';
+const needsKeras = kind === 'nightly' && files.some((file) => file.includes('reference-keras'));
 const needsPython = kind === 'lab' && files.some((file) => file.startsWith('clients/'));
 /** What steers tests; everything else of ours that happens to be set stays away from them. */
 const settings = Object.fromEntries(
@@ -52,7 +53,12 @@ const settings = Object.fromEntries(
   ),
 );
 const moreEnv =
-  kind === 'full' ? installForFull(root) : needsPython ? { PLATFORM_TEST_PYTHON: pythonEnvironment(root) } : {};
+  kind === 'full'
+    ? installForFull(root)
+    : {
+        ...(needsPython && { PLATFORM_TEST_PYTHON: pythonEnvironment(root) }),
+        ...(needsKeras && { PLATFORM_TEST_KERAS_PYTHON: pythonEnvironment(root, 'keras') }),
+      };
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   env: plainEnvironment(),
   cwd: root,

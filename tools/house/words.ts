@@ -128,11 +128,12 @@ export interface Place {
   readonly word: string;
 }
 
-/** The text of a file that counts: Markdown without quoted code, protos without their names. */
+/** The text of a file that counts: Markdown without quoted code, protos without their names, Python without keys of JSON. */
 function readable(file: string, text: string): string {
   const blank = (found: string): string => found.replaceAll(/[^\n]/g, ' ');
   if (file.endsWith('.md')) return text.replaceAll(/^```[^]*?^```|`[^`\n]*`|“[^”\n]*”|\]\([^)\n]*\)/gm, blank);
   if (file.endsWith('.proto')) return text.replaceAll(/^(?:(?!\/\/).)*/gm, blank);
+  if (file.endsWith('.py')) return text.replaceAll(/"\w+":/g, blank);
   return text;
 }
 

@@ -123,7 +123,7 @@ export function attemptFlags(
     trainerNice,
   }: { readonly scripts: ScriptOptions; readonly trainerSandbox: boolean; readonly trainerNice: number },
 ): string[] {
-  const { pythons, network, wheelhouse, pipIndexUrl, processes, nice } = scripts;
+  const { pythons, network, wheelhouse, pipIndexUrl, processes, nice, weights } = scripts;
   const open = [
     ...(trainerSandbox ? [] : ['--no-trainer-sandbox']),
     ...(trainerNice === defaultTrainerNice ? [] : [`--trainer-nice=${trainerNice}`]),
@@ -137,6 +137,7 @@ export function attemptFlags(
     `--script-processes=${processes}`,
     ...(nice === 0 ? [] : [`--script-nice=${nice}`]),
     ...(network ? ['--allow-script-network'] : []),
+    ...(weights === undefined ? [] : [`--script-weights=${weights}`]),
     ...(wheelhouse === undefined ? [] : [`--wheelhouse=${wheelhouse}`]),
     ...(pipIndexUrl === undefined ? [] : [`--pip-index-url=${pipIndexUrl}`]),
   ];

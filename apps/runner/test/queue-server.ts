@@ -17,6 +17,11 @@ import type { DatasetLine, JobSpec } from '@platform/contract/job';
 import { Cell, changedOr } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 
+export interface QueuedImage {
+  bytes: Buffer;
+  label?: string;
+  split?: DatasetLine['split'];
+}
 export interface QueuedJob {
   spec: JobSpec;
   manifestSha256: string;
@@ -110,17 +115,20 @@ export class QueueServer implements AsyncDisposable {
     this.blobs.set(sha256, bytes);
     return sha256;
   }
-  /** A job with this many small files as images. */
-  submit(change: Partial<JobSpec> = {}, images = 3): QueuedJob {
-    const lines = Array.from({ length: images }, (_, i): DatasetLine => {
-      const bytes = Buffer.from(`image ${i}`);
+  /** A job with these images, or with this many small files as images. */
+  submit(change: Partial<JobSpec> = {}, images: number | readonly QueuedImage[] = 3): QueuedJob {
+    const files =
+      typeof images === 'number'
+        ? Array.from({ length: images }, (_, i): QueuedImage => ({ bytes: Buffer.from(`image ${i}`) }))
+        : images;
+    const lines = files.map(({ bytes, label = 'a', split = 'train' }, i): DatasetLine => {
       return {
         image_path: `p${i}.jpg`,
         sha256: this.store(bytes),
         size_bytes: bytes.length,
         file_name: `p${i}.jpg`,
-        split: 'train',
-        classification_annotations: [{ annotation_label: 'a' }],
+        split,
+        classification_annotations: [{ annotation_label: label }],
         bounding_box_annotations: [],
         timestamp: '',
         part_id: '',
@@ -172,8 +180,8 @@ export class QueueServer implements AsyncDisposable {
     this.#turn();
   }
   /** Waits for what the test wants to see; throws after a long time so that a hang names itself. */
-  async until(what: string, isTrue: () => boolean): Promise<void> {
-    const end = systemClock.now() + 20_000;
+  async until(what: string, isTrue: () => boolean, patienceMs = 20_000): Promise<void> {
+    const end = systemClock.now() + patienceMs;
     while (!isTrue()) {
       if (systemClock.now() > end) throw new Error(`${what} did not happen; calls: ${this.calls.join(', ')}`);
       await changedOr(this.#turns, 20, systemClock, new AbortController().signal);

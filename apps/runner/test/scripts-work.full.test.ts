@@ -1,8 +1,10 @@
 /** The working directory of training scripts: common libraries write there, it counts as disk, and it goes with the attempt. */
 import assert from 'node:assert/strict';
+import { chmod, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { tempFolder } from '@platform/kit/testing';
 import { oneStage } from './one-stage.ts';
-import { save } from './script-stage.ts';
+import { save, stage } from './script-stage.ts';
 
 const { at, assertHealthy, failed } = oneStage();
 
@@ -92,4 +94,22 @@ ${save}`;
   assert.equal(job.state, 'completed', job.failure?.message);
   assert.ok(!job.logs.some(({ message }) => /[\u001b\u202e]/.test(message)));
   await assertHealthy();
+});
+
+test("the operator's weights can be read and not written", async () => {
+  await using folder = await tempFolder();
+  await chmod(folder.path, 0o755);
+  await writeFile(folder.file('a.safetensors'), 'weights', { mode: 0o644 });
+  await using s = await stage(['--script-weights', folder.path]);
+  const training = `
+kept = os.environ["PLATFORM_WEIGHTS_DIR"]
+say("weights", kept, open(kept + "/a.safetensors").read())
+for act in (lambda: open(kept + "/b", "w"), lambda: open(kept + "/a.safetensors", "a"), lambda: os.unlink(kept + "/a.safetensors")):
+    try: act(); say("changed")
+    except OSError as error: say("refused")
+${save}`;
+  const job = await s.ended(await s.submit(training));
+  assert.equal(job.state, 'completed', job.failure?.message);
+  const seen = s.lines(job).filter((line) => /info (weights|changed|refused)/.test(line));
+  assert.deepEqual(seen, ['info weights /job/weights weights', 'info refused', 'info refused', 'info refused']);
 });

@@ -70,10 +70,12 @@ test('a script is called by contract; a shell does not interpret its values', ()
   ]);
 });
 test('GPUs and packages show in the environment of a script', () => {
-  const env = scriptEnv({ env: { X: '1' }, gpus: [2, 5], limits, packages: '/somewhere' });
+  const env = scriptEnv({ env: { X: '1' }, gpus: [2, 5], limits, packages: '/somewhere', weights: '/w' });
   assert.deepEqual([env['CUDA_VISIBLE_DEVICES'], env['OMP_NUM_THREADS'], env['X']], ['0,1', '2', '1']);
   assert.match(env['PATH'] ?? '', /^\/job\/env\/bin:/);
-  assert.ok(!('CUDA_VISIBLE_DEVICES' in scriptEnv({ env: {}, gpus: [], limits, packages: undefined })));
+  assert.ok(
+    !('CUDA_VISIBLE_DEVICES' in scriptEnv({ env: {}, gpus: [], limits, packages: undefined, weights: undefined })),
+  );
 });
 
 const gpus: [number, string | undefined, number[]][] = [

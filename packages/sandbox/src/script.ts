@@ -23,6 +23,8 @@ export interface ScriptRun {
   readonly source: string;
   /** `file`: its path inside. */
   readonly dataset: { readonly mounts: readonly Mount[]; readonly file: string };
+  /** The operator's pretrained weights, read-only; undefined: none. */
+  readonly weights: string | undefined;
   /** Empty folder for the result. */
   readonly out: string;
   /** Folder for what the script writes beside its result; created if missing. Its creator removes it. */
@@ -56,6 +58,7 @@ const inside = {
   home: '/job/.home',
   tmp: '/job/.tmp',
   checkpoints: '/job/checkpoints',
+  weights: '/job/weights',
 } as const;
 
 /** Places where common libraries write. Most of them follow HOME; these read variables of their own first. */
@@ -107,7 +110,9 @@ export const scriptWords = (datasetFile: string, flags: Readonly<Record<string, 
 ];
 
 /** The complete environment of a script. */
-export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'packages'>): Record<string, string> {
+export function scriptEnv(
+  run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'packages' | 'weights'>,
+): Record<string, string> {
   // CUDA renumbers visible devices from 0, whatever their numbers are outside.
   const devices = [...run.gpus.keys()].join(',');
   return {
@@ -120,6 +125,7 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
     PYTHONPATH: inside.source,
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(run.limits.cpus))),
     PLATFORM_CHECKPOINT_DIR: inside.checkpoints,
+    ...(run.weights === undefined ? {} : { PLATFORM_WEIGHTS_DIR: inside.weights }),
     ...(run.gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
     ...run.env,
   };
@@ -127,7 +133,7 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
 
 /** Runs the script to its end. When the signal aborts: TERM, the grace period, then KILL for all its processes. */
 export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
-  const { sandboxes, environment, packages, source, dataset, out, scratch, checkpoints } = run;
+  const { sandboxes, environment, packages, source, dataset, out, scratch, checkpoints, weights } = run;
   const uid = uidFor(sandboxes.host, run.name);
   const written = [out, ...(await makeScratch(scratch))];
   if (sandboxes.host.isRoot) {
@@ -148,6 +154,7 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
           { from: source, to: inside.source, mode: 'ro' },
           ...(packages === undefined ? [] : [{ from: packages, to: inside.packages, mode: 'ro' } as const]),
           ...dataset.mounts,
+          ...(weights === undefined ? [] : [{ from: weights, to: inside.weights, mode: 'ro' } as const]),
           { from: out, to: inside.out, mode: 'rw' },
           { from: checkpoints, to: inside.checkpoints, mode: 'rw' },
         ],

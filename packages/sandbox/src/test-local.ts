@@ -239,6 +239,7 @@ async function runOf(
     arguments: test.args,
     env: {},
     nice: 0,
+    weights: undefined,
     network: test.network ?? false,
     gpus: gpusFor(test.gpus ?? 0, test.env['CUDA_VISIBLE_DEVICES']),
   };

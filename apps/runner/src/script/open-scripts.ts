@@ -29,7 +29,8 @@ export type Opened = { readonly scripts: Scripts } | { readonly because: string 
 /** Call it once, before scripts run. Throws Usage when an option names a folder that does not exist. */
 export async function prepareScripts(options: ScriptOptions, root: string): Promise<void> {
   if (!options.enabled) return;
-  await checkWheelhouse(options.wheelhouse);
+  await checkReadable('--wheelhouse', options.wheelhouse);
+  await checkReadable('--script-weights', options.weights);
   await sweepEnvironments(environmentsIn(root));
 }
 const environmentsIn = (root: string): string => path.join(root, 'environments');
@@ -64,12 +65,12 @@ export async function openScripts(
 /** Prefix of the sandbox names of the runner with this folder. */
 export const sandboxPrefix = (root: string): string => createHash('sha256').update(root).digest('hex').slice(0, 10);
 
-async function checkWheelhouse(folder: string | undefined): Promise<void> {
+async function checkReadable(option: string, folder: string | undefined): Promise<void> {
   if (folder === undefined) return;
   const found = await stat(folder).catch(() => undefined);
-  if (!found?.isDirectory()) throw new Usage(`The folder ${folder} of --wheelhouse is not there.`, 2);
+  if (!found?.isDirectory()) throw new Usage(`The folder ${folder} of ${option} is not there.`, 2);
   if (process.getuid?.() === 0 && (found.mode & 0o005) !== 0o005) {
-    throw new Usage(`The folder ${folder} of --wheelhouse must be readable for everybody: chmod o+rx ${folder}.`, 2);
+    throw new Usage(`The folder ${folder} of ${option} must be readable for everybody: chmod o+rx ${folder}.`, 2);
   }
 }
 

@@ -16,6 +16,10 @@ export const scriptTable = {
     description: 'Let training scripts use the network of this host, all of it.',
   },
   wheelhouse: { type: 'string', description: 'Folder with the wheels that training scripts may depend on.' },
+  scriptWeights: {
+    type: 'string',
+    description: 'Folder with pretrained weights that training scripts may read, as PLATFORM_WEIGHTS_DIR.',
+  },
   pipIndexUrl: {
     type: 'string',
     description: 'Package index that training scripts may install from. Only the installation gets the network.',
@@ -38,6 +42,8 @@ export interface ScriptOptions {
   readonly network: boolean;
   /** Absolute path. */
   readonly wheelhouse: string | undefined;
+  /** Absolute path. */
+  readonly weights: string | undefined;
   readonly pipIndexUrl: string | undefined;
   readonly cpus: number;
   readonly processes: number;
@@ -47,7 +53,7 @@ export interface ScriptOptions {
 
 /** @throws Usage */
 export function scriptOptions(given: OptionValues<typeof scriptTable>): ScriptOptions {
-  const { scriptPython, wheelhouse, pipIndexUrl } = given;
+  const { scriptPython, wheelhouse, scriptWeights, pipIndexUrl } = given;
   if (pipIndexUrl !== undefined && !/^https?:$/.test(URL.parse(pipIndexUrl)?.protocol ?? '')) {
     throw new Usage('--pip-index-url must be an address such as https://mirror.example/simple.', 2);
   }
@@ -56,6 +62,7 @@ export function scriptOptions(given: OptionValues<typeof scriptTable>): ScriptOp
     pythons: pythonsIn(scriptPython ?? ''),
     network: given.allowScriptNetwork,
     wheelhouse: wheelhouse === undefined ? undefined : path.resolve(wheelhouse),
+    weights: scriptWeights === undefined ? undefined : path.resolve(scriptWeights),
     pipIndexUrl,
     cpus: Math.min(given.scriptCpus ?? Infinity, availableParallelism()),
     processes: given.scriptProcesses,

@@ -145,6 +145,7 @@ export class ScriptWork {
         ...(credentials === undefined ? {} : { API_KEY_ID: credentials.id, API_KEY: credentials.key.reveal() }),
       },
       nice: this.#scripts.options.nice,
+      weights: this.#scripts.options.weights,
       network: this.#scripts.options.network,
       gpus: gpusFor(spec.limits.gpus ?? 0, this.#task.env['CUDA_VISIBLE_DEVICES']),
       onLine: (stream, line) => this.#hear(stream, line),
