@@ -38,20 +38,8 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
         {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
-        {evaluation.int8.length > 0 && (
-          <ul className="small soft" aria-label="INT8">
-            {evaluation.int8.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        )}
-        {evaluation.networks.length > 0 && (
-          <ul className="small soft" aria-label="Networks">
-            {evaluation.networks.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        )}
+        <TextList texts={evaluation.int8} label="INT8" />
+        <TextList texts={evaluation.networks} label="Networks" />
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>
@@ -69,6 +57,17 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
         )}
       </div>
     </section>
+  );
+}
+
+function TextList({ texts, label }: { texts: readonly string[]; label: string }) {
+  if (texts.length === 0) return null;
+  return (
+    <ul className="small soft" aria-label={label}>
+      {texts.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
   );
 }
 
