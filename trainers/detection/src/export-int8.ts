@@ -14,7 +14,7 @@ import type { Comparison, Measurements } from './measure.ts';
 import type { TrainedModel } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 
-/** Convolutions of CenterNet with fewer weights stay float32: they are its first ones, and all together 0.1 MB. */
+/** Convolutions of CenterNet with fewer weights stay float32: its first ones, and together 0.2 MB. */
 const fewWeights = 4096;
 
 /**

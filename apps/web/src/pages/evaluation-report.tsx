@@ -39,8 +39,8 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
         {evaluation.unlike && <p className="small soft">{evaluation.unlike}</p>}
-        <Texts name="INT8" texts={evaluation.int8} />
-        <Texts name="Networks" texts={evaluation.networks} />
+        <TextList texts={evaluation.int8} label="INT8" />
+        <TextList texts={evaluation.networks} label="Networks" />
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>
@@ -61,14 +61,16 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
   );
 }
 
-const Texts = ({ name, texts }: { name: string; texts: readonly string[] }) =>
-  texts.length > 0 && (
-    <ul className="small soft" aria-label={name}>
+function TextList({ texts, label }: { texts: readonly string[]; label: string }) {
+  if (texts.length === 0) return null;
+  return (
+    <ul className="small soft" aria-label={label}>
       {texts.map((text) => (
         <li key={text}>{text}</li>
       ))}
     </ul>
   );
+}
 
 function Skipped({ evaluation }: { evaluation: EvaluationView }) {
   return (

@@ -23,7 +23,7 @@ export function int8Section(report: Int8Report | undefined): string[] {
   return [
     '',
     '## INT8',
-    `The same network with 8-bit numbers: smaller, and faster on processors with integer arithmetic. ${images} training images chose the ranges of the numbers; weights have a scale for each channel. The float32 ONNX file has ${metricNames[metric]} ${scoreText(metric, float32, cases)} on the same held-out images.`,
+    `The same network with 8-bit numbers: smaller, and faster where the runtime uses integer arithmetic. ${images} training images chose the ranges of the numbers; weights have a scale for each channel. The float32 ONNX file has ${metricNames[metric]} ${scoreText(metric, float32, cases)} on the same held-out images.`,
     '',
     ...table(['file', 'bytes', metricNames[metric], '', 'reason'], rows),
     '',

@@ -13,7 +13,7 @@ import { exportInt8 } from './export.ts';
 import type { Int8Job, Int8Source, MeasuredInt8 } from './export.ts';
 import { int8Section } from './card.ts';
 import { emitInt8Onnx } from './onnx.ts';
-import type { Int8Plan } from './plan.ts';
+import type { ConvolutionForm, Int8Plan } from './plan.ts';
 
 const [side, classes] = [16, 4];
 const random = seeded('int8 network');
@@ -73,7 +73,11 @@ function best(scores: Float32Array, means: readonly number[]): number {
 }
 
 /** A job whose model is the network above; the right answers are those of float32. */
-async function exported(folder: string, calibration: readonly Uint8Array[], wallSeconds = 600) {
+async function exported(
+  folder: string,
+  calibration: readonly Uint8Array[],
+  { wallSeconds = 600, form = 'int8' }: { wallSeconds?: number; form?: ConvolutionForm } = {},
+) {
   const session = await openSession(fileOf(), 1);
   const expected = await scoresIn(session);
   await session.release();
@@ -83,7 +87,7 @@ async function exported(folder: string, calibration: readonly Uint8Array[], wall
   const source: Int8Source = {
     layers,
     side,
-    formOf: () => 'int8',
+    formOf: () => form,
     images: calibration.map((one) => () => one),
     float32: { metric: 'accuracy', score: 1, cases: heldOut.length },
     onnx: fileOf,
@@ -124,6 +128,16 @@ test('convolutions and sums compute with int8, and the results hardly change', a
   assert.match(int8Section(report).join('\n'), /\| made\.int8\.onnx \|.*\| delivered \| It loses at most/);
 });
 
+test('convolutions whose weights alone are int8 compute with float32', async () => {
+  await using folder = await tempFolder();
+  const { files } = await exported(folder.path, heldOut, { form: 'weights' });
+  const bytes = (await readFile(path.join(folder.path, 'made.int8.onnx'))).toString('latin1');
+  // No number of an image is rounded; each of the five convolutions reads weights of int8.
+  const count = (operator: string): number => bytes.split(operator).length - 1;
+  assert.deepEqual([count('QuantizeLinear'), count('DequantizeLinear')], [0, 5]);
+  assert.ok((files[0]?.max_difference ?? 9) < 0.03, `differs by ${files[0]?.max_difference}`);
+});
+
 test('ranges of images that are nothing like those of the score: the form is left out, and the card says why', async () => {
   await using folder = await tempFolder();
   const grey = new Uint8Array(side * side * 3).fill(127);
@@ -138,7 +152,7 @@ test('ranges of images that are nothing like those of the score: the form is lef
 
 test('a job without time makes none, and the card says so', async () => {
   await using folder = await tempFolder();
-  const { report, files } = await exported(folder.path, heldOut, 0);
+  const { report, files } = await exported(folder.path, heldOut, { wallSeconds: 0 });
   assert.deepEqual([await readdir(folder.path), files, report.forms], [[], [], []]);
   assert.match(int8Section(report).join('\n'), /No INT8 form: the time of the job was over\./);
 });

@@ -130,6 +130,7 @@ async function calibrate(
 ): Promise<Int8Plan> {
   const computed = int8Layers(layers, side, formOf);
   const values = int8Values(layers, computed);
+  if (values.length === 0) return int8Plan(layers, computed, { ranges: new Map(), formOf });
   const graph = rangeGraph(layers, side, values);
   const session = await openSession(graph, threads);
   releaseArray(graph);
