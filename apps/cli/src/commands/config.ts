@@ -38,7 +38,7 @@ function getCommand(config: Command, run: Run): void {
         const { partId } = await findMachine(open, name);
         const revision = BigInt(wholeNumber('--revision', options.revision ?? '0'));
         const saved = await open.client.fleetClient.getConfig({ partId, revision });
-        // It may contain network passwords.
+        // Attributes of components may contain passwords.
         output.secret();
         output.json({
           revision: Number(saved.revision),

@@ -137,7 +137,8 @@ export type RobotConfig = Message<"platform.app.v1.RobotConfig"> & {
   revisionNumber: bigint;
 
   /**
-   * SHA-256 of the text of the saved configuration that revision_number numbers; empty: none was saved yet.
+   * Identifies the text of the saved configuration that revision_number numbers: its SHA-256, or with secrets in it a keyed hash;
+   * empty: none was saved yet.
    *
    * @generated from field: bytes config_sha256 = 1002;
    */

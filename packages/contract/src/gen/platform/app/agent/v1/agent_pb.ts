@@ -248,7 +248,8 @@ export type DeviceAgentConfigResponse = Message<"platform.app.agent.v1.DeviceAge
   sendReport: boolean;
 
   /**
-   * SHA-256 of the text of the saved configuration that `revision` numbers; empty: none was saved yet.
+   * Identifies the text of the saved configuration that `revision` numbers: its SHA-256, or with secrets in it a keyed hash; empty:
+   * none was saved yet.
    *
    * @generated from field: bytes config_sha256 = 1010;
    */
