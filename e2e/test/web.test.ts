@@ -298,9 +298,10 @@ async function collects({ page, mark }: Session): Promise<void> {
 
 async function trains({ page, ready, mark }: Session): Promise<void> {
   const { org_id: organization, url } = ready;
-  const image = page.getByRole('img', { name: /balloon/ }).first();
+  // The newest images come first.
+  const image = page.getByRole('img', { name: /bear/ }).first();
   await image.waitFor();
-  await page.waitForFunction(`document.querySelector('img[alt*="balloon"]').naturalWidth === 64`);
+  await page.waitForFunction(`document.querySelector('img[alt*="bear"]').naturalWidth === 64`);
   await checkPage(page, 'dataset');
 
   await link(page, 'Train a model').click();

@@ -1,4 +1,4 @@
-import { useQuery } from '@connectrpc/connect-query';
+import { skipToken, useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useRef, useState } from 'react';
@@ -119,12 +119,14 @@ function Review({ config, machine, problems, onSave, onClose }: ReviewProps) {
   );
 }
 
-/** The marks of the secrets of a revision. */
+/** The marks of the secrets of a revision. Without one, no query: that of revision 0 is the one that the page opens with. */
 const useShown = (partId: string, revision: bigint | undefined) =>
   useQuery(
     FleetService.method.getConfig,
-    { partId, revision: revision ?? 0n },
-    { enabled: revision !== undefined && revision > 0n, staleTime: Infinity },
+    revision === undefined || revision === 0n ? skipToken : { partId, revision },
+    {
+      staleTime: Infinity,
+    },
   ).data?.secrets;
 
 /** What a narrow screen shows: it has no room for both. */

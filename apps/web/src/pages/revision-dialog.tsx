@@ -1,4 +1,4 @@
-import { callUnaryMethod, useQuery as useCall, useTransport } from '@connectrpc/connect-query';
+import { callUnaryMethod, skipToken, useQuery as useCall, useTransport } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ConfigRevision, GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -28,11 +28,9 @@ export function RevisionDialog({ machineId, partId, row, newest, onClose }: Revi
   const { revision, sha256 } = row;
   const after = useCall(FleetService.method.getConfig, { partId, revision }, { staleTime: Infinity });
   const hasBefore = revision > 1n;
-  const before = useCall(
-    FleetService.method.getConfig,
-    { partId, revision: revision - 1n },
-    { enabled: hasBefore, staleTime: Infinity },
-  );
+  const before = useCall(FleetService.method.getConfig, hasBefore ? { partId, revision: revision - 1n } : skipToken, {
+    staleTime: Infinity,
+  });
   const restoring = useRestore({ machineId, partId });
   const error = after.error ?? before.error ?? restoring.error;
   return (
