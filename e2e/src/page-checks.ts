@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { systemClock } from '@platform/kit/node';
 import type { BrowserContext, Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -13,6 +14,18 @@ interface Violation {
 const settled = `Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity)
   .map((one) => one.finished.catch(() => undefined))).then(() => undefined)`;
+
+/**
+ * Waits until an expression is true in the page, for half a minute. The page's policy forbids the compiled code that
+ * Playwright's own waiting for an expression needs from its second try on.
+ */
+export async function untilInPage(page: Page, expression: string): Promise<void> {
+  const end = systemClock.now() + 30_000;
+  while (!(await page.evaluate<boolean>(expression))) {
+    assert.ok(systemClock.now() < end, expression);
+    await systemClock.sleep(100);
+  }
+}
 
 /**
  * Fails if axe finds an accessibility violation, or if the page is wider than its window.

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { systemClock } from '@platform/kit/node';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
-import { checkPage } from '../src/page-checks.ts';
+import { checkPage, untilInPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 import { type WireLine, type WireMachine, wireMachine } from '../src/wire-callers.ts';
 
@@ -29,17 +29,9 @@ const list = (page: Page) => page.getByRole('region', { name: 'Log lines' });
 const search = (page: Page) => page.getByRole('searchbox', { name: 'Search' });
 const scroll = (page: Page, to: string) =>
   page.evaluate(`(() => { const list = document.querySelector('.log'); list.scrollTop = ${to}; })()`);
-/** Evaluates in the page again and again: its policy forbids the compiled code that Playwright's own waiting needs. */
-async function until(page: Page, expression: string): Promise<void> {
-  const end = systemClock.now() + minute / 2;
-  while (!(await page.evaluate<boolean>(expression))) {
-    assert.ok(systemClock.now() < end, expression);
-    await systemClock.sleep(100);
-  }
-}
 /** The list scrolls after it has drawn. */
 const atEnd = (page: Page) =>
-  until(
+  untilInPage(
     page,
     `(() => { const list = document.querySelector('.log'); return list.scrollHeight - list.scrollTop - list.clientHeight < 30; })()`,
   );
@@ -83,15 +75,14 @@ async function showsHostileLines(page: Page): Promise<void> {
 
 /** Up to the first line, page by page. */
 async function loadsOlder(page: Page): Promise<void> {
-  for (const loaded of ['1\\s20\\d', '2\\s20\\d', '3\\s00\\d'])
-    // Again and again: a list that follows goes to its end when it draws, as it does under a scroll bar that is held.
-    await until(
-      page,
-      `(() => {
-        document.querySelector('.log').scrollTop = 0;
-        return /(^|\\D)${loaded} lines loaded/.test(document.body.innerText);
-      })()`,
-    );
+  // Again and again: a list that follows goes to its end when it draws, as it does under a scroll bar that is held.
+  await untilInPage(
+    page,
+    `(() => {
+      document.querySelector('.log').scrollTop = 0;
+      return /(^|\\D)3\\s00\\d lines loaded/.test(document.body.innerText);
+    })()`,
+  );
   await scroll(page, '0');
   await list(page).getByText('prediction 1 of cow', { exact: true }).waitFor();
   assert.ok((await list(page).locator('.log-between strong').count()) >= 1, 'the date stands before the first line');

@@ -11,7 +11,7 @@ import { composeObjects10 } from '@platform/objects-10';
 import type { Page } from 'playwright-core';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
-import { checkPage } from '../src/page-checks.ts';
+import { checkPage, untilInPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 import { wireRunner } from '../src/wire-callers.ts';
 
@@ -105,7 +105,7 @@ async function frames({ page, client }: Session, datasetId: string): Promise<voi
   const boxes = page.locator('.box-canvas .box');
   const canvas = page.locator('.box-canvas');
   await page.locator('.box-canvas img').waitFor();
-  await page.waitForFunction(`document.querySelector('.box-canvas img').naturalWidth > 0`);
+  await untilInPage(page, `document.querySelector('.box-canvas img').naturalWidth > 0`);
   const id = new URL(page.url()).searchParams.get('id') ?? '';
   const kept = async () => {
     const [data] = await client.dataClient.binaryDataByIds([id], false);

@@ -15,7 +15,7 @@ import type { Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
-import { checkPage } from '../src/page-checks.ts';
+import { checkPage, untilInPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 import { checkout, dataFolder } from '../src/up-process.ts';
 import { wireMachine, wireRunner } from '../src/wire-callers.ts';
@@ -301,7 +301,7 @@ async function trains({ page, ready, mark }: Session): Promise<void> {
   // The newest images come first.
   const image = page.getByRole('img', { name: /bear/ }).first();
   await image.waitFor();
-  await page.waitForFunction(`document.querySelector('img[alt*="bear"]').naturalWidth === 64`);
+  await untilInPage(page, `document.querySelector('img[alt*="bear"]').naturalWidth === 64`);
   await checkPage(page, 'dataset');
 
   await link(page, 'Train a model').click();
