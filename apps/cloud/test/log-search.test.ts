@@ -11,7 +11,7 @@ import {
   LogService,
   type SearchLogsRequestSchema,
 } from '@platform/contract/gen/platform/logs/v1/logs_pb';
-import { requireLogQuery } from '@platform/contract/log-query';
+import { requireLogQuery } from '@platform/contract/log-filter';
 import { databaseExpression } from '../src/logs/log-expression.ts';
 import { countLines, searchLines } from '../src/logs/store/log-search.ts';
 import { failure } from './failure.ts';

@@ -1,17 +1,7 @@
 // Queries of log lines: words, expressions and properties that all have to hold, for page, command line and call.
 //   "no such device" level:error logger:front camera=front /try=\d+/ -boot:1f3a
-import { PlatformError } from './errors.ts';
+import { type LogLevel, logLevels } from './log-levels.ts';
 import { distance, isQuote, isSpace, problemAt, type QueryProblem, readQuoted, unclosed } from './machine-query.ts';
-
-/** Names that loggers use for each level, the most important level first. A name of none of them counts as info. */
-export const levelNames = {
-  error: ['error', 'dpanic', 'panic', 'fatal'],
-  warn: ['warn', 'warning'],
-  info: ['info'],
-  debug: ['debug', 'trace'],
-} as const;
-export type LogLevel = keyof typeof levelNames;
-export const logLevels = Object.keys(levelNames) as LogLevel[];
 
 /** One condition on a line. `isNegated`: it must not hold. */
 export type LogTerm = { readonly isNegated: boolean } & (
@@ -57,14 +47,6 @@ export function parseLogQuery(query: string): LogQuery {
     at = read.end;
   }
   return { terms };
-}
-
-/** @throws PlatformError QUERY_NOT_VALID */
-export function requireLogQuery(text: string): readonly LogTerm[] {
-  const query = parseLogQuery(text);
-  if (!query.problem) return query.terms;
-  const { start, word, problem, instead } = query.problem;
-  throw new PlatformError('QUERY_NOT_VALID', { word, position: start + 1, problem, instead });
 }
 
 type Read = { end: number } & ({ term: LogTerm } | { problem: string; instead: string });

@@ -1,7 +1,8 @@
 // Queries of log lines: what each word stands for, and where and why a word is wrong.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLogQuery, requireLogQuery, type LogTerm } from '../src/log-query.ts';
+import { requireLogQuery } from '../src/log-filter.ts';
+import { parseLogQuery, type LogTerm } from '../src/log-query.ts';
 
 type Written = LogTerm extends infer T ? Omit<T, 'isNegated'> & { isNegated?: boolean } : never;
 const rows: [query: string, terms: Written[]][] = [

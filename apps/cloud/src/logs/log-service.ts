@@ -11,7 +11,7 @@ import {
   type SearchLogsRequest,
   type SearchLogsResponseSchema,
 } from '@platform/contract/gen/platform/logs/v1/logs_pb';
-import { requireLogQuery } from '@platform/contract/log-query';
+import { requireLogQuery } from '@platform/contract/log-filter';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Caller } from '../access/rules/permissions.ts';

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import './language.ts';
 import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
 import { percent } from '../view/quantities.ts';
 import type { Series } from '../view/training-jobs.ts';
 

@@ -9,6 +9,7 @@ import { useClock } from '../parts/time.tsx';
 import { parseLevel } from '../view/log-lines.ts';
 import { formatCount } from '../view/quantities.ts';
 import { localClock, msOf, utcMoment } from '../view/times.ts';
+import '../style/logs.css';
 
 /** Jobs with more lines than this are read with the command line. */
 const mostLines = 2000;

@@ -19,6 +19,7 @@ import { LabelStage, useZoom } from './label-stage.tsx';
 import { useKeys } from './key-listener.ts';
 import { newUuid, useLabelling } from './labelling-state.ts';
 import type { LabellingPage } from './labelling-state.ts';
+import '../style/labelling.css';
 
 const route = getRouteApi('/datasets/$datasetId/label');
 

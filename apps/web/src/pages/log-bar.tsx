@@ -1,4 +1,4 @@
-import { type LogLevel, logLevels } from '@platform/contract/log-query';
+import { type LogLevel, logLevels } from '@platform/contract/log-levels';
 import type { QueryProblem } from '@platform/contract/machine-query';
 import { useState } from 'react';
 import { useClock } from '../parts/time.tsx';

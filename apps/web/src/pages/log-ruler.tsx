@@ -1,7 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { useQuery } from '@connectrpc/connect-query';
 import { LogService, type LogCount } from '@platform/contract/gen/platform/logs/v1/logs_pb';
-import type { LogLevel } from '@platform/contract/log-query';
+import type { LogLevel } from '@platform/contract/log-levels';
 import { useRef, useState, type PointerEvent } from 'react';
 import type { Gap } from '../view/log-rows.ts';
 import { type Bar, draggedSpan, rulerPaths, type RulerSpan, rulerTicks, stacked, topOf } from '../view/log-ruler.ts';

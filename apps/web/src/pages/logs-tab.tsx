@@ -34,6 +34,7 @@ import { OpenLine } from './log-row.tsx';
 import { LogRuler, useLogCounts } from './log-ruler.tsx';
 import { type LogSource, type LogWindowState, useLogWindow } from './log-window-query.ts';
 import { useMachine } from './machine-query.ts';
+import '../style/logs.css';
 
 const route = getRouteApi('/machines/$machineId/logs');
 const settleMs = 300;

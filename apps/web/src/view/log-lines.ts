@@ -1,7 +1,7 @@
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { fieldPairs } from '@platform/contract/log-fields';
 import { droppedLines } from '@platform/contract/log-marker';
-import { levelNames, logLevels, type LogLevel } from '@platform/contract/log-query';
+import { levelNames, logLevels, type LogLevel } from '@platform/contract/log-levels';
 import { msOf } from './times.ts';
 
 /** One line of LOGS. */

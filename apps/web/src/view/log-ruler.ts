@@ -1,4 +1,4 @@
-import { logLevels, type LogLevel } from '@platform/contract/log-query';
+import { logLevels, type LogLevel } from '@platform/contract/log-levels';
 
 export interface Bar {
   start: number;

@@ -1,4 +1,4 @@
-import { logLevels, type LogLevel } from '@platform/contract/log-query';
+import { logLevels, type LogLevel } from '@platform/contract/log-levels';
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import type { LogLevel, LogTerm } from '@platform/contract/log-query';
+import type { LogLevel } from '@platform/contract/log-levels';
+import type { LogTerm } from '@platform/contract/log-query';
 import { at, type Database, sqlState, type Trx } from '../../database/database.ts';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
 import { levelColumn, matchesTerms } from './log-terms.ts';

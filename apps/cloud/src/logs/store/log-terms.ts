@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { levelNames, type LogLevel, type LogTerm } from '@platform/contract/log-query';
+import { levelNames, type LogLevel } from '@platform/contract/log-levels';
+import type { LogTerm } from '@platform/contract/log-query';
 import { databaseExpression } from '../log-expression.ts';
 
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (found) => `\\${found}`);
