@@ -13,6 +13,7 @@ import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb'
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import type { Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
+import { insertKey } from '../src/access/store/keys.ts';
 import { testServer } from './server.ts';
 import { cookieIn, signIn } from './sign-in.ts';
 import { turnedClock } from './turned-clock.ts';
@@ -65,8 +66,25 @@ test('readers get the text as typed, with the placeholder for each secret; the m
   const readsAs = async (who: typeof part) =>
     (await (await on.client(AgentDeviceService, who)).deviceAgentConfig({ id: partId })).agent;
   assert.deepEqual(await readsAs(part), JSON.parse(typed).agent);
-  assert.deepEqual(await readsAs(on.owner), JSON.parse(shown).agent);
-  assert.deepEqual(await readsAs(part), JSON.parse(typed).agent);
+});
+
+test('an agent that signs in with a key gets the secrets with that of an owner, and never a placeholder', async () => {
+  await using here = await world();
+  const { on, partId, part, fleet } = here;
+  const grants = [
+    { role: 'operator' as const, resource: 'organization' as const, resourceId: on.orgId, orgId: on.orgId },
+  ];
+  const made = await insertKey(on.db, { orgId: on.orgId, name: 'operator', grants });
+  const operator = { type: 'api-key' as const, entity: made.id, payload: made.key };
+  const agentAs = async (who: typeof part) =>
+    (await (await on.client(AgentDeviceService, who)).deviceAgentConfig({ id: partId })).agent;
+  const open = { agent: { additional_networks: [{ type: 'wifi', ssid: 'Guest' }] } };
+  await fleet.saveConfig({ partId, configJson: JSON.stringify(open) });
+  assert.deepEqual(await agentAs(operator), open.agent);
+  await fleet.saveConfig({ partId, configJson: typed });
+  for (const who of [part, on.owner, part]) assert.deepEqual(await agentAs(who), JSON.parse(typed).agent);
+  await assert.rejects(agentAs(operator), (error) => errorCodeOf(error) === 'NOT_OWNER');
+  assert.deepEqual(await agentAs(part), JSON.parse(typed).agent);
 });
 
 test('saving what was read keeps every byte and its fingerprint, also by the calls of public clients', async () => {

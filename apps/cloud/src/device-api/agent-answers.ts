@@ -24,7 +24,7 @@ import {
 } from '../releases/rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
 import type { PendingSplit } from '../machines/store/machine-splits.ts';
-import { shownAgent } from '../configs/rules/shown-config.ts';
+import { revealedSecrets } from '@platform/contract/config-placeholders';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
 import { watchers } from './watchers.ts';
@@ -37,8 +37,8 @@ export type Ask = {
   baseUrl: string;
   /** Version that another product's agent has downloaded; empty for our agent, which compares fingerprints. */
   installed: string;
-  /** Whether the machine itself asks; others get placeholders for the secrets. */
-  isOwnMachine: boolean;
+  /** Whether the secrets of the configuration may be in the answer; without this right, one that has some is refused. */
+  readsSecrets: boolean;
 };
 
 /**
@@ -81,8 +81,8 @@ export function agentAnswers(of: {
   const epoch = { count: 0 };
   /** Interns the keys: there are few distinct ones. */
   const keys = new Map<string, string>();
-  const keyOf = ({ product, platform, baseUrl, installed, isOwnMachine }: Ask): string => {
-    const key = `${product} ${platform} ${baseUrl} ${installed}${isOwnMachine ? '' : ' other'}`;
+  const keyOf = ({ product, platform, baseUrl, installed, readsSecrets }: Ask): string => {
+    const key = `${product} ${platform} ${baseUrl} ${installed}${readsSecrets ? '' : ' other'}`;
     const shared = keys.get(key);
     if (shared !== undefined) return shared;
     if (keys.size > 1_000) keys.clear();
@@ -144,8 +144,9 @@ const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema
   toBinary(DeviceAgentConfigResponseSchema, create(DeviceAgentConfigResponseSchema, answer));
 
 async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Promise<Answer> {
-  const saved = (isObject(source.agent) ? source.agent : {}) as JsonObject;
-  const agent = ask.isOwnMachine ? saved : shownAgent(saved);
+  const agent = (isObject(source.agent) ? source.agent : {}) as JsonObject;
+  // Never a placeholder: an agent would take it for the password of its network, and lose that.
+  if (!ask.readsSecrets && revealedSecrets(JSON.stringify({ agent })).length > 0) throw new PlatformError('NOT_OWNER');
   const versions = readAgent(agent).agent['version_control'];
   const desired = isObject(versions) ? versions : {};
   const agentUpdateInfo =

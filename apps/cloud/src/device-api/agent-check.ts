@@ -105,7 +105,7 @@ export function agentChecks(of: Sources): ReadCheck {
     const asked = fromBinary(DeviceAgentConfigRequestSchema, body);
     if (asked.id === '' || asked.report || asked.uninstalled || asked.asksMigration) return undefined;
     return {
-      check: new AgentCheck(shared, askOf(asked, asked.id, { baseUrl, isOwnMachine: true }), asked),
+      check: new AgentCheck(shared, askOf(asked, asked.id, { baseUrl, readsSecrets: true }), asked),
       isKnown: hosts.isKnown(asked.id, asked, cameBy),
       note: () => runs.noteCheck(runCheckOf(asked, asked.id, address)),
       save: () => hosts.save(asked.id, asked, cameBy),

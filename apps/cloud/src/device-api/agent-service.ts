@@ -10,7 +10,7 @@ import { longestHoldMs } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Database } from '../database/database.ts';
-import { ownPartId } from '../machines/part-access.ts';
+import { askingPart } from '../machines/part-access.ts';
 import type { PartRuns } from '../machines/part-runs.ts';
 import type { RunCheck } from '../machines/rules/run-memory.ts';
 import type { Presence } from '../machines/presence.ts';
@@ -27,11 +27,11 @@ import type { ReportedHosts } from './reported-hosts.ts';
 import { readPartSources } from './store/part-sources.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 
-/** @param from - the URL of this server that the machine uses, and whether the machine itself asks. */
+/** @param from - the URL of this server that the machine uses, and whether it may have the secrets. */
 export function askOf(
   request: DeviceAgentConfigRequest,
   partId: string,
-  from: { baseUrl: string; isOwnMachine: boolean },
+  from: { baseUrl: string; readsSecrets: boolean },
 ): Ask {
   const product = productOf(request.hostInfo?.tags ?? []);
   return {
@@ -77,8 +77,7 @@ export const agentRoutes =
 
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
-        const caller = callerOf(context);
-        const partId = await ownPartId(db, caller, request.id);
+        const { partId, readsSecrets } = await askingPart(db, callerOf(context), request.id);
         if (request.uninstalled) {
           await saveUninstalled(db, partId, clock.wall());
           return {};
@@ -91,10 +90,7 @@ export const agentRoutes =
         // The status is that of the first computer of a shared part.
         const isSecond = run.isOther ? runs.isOtherSecond(partId) : runs.isSecond(partId, run.runId);
         if (request.report && !isSecond) presence.reported(partId);
-        const ask = askOf(request, partId, {
-          baseUrl: baseUrlOf(deps, context),
-          isOwnMachine: caller.kind === 'part' && caller.id === partId,
-        });
+        const ask = askOf(request, partId, { baseUrl: baseUrlOf(deps, context), readsSecrets });
         const { knownFingerprint, wait } = request;
         const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
         const answer = await longPoll({

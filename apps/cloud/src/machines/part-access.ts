@@ -1,5 +1,11 @@
 import { PlatformError } from '@platform/contract/errors';
-import { type Caller, requireMachineOwner, requireOperator, requirePart } from '../access/rules/permissions.ts';
+import {
+  type Caller,
+  ownsMachine,
+  requireMachineOwner,
+  requireOperator,
+  requirePart,
+} from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
 import { findMachine, findMainPart, findPart, type MachineRow, type PartRow } from './store/machines.ts';
 
@@ -34,8 +40,21 @@ export async function ownPart(db: Database, caller: Caller, id: string): Promise
 
 /** Like `ownPart`, without a database query for the machine itself, which its token identifies. */
 export async function ownPartId(db: Database, caller: Caller, id: string): Promise<string> {
-  return caller.kind === 'part' && caller.id === id ? id : (await ownPart(db, caller, id)).id;
+  return (await askingPart(db, caller, id)).partId;
 }
+
+/** Like `ownPartId`, and whether the caller may have the secrets of the configuration. */
+export async function askingPart(db: Database, caller: Caller, id: string): Promise<AskingPart> {
+  if (caller.kind === 'part' && caller.id === id) return { partId: id, readsSecrets: true };
+  const part = await ownPart(db, caller, id);
+  return { partId: part.id, readsSecrets: caller.kind === 'api_key' && ownsMachine(caller, part) };
+}
+
+/**
+ * The part that asks for its configuration. Agents sign in with the part's own secret or, as public ones may, with an
+ * API key: with that of an owner, the machine needs its passwords as well.
+ */
+type AskingPart = { partId: string; readsSecrets: boolean };
 
 export async function operatedMachine(
   db: Database,

@@ -209,7 +209,10 @@ const byMachines: readonly Right[] = [
   ),
   right(
     'platform.app.agent.v1.AgentDeviceService/DeviceAgentConfig',
-    { ok: machineOperators, reveals: ['own machine'], 'not found': [...foreigners, 'machine beside'] },
+    {
+      reveals: ['own machine', 'owner', 'first key', 'owner of the machine', 'owner of its place'],
+      'not found': [...foreigners, 'machine beside'],
+    },
     ({ machine }) => ({ id: machine.partId, hostInfo: { platform: 'linux/amd64', distro: 'debian' } }),
   ),
 ];

@@ -6,7 +6,3 @@ export function shownConfig(saved: { text: string } | undefined): { robotConfig:
   const robotConfigJson = hideSecrets(saved?.text ?? '{}');
   return { robotConfig: JSON.parse(robotConfigJson) as JsonObject, robotConfigJson };
 }
-
-/** The `agent` object of a configuration for all readers but its machine. */
-export const shownAgent = (agent: JsonObject): JsonObject =>
-  (JSON.parse(hideSecrets(JSON.stringify({ agent }))) as { agent: JsonObject }).agent;
