@@ -13,6 +13,7 @@ import {
   SeveritySchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
 import { packageProblems } from '../src/configs/package-problems.ts';
 import { failure } from './failure.ts';
@@ -199,4 +200,22 @@ test('a configuration above the limit is refused by its own name, in bytes', asy
   assert.equal(await failure(fleet.checkConfig({ partId, configJson: tooMuch })), refused);
   assert.equal(await failure(app.updateRobotPart({ id: partId, name: 'm-main', robotConfigJson: tooMuch })), refused);
   assert.equal(await failure(fleet.saveConfig({ partId, configJson: most })), 'no failure');
+});
+
+test('a configuration that a machine could not decode is refused, and the machine reads one of the most levels', async () => {
+  await using on = await testServer();
+  const [fleet, app] = [await on.client(FleetService), await on.client(AppService)];
+  const { partId, part } = await on.machine('m');
+  const ofLevels = (levels: number): string =>
+    `{"components":[{"name":"a","api":"rdk:component:generic","model":"x:y:z","attributes":${'{"a":'.repeat(levels - 3)}1${'}'.repeat(levels - 3)}}]}`;
+  const robot = await on.client(RobotService, part);
+  for (const configJson of [ofLevels(41), ofLevels(60), ofLevels(50_000), '['.repeat(100_000)]) {
+    const { problems } = await fleet.checkConfig({ partId, configJson });
+    assert.match(problems[0]?.message ?? '', /more than 40 levels/);
+    assert.equal(await failure(fleet.saveConfig({ partId, configJson })), 'InvalidArgument INVALID_CONFIG');
+    const update = app.updateRobotPart({ id: partId, name: 'm-main', robotConfigJson: configJson });
+    assert.equal(await failure(update), 'InvalidArgument INVALID_CONFIG');
+  }
+  await fleet.saveConfig({ partId, configJson: ofLevels(40) });
+  assert.equal((await robot.config({ id: partId })).config?.components.length, 1);
 });

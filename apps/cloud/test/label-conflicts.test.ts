@@ -51,6 +51,17 @@ test('labels change only where they are as expected, or as they result', async (
   assert.equal(data[0]?.metadata?.split, 'test', 'a split stays: it is not a label');
 });
 
+test('labels beyond the limit of a call are refused with their number', async () => {
+  await using server = await trainingServer();
+  const { labels, change } = await labelledImage(server);
+  const many = Array.from({ length: 1_001 }, (_, n) => `l${n}`);
+  await assert.rejects(change([], ['cup'], many), /remove_labels is not valid: 1001 labels; at most 1000 in one call/);
+  await assert.rejects(change(many, ['cup']), /expected_labels is not valid: 1001 labels; at most 1000 in one call/);
+  assert.equal(await outcome(change([], ['cup'], ['\0'])), '3 INVALID_ARGUMENT');
+  await change([], ['cup'], many.slice(1));
+  assert.deepEqual(await labels(), ['cup']);
+});
+
 test('of two users who answer at once, one gets the conflict', async () => {
   await using server = await trainingServer();
   const { labels, change } = await labelledImage(server);

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { sql } from 'kysely';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
 import {
@@ -253,6 +255,8 @@ test('several machines stand on one axis, each line with its part', async () => 
     found.map(({ partId }) => partId),
     [a.partId, b.partId, a.partId, b.partId],
   );
+  const again = await call({ partIds: [a.partId, a.partId.toUpperCase()] });
+  assert.equal(again.lines.length, 2, 'an ID in capitals names the same part');
   const span = { from: timestampFromMs(start), until: timestampFromMs(start + 1_000) };
   const { total } = await logs.countLogs({ partIds: [a.partId, b.partId], ...span });
   assert.equal(total?.info, 4n);
@@ -345,11 +349,28 @@ test('what is not valid is refused with value and limit', async () => {
   const { call, logs } = await searcher(on, one.partId);
   const [from, until] = [timestampFromMs(start), timestampFromMs(start + minute)];
   const none = '00000000-0000-4000-8000-000000000000';
+  const beyond = Object.keys(LogDirection).length;
   const partIds = [one.partId];
   for (const [ask, code] of [
     [() => call({ partIds: [] }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => call({ partIds: Array.from({ length: 9 }, (_, n) => `${n}`) }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => call({ partIds: [none] }), 'NotFound PART_NOT_FOUND'],
+    [() => call({ partIds: [''] }), 'NotFound PART_NOT_FOUND'],
+    [() => call({ partIds: ['\0'] }), 'NotFound PART_NOT_FOUND'],
+    [() => call({ partIds: [`{${one.partId}}`] }), 'NotFound PART_NOT_FOUND'],
+    [() => call({ partIds: ['x'.repeat(20_000)] }), 'NotFound PART_NOT_FOUND'],
+    [() => call({ limit: 4_294_967_295 }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => call({ direction: beyond as LogDirection }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => call({ direction: -beyond as LogDirection }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => call({ query: '\0' }), 'InvalidArgument QUERY_NOT_VALID'],
+    [() => call({ query: '"a\0b"' }), 'InvalidArgument QUERY_NOT_VALID'],
+    [() => call({ query: 'logger:\0' }), 'InvalidArgument QUERY_NOT_VALID'],
+    [() => call({ query: 'camera=\0' }), 'InvalidArgument QUERY_NOT_VALID'],
+    [() => call({ query: '/(/' }), 'InvalidArgument QUERY_NOT_VALID'],
+    [() => call({ query: '/(a{200}){200}/' }), 'InvalidArgument LOG_EXPRESSION_NOT_VALID'],
+    [() => call({ query: '/(?i:a)/' }), 'InvalidArgument LOG_EXPRESSION_NOT_VALID'],
+    [() => call({ cursor: '\0' }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => call({ cursor: btoa('line 0000-01-01T00:00:00.000000 1') }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => call({ limit: 1_001 }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => call({ query: 'lvel:error' }), 'InvalidArgument QUERY_NOT_VALID'],
     [() => call({ query: '/(?=a)/' }), 'InvalidArgument LOG_EXPRESSION_NOT_VALID'],
@@ -359,10 +380,94 @@ test('what is not valid is refused with value and limit', async () => {
       'InvalidArgument INVALID_ARGUMENT',
     ],
     [() => call({ from: until, until: from }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => call({ from, until: from }), 'InvalidArgument INVALID_ARGUMENT'],
+    [() => logs.countLogs({ partIds, from: until, until: from }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => logs.countLogs({ partIds, until }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => logs.countLogs({ partIds, from }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => logs.countLogs({ partIds, from, until, most: 501 }), 'InvalidArgument INVALID_ARGUMENT'],
     [() => logs.countLogs({ partIds, from: timestampFromMs(0), until }), 'InvalidArgument INVALID_ARGUMENT'],
   ] as const)
     assert.equal(await failure(ask()), code);
+});
+
+test('a time outside of the years 1 to 9999 is refused by each call that reads lines, samples or revisions', async () => {
+  await using on = await testServer();
+  const { partId } = await machine(on, 'm');
+  const [logs, app] = [await on.client(LogService), await on.client(AppService)];
+  const fleet = await on.client(FleetService);
+  const partIds = [partId];
+  for (const time of [
+    { seconds: 2n ** 63n - 1n, nanos: 0 },
+    { seconds: -(2n ** 63n), nanos: 0 },
+    // The first second that no Date has.
+    { seconds: 8_640_000_000_001n, nanos: 0 },
+    { seconds: 253_402_300_800n, nanos: 0 },
+    { seconds: -62_135_596_801n, nanos: 0 },
+    { seconds: 0n, nanos: -1 },
+    { seconds: 0n, nanos: 2 ** 31 - 1 },
+  ])
+    for (const ask of [
+      () => logs.searchLogs({ partIds, from: time }),
+      () => logs.searchLogs({ partIds, until: time }),
+      () => logs.searchLogs({ partIds, from: time, until: time }),
+      () => logs.countLogs({ partIds, from: time, until: time }),
+      () => app.getRobotPartLogs({ id: partId, start: time }),
+      () => app.getRobotPartLogs({ id: partId, end: time }),
+      () => app.getRobotPartHistory({ id: partId, start: time }),
+      () => app.getRobotPartHistory({ id: partId, end: time }),
+      () => app.updateRobotPart({ id: partId, robotConfigJson: '{}', lastKnownUpdate: time }),
+      () => fleet.getMachineSamples({ partId, from: time }),
+      () => fleet.getMachineSamples({ partId, until: time }),
+    ])
+      assert.equal(
+        await failure(ask()),
+        'InvalidArgument INVALID_ARGUMENT',
+        `${time.seconds} s ${time.nanos} ns: ${String(ask)}`,
+      );
+});
+
+test('lines of the first and the last moment of all times can be answered as JSON, too', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const robot = await on.client(RobotService, part);
+  const [first, last] = [{ seconds: -62_135_596_800n }, { seconds: 253_402_300_799n, nanos: 999_999_999 }];
+  await robot.log({
+    id: partId,
+    logs: [
+      { message: 'first', time: { ...first, nanos: 0 } },
+      { message: 'last', time: last },
+      { message: 'less than no time', time: { ...first, nanos: -(2 ** 31) } },
+      { message: 'more than a second', time: { ...last, nanos: 2 ** 31 - 1 } },
+    ],
+  });
+  const headers = { authorization: `Bearer ${await on.token(on.owner)}`, 'content-type': 'application/json' };
+  const ask = async (call: string, body: unknown) => {
+    const answer = await fetch(`${on.url}/${call}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const text = await answer.text();
+    assert.equal(answer.status, 200, `${call}: ${text}`);
+    return text;
+  };
+  const search = 'platform.logs.v1.LogService/SearchLogs';
+  const found = await ask(search, { partIds: [partId], direction: 'LOG_DIRECTION_OLDEST_FIRST' });
+  const { lines: shown } = JSON.parse(found) as {
+    lines: { entry: { message: string; time: string }; cursor: string }[];
+  };
+  assert.deepEqual(
+    [shown[0], shown[3]].map((line) => [line?.entry.message, line?.entry.time.slice(0, 19)]),
+    [
+      ['first', '0001-01-01T00:00:00'],
+      ['last', '9999-12-31T23:59:59'],
+    ],
+  );
+  for (const { cursor } of shown) await ask(search, { partIds: [partId], cursor });
+  await ask('platform.app.v1.AppService/GetRobotPartLogs', { id: partId });
+  const count = async (from: string, until: string) =>
+    JSON.parse(
+      await ask('platform.logs.v1.LogService/CountLogs', { partIds: [partId], from, until, most: 1 }),
+    ) as unknown;
+  assert.deepEqual(await count('0001-01-01T00:00:00Z', '0001-03-31T00:00:00Z'), {
+    counts: [{ start: '0001-01-01T00:00:00Z', info: '1' }],
+    interval: '31622400s',
+    total: { info: '1' },
+  });
 });

@@ -182,6 +182,8 @@ test('rejected suggestions stay rejected until a user undoes it, or another job 
   await predictWith(predict);
   assert.deepEqual(await rejected(), [false, false, false, false]);
   assert.equal(await outcome(reject(false, ['x'])), '3 INVALID_ARGUMENT');
+  const many = Array.from({ length: 501 }, () => one.id);
+  await assert.rejects(reject(false, many), /suggestion_ids is not valid: 501 IDs; at most 500/);
 });
 
 test('doubtful labels come with what the model says, and near copies with different labels first', async () => {

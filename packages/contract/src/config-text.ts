@@ -5,19 +5,27 @@ import type { Problem } from './config.ts';
 /** Largest text of a configuration: each machine reads it whole, and keeps several revisions. */
 export const configLimitBytes = 2 ** 20;
 
+/** Machines cannot decode a configuration of more than 47 levels: each is up to two messages, of which they read 100. */
+const mostLevels = 40;
+
 export type Parsed =
   | { readonly is: 'json'; readonly json: unknown }
   | { readonly is: 'problem'; readonly problem: Problem; readonly line: number; readonly column: number };
 
-/** Parses JSON text; reports a syntax error with its line and column, both from 1. */
+/** Parses JSON text; reports a syntax error, or too many levels, with line and column, both from 1. */
 export function parseConfigText(text: string): Parsed {
+  const tooDeep = tooDeepAt(text);
+  if (tooDeep !== undefined) {
+    const { line, column } = placeOf(text, tooDeep);
+    const message = `has more than ${mostLevels} levels of lists and objects in each other (line ${line}, column ${column}).`;
+    const remedy = `Use at most ${mostLevels} levels.`;
+    return { is: 'problem', problem: { path: '', message, remedy, severity: 'error' }, line, column };
+  }
   try {
     return { is: 'json', json: JSON.parse(text) };
   } catch (error) {
     const offset = mistakeAt(text);
-    const before = text.slice(0, offset).split('\n');
-    const line = before.length;
-    const column = (before.at(-1)?.length ?? 0) + 1;
+    const { line, column } = placeOf(text, offset);
     const what =
       offset >= text.length ? 'the text ends too early' : `${JSON.stringify(text[offset])} is not expected here`;
     const message = `is not valid JSON: ${what} (line ${line}, column ${column}).`;
@@ -30,6 +38,22 @@ export function parseConfigText(text: string): Parsed {
     if (!(error instanceof SyntaxError)) throw error;
     return { is: 'problem', problem, line, column };
   }
+}
+
+function placeOf(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+/** Offset of the first bracket beyond the limit; found without recursion, which deep texts would exhaust. */
+function tooDeepAt(text: string): number | undefined {
+  let level = 0;
+  for (const { 0: word, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (word === '{' || word === '[') level += 1;
+    else if (word === '}' || word === ']') level -= 1;
+    if (level > mostLevels) return index;
+  }
+  return undefined;
 }
 
 /** Offset of the first character that cannot continue a JSON value. Call it only for invalid JSON. */

@@ -89,3 +89,15 @@ test('canonical text does not depend on the order of keys or on blanks, and is t
   );
   assert.equal(canonicalText({ b: [1, { d: null, c: 'x' }], a: undefined }), '{"b":[1,{"c":"x","d":null}]}');
 });
+
+test('a text of more levels than a machine can decode is refused at the bracket, however deep and whether it ends', () => {
+  const nested = (levels: number): string => `\n${'['.repeat(levels)}${']'.repeat(levels)}`;
+  assert.equal(parseConfigText(nested(40)).is, 'json');
+  assert.equal(parseConfigText(`["${'['.repeat(50)}"]`).is, 'json');
+  for (const text of [nested(41), nested(500_000), `\n${'['.repeat(100_000)}`, `\n${'[{"a":'.repeat(20_000)}`]) {
+    const parsed = parseConfigText(text);
+    assert.ok(parsed.is === 'problem');
+    assert.match(parsed.problem.message, /has more than 40 levels/);
+    assert.equal(parsed.line, 2);
+  }
+});

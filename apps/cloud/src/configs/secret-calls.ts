@@ -24,14 +24,15 @@ export const secretHandlers = (deps: { db: Database; clock: Clock }) => {
       requireRecentSignIn(caller, clock.wall());
       const config = await requireConfig(db, part, Number(revision));
       const all = configJson === '' ? ownSecrets(config.text) : meantSecrets(configJson, config.text);
-      const absent = paths.find((path) => !all.some((one) => one.path === path));
+      const [known, wanted] = [new Set(all.map(({ path }) => path)), new Set(paths)];
+      const absent = paths.find((path) => !known.has(path));
       if (absent !== undefined)
         throw new PlatformError('INVALID_ARGUMENT', {
           field: 'paths',
           value: absent,
           limit: `the path of a secret of revision ${config.revision}`,
         });
-      const secrets = paths.length === 0 ? all : all.filter(({ path }) => paths.includes(path));
+      const secrets = paths.length === 0 ? all : all.filter(({ path }) => wanted.has(path));
       await audited(deps, caller, async (_, record) => {
         const details = { revision: config.revision, fields: secrets.map(({ savedPath }) => savedPath) };
         await record({ orgId: part.orgId, action: 'reveal secrets', subject: part.id, details });

@@ -34,8 +34,9 @@ export const tagCalls = ({ db }: { db: Database }) =>
     async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags, removeLabels, expectedLabels }, context) {
       const named = namedData(binaryDataIds, binaryIds, callerOf(context), 'change');
       const keys = await existingKeys(db, named);
-      const expected = expectedLabels?.labels;
-      const conflict = await changeLabels(db, keys, { add: checkedTags(tags), remove: removeLabels, expected });
+      const expected = expectedLabels && fewEnough('expected_labels', expectedLabels.labels);
+      const remove = fewEnough('remove_labels', removeLabels);
+      const conflict = await changeLabels(db, keys, { add: checkedTags(tags), remove, expected });
       if (conflict) throw labelsChanged(named, conflict, expected ?? []);
       return {};
     },
@@ -137,12 +138,15 @@ async function imageDataset(db: Database, id: string, caller: Caller): Promise<D
   throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId: id, type: 'sequences', wanted: 'images and files' });
 }
 
+/** @throws PlatformError INVALID_ARGUMENT */
+function fewEnough(field: string, labels: readonly string[]): readonly string[] {
+  if (labels.length <= mostTags) return labels;
+  const limit = `at most ${mostTags} in one call`;
+  throw new PlatformError('INVALID_ARGUMENT', { field, value: `${labels.length} labels`, limit });
+}
+
 function checkedTags(tags: readonly string[]): string[] {
-  if (tags.length > mostTags) {
-    const limit = `at most ${mostTags} in one call`;
-    throw new PlatformError('INVALID_ARGUMENT', { field: 'tags', value: `${tags.length} tags`, limit });
-  }
-  return tags.map((tag, index) => check.newTag(`tags[${index}]`, tag));
+  return fewEnough('tags', tags).map((tag, index) => check.newTag(`tags[${index}]`, tag));
 }
 
 const noBox = (boundingBoxId: string): PlatformError => new PlatformError('BOUNDING_BOX_NOT_FOUND', { boundingBoxId });

@@ -133,9 +133,6 @@ export const sequenceDatasetCalls = ({ db }: { db: Database }) =>
     },
   }) satisfies Partial<ServiceImpl<typeof DataService>>;
 
-/** A JavaScript number cannot represent the last second of year 9999 in µs and would round it to year 10000. */
-const lastUs = 253_402_300_799_000_000;
-
 const changeable: readonly string[] = ['resources', 'sequence_tags', 'start_time', 'end_time'];
 
 const message = (row: StoredSequence) => ({
@@ -199,7 +196,7 @@ function namedOf(ids: readonly string[]): readonly string[] {
 
 function timeUs(field: string, time: Timestamp | undefined): number {
   if (!time) throw invalid(field, '', 'it must not be empty');
-  return Math.min(usOf(time), lastUs);
+  return usOf(time);
 }
 
 function rangeOf(startUs: number, endUs: number): Pick<Sequence, 'startUs' | 'endUs'> {

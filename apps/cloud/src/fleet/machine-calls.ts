@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
@@ -44,6 +44,7 @@ import {
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { requiredName } from '../rpc/fields.ts';
 import { parsePageToken } from '../rpc/paging.ts';
+import { msOf } from '../rpc/protobuf-times.ts';
 
 const onlineStates = {
   online: OnlineState.ONLINE,
@@ -266,8 +267,8 @@ const partReads = (deps: MachineDeps) => {
       return partHistory(db, part, {
         before: parsePageToken(token),
         limit: wanted > 0 ? Math.min(wanted, longestHistory) : longestHistory,
-        ...(start && { from: timestampMs(start) }),
-        ...(end && { until: timestampMs(end) }),
+        ...(start && { from: msOf(start) }),
+        ...(end && { until: msOf(end) }),
       });
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;
@@ -313,13 +314,7 @@ const partChanges = (deps: MachineDeps) => {
       const part = await operatedPart(db, caller, id);
       const text = robotConfigJson ?? (robotConfig ? JSON.stringify(robotConfig, null, 2) : undefined);
       if (text !== undefined) {
-        await saveConfig(
-          deps,
-          caller,
-          part,
-          { text },
-          lastKnownUpdate ? { lastUpdated: timestampMs(lastKnownUpdate) } : {},
-        );
+        await saveConfig(deps, caller, part, { text }, lastKnownUpdate ? { lastUpdated: msOf(lastKnownUpdate) } : {});
       }
       if (name !== '' && name !== part.name) {
         requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: id }));

@@ -1,4 +1,4 @@
-import { durationFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import type { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -6,6 +6,7 @@ import { callerOf } from '../access/caller.ts';
 import { operatedPart } from '../machines/part-access.ts';
 import { answeredSamples, intervalOf, timedSamples } from '../machines/rules/samples.ts';
 import { readSamples } from '../machines/store/samples.ts';
+import { msOf } from '../rpc/protobuf-times.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 
 const dayMs = 24 * 3_600_000;
@@ -17,8 +18,8 @@ export const sampleHandlers = ({ db, clock }: FleetDeps) =>
   ({
     async getMachineSamples(request, context) {
       const part = await operatedPart(db, callerOf(context), request.partId);
-      const until = request.until ? timestampMs(request.until) : clock.wall();
-      const from = request.from ? timestampMs(request.from) : until - dayMs;
+      const until = request.until ? msOf(request.until) : clock.wall();
+      const from = request.from ? msOf(request.from) : until - dayMs;
       const most = request.most || mostAnswered;
       const refuse = (field: string, value: string, limit: string) =>
         new PlatformError('INVALID_ARGUMENT', { field, value, limit });

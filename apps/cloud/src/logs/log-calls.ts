@@ -1,5 +1,4 @@
 import type { ServiceImpl } from '@connectrpc/connect';
-import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { type AppService, type GetRobotPartLogsRequest, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
@@ -8,6 +7,7 @@ import type { Database } from '../database/database.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { operatedPart } from '../machines/part-access.ts';
 import { pageToken, parsePageToken } from '../rpc/paging.ts';
+import { msOf } from '../rpc/protobuf-times.ts';
 import { publicNameKey } from '../wire/public-name.ts';
 import { logEntry } from './log-entries.ts';
 import { lastLogId, type LogQuery, type LogRow, readLogs } from './store/part-logs.ts';
@@ -36,7 +36,7 @@ type LogDeps = { db: Database; clock: Clock; notifications: Notifications; stop:
 function queryOf(request: GetRobotPartLogsRequest, partId: string, now: number): LogQuery {
   const after = parsePageToken(request.pageToken);
   const limit = Number(request.limit ?? 0n);
-  const from = request.start ? timestampMs(request.start) : request.range ? now - rangeMs(request.range) : undefined;
+  const from = request.start ? msOf(request.start) : request.range ? now - rangeMs(request.range) : undefined;
   return {
     partId,
     // `errorsOnly` is deprecated, but old clients still set it.
@@ -46,7 +46,7 @@ function queryOf(request: GetRobotPartLogsRequest, partId: string, now: number):
     ...(request.filter !== undefined && { filter: request.filter }),
     ...(request.source !== undefined && { source: request.source }),
     ...(from !== undefined && { from }),
-    ...(request.end && { until: timestampMs(request.end) }),
+    ...(request.end && { until: msOf(request.end) }),
     ...(after !== undefined && { after }),
   };
 }

@@ -2,21 +2,15 @@ import { create } from '@bufbuild/protobuf';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
+import { isTime, timeOfUs, usOf } from '../rpc/protobuf-times.ts';
 import type { LogRow, NewLogRow } from './store/part-logs.ts';
-
-/** Years 1 to 9999, in seconds since 1970: PostgreSQL and every client can read them. */
-const earliest = -62_135_596_800;
-const latest = 253_402_300_799;
 
 /** PostgreSQL's text type cannot contain NUL. */
 const clean = (text: string): string => (text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text);
 const cleanName = (text: string, characters: number = logLimits.nameCharacters): string =>
   clean(text).slice(0, characters).toWellFormed();
 /** Undefined: absent or out of range, for example from a machine whose clock is wrong. */
-function timeUs({ time }: LogEntry): number | undefined {
-  const seconds = Number(time?.seconds ?? NaN);
-  return seconds >= earliest && seconds <= latest ? seconds * 1e6 + Math.floor((time?.nanos ?? 0) / 1000) : undefined;
-}
+const timeUs = ({ time }: LogEntry): number | undefined => (time && isTime(time) ? usOf(time) : undefined);
 /** JSON has no non-finite numbers: they are stored as protobuf's JSON writes them, "NaN" and "Infinity". */
 function cleanJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
@@ -53,13 +47,12 @@ export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogR
 
 export function logEntry(row: LogRow): LogEntry {
   const rest = (row.rest ?? {}) as { caller?: JsonObject; stack?: string; fields?: JsonObject[] };
-  const seconds = Math.floor(row.timeUs / 1e6);
   return create(LogEntrySchema, {
     host: row.host,
     level: row.level,
     loggerName: row.loggerName,
     message: row.message,
-    time: { seconds: BigInt(seconds), nanos: Math.round(row.timeUs - seconds * 1e6) * 1000 },
+    time: timeOfUs(row.timeUs),
     ...(rest.caller && { caller: rest.caller }),
     stack: rest.stack ?? '',
     fields: rest.fields ?? [],

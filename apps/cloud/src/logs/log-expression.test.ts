@@ -26,6 +26,8 @@ test('what could take more than linear time, or more memory, is refused with its
     ['(?<!a)b', /look-behind/],
     ['(a)\\1', /references to groups/],
     ['\\p{L}', /properties of characters/],
+    ['(?i:a)b', /flags within it.*write \/…\/i/],
+    ['(?-i:a)', /flags within it/],
     ['a{300}', /repeats 300 times; at most 255/],
     ['((a{100}){100}){100}', /stands for \d+ characters/],
     ['[^\\D]', /write \[0-9\]/],

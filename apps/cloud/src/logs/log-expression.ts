@@ -58,6 +58,8 @@ function written(node: AST.Element, refuse: Refuse): string {
     case 'CharacterClass':
       return characterClass(node, refuse);
     case 'Group':
+      if (node.modifiers) throw refuse('flags within it, as in (?i:…), are not possible; write /…/i');
+      return `(?:${alternatives(node, refuse)})`;
     case 'CapturingGroup':
       return `(?:${alternatives(node, refuse)})`;
     case 'Quantifier':

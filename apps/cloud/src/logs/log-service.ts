@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { durationFromMs, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import {
@@ -17,12 +17,14 @@ import { callerOf } from '../access/caller.ts';
 import type { Caller } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
 import { operatedPart } from '../machines/part-access.ts';
+import { msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { lineToken, readLineToken } from '../rpc/rules/page-tokens.ts';
 import { logEntry } from './log-entries.ts';
 import { intervalOf } from './rules/log-intervals.ts';
 import { SearchSlots } from './search-slots.ts';
 import { countLines, type LogSpan, searchLines, type SearchTime } from './store/log-search.ts';
 
+const directions: ReadonlySet<number> = new Set(Object.values(LogDirection));
 const mostParts = 8;
 const usualPage = 100;
 const largestPage = 1_000;
@@ -61,6 +63,7 @@ async function searchLogs(
   inTurn: InTurn,
 ): Promise<MessageInitShape<typeof SearchLogsResponseSchema>> {
   if (request.limit > largestPage) throw refuse('limit', request.limit, `at most ${largestPage}`);
+  if (!directions.has(request.direction)) throw refuse('direction', request.direction, 'a LogDirection, 0 to 2');
   const after = readLineToken(request.cursor);
   const search = {
     ...(await spanOf(deps, request, caller)),
@@ -94,7 +97,7 @@ async function countLogs(
   const total = create(LogCountSchema);
   const counts = new Map<number, typeof total>();
   for (const { start, level, lines } of rows) {
-    const count = counts.get(start) ?? create(LogCountSchema, { start: timestampFromMs(start) });
+    const count = counts.get(start) ?? create(LogCountSchema, { start: timeOf(start) });
     counts.set(start, count);
     count[level] += BigInt(lines);
     total[level] += BigInt(lines);
@@ -109,13 +112,14 @@ async function spanOf({ db }: LogServiceDeps, request: SpanRequest, caller: Call
   const ids = [...new Set(request.partIds)];
   if (ids.length === 0 || ids.length > mostParts) throw refuse('part_ids', `${ids.length} parts`, `1 to ${mostParts}`);
   const terms = requireLogQuery(request.query);
-  const partIds: string[] = [];
-  for (const id of ids) partIds.push((await operatedPart(db, caller, id)).id);
-  const from = request.from && timestampMs(request.from);
-  const until = request.until && timestampMs(request.until);
+  // An ID in capitals names the same part.
+  const partIds = new Set<string>();
+  for (const id of ids) partIds.add((await operatedPart(db, caller, id)).id);
+  const from = request.from && msOf(request.from);
+  const until = request.until && msOf(request.until);
   if (from !== undefined && until !== undefined && !(from < until))
     throw refuse('from', new Date(from).toISOString(), 'before until');
-  return { partIds, terms, ...(from !== undefined && { from }), ...(until !== undefined && { until }) };
+  return { partIds: [...partIds], terms, ...(from !== undefined && { from }), ...(until !== undefined && { until }) };
 }
 
 function searchTime(clock: Clock): SearchTime {

@@ -16,6 +16,7 @@ import { boxMessage } from './suggested-box.ts';
 import type { TrainingDeps } from './training-submit.ts';
 
 const mostImages = 500;
+const mostRejected = 500;
 
 /** Calls on what models suggest for the images of a dataset. */
 const suggestionCalls = (deps: TrainingDeps) => {
@@ -44,6 +45,10 @@ const suggestionCalls = (deps: TrainingDeps) => {
 
     async rejectSuggestions({ datasetId, binaryDataId: id, suggestionIds: ids, undo }, context) {
       const dataset = await memberDataset(db, datasetId, callerOf(context));
+      if (ids.length > mostRejected) {
+        const [field, value] = ['suggestion_ids', `${ids.length} IDs`];
+        throw new PlatformError('INVALID_ARGUMENT', { field, value, limit: `at most ${mostRejected}` });
+      }
       const wrong = ids.find((one) => !isUuid(one));
       if (wrong !== undefined)
         throw new PlatformError('INVALID_ARGUMENT', {

@@ -51,7 +51,8 @@ export const changeLabels = (
     const conflict =
       expected && findConflict(await lockedLabels(trx, keys), expected, labelsAfter(expected, { add, remove }));
     if (conflict) return conflict;
-    const removed = remove.filter((label) => !add.includes(label));
+    const kept = new Set(add);
+    const removed = remove.filter((label) => !kept.has(label));
     await removeTagsFrom(trx, keys, removed);
     await removeClassifications(trx, keys, removed);
     await addTagsTo(trx, keys, add);
@@ -63,19 +64,22 @@ interface ImageLabels {
   readonly labels: string[];
 }
 
-const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((label) => b.includes(label));
+const isSameSet = (labels: readonly string[], wanted: ReadonlySet<string>): boolean =>
+  labels.length === wanted.size && labels.every((label) => wanted.has(label));
 
-const labelsAfter = (before: readonly string[], { add, remove }: Pick<LabelChange, 'add' | 'remove'>): string[] => [
-  ...new Set([...before.filter((label) => !remove.includes(label)), ...add]),
-];
+function labelsAfter(before: readonly string[], { add, remove }: Pick<LabelChange, 'add' | 'remove'>): Set<string> {
+  const removed = new Set(remove);
+  return new Set([...before.filter((label) => !removed.has(label)), ...add]);
+}
 
 const findConflict = (
   images: readonly ImageLabels[],
   expected: readonly string[],
-  result: readonly string[],
-): ImageLabels | undefined =>
-  images.find(({ labels }) => !isSameSet(labels, [...new Set(expected)]) && !isSameSet(labels, result));
+  result: ReadonlySet<string>,
+): ImageLabels | undefined => {
+  const before = new Set(expected);
+  return images.find(({ labels }) => !isSameSet(labels, before) && !isSameSet(labels, result));
+};
 
 /** The labels of locked images: tags and classifications. */
 async function lockedLabels(trx: Trx, keys: readonly DatumKey[]): Promise<ImageLabels[]> {
