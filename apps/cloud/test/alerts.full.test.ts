@@ -151,7 +151,7 @@ test('Prometheus reads the metrics, and finds no fault in their names and units'
   const text = await (await fetch(on.server.metricsUrl ?? '')).text();
   // This command of promtool reads the format before OpenMetrics, in which a counter has its ending in its name, too.
   const own = text
-    .replaceAll(/^(# \w+ platform_log_lines) /gm, '$1_total ')
+    .replaceAll(/^(# \w+ platform_(?:log_lines|refused_calls)) /gm, '$1_total ')
     .split('\n')
     .filter((line) => /^(# \w+ )?platform_/.test(line))
     .join('\n');

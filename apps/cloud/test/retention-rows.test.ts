@@ -127,15 +127,15 @@ test('sessions, sign-in links and runners go 30 days after their end, and no oth
   const insert = async (name: string, ms: number): Promise<void> => {
     const time = ago(ms);
     for (const table of ['browser_session', 'sign_in_link'])
-      await sql`insert into ${sql.table(table)} (token_hash, person_id, expires_on) values (${hash(name)}, ${userId}, ${time})`.execute(
+      await sql`insert into ${sql.table(table)} (token_hash, person_id, expires_on, signed_in_on) values (${hash(name)}, ${userId}, ${time}, ${time})`.execute(
         db,
       );
     await sql`insert into runner (org_id, id, host, version, executor, kinds, gpus, containers, no_scripts_because, last_seen)
       values (${own.orgId}, ${name}, '', '', 'local', '{}', 0, '[]', '', ${time})`.execute(db);
   };
   for (const [name, ms] of ages) await insert(name, ms);
-  await sql`insert into browser_session (token_hash, person_id, expires_on)
-    select convert_to('old ' || n, 'utf8'), ${userId}, ${ago(100 * day)} from generate_series(1, ${many}::int) n`.execute(
+  await sql`insert into browser_session (token_hash, person_id, expires_on, signed_in_on)
+    select convert_to('old ' || n, 'utf8'), ${userId}, ${ago(100 * day)}, ${ago(100 * day)} from generate_series(1, ${many}::int) n`.execute(
     db,
   );
   assert.equal(await sweep(server, 'expired sessions, links and runners'), many + 3);

@@ -9,6 +9,7 @@ import { SelectField } from '../parts/fields.tsx';
 import { Note } from '../parts/messages.tsx';
 import { UserText } from '../parts/user-text.tsx';
 import { formatCount, formatGrouped } from '../view/quantities.ts';
+import { importSamples } from '../view/import-samples.ts';
 import { isolateText } from '../view/user-text.ts';
 
 const formatOptions = importFormats.map((value) => ({
@@ -104,10 +105,8 @@ function useObjectUrl(file: Blob | undefined): string | undefined {
 
 const mostSamples = 10;
 
-/** The first images with boxes, drawn, otherwise the first ones. */
 function ImageSamples({ images, files }: { images: readonly PlannedImage[]; files: ImportPreviewProps['files'] }) {
-  const boxed = images.filter(({ boxes }) => boxes.length > 0);
-  const samples = (boxed.length > 0 ? boxed : images).slice(0, mostSamples);
+  const samples = importSamples(images, mostSamples);
   return (
     samples.length > 0 && (
       <ul className="import-samples">

@@ -107,14 +107,18 @@ function StartPrediction({ datasetId }: { datasetId: string }) {
     >
       <div className="card-body stack">
         <SelectField label="Model" value={model?.value ?? ''} options={models ?? []} onChange={setChosen} />
-        <label className="choice">
-          <input type="checkbox" checked={isWhole} onChange={() => setWhole(!isWhole)} />
-          Labeled images, too, to find doubtful labels
-        </label>
+        <div className="row">
+          <label className="choice">
+            <input type="checkbox" checked={isWhole} onChange={() => setWhole(!isWhole)} />
+            Labeled images, too, to find doubtful labels
+          </label>
+        </div>
         {start.error && <FailureNote error={start.error} />}
-        <button type="submit" className="button button-main" disabled={!model || start.isPending}>
-          Make suggestions
-        </button>
+        <div className="row">
+          <button type="submit" className="button button-main" disabled={!model || start.isPending}>
+            Make suggestions
+          </button>
+        </div>
       </div>
     </form>
   );
