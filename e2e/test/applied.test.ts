@@ -126,14 +126,14 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
     (now) => now.applied_revision === 2 && now.config_status.problem !== null,
   );
   assert.equal(whole.config_status.state, 'in effect');
-  assert.equal(whole.config_status.problem?.path, 'components[0]', 'nothing reads the camera');
+  assert.equal(whole.config_status.problem?.path, 'components[0].attributes.path', 'nothing reads the camera');
   assert.deepEqual(
     whole.slices.map(({ slice, state, applied_revision: revision }) => `${slice} ${state} ${revision}`),
     ['settings in effect 2', 'versions in effect 2', 'network no effect 0', 'system no effect 0', 'server in effect 2'],
   );
   assert.match(
     await words(),
-    /^config +revision 2 in effect, but components\[0\]: The camera "yard" gives no image: the folder \S+ has no \.jpg or \.png file, since/m,
+    /^config +revision 2 in effect, but components\[0\]\.attributes\.path: The camera "yard" gives no image: the folder \S+ has no \.jpg or \.png file, since/m,
   );
   await writeFile(path.join(folder.file('images'), 'a.png'), await colourImage('red', { format: 'png' }));
   assert.match(await status(), /^config +revision 2 in effect, as the management server has it$/m);
