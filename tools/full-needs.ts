@@ -84,7 +84,7 @@ function postgresIn(root: string, version: string): string {
 }
 
 /** Rebuilds the environment when the pins change. @returns its python. */
-export function pythonEnvironment(root: string, name: 'python' | 'keras' = 'python'): string {
+export function pythonEnvironment(root: string, name: 'python' | 'keras' | 'torch' = 'python'): string {
   const folder = path.join(root, '.cache', name);
   const python = path.join(folder, 'bin', 'python');
   const pins = path.join(root, 'tools', name, 'requirements.txt');

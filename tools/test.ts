@@ -44,7 +44,9 @@ if (files.length === 0) {
 if (kind === 'lab') prepareLab(root);
 if (kind === 'nightly') prepareNightly(root);
 const ofMachines = kind === 'lab' || kind === 'nightly';
-const needsKeras = kind === 'nightly' && files.some((file) => file.includes('reference-keras'));
+const references = (['keras', 'torch'] as const).filter(
+  (name) => kind === 'nightly' && files.some((file) => file.includes(`reference-${name}`)),
+);
 const needsPython = kind === 'lab' && files.some((file) => file.startsWith('clients/'));
 /** What steers tests; everything else of ours that happens to be set stays away from them. */
 const settings = Object.fromEntries(
@@ -57,7 +59,9 @@ const moreEnv =
     ? installForFull(root)
     : {
         ...(needsPython && { PLATFORM_TEST_PYTHON: pythonEnvironment(root) }),
-        ...(needsKeras && { PLATFORM_TEST_KERAS_PYTHON: pythonEnvironment(root, 'keras') }),
+        ...Object.fromEntries(
+          references.map((name) => [`PLATFORM_TEST_${name.toUpperCase()}_PYTHON`, pythonEnvironment(root, name)]),
+        ),
       };
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   env: plainEnvironment(),
