@@ -1,6 +1,7 @@
 import { longestLabel, nameProblem } from '@platform/contract/names';
-import { type Split, splits } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job';
 import { type Annotation, type Box, boxOrLeftOut, type Frame, frameOf } from './boxes.ts';
+import { heldOut } from './equal-files.ts';
 import { fileFinder, type FindFile, plainPath } from './file-names.ts';
 import type { ImageHeader } from './image-header.ts';
 import { plainLabel } from '@platform/contract/alike-labels';
@@ -50,10 +51,6 @@ interface Growing {
 }
 
 const keyOf = ({ label, xMin, yMin, xMax, yMax }: Box): string => `${xMin} ${yMin} ${xMax} ${yMax} ${label}`;
-
-/** Keeps a test image out of the training when two files disagree. */
-const heldOut = (a: Split | undefined, b: Split | undefined): Split | undefined =>
-  splits.findLast((split) => split === a || split === b);
 
 /** Label Studio prefixes an uploaded file with eight hexadecimal digits. */
 const withoutUploadPrefix = (name: string): string => name.replace(/(^|\/)[0-9a-f]{8}-(?=[^/]+$)/, '$1');

@@ -1,4 +1,5 @@
 import { type Annotated, openCollector } from './collector.ts';
+import { holdOutEqualFiles } from './equal-files.ts';
 import { type Evidence, findEvidence, type EvidenceView, xmlRoot } from './evidence.ts';
 import { baseName, extensionOf, splitOfFolders } from './file-names.ts';
 import { type FileFormat, formatNames, type ImportFormat } from './formats.ts';
@@ -77,8 +78,9 @@ export async function planImport(source: Source, options: ImportOptions = {}): P
   }
   await accountForRest(view, ledger, format);
   const isByFolder = !('evidence' in decision);
-  const images =
+  const planned =
     'refusal' in decision ? [] : planImages(sorted, { annotated, isByFolder, isTyped: isTyped(labels), ledger });
+  const images = await holdOutEqualFiles(planned, source, ledger);
   const counts = countLabels(images);
   for (const group of alikeLabels(counts.keys())) ledger.warn('Labels that look alike stay apart', group.join(', '));
   const plan: ImportPlan = {

@@ -1,4 +1,5 @@
 // Folders as other tools write them, each a JSON file: a checkout on every system keeps their names and bytes.
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Source } from '../src/source.ts';
@@ -24,13 +25,19 @@ export const cases: readonly Case[] = readdirSync(folder)
 const bytesOf = (file: CaseFile): Uint8Array =>
   'text' in file ? new TextEncoder().encode(file.text) : Uint8Array.from(Buffer.from(file.base64, 'base64'));
 
-/** A folder in memory. */
+const textBytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** A folder in memory. Files that share one array differ at their ends: images of one size are not equal files. */
 export function memorySource(files: Readonly<Record<string, CaseFile | Uint8Array | string>>): Source {
+  const known = new Set<Uint8Array>();
   const contents = new Map(
-    Object.entries(files).map(([name, file]) => [
-      name,
-      typeof file === 'string' ? new TextEncoder().encode(file) : file instanceof Uint8Array ? file : bytesOf(file),
-    ]),
+    Object.entries(files).map(([name, file]) => {
+      if (typeof file === 'string') return [name, textBytes(file)];
+      if (!(file instanceof Uint8Array)) return [name, bytesOf(file)];
+      const isShared = known.has(file);
+      known.add(file);
+      return [name, isShared ? Buffer.concat([file, textBytes(name)]) : file];
+    }),
   );
   const read = async (name: string): Promise<Uint8Array> => {
     const bytes = contents.get(name);
@@ -54,5 +61,7 @@ export function pngStart(width: number, height: number): Uint8Array {
   view.setUint32(16, width);
   view.setUint32(20, height);
   view.setUint32(37, 0x49444154);
+  // Each another file.
+  bytes.set(randomBytes(4), 53);
   return bytes;
 }
