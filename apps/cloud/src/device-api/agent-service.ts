@@ -83,6 +83,9 @@ export const agentRoutes =
           return {};
         }
         if (request.asksMigration) return { migrationRequested: await isMigrating(db, partId) };
+        const ask = askOf(request, partId, { baseUrl: baseUrlOf(deps, context), readsSecrets });
+        // Refuses before the call changes anything.
+        if (!readsSecrets) await answers.answer(ask);
         presence.touch(partId);
         const run = runCheckOf(request, partId, context.values.get(clientAddressKey));
         runs.noteCheck(run);
@@ -90,7 +93,6 @@ export const agentRoutes =
         // The status is that of the first computer of a shared part.
         const isSecond = run.isOther ? runs.isOtherSecond(partId) : runs.isSecond(partId, run.runId);
         if (request.report && !isSecond) presence.reported(partId);
-        const ask = askOf(request, partId, { baseUrl: baseUrlOf(deps, context), readsSecrets });
         const { knownFingerprint, wait } = request;
         const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
         const answer = await longPoll({
