@@ -363,6 +363,9 @@ async function trains({ page, ready, mark }: Session): Promise<void> {
 
 async function makesKey({ page, ready, mark }: Session): Promise<void> {
   await link(page, 'Settings').click();
+  // What is above the button loads on its own, and moves it.
+  for (const name of ['Usage', 'API keys'])
+    await page.getByRole('region', { name }).locator('dl, tbody').first().waitFor();
   await button(page, 'Create key').click();
   await page.getByLabel('Name').fill(`key ${mark}`);
   await button(page, 'Create').click();
