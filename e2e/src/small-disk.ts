@@ -1,7 +1,7 @@
 // Runs programs on a separate small disk: a tmpfs in a mount namespace, which ordinary users may create in a user
 // namespace.
 import { spawnSync } from 'node:child_process';
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, appendFileSync } from 'node:fs';
 import path from 'node:path';
 
 const namespaceArgs = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
@@ -34,14 +34,25 @@ export const onSmallDisk = (
 
 /** Fills the disk that `pid` sees at `folder` to the last byte. @returns a function that frees it again. */
 export function fillDisk(pid: number, folder: string): () => void {
+  const { fill, free } = diskFiller(pid, folder);
+  fill();
+  return free;
+}
+
+/** Like `fillDisk`. `fill` may be called again: what processes freed since is taken, too. */
+export function diskFiller(pid: number, folder: string): { fill(): void; free(): void } {
   const seen = `/proc/${pid}/root${folder}`;
   const filler = path.join(seen, 'filler');
-  const { bavail, bsize } = statfsSync(seen);
-  try {
-    writeFileSync(filler, Buffer.alloc(bavail * bsize));
-  } catch (error) {
-    // Its processes wrote, too, after the look: the disk is as full.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-  }
-  return () => rmSync(filler);
+  return {
+    fill() {
+      const { bavail, bsize } = statfsSync(seen);
+      try {
+        appendFileSync(filler, Buffer.alloc(bavail * bsize));
+      } catch (error) {
+        // Its processes wrote, too, after the look: the disk is as full.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      }
+    },
+    free: () => rmSync(filler),
+  };
 }

@@ -13,7 +13,7 @@ import { broken, type Facts, newFacts } from '../src/job-invariants.ts';
 import { newFact } from '../src/job-workload.ts';
 import { JobLab } from '../src/job-lab.ts';
 import { startRunnerProcess } from '../src/acting-runner.ts';
-import { canMount, fillDisk } from '../src/small-disk.ts';
+import { canMount, diskFiller, fillDisk } from '../src/small-disk.ts';
 
 const { PENDING, IN_PROGRESS, COMPLETED, CANCELED, FAILED } = TrainingStatus;
 const skip = canMount() ? false : 'no right to mount';
@@ -200,9 +200,14 @@ test('the disk of a runner is full: the job waits and completes when there is sp
   await using one = await runner('runner', { diskMib: 8 });
   const first = await submit('1');
   await until(first, 'completes', (job) => job.status === COMPLETED);
-  const free = fillDisk(one.group.pid, lab.folder.file('quick-full-runner'));
+  const { fill, free } = diskFiller(one.group.pid, lab.folder.file('quick-full-runner'));
+  fill();
   const id = await submit('2');
-  await until(id, 'is given back', (job) => job.status === PENDING && job.attempt > 0);
+  await until(id, 'is given back', (job) => {
+    // The runner may still remove the files of the first job.
+    fill();
+    return job.status === PENDING && job.attempt > 0;
+  });
   free();
   await passUntil(id, 'completes', (job) => job.status === COMPLETED);
   const { attempt, cause } = await get(id);
