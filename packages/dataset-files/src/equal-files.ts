@@ -32,8 +32,9 @@ export async function holdOutEqualFiles(
       for (const equal of divided(byContent)) {
         const split = equal.map((one) => one.split).reduce(heldOut);
         for (const { path } of equal) chosen.set(path, split);
-        const named = equal.map((one) => `${one.path} in ${one.split ?? 'no split'}`);
-        ledger.warn('Equal files in several splits are held out', named.join(', '));
+        const named = equal.flatMap((one) => (one.split === undefined ? [] : [`${one.path} in ${one.split}`]));
+        if (new Set(equal.flatMap((one) => one.split ?? [])).size > 1)
+          ledger.warn('Equal files in several splits are held out', named.join(', '));
       }
     }
   }

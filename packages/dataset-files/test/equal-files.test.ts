@@ -17,6 +17,8 @@ test('equal files in several splits are held out, whatever their names and folde
     'test/mug/5.png': long('b'),
     'train/mug/6.png': smallPng('six'),
     'train/mug/copy of 6.png': smallPng('six'),
+    'mug/7.png': smallPng('seven'),
+    'test/mug/7.png': smallPng('seven'),
   });
   const { images, ledger } = await planImport(source);
   assert.deepEqual(Object.fromEntries(images.map(({ path, split }) => [path, split])), {
@@ -28,6 +30,8 @@ test('equal files in several splits are held out, whatever their names and folde
     'test/mug/5.png': 'test',
     'train/mug/6.png': 'train',
     'train/mug/copy of 6.png': 'train',
+    'mug/7.png': 'test',
+    'test/mug/7.png': 'test',
   });
   assert.deepEqual(ledger.warnings, [
     'Equal files in several splits are held out (test/cup/other.png in test, train/cup/1.png in train; train/mug/3.png in train, validation/mug/4.png in validation)',

@@ -9,10 +9,11 @@ const pixel = Uint8Array.from(
   atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='),
   (character) => character.charCodeAt(0),
 );
-const file = (path: string, content: Uint8Array<ArrayBuffer> | string = pixel) => ({
+/** Each image ends with its path: equal ones would share a split. */
+const file = (path: string, content?: string) => ({
   name: path.split('/').at(-1) ?? '',
   path: path.includes('/') ? path : '',
-  source: new Blob([content]),
+  source: content === undefined ? new Blob([pixel, path]) : new Blob([content]),
 });
 const plan = async (...files: ReturnType<typeof file>[]) =>
   planImport(fileSource(new Map([...filesByPath(files)].map(([path, { source }]) => [path, source]))));
