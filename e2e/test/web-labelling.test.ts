@@ -1,72 +1,14 @@
-// Images labelled by keys in a real browser: key logs that are replayed to a truth file, what happens offline and after a
-// reload, and two users at one image.
+// Images labelled by keys in a real browser: key logs that are replayed to a truth file, boxes, and links.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { PlatformClient } from '@platform/client';
-import type { Page } from 'playwright-core';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
-import { drawnPng } from '../src/drawn-images.ts';
+import { createDataset, label, numbered, screen, storedLabels } from '../src/labelling-screen.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 
 const logs = path.resolve(import.meta.dirname, '..', 'key-logs');
-
-/** An image of its number's colour with a disc, each another file. */
-function imageOf(number: number, seed: number): Buffer {
-  const [width, height] = [96, 64];
-  const colour = [(number * 53) % 200, (number * 97) % 200, (seed * 31) % 200] as const;
-  const isIn = (x: number, y: number): boolean => (x - 48) ** 2 + (y - 32) ** 2 < (12 + (number % 12)) ** 2;
-  return drawnPng({ width, height }, (x, y) => (isIn(x, y) ? [230, 230, 220] : colour));
-}
-
-/** Each dataset has its own files: labels belong to the image. */
-async function createDataset(
-  client: PlatformClient,
-  organizationId: string,
-  names: readonly string[],
-): Promise<string> {
-  const seed = (await client.datasetClient.listDatasetsByOrganizationId(organizationId)).length + 1;
-  const id = await client.datasetClient.createDataset(`labels ${seed}`, organizationId);
-  // The newest image comes first.
-  const uploads = names.map((fileName, at) => ({
-    bytes: imageOf(at, seed),
-    fileName,
-    fileExtension: 'png',
-    tags: [],
-    takenAt: Date.UTC(2026, 0, 1) - at * 1_000,
-  }));
-  await client.dataClient.uploadImages(uploads, { partId: '', datasetIds: [id] });
-  return id;
-}
-
-async function storedLabels(client: PlatformClient, datasetId: string): Promise<Map<string, string>> {
-  const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
-  return new Map(
-    stored.map(({ metadata }) => [metadata?.fileName ?? '', (metadata?.labels ?? []).toSorted().join(' ')]),
-  );
-}
-
-/** Another user labels the image at this place. */
-async function label(client: PlatformClient, datasetId: string, place: number, tags: string[]): Promise<void> {
-  const stored = await Array.fromAsync(client.dataClient.allBinaryData({ datasetId }));
-  await client.dataClient.addTagsToBinaryDataByIds(tags, [stored[place]?.metadata?.binaryDataId ?? '']);
-}
-
-const screen = (page: Page) => ({
-  saved: () =>
-    page.getByRole('status', { name: 'Saving' }).getByText('Saved', { exact: true }).waitFor({ timeout: 120_000 }),
-  shows: (text: string) => page.getByRole('status', { name: 'Image', exact: true }).getByText(text).waitFor(),
-  progress: (text: string) => page.getByRole('status', { name: 'Progress' }).getByText(text).waitFor(),
-  /** Presses keys at the pace at which the browser takes them. */
-  async press(keys: readonly string[]): Promise<void> {
-    for (const key of keys) await page.keyboard.press(key);
-  },
-});
-
-const numbered = (count: number): string[] =>
-  Array.from({ length: count }, (_, at) => `${String(at).padStart(3, '0')}.png`);
 
 for (const { name, mostKeys } of [
   { name: 'one-label', mostKeys: 150 },
@@ -134,71 +76,6 @@ test('labels, undo, boxes, zoom and links on both widths and in both themes', as
     await progress('2 of 5');
     await saved();
     assert.deepEqual([...(await storedLabels(client, datasetId)).values()], ['cup', 'mug', '', '', '']);
-  });
-});
-
-test('without the server, answers stay on the device, over a reload too, and are saved when it answers again', async () => {
-  await using cloud = await startCloud();
-  const client = clientOf(cloud.ready);
-  await atEachWidth({ client, widths: [1280] }, async ({ signIn }) => {
-    const datasetId = await createDataset(client, cloud.ready.org_id, numbered(6));
-    await label(client, datasetId, 5, ['cup', 'mug']);
-    const page = await signIn();
-    const url = `${cloud.ready.url}/datasets/${datasetId}/label?mode=one`;
-    await page.goto(url);
-    const { press, progress, saved } = screen(page);
-    const saving = page.getByRole('status', { name: 'Saving' });
-    await progress('1 of 6');
-    const calls = '**/AddTagsToBinaryDataByIDs';
-    await page.route(calls, (route) => route.abort());
-    await press(['1', '2', '1']);
-    await saving.getByText('Offline · 3 kept on this device').waitFor();
-    await progress('4 of 6');
-    await checkPage(page, 'labelling offline');
-    assert.equal((await storedLabels(client, datasetId)).get('000.png'), '');
-    await page.goto(url);
-    await progress('4 of 6');
-    await saving.getByText('Offline · 3 kept on this device').waitFor();
-    await press(['z', '2']);
-    await page.unroute(calls);
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await saved();
-    const stored = await storedLabels(client, datasetId);
-    assert.deepEqual([...stored.values()], ['cup', 'mug', 'cup', 'mug', '', 'cup mug']);
-  });
-});
-
-test('two users at one image: the later one sees both answers and chooses', async () => {
-  await using cloud = await startCloud();
-  const client = clientOf(cloud.ready);
-  await atEachWidth({ client }, async ({ width, signIn }) => {
-    const datasetId = await createDataset(client, cloud.ready.org_id, numbered(4));
-    await label(client, datasetId, 3, ['cup']);
-    await label(client, datasetId, 2, ['mug']);
-    const page = await signIn();
-    let isRefused = false;
-    // The page would see the other answer before the key; here both come at once.
-    await page.route('**/BinaryDataByIDs', (route) => (isRefused ? route.continue() : route.abort()));
-    page.on(
-      'response',
-      (response) => (isRefused ||= response.url().endsWith('/AddTagsToBinaryDataByIDs') && !response.ok()),
-    );
-    await page.goto(`${cloud.ready.url}/datasets/${datasetId}/label`);
-    const { press, progress, saved } = screen(page);
-    await progress('2 of 4');
-    await label(client, datasetId, 0, ['cup']);
-    await press(['2', '1']);
-    const conflict = page.getByRole('alert', { name: 'Changed by another user' });
-    await conflict.getByText('000.png').waitFor();
-    await conflict.getByRole('button', { name: 'Keep theirs: cup' }).waitFor();
-    await checkPage(page, 'labelling conflict');
-    assert.deepEqual([...(await storedLabels(client, datasetId)).values()], ['cup', 'cup', 'mug', 'cup']);
-    await conflict.getByRole('button', { name: width > 1000 ? 'Use mine: mug' : 'Keep theirs: cup' }).click();
-    await conflict.waitFor({ state: 'detached' });
-    await saved();
-    const stored = await storedLabels(client, datasetId);
-    assert.equal(stored.get('000.png'), width > 1000 ? 'mug' : 'cup');
-    await progress('4 of 4');
   });
 });
 
