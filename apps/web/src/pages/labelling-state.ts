@@ -159,10 +159,11 @@ export function useLabelling(datasetId: string, start: { image: string; mode: La
     /** Shows what others did to an image in the meantime. */
     refresh: async (id: string): Promise<void> => {
       const find = () => latest.current?.images.find((one) => one.id === id);
+      const isWaiting = () => saver.queue.get().waiting.some(({ edit }) => edit.image === id);
       const before = find();
+      if (isWaiting()) return; // a read that overtakes a save would show the image as it was
       const fresh = await readImage(transport, id).catch(() => undefined); // the queue reports lost contact
-      const isWaiting = saver.queue.get().waiting.some(({ edit }) => edit.image === id);
-      if (!latest.current || !before || !fresh || isWaiting || find() !== before) return;
+      if (!latest.current || !before || !fresh || isWaiting() || find() !== before) return;
       if (editsBetween(before, fresh).length > 0) put(replaceImage(latest.current, fresh));
     },
     /** The image becomes this one: saved from what the server has, `theirs`. */
